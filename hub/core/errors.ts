@@ -1,0 +1,94 @@
+/** What kind of failure a code stands for. One kind has one HTTP status and one JSON-RPC code. */
+export type Kind =
+  | 'invalid'
+  | 'forbidden'
+  | 'not_found'
+  | 'conflict'
+  | 'too_large'
+  | 'overloaded'
+  | 'unavailable'
+  | 'timeout'
+  | 'cancelled'
+  | 'internal';
+
+/** Every code that the hub answers with. `hub/ERRORS.md` explains each; a test keeps them equal. */
+export const codes = {
+  HUB_CONFIG_MISSING: 'invalid',
+  HUB_CONFIG_INVALID: 'invalid',
+  HUB_USAGE: 'invalid',
+  HUB_REQUEST_INVALID: 'invalid',
+  HUB_LISTEN_REFUSED: 'forbidden',
+  HUB_PORT_TAKEN: 'conflict',
+  HUB_DATA_LOCKED: 'conflict',
+  HUB_SERVER_UNKNOWN: 'not_found',
+  HUB_SERVER_DISABLED: 'conflict',
+  HUB_SERVER_STOPPED: 'conflict',
+  HUB_SERVER_STARTING: 'unavailable',
+  HUB_SERVER_START_FAILED: 'unavailable',
+  HUB_SERVER_FAILED: 'unavailable',
+  HUB_SERVER_DOWN: 'unavailable',
+  HUB_SERVER_PROTOCOL: 'unavailable',
+  HUB_SERVER_BUSY: 'overloaded',
+  HUB_LINE_TOO_LONG: 'too_large',
+  HUB_CALL_TIMEOUT: 'timeout',
+  HUB_CALL_CANCELLED: 'cancelled',
+  HUB_NAME_UNKNOWN: 'not_found',
+  HUB_SESSIONS_FULL: 'overloaded',
+  HUB_SHUTTING_DOWN: 'unavailable',
+  HUB_ENGINE_UNREACHABLE: 'unavailable',
+  HUB_ENGINE_REFUSED: 'unavailable',
+  HUB_IMAGE_MISSING: 'invalid',
+  HUB_IMAGE_BUILD_FAILED: 'invalid',
+  HUB_CONTAINER_NAME_TAKEN: 'conflict',
+  HUB_LAUNCH_INVALID: 'invalid',
+  HUB_COMMAND_MISSING: 'invalid',
+  HUB_REMOTE_UNREACHABLE: 'unavailable',
+  HUB_BROKER_REFUSED: 'forbidden',
+  HUB_BROKER_UNKNOWN: 'not_found',
+  HUB_INTERNAL: 'internal',
+} as const satisfies Record<string, Kind>;
+
+export type Code = keyof typeof codes;
+
+/** Facts about a failure that a program may act on; sent as `error.data`. */
+export type ErrorData = {
+  readonly server?: string;
+  /** True where the same request may succeed later, unchanged. */
+  readonly retryable?: boolean;
+  readonly retryAfterMs?: number;
+  /** The last lines that the server wrote to stderr. */
+  readonly stderr?: string;
+  readonly [fact: string]: unknown;
+};
+
+/** The one error class of the hub. The message is written for the person who must act. */
+export class HubError extends Error {
+  override readonly name = 'HubError';
+  readonly code: Code;
+  readonly data: ErrorData;
+
+  constructor(
+    code: Code,
+    message: string,
+    options: { readonly cause?: unknown; readonly data?: ErrorData } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.code = code;
+    this.data = options.data ?? {};
+  }
+}
+
+/** The kind of any thrown value: what is not ours is a bug and reads as internal. */
+export function kindOf(error: unknown): Kind {
+  return error instanceof HubError ? codes[error.code] : 'internal';
+}
+
+/** The message of any thrown value, followed by those of its causes. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // An AggregateError of Node's connect has no message of its own.
+  const own = error.message || ('code' in error ? String(error.code) : error.name);
+  return error.cause === undefined || error instanceof HubError
+    ? own
+    : `${own}: ${messageOf(error.cause)}`;
+}

@@ -1,0 +1,15 @@
+export { type Clock, systemClock } from './clock.ts';
+export {
+  type Code,
+  type ErrorData,
+  type Kind,
+  HubError,
+  codes,
+  kindOf,
+  messageOf,
+} from './errors.ts';
+export { type Event, createEmitter } from './events.ts';
+export { http, https } from './http.ts';
+export { type Json, type JsonObject, isObject } from './json.ts';
+export { type Part, startAll } from './lifecycle.ts';
+export { type Log, silent } from './log.ts';

@@ -1,0 +1,137 @@
+/** Where a value stands in the bytes of a message: `start` is its first byte, `end` the one after its last. */
+export type Span = { readonly start: number; readonly end: number };
+
+/** Values nested deeper than this are refused, so that a hostile message cannot exhaust the stack. */
+export const maxDepth = 512;
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** The index of the first byte at or after `at` that is not JSON white space. */
+export function skipSpace(bytes: Uint8Array, at: number): number {
+  for (;;) {
+    const byte = bytes[at];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
+    at++;
+  }
+}
+
+/**
+ * The index after the JSON value that begins at `at`, or -1 where the bytes are not JSON (RFC 8259).
+ * It accepts exactly what JSON.parse accepts, up to `maxDepth`, without building any value: payloads
+ * are checked and stepped over, never parsed. UTF-8 is checked elsewhere, once for the whole message.
+ */
+export function skipValue(bytes: Uint8Array, at: number, depth = 0): number {
+  switch (bytes[at]) {
+    case quote:
+      return skipString(bytes, at);
+    case 0x7b:
+      return depth < maxDepth ? skipObject(bytes, at, depth + 1) : -1;
+    case 0x5b:
+      return depth < maxDepth ? skipArray(bytes, at, depth + 1) : -1;
+    case 0x74:
+      return skipWord(bytes, at, 0x72, 0x75, 0x65);
+    case 0x66:
+      return bytes[at + 1] === 0x61 ? skipWord(bytes, at + 1, 0x6c, 0x73, 0x65) : -1;
+    case 0x6e:
+      return skipWord(bytes, at, 0x75, 0x6c, 0x6c);
+    default:
+      return skipNumber(bytes, at);
+  }
+}
+
+function skipObject(bytes: Uint8Array, at: number, depth: number): number {
+  at = skipSpace(bytes, at + 1);
+  if (bytes[at] === 0x7d) return at + 1;
+  for (;;) {
+    if (bytes[at] !== quote) return -1;
+    at = skipString(bytes, at);
+    if (at < 0) return -1;
+    at = skipSpace(bytes, at);
+    if (bytes[at] !== 0x3a) return -1;
+    at = skipValue(bytes, skipSpace(bytes, at + 1), depth);
+    if (at < 0) return -1;
+    at = skipSpace(bytes, at);
+    if (bytes[at] === 0x7d) return at + 1;
+    if (bytes[at] !== 0x2c) return -1;
+    at = skipSpace(bytes, at + 1);
+  }
+}
+
+function skipArray(bytes: Uint8Array, at: number, depth: number): number {
+  at = skipSpace(bytes, at + 1);
+  if (bytes[at] === 0x5d) return at + 1;
+  for (;;) {
+    at = skipValue(bytes, at, depth);
+    if (at < 0) return -1;
+    at = skipSpace(bytes, at);
+    if (bytes[at] === 0x5d) return at + 1;
+    if (bytes[at] !== 0x2c) return -1;
+    at = skipSpace(bytes, at + 1);
+  }
+}
+
+/** The index after the string whose opening quote stands at `at`, or -1. */
+export function skipString(bytes: Uint8Array, at: number): number {
+  const { length } = bytes;
+  for (at++; at < length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === quote) return at + 1;
+    if (byte < 0x20) return -1;
+    if (byte === backslash) {
+      at = skipEscape(bytes, at + 1);
+      if (at < 0) return -1;
+    }
+  }
+  return -1;
+}
+
+/** The index of the last byte of the escape whose letter stands at `at`, or -1. */
+function skipEscape(bytes: Uint8Array, at: number): number {
+  switch (bytes[at]) {
+    case quote:
+    case backslash:
+    case 0x2f:
+    case 0x62:
+    case 0x66:
+    case 0x6e:
+    case 0x72:
+    case 0x74:
+      return at;
+    case 0x75:
+      for (let digit = 1; digit <= 4; digit++) if (!isHex(bytes[at + digit])) return -1;
+      return at + 4;
+    default:
+      return -1;
+  }
+}
+
+function skipWord(bytes: Uint8Array, at: number, second: number, third: number, last: number) {
+  return bytes[at + 1] === second && bytes[at + 2] === third && bytes[at + 3] === last
+    ? at + 4
+    : -1;
+}
+
+function skipNumber(bytes: Uint8Array, at: number): number {
+  if (bytes[at] === 0x2d) at++;
+  if (bytes[at] === 0x30) at++;
+  else if ((at = skipDigits(bytes, at)) < 0) return -1;
+  if (bytes[at] === 0x2e && (at = skipDigits(bytes, at + 1)) < 0) return -1;
+  if (bytes[at] === 0x65 || bytes[at] === 0x45) {
+    at++;
+    if (bytes[at] === 0x2b || bytes[at] === 0x2d) at++;
+    at = skipDigits(bytes, at);
+  }
+  return at;
+}
+
+/** The index after a run of digits, or -1 where there is none. */
+function skipDigits(bytes: Uint8Array, at: number): number {
+  const from = at;
+  while (isDigit(bytes[at])) at++;
+  return at === from ? -1 : at;
+}
+
+const isDigit = (byte = 0) => byte >= 0x30 && byte <= 0x39;
+const isHex = (byte = 0) =>
+  isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66);

@@ -1,0 +1,88 @@
+import { type Span, skipSpace, skipString, skipValue } from './scan.ts';
+
+/** The value of the JSON string between `start` and `end`, quotes included. */
+export function textOf(bytes: Buffer, start: number, end: number): string {
+  const inner = bytes.toString('utf8', start + 1, end - 1);
+  return inner.includes('\\') ? String(JSON.parse(bytes.toString('utf8', start, end))) : inner;
+}
+
+/** The bytes of a value as text, as they stand in the message. */
+export function rawText(bytes: Buffer, span: Span): string {
+  return bytes.toString('utf8', span.start, span.end);
+}
+
+/** The parsed value of a span. For policy and for small values only: payloads are not parsed. */
+export function valueOf(bytes: Buffer, span: Span | undefined): unknown {
+  return span && JSON.parse(bytes.toString('utf8', span.start, span.end));
+}
+
+/** The value of a span that holds a JSON string, else undefined. */
+export function stringAt(bytes: Buffer, span: Span | undefined): string | undefined {
+  return span && bytes[span.start] === 0x22 ? textOf(bytes, span.start, span.end) : undefined;
+}
+
+/**
+ * The members of the object in a span, by name. Undefined where it is no object or has a name twice:
+ * two readers could take such an object for two different things.
+ */
+export function membersOf(
+  bytes: Buffer,
+  object: Span | undefined,
+): ReadonlyMap<string, Span> | undefined {
+  const members = new Map<string, Span>();
+  if (!object || bytes[object.start] !== 0x7b) return undefined;
+  let at = skipSpace(bytes, object.start + 1);
+  while (bytes[at] !== 0x7d) {
+    const key = at;
+    at = bytes[at] === 0x22 ? skipString(bytes, at) : -1;
+    const colon = at < 0 ? -1 : skipSpace(bytes, at);
+    if (bytes[colon] !== 0x3a) return undefined;
+    const name = textOf(bytes, key, at);
+    const start = skipSpace(bytes, colon + 1);
+    const end = skipValue(bytes, start);
+    if (end < 0 || members.has(name)) return undefined;
+    members.set(name, { start, end });
+    at = skipSpace(bytes, end);
+    if (bytes[at] === 0x2c) at = skipSpace(bytes, at + 1);
+  }
+  return members;
+}
+
+/** The elements of the array in a span, the first `limit` of them. Empty where it is no array. */
+export function elementsOf(
+  bytes: Buffer,
+  array: Span | undefined,
+  limit = Infinity,
+): readonly Span[] {
+  const elements: Span[] = [];
+  if (!array || bytes[array.start] !== 0x5b) return elements;
+  let at = skipSpace(bytes, array.start + 1);
+  while (bytes[at] !== 0x5d && elements.length < limit) {
+    const end = skipValue(bytes, at);
+    if (end < 0) return [];
+    elements.push({ start: at, end });
+    at = skipSpace(bytes, end);
+    if (bytes[at] === 0x2c) at = skipSpace(bytes, at + 1);
+  }
+  return elements;
+}
+
+/** A replacement of one span by other JSON text. */
+export type Edit = { readonly span: Span; readonly text: string };
+
+/** The bytes with some spans replaced and everything else untouched. Spans may not overlap. */
+export function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
+  const ordered = edits.length > 1 ? edits.toSorted((a, b) => a.span.start - b.span.start) : edits;
+  let length = bytes.length;
+  for (const { span, text } of ordered) length += Buffer.byteLength(text) - (span.end - span.start);
+  const out = Buffer.allocUnsafe(length);
+  let from = 0;
+  let to = 0;
+  for (const { span, text } of ordered) {
+    to += bytes.copy(out, to, from, span.start);
+    to += out.write(text, to);
+    from = span.end;
+  }
+  bytes.copy(out, to, from);
+  return out;
+}

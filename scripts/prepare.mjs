@@ -1,0 +1,186 @@
+// Runs before `npm start`, `npm test`, `npm run check` and `npm run bench`, on whatever Node (>= 20) the
+// machine has and with no dependency of its own: installs what package-lock.json says when it is
+// not there, and makes sure that the Node which runs the hub is new enough. With all in place it
+// reads two files and is done.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const requiredNodeMajor = 24;
+const waitForOtherInstallMs = 10 * 60_000;
+
+// The image brings its own Node and was installed when it was built.
+if (process.env.AGENTHUB_IN_CONTAINER === undefined) await prepare();
+
+async function prepare() {
+  if (whatIsMissing() !== undefined) await alone(install);
+  if (!runsOnNewEnoughNode()) {
+    fail(
+      `AgentHub needs Node ${requiredNodeMajor}, but ${process.version} would run it. The npm package ` +
+        '"node" brings it if its install script may run: set ignore-scripts to false (npm config set ' +
+        `ignore-scripts false), delete node_modules and try again, or put Node ${requiredNodeMajor} on the PATH.`,
+    );
+  }
+}
+
+/** Runs `work` while no other process prepares this folder; one that died holding the lock is not waited for. */
+async function alone(work) {
+  const name = createHash('sha256').update(root).digest('hex').slice(0, 16);
+  const lock = path.join(tmpdir(), `agenthub-prepare-${name}.lock`);
+  const deadline = Date.now() + waitForOtherInstallMs;
+  let said = false;
+  for (;;) {
+    if (take(lock)) break;
+    const holder = Number(read(lock));
+    // An empty file was created this instant and gets its number in the next.
+    if (holder > 0 && !isAlive(holder)) rmSync(lock, { force: true });
+    else if (Date.now() > deadline) {
+      fail(`Another install of this folder has not ended. If none runs, delete ${lock}.`);
+    } else {
+      if (!said) console.error(`Waiting for another install of this folder (process ${holder}).`);
+      said = true;
+      await new Promise(resolve => setTimeout(resolve, 250));
+    }
+  }
+  process.once('exit', () => rmSync(lock, { force: true }));
+  work();
+}
+
+function take(lock) {
+  try {
+    const file = openSync(lock, 'wx');
+    writeSync(file, String(process.pid));
+    closeSync(file);
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function install() {
+  const missing = whatIsMissing();
+  if (missing === undefined) return;
+  console.error(`Installing dependencies from package-lock.json (${missing}).`);
+  const { command, args } = npm();
+  // npm deletes node_modules first, so neither it nor what it starts may run on the Node in there.
+  const result = spawnSync(command, [...args, 'ci'], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...pathWithoutOurs() },
+    shell: process.platform === 'win32' && args.length === 0,
+  });
+  if (result.error !== undefined) fail(`npm could not be started: ${result.error.message}.`);
+  if (result.status !== 0) {
+    const how = result.signal === null ? `exit code ${result.status}` : `signal ${result.signal}`;
+    fail(
+      `"npm ci" failed with ${how}; its own words are above. ` +
+        'Check the network and npm settings (npm config list), then run the same command again.',
+    );
+  }
+  const still = missingPackage();
+  if (still !== undefined) fail(`"npm ci" reported success, but ${still}.`);
+}
+
+/** The npm that runs this script, by the Node it runs on; the one on the PATH when run by hand. */
+function npm() {
+  const { npm_execpath: script, npm_node_execpath: node } = process.env;
+  const usable = script?.endsWith('.js') && node !== undefined && existsSync(node);
+  return usable && !isOurs(node) ? { command: node, args: [script] } : { command: 'npm', args: [] };
+}
+
+function pathWithoutOurs() {
+  const key = Object.keys(process.env).find(name => name.toUpperCase() === 'PATH') ?? 'PATH';
+  const folders = (process.env[key] ?? '').split(path.delimiter);
+  return { [key]: folders.filter(folder => !isOurs(folder)).join(path.delimiter) };
+}
+
+function isOurs(file) {
+  return path.resolve(file).startsWith(path.join(root, 'node_modules') + path.sep);
+}
+
+/** Why an install is needed, in words that end a sentence; undefined when it is not. */
+function whatIsMissing() {
+  const missing = missingPackage();
+  if (missing !== undefined || runsOnNewEnoughNode()) return missing;
+  return `the Node ${requiredNodeMajor} that runs the hub is missing`;
+}
+
+function missingPackage() {
+  // npm writes this file at the end of an install, so a broken one leaves none or an older one.
+  const installed = packages(path.join(root, 'node_modules', '.package-lock.json'));
+  if (installed === undefined) return 'node_modules is missing or unfinished';
+  const wanted = packages(path.join(root, 'package-lock.json'));
+  if (wanted === undefined)
+    fail('package-lock.json is missing or is not JSON: restore it from git.');
+  for (const [place, entry] of Object.entries(wanted)) {
+    if (place === '' || entry.link === true) continue;
+    const there = installed[place];
+    if (there === undefined && (entry.optional !== true || isForThisMachine(entry))) {
+      return `${place} is missing`;
+    }
+    if (there !== undefined && there.version !== entry.version) {
+      return `${place} is ${there.version}, not ${entry.version}`;
+    }
+  }
+  return undefined;
+}
+
+function packages(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')).packages;
+  } catch {
+    return undefined;
+  }
+}
+
+/** True for an optional package that names this platform: without it the install is another machine's. */
+function isForThisMachine(entry) {
+  if (entry.os === undefined || entry.cpu === undefined || entry.libc !== undefined) return false;
+  return entry.os.includes(process.platform) && entry.cpu.includes(process.arch);
+}
+
+/** npm puts node_modules/.bin first on the PATH of its scripts, so the Node in there runs the hub. */
+function runsOnNewEnoughNode() {
+  if (majorOf(process.version) >= requiredNodeMajor) return true;
+  const folder = path.join(root, 'node_modules', 'node');
+  const binary = path.join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  if (!existsSync(binary)) return false;
+  try {
+    return (
+      majorOf(JSON.parse(read(path.join(folder, 'package.json'))).version) >= requiredNodeMajor
+    );
+  } catch {
+    return false;
+  }
+}
+
+function majorOf(version) {
+  return Number(version.replace(/^v/, '').split('.')[0]);
+}
+
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function fail(sentence) {
+  console.error(sentence);
+  process.exit(1);
+}

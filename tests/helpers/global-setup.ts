@@ -1,0 +1,22 @@
+import { globSync, readFileSync } from 'node:fs';
+import { engineRequired, probeEngine } from './engine-probe.ts';
+
+/** Runs once before all tests: names what will be skipped and why, so that nobody takes it for passed. */
+export default async function setup(): Promise<void> {
+  const problem = await probeEngine();
+  if (problem === undefined) return;
+  if (engineRequired) {
+    process.stderr.write(`AGENTHUB_REQUIRE_ENGINE=1, but ${problem}: what needs it will fail.\n`);
+    return;
+  }
+  const skipped = globSync('tests/**/*.test.ts').filter(file =>
+    readFileSync(file, 'utf8').includes('describeWithEngine('),
+  );
+  process.stderr.write(
+    `Skipped, as ${problem} (tests/engine/up brings one up on Debian 12):\n` +
+      skipped
+        .toSorted()
+        .map(file => `  what needs Docker in ${file}\n`)
+        .join(''),
+  );
+}

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createLineSplitter } from '../../hub/rpc/lines.ts';
+import { createRandom, under } from './random-json.ts';
+
+const MiB = 1024 * 1024;
+
+/** A splitter, and what it has handed over. */
+function open(maxLineBytes: number) {
+  const lines: string[] = [];
+  const oversized: { head: string; tail: string; bytes: number }[] = [];
+  const splitter = createLineSplitter(
+    { maxLineBytes },
+    {
+      line: bytes => void lines.push(bytes.toString()),
+      oversized: (head, tail, bytes) =>
+        void oversized.push({ head: head.toString(), tail: tail.toString(), bytes }),
+    },
+  );
+  return { splitter, lines, oversized };
+}
+
+test('cuts lines wherever the chunks are cut', () => {
+  for (let seed = 0; seed < 1000; seed++) {
+    const random = createRandom(seed);
+    const piece = () =>
+      ['\n', '\n\n', '\r\n', 'a', '漢', '😀', 'x'.repeat(30)][under(random, 7)] ?? '';
+    const text = Array.from({ length: under(random, 60) }, piece).join('');
+    const { splitter, lines, oversized } = open(MiB);
+    for (let rest = Buffer.from(text); rest.length > 0;) {
+      const size = 1 + under(random, 20);
+      splitter.push(Buffer.from(rest.subarray(0, size)));
+      rest = rest.subarray(size);
+    }
+    const expected = text.split('\n');
+    const unfinished = expected.pop();
+    assert.deepEqual(lines, expected, `seed ${seed}`);
+    assert.equal(splitter.end().toString(), unfinished, `seed ${seed}`);
+    assert.deepEqual(oversized, []);
+  }
+});
+
+test('leaves the CR of CRLF in the line, where JSON takes it for white space', () => {
+  const { splitter, lines } = open(100);
+  splitter.push(Buffer.from('a\r\n\r\nb\r'));
+  splitter.push(Buffer.from('\n'));
+  assert.deepEqual(lines, ['a\r', '\r', 'b\r']);
+});
+
+test('never writes into the chunks that it was given', () => {
+  const { splitter, lines } = open(100);
+  const chunk = Buffer.from('one\ntwo');
+  const rest = Buffer.from('#after');
+  splitter.push(chunk);
+  splitter.push(rest.subarray(0, 1));
+  splitter.push(Buffer.from('.\n'));
+  assert.deepEqual(lines, ['one', 'two#.']);
+  assert.equal(chunk.toString() + rest.toString(), 'one\ntwo#after');
+});
+
+describe('the bound', () => {
+  const kept = 1024;
+  for (const chunkBytes of [1, 7, 1000, 100_000])
+    test(`passes a line of exactly its length and not one byte more, in chunks of ${chunkBytes}`, () => {
+      const { splitter, lines, oversized } = open(5000);
+      const exactly = 'a'.repeat(5000);
+      const more = `${'b'.repeat(2500)}${'c'.repeat(2501)}`;
+      const bytes = Buffer.from(`${exactly}\n${more}\nafter\n${more}${more}\nend\n`);
+      for (let at = 0; at < bytes.length; at += chunkBytes)
+        splitter.push(Buffer.from(bytes.subarray(at, at + chunkBytes)));
+      assert.deepEqual(lines, [exactly, 'after', 'end']);
+      assert.deepEqual(oversized, [
+        { head: 'b'.repeat(kept), tail: 'c'.repeat(kept), bytes: 5001 },
+        { head: 'b'.repeat(kept), tail: 'c'.repeat(kept), bytes: 10_002 },
+      ]);
+    });
+
+  test('keeps the ends of a line whole when its last chunk is short', () => {
+    const { splitter, oversized } = open(10);
+    splitter.push(Buffer.from('0123456789'));
+    splitter.push(Buffer.from('abc'));
+    splitter.push(Buffer.from('de\n'));
+    assert.deepEqual(oversized, [{ head: '0123456789abc', tail: '0123456789abcde', bytes: 15 }]);
+  });
+
+  test('gives the head of an oversized line that never ended', () => {
+    const { splitter, oversized } = open(10);
+    splitter.push(Buffer.from('x'.repeat(5000)));
+    assert.equal(splitter.end().toString(), 'x'.repeat(kept));
+    assert.equal(splitter.end().length, 0);
+    assert.deepEqual(oversized, []);
+  });
+});
+
+describe('memory', () => {
+  const used = () => {
+    const { rss } = process.memoryUsage();
+    return rss / MiB;
+  };
+
+  test('stays constant while a line of 1 GiB is discarded', () => {
+    const { splitter, lines, oversized } = open(4 * MiB);
+    const chunk = Buffer.alloc(64 * 1024, 'x');
+    const before = used();
+    let most = 0;
+    for (let pushed = 0; pushed < 1024 * MiB; pushed += chunk.length) {
+      splitter.push(chunk);
+      most = Math.max(most, used() - before);
+    }
+    splitter.push(Buffer.from('\nnext\n'));
+    assert.ok(most < 100, `grew by ${most} MiB`);
+    assert.deepEqual(
+      oversized.map(one => one.bytes),
+      [1024 * MiB],
+    );
+    assert.deepEqual(lines, ['next']);
+  });
+
+  test('follows the length of a line that comes byte by byte', () => {
+    const { splitter, lines } = open(8 * MiB);
+    const before = used();
+    const byte = Buffer.from('x');
+    for (let pushed = 0; pushed < 4 * MiB; pushed++) splitter.push(byte.subarray(0, 1));
+    const grown = used() - before;
+    splitter.push(Buffer.from('\n'));
+    assert.equal(lines[0]?.length, 4 * MiB);
+    assert.ok(grown < 150, `grew by ${grown} MiB`);
+  });
+});
+
+test('takes time in proportion to the length of a line', () => {
+  const chunk = Buffer.alloc(32 * 1024, 'x');
+  const time = (bytes: number) => {
+    let best = Infinity;
+    for (let round = 0; round < 3; round++) {
+      let length = 0;
+      const splitter = createLineSplitter(
+        { maxLineBytes: 64 * MiB },
+        { line: line => (length = line.length), oversized: () => assert.fail('within the bound') },
+      );
+      const start = performance.now();
+      for (let pushed = 0; pushed < bytes; pushed += chunk.length) splitter.push(chunk);
+      splitter.push(Buffer.from('\n'));
+      best = Math.min(best, performance.now() - start);
+      assert.ok(length >= bytes);
+    }
+    return best;
+  };
+  time(5 * MiB);
+  const small = time(5 * MiB);
+  const large = time(50 * MiB);
+  // Ten times the bytes: linear is near 10, quadratic near 100.
+  assert.ok(large / small < 40, `${small} ms for 5 MiB, ${large} ms for 50 MiB`);
+});

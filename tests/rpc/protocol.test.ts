@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { allowsBatches, isKnownVersion, isLogLevel, latestVersion, protocolVersions } from '#rpc';
+import { test } from 'vitest';
+
+test('knows the sessionful revisions and no other', () => {
+  assert.deepEqual(protocolVersions, ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']);
+  assert.equal(latestVersion, '2025-11-25');
+  for (const version of protocolVersions) assert.ok(isKnownVersion(version));
+  for (const version of ['2026-07-28', '', undefined, null, 1])
+    assert.ok(!isKnownVersion(version), String(version));
+});
+
+test('allows batches in the first two revisions only', () => {
+  assert.deepEqual(protocolVersions.filter(allowsBatches), ['2025-03-26', '2024-11-05']);
+});
+
+test('knows the levels of RFC 5424', () => {
+  assert.ok(isLogLevel('debug') && isLogLevel('emergency'));
+  for (const level of ['warn', 'DEBUG', '', 3, undefined]) assert.ok(!isLogLevel(level));
+});

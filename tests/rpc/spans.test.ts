@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { elementsOf, membersOf, rawText, splice, stringAt, valueOf } from '#rpc';
+import { describe, test } from 'vitest';
+import { createRandom, randomJson, under } from './random-json.ts';
+
+const whole = (text: string) => ({
+  bytes: Buffer.from(text),
+  span: { start: 0, end: Buffer.byteLength(text) },
+});
+
+/** The members or elements of a document as text. */
+function members(text: string): Record<string, string> | undefined {
+  const { bytes, span } = whole(text);
+  const found = membersOf(bytes, span);
+  return found && Object.fromEntries([...found].map(([name, at]) => [name, rawText(bytes, at)]));
+}
+function elements(text: string): readonly string[] {
+  const { bytes, span } = whole(text);
+  return elementsOf(bytes, span).map(at => rawText(bytes, at));
+}
+
+describe('membersOf', () => {
+  test('gives the values by name, as they stand', () => {
+    assert.deepEqual(members('{}'), {});
+    assert.deepEqual(members('{ }'), {});
+    assert.deepEqual(members('{"a":1,"b" : {"a":[2]} , "c":"}"}'), {
+      a: '1',
+      b: '{"a":[2]}',
+      c: '"}"',
+    });
+    assert.deepEqual(members('{"\\u0061":1e400,"漢":null}'), { a: '1e400', 漢: 'null' });
+  });
+
+  test('is undefined for what is no object, and for an object with a name twice', () => {
+    for (const text of ['[]', '1', '"{}"', 'null', '{"a":1,"a":1}', '{"a":1,"\\u0061":2}'])
+      assert.equal(members(text), undefined, text);
+    assert.equal(membersOf(Buffer.from('{}'), undefined), undefined);
+  });
+});
+
+test('a span of what is no JSON has neither members nor elements', () => {
+  for (const text of [
+    '{',
+    '{b"',
+    '{"a',
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":1 "b"}',
+    '{"a":x}',
+    '{1:1}',
+  ])
+    assert.equal(members(text), undefined, text);
+  for (const text of ['[', '[1', '[1,', '[x]', '["a']) assert.deepEqual(elements(text), [], text);
+});
+
+describe('elementsOf', () => {
+  test('gives the elements as they stand, and none of what is no array', () => {
+    assert.deepEqual(elements('[]'), []);
+    assert.deepEqual(elements('[ 1 ,"]", [2,3],{"a":[]} ]'), ['1', '"]"', '[2,3]', '{"a":[]}']);
+    assert.deepEqual(elements('{"a":1}'), []);
+    assert.deepEqual(elementsOf(Buffer.from('[]'), undefined), []);
+  });
+
+  test('stops at the limit', () => {
+    const { bytes, span } = whole('[1,2,3]');
+    assert.equal(elementsOf(bytes, span, 2).length, 2);
+  });
+});
+
+test('stringAt gives the value of a string and nothing else', () => {
+  const at = (text: string) => stringAt(whole(text).bytes, whole(text).span);
+  assert.equal(at('"plain"'), 'plain');
+  assert.equal(at('"\\u0041\\n\\"漢"'), 'A\n"漢');
+  assert.equal(at('""'), '');
+  for (const text of ['1', 'null', '{}', '["a"]']) assert.equal(at(text), undefined);
+  assert.equal(stringAt(Buffer.from('""'), undefined), undefined);
+});
+
+test('valueOf parses a span, and nothing where there is none', () => {
+  assert.deepEqual(valueOf(Buffer.from('x{"a":1}x'), { start: 1, end: 8 }), { a: 1 });
+  assert.equal(valueOf(Buffer.from('1'), undefined), undefined);
+});
+
+describe('splice', () => {
+  const bytes = Buffer.from('{"a": 12345678901234567890, "b":1e400 ,\t"c":"\\u00e9漢","d":[ ]}');
+  const spanOf = (text: string) => {
+    const start = bytes.indexOf(text);
+    return { start, end: start + Buffer.byteLength(text) };
+  };
+
+  test('replaces spans in any order and leaves every other byte', () => {
+    const edits = [
+      { span: spanOf('"\\u00e9漢"'), text: '"größe 😀"' },
+      { span: spanOf('"a"'), text: '"longer"' },
+      { span: spanOf('[ ]'), text: '' },
+    ];
+    const expected = '{"longer": 12345678901234567890, "b":1e400 ,\t"c":"größe 😀","d":}';
+    assert.equal(splice(bytes, edits).toString(), expected);
+    assert.equal(splice(bytes, edits.toReversed()).toString(), expected);
+  });
+
+  test('copies where there is nothing to replace, and inserts at an empty span', () => {
+    const copy = splice(bytes, []);
+    assert.deepEqual(copy, bytes);
+    copy[0] = 0;
+    assert.equal(bytes[0], 0x7b);
+    assert.equal(
+      splice(Buffer.from('{}'), [{ span: { start: 1, end: 1 }, text: '"a":1' }]).toString(),
+      '{"a":1}',
+    );
+  });
+
+  test('agrees with edits made one by one, last first, for random documents', () => {
+    for (let seed = 0; seed < 1000; seed++) {
+      const random = createRandom(seed);
+      const parts = Array.from({ length: 1 + under(random, 8) }, () => randomJson(random, 2));
+      const document = Buffer.from(`[${parts.join(',')}]`);
+      const edits = elementsOf(document, { start: 0, end: document.length })
+        .filter(() => random() < 0.5)
+        .map(span => ({ span, text: randomJson(random, 1) }));
+      const expected = edits.reduceRight(
+        (bytes, { span, text }) =>
+          Buffer.concat([
+            bytes.subarray(0, span.start),
+            Buffer.from(text),
+            bytes.subarray(span.end),
+          ]),
+        document,
+      );
+      assert.deepEqual(splice(document, edits), expected, `seed ${seed}`);
+      assert.deepEqual(splice(document, edits.toReversed()), expected, `seed ${seed}`);
+    }
+  });
+});
