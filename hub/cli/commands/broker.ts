@@ -1,0 +1,22 @@
+import type { Command } from '../command.ts';
+import { aborted } from './aborted.ts';
+
+export type BrokerNeeds = {
+  /** Resolves when the broker listens; throws HubError where it cannot. */
+  readonly startBroker: (signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
+};
+
+/** `agenthub broker`: runs the broker of the compose file until the signal aborts. */
+export function createBrokerCommand({ startBroker }: BrokerNeeds): Command {
+  return {
+    name: 'broker',
+    summary: "Admit a hub's calls to the Docker engine, and no others. Used by docker-compose.yml.",
+    options: {},
+    async run(_values, { signal }) {
+      const broker = await startBroker(signal);
+      await aborted(signal);
+      await broker.stop();
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { Config, ServerConfig } from '#config';
+import type { Command } from '../command.ts';
+import { columns } from '../help.ts';
+
+/** A config and the file it is from. */
+export type Checked = { readonly file: string; readonly config: Config };
+
+export type CheckNeeds = {
+  /** Reads settings and config without starting anything. Throws HubError. */
+  readonly loadConfig: (configFile: string | undefined) => Promise<Checked>;
+};
+
+/** `agenthub check`: tells what is wrong with the config, or what it says. */
+export function createCheck({ loadConfig }: CheckNeeds): Command {
+  return {
+    name: 'check',
+    summary: 'Check the config and the settings without starting anything.',
+    options: {
+      config: {
+        type: 'string',
+        placeholder: 'file',
+        help: 'The file to check. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
+      },
+    },
+    async run({ config: wanted }, { out }) {
+      const { file, config } = await loadConfig(typeof wanted === 'string' ? wanted : undefined);
+      const { length } = config.servers;
+      out(`${file}: fine, ${length} ${length === 1 ? 'server' : 'servers'}`);
+      for (const line of columns(config.servers.map(summaryOf))) out(line);
+      return 0;
+    },
+  };
+}
+
+function summaryOf({ name, enabled, autoStart, launch }: ServerConfig): readonly string[] {
+  const start = autoStart ? 'starts with the hub' : 'starts at the first call';
+  return [name, whatOf(launch), enabled ? start : 'disabled'];
+}
+
+/** What runs, without arguments, environment, headers or the query of a URL: they may be secret. */
+function whatOf(launch: ServerConfig['launch']): string {
+  if (launch.kind === 'remote') return `${launch.transport} ${hostOf(launch.url)}`;
+  const place = launch.runtime === 'auto' ? '' : ` (${launch.runtime})`;
+  if (launch.package) return `${launch.package.ecosystem} ${launch.package.spec}${place}`;
+  return launch.image === undefined
+    ? `command ${launch.command}${place}`
+    : `image ${launch.image}${place}`;
+}
+
+const hostOf = (url: string) => URL.parse(url)?.origin ?? 'elsewhere';

@@ -1,0 +1,70 @@
+import { HubError } from '#core';
+import type { Command } from '../command.ts';
+import { aborted } from './aborted.ts';
+
+export type ServeOptions = {
+  /** Goes before MCP_SERVERS_CONFIG. */
+  readonly configFile?: string;
+  /** Goes before ROUTER_PORT. 0: any free port. */
+  readonly port?: number;
+};
+
+/** A hub that listens. */
+export type Running = {
+  /** Such as `http://127.0.0.1:9090`. */
+  readonly address: string;
+  stop(): Promise<void>;
+};
+
+export type ServeNeeds = {
+  /** Resolves when the hub listens; throws HubError, leaving nothing behind, where it cannot. */
+  readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<Running>;
+};
+
+/** `agenthub serve`: runs the hub until the signal aborts. */
+export function createServe({ startApp }: ServeNeeds): Command {
+  return {
+    name: 'serve',
+    summary: 'Start the hub and its servers, and run until it is stopped.',
+    options: {
+      config: {
+        type: 'string',
+        placeholder: 'file',
+        help: 'The servers: JSON or YAML. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
+      },
+      port: {
+        type: 'string',
+        placeholder: 'number',
+        help: 'The port to listen on; 0 is any free one. Default: ROUTER_PORT, or 9090.',
+      },
+    },
+    async run({ config, port }, { out, signal }) {
+      const options = {
+        ...(typeof config === 'string' && { configFile: config }),
+        ...(typeof port === 'string' && { port: parsePort(port) }),
+      };
+      let running: Running;
+      try {
+        running = await startApp(options, signal);
+      } catch (error) {
+        // Stopped before it listened: what was asked for, and no failure.
+        if (signal.aborted && isAbort(error)) return 0;
+        throw error;
+      }
+      out(`AgentHub answers at ${running.address}/mcp`);
+      await aborted(signal);
+      await running.stop();
+      return 0;
+    },
+  };
+}
+
+const isAbort = (error: unknown) => error instanceof Error && error.name === 'AbortError';
+
+function parsePort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new HubError(
+    'HUB_USAGE',
+    `--port: ${JSON.stringify(text)} is not allowed: write a number from 0 to 65535`,
+  );
+}

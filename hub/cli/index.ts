@@ -1,0 +1,4 @@
+export { type Cli, type CliNeeds, createCli } from './cli.ts';
+export type { ExitCode, Io } from './command.ts';
+export type { Checked } from './commands/check.ts';
+export type { Running, ServeOptions } from './commands/serve.ts';

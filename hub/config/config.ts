@@ -1,0 +1,98 @@
+/** The config in force: what the files say, with every default filled in. */
+export type Config = {
+  /** In the order of the file, which decides who keeps a name that two servers want. */
+  readonly servers: readonly ServerConfig[];
+  readonly naming: Naming;
+};
+
+/** How the names of tools and prompts are made on the endpoint of all servers (spec 5.2). */
+export type Naming = {
+  readonly separator: '_' | '__' | '.';
+  /** Longer public names end in a stable hash. In characters. */
+  readonly maxLength: number;
+};
+
+export type ServerConfig = {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly tags: readonly string[];
+  readonly enabled: boolean;
+  readonly autoStart: boolean;
+  readonly restartOnFailure: boolean;
+  readonly maxRestarts: number;
+  readonly healthCheckIntervalMs: number;
+  /** From the start of the process until `initialize` is answered and the lists are read. */
+  readonly startTimeoutMs: number;
+  /** A call that makes no progress for this long fails. */
+  readonly callTimeoutMs: number;
+  readonly maxLineBytes: number;
+  readonly launch: LocalLaunch | RemoteLaunch;
+};
+
+export type LocalLaunch = {
+  readonly kind: 'local';
+  readonly runtime: 'auto' | 'docker' | 'process';
+  /** The image to run as it is. Excludes `package`. */
+  readonly image: string | undefined;
+  /** A package to build an image from, or to run by npx or uvx as a process. */
+  readonly package: PackageSpec | undefined;
+  /** As written; absent where `package` or `image` says all. */
+  readonly command: string | undefined;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDirectory: string | undefined;
+  readonly sandbox: Sandbox;
+};
+
+export type PackageSpec = {
+  readonly ecosystem: 'npm' | 'pypi';
+  /** Name and version as the installer takes them: `@scope/name@1.2.3`, `name==1.2.3`, or a bare name. */
+  readonly spec: string;
+};
+
+/** What the container of a server may do. The defaults are the strictest. */
+export type Sandbox = {
+  readonly network: 'none' | 'bridge';
+  readonly mounts: readonly {
+    /** An absolute path on the engine's machine. */
+    readonly source: string;
+    readonly target: string;
+    readonly readOnly: boolean;
+  }[];
+  readonly volumes: readonly { readonly name: string; readonly target: string }[];
+  readonly limits: { readonly memoryBytes: number; readonly cpus: number; readonly pids: number };
+  readonly logs: 'bounded' | 'none';
+  readonly user: string | undefined;
+};
+
+export type RemoteLaunch = {
+  readonly kind: 'remote';
+  readonly transport: 'http' | 'sse';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** What the environment and `.env` set (spec 1.3). */
+export type Settings = {
+  readonly host: string;
+  readonly port: number;
+  /** Bearer token that every request must carry; required on any address but loopback. */
+  readonly token: string | undefined;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Host names besides localhost by which clients may reach the hub. */
+  readonly allowedHosts: readonly string[];
+  /** Origins besides the hub's own from which browsers may call it. */
+  readonly allowedOrigins: readonly string[];
+  /** Set in the hub's own image: the published port, not the listening address, is the boundary. */
+  readonly inContainer: boolean;
+  readonly dataDir: string;
+  readonly serversFile: string;
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  readonly logFormat: 'json' | 'pretty';
+  /** Names the hub on everything of its own, instead of the id in its data folder. */
+  readonly hubId: string | undefined;
+  /** The prefix of container names, volumes and the compose project they are grouped under. */
+  readonly hubName: string;
+  /** Where the engine answers; undefined for the platform's default. */
+  readonly dockerHost: string | undefined;
+};

@@ -1,0 +1,73 @@
+import type { z } from 'zod';
+import type { Path, Problem } from './problem.ts';
+import { knownKeys } from './schema.ts';
+import { findClosest } from './suggest.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** What zod found, as sentences that say what to write. `base` is the path of the value it looked at. */
+export function problemsOf(issues: readonly Issue[], base: Path): readonly Problem[] {
+  return issues.flatMap((issue): readonly Problem[] => {
+    const path = [...base, ...pathOf(issue)];
+    switch (issue.code) {
+      case 'unrecognized_keys':
+        return issue.keys.map(key => ({ path: [...path, key], text: unknownKey(key, path) }));
+      case 'invalid_union':
+        return unionProblems(issue, path);
+      case 'invalid_key':
+        return [{ path, text: issue.issues[0]?.message ?? 'the name is not allowed' }];
+      case 'invalid_type':
+        return issue.input === undefined && issue.message.endsWith('received undefined')
+          ? [{ path, text: `is missing: ${write(issue.expected)}` }]
+          : [{ path, text: write(issue.expected), showsValue: true }];
+      default:
+        return [{ path, text: allowed(issue), showsValue: true }];
+    }
+  });
+}
+
+/** The form of the union that the value was meant to be: the one whose own type fits. */
+function unionProblems(issue: Issue & { readonly code: 'invalid_union' }, path: Path) {
+  const meant = issue.errors.find(
+    branch => !branch.some(({ code, path: at }) => code === 'invalid_type' && at.length === 0),
+  );
+  return meant ? problemsOf(meant, path) : [{ path, text: issue.message, showsValue: true }];
+}
+
+function unknownKey(key: string, around: Path): string {
+  const keys = knownKeys(around);
+  const closest = findClosest(key, keys);
+  return closest === undefined
+    ? `unknown key. Remove it; allowed are ${keys.join(', ')}`
+    : `unknown key. Did you mean ${JSON.stringify(closest)}?`;
+}
+
+const written = new Map([
+  ['string', 'write a string, in quotes'],
+  ['boolean', 'write true or false'],
+  ['int', 'write a whole number, without quotes'],
+  ['number', 'write a number, without quotes'],
+  ['array', 'write a list: [...]'],
+  ['object', 'write an object: {...}'],
+  ['record', 'write an object: {...}'],
+]);
+
+const write = (expected: string) => written.get(expected) ?? `write a value of type ${expected}`;
+
+function allowed(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_value':
+      return `write ${issue.values.map(value => JSON.stringify(value)).join(' or ')}`;
+    case 'too_small':
+      return issue.origin === 'string'
+        ? 'write at least one character'
+        : `write a number of at least ${issue.minimum}`;
+    case 'too_big':
+      return `write a number of at most ${issue.maximum}`;
+    default:
+      return issue.message;
+  }
+}
+
+const pathOf = (issue: Issue): Path =>
+  issue.path.map(part => (typeof part === 'symbol' ? String(part) : part));

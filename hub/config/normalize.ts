@@ -1,0 +1,110 @@
+import type { RemoteLaunch, ServerConfig } from './config.ts';
+import { type Report, localLaunch } from './local-launch.ts';
+import type { Roots } from './paths.ts';
+import type { ServerEntry } from './schema.ts';
+import { bytesOf } from './size.ts';
+
+/** The two forms of the file: `servers` (the hub's own) and `mcpServers` (as MCP clients write it). */
+export type Form = 'servers' | 'mcpServers';
+
+/** An entry with its name and what normalizing it needs to know. */
+export type Draft = Roots & {
+  readonly name: string;
+  readonly form: Form;
+  readonly entry: ServerEntry;
+  /** The keys that stand in the file; the others have their defaults. */
+  readonly written: ReadonlySet<string>;
+};
+
+const kib = 1024;
+const longestLineBytes = 512 * kib * kib;
+
+/** What says how a process is run, and so goes against a `url`. */
+const localKeys = [
+  'package',
+  'image',
+  'command',
+  'args',
+  'env',
+  'cwd',
+  'runtime',
+  'network',
+  'mounts',
+  'volumes',
+  'resources',
+  'logs',
+  'user',
+];
+
+/**
+ * One shape from the many that a file may use. Reports every rule that joins several keys and is
+ * broken; undefined then, as nothing sensible can be launched.
+ */
+export function normalizeServer(draft: Draft, report: Report): ServerConfig | undefined {
+  const { name, form, entry } = draft;
+  if (entry.disabled !== undefined && entry.enabled === entry.disabled)
+    report(['enabled'], `says the opposite of "disabled": keep one of them`);
+  const maxLineBytes = bytesOf(entry.max_line);
+  if (maxLineBytes < kib || maxLineBytes > longestLineBytes)
+    report(['max_line'], 'write a size from 1k to 512m', true);
+  const launch = isRemote(draft, report) ? remoteLaunch(draft, report) : localLaunch(draft, report);
+  return (
+    launch && {
+      name,
+      description: entry.description,
+      tags: entry.tags,
+      enabled: isEnabled(entry),
+      autoStart: entry.auto_start ?? form === 'mcpServers',
+      restartOnFailure: entry.restart_on_failure,
+      maxRestarts: entry.max_restarts,
+      healthCheckIntervalMs: entry.health_check_interval * 1000,
+      startTimeoutMs: entry.start_timeout * 1000,
+      callTimeoutMs: entry.timeout * 1000,
+      maxLineBytes,
+      launch,
+    }
+  );
+}
+
+/** False for what `disabled` or `enabled` switches off. */
+export const isEnabled = (entry: Pick<ServerEntry, 'disabled' | 'enabled'>) =>
+  entry.disabled !== true && entry.enabled !== false;
+
+function transportOf({ transport, type, url }: ServerEntry) {
+  const said = transport ?? (type === 'streamable-http' ? 'http' : type);
+  return said ?? (url === undefined ? 'stdio' : 'http');
+}
+
+function isRemote({ entry }: Draft, report: Report): boolean {
+  const { transport, type, url } = entry;
+  const transportName = transportOf(entry);
+  const other = type === 'streamable-http' ? 'http' : type;
+  if (transport !== undefined && other !== undefined && transport !== other)
+    report(
+      ['type'],
+      `is not what "transport" says (${JSON.stringify(transport)}): keep one of them`,
+    );
+  if (url !== undefined && transportName === 'stdio')
+    report(['url'], 'does not go with "stdio": remove it, or set "transport" to "http" or "sse"');
+  if (url === undefined && transportName !== 'stdio')
+    report(['url'], `is missing: "${transportName}" needs the address of the server`);
+  return url !== undefined || transportName !== 'stdio';
+}
+
+function remoteLaunch({ entry, written }: Draft, report: Report): RemoteLaunch | undefined {
+  const { url, headers } = entry;
+  for (const key of localKeys.filter(local => url !== undefined && written.has(local)))
+    report([key], `does not go with "url", whose server runs elsewhere: remove one of the two`);
+  for (const [header, value] of Object.entries(headers)) {
+    // fetch takes printable Latin-1 and tabs, and would say no at the first call only.
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
+      report(['headers', header], 'write printable characters, without line breaks', true);
+  }
+  if (url === undefined) return undefined;
+  const parsed = URL.parse(url);
+  if (!parsed || !['http:', 'https:'].includes(parsed.protocol))
+    report(['url'], 'write an address that starts with http:// or https://', true);
+  else if (parsed.username !== '' || parsed.password !== '')
+    report(['url'], 'holds a user or password: send it as "Authorization" in "headers"');
+  return { kind: 'remote', transport: transportOf(entry) === 'sse' ? 'sse' : 'http', url, headers };
+}

@@ -1,0 +1,230 @@
+import { z } from 'zod';
+import { sizePattern } from './size.ts';
+
+/** A day: timers of Node reach no further than 24 of them. */
+const maxSeconds = 86_400;
+
+const seconds = z.number().min(1).max(maxSeconds);
+const text = z.string().refine(value => !value.includes('\0'), 'write it without NUL characters');
+const size = z.union(
+  [z.int().min(1), z.string().regex(sizePattern, 'write a size such as "512m", "2g" or 1048576')],
+  'write a size such as "512m", "2g" or 1048576 (bytes)',
+);
+
+/** What a server may be called: it becomes part of container names, tool names and URLs. */
+export const serverName = z
+  .string()
+  .regex(
+    /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/,
+    'a server name has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit',
+  );
+const envName = z
+  .string()
+  .regex(/^[^=\0]+$/, 'the name of a variable is not empty and holds no "="');
+const headerName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'the name of a header has letters, digits and "-"');
+const volumeName = z
+  .string()
+  .regex(
+    /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/,
+    'the name of a volume has letters, digits, "_", "." and "-", and starts with a letter or digit',
+  );
+
+const mount = z.strictObject({
+  source: text.describe(
+    'File or folder on this machine. Relative to the folder of this file; "~" is the home folder.',
+  ),
+  target: text.describe('Absolute path in the container.'),
+  read_only: z.boolean().default(true).describe('false lets the server write there.'),
+});
+
+const volume = z.strictObject({
+  name: volumeName.describe('Kept when the container goes, and shared by servers that name it.'),
+  target: text.describe('Absolute path in the container.'),
+});
+
+const resources = z.strictObject({
+  memory: size.default('512m').describe('Most memory, such as "512m". At least 6m.'),
+  cpus: z.number().min(0.01).max(1024).default(1).describe('Processor cores, such as 0.5.'),
+  pids: z.int().min(1).max(4_194_304).default(256).describe('Most processes and threads.'),
+});
+
+const server = z
+  .strictObject({
+    description: text.optional().describe('What the server is for.'),
+    tags: z.array(text.min(1)).default([]).describe('Words to choose servers by.'),
+    disabled: z
+      .boolean()
+      .optional()
+      .describe('true: never started, and the variables it names need not be set.'),
+    enabled: z.boolean().optional().describe('false is the same as "disabled": true.'),
+    auto_start: z
+      .boolean()
+      .optional()
+      .describe(
+        'Start with the hub, not at the first call. Default: false in "servers", true in "mcpServers", whose servers clients start all.',
+      ),
+    package: text
+      .optional()
+      .describe(
+        'npm package ("@org/server@1.2.3"), PyPI package ("uvx:name==1.0") or image ("docker:name:tag").',
+      ),
+    image: text.optional().describe('Container image to run as it is.'),
+    command: text
+      .min(1)
+      .optional()
+      .describe('Program of a stdio server; in an image, its entrypoint.'),
+    args: z
+      .array(text)
+      .optional()
+      .describe('Arguments, one string each. Required with "command" in "servers".'),
+    env: z
+      .record(envName, text)
+      .default({})
+      .describe('Environment of the server. Values are secret: never logged or shown.'),
+    cwd: text
+      .min(1)
+      .optional()
+      .describe('Working directory. Relative to the folder of this file, and not outside it.'),
+    transport: z
+      .enum(['stdio', 'http', 'sse'])
+      .optional()
+      .describe('How the hub talks to the server. Default: "http" with "url", else "stdio".'),
+    type: z
+      .enum(['stdio', 'http', 'sse', 'streamable-http'])
+      .optional()
+      .describe('The same as "transport", as clients write it.'),
+    url: text.optional().describe('Address of a server that runs elsewhere: http:// or https://.'),
+    headers: z
+      .record(headerName, text)
+      .default({})
+      .describe('HTTP headers sent to "url". Values are secret: never logged or shown.'),
+    runtime: z
+      .enum(['auto', 'docker', 'process'])
+      .default('auto')
+      .describe(
+        '"docker": a container of its own. "process": on this machine, not isolated. "auto": a container where a Docker engine answers.',
+      ),
+    network: z
+      .enum(['none', 'bridge'])
+      .default('none')
+      .describe('"bridge" lets the container reach the network, on a network of its own.'),
+    mounts: z
+      .array(z.union([text, mount], 'write "source:target", "source:target:rw" or an object'))
+      .default([])
+      .describe(
+        'Folders of this machine in the container: "source:target[:ro|rw]", read-only unless said.',
+      ),
+    volumes: z
+      .union(
+        [z.record(volumeName, text), z.array(volume)],
+        'write {"name": "/path"} or a list of {"name", "target"}',
+      )
+      .default([])
+      .describe('Named volumes in the container, writable: {"name": "/path"}.'),
+    resources: resources.prefault({}).describe('Most that the container may use.'),
+    logs: z
+      .enum(['bounded', 'none'])
+      .default('bounded')
+      .describe('What "docker logs" keeps: a bounded end of stdout and stderr, or nothing.'),
+    user: z
+      .union(
+        [
+          z.int().min(0),
+          z
+            .string()
+            .regex(/^[\w][\w.-]*(:[\w][\w.-]*)?$/, 'write a user such as "1000" or "1000:1000"'),
+        ],
+        'write a user such as "1000" or "1000:1000"',
+      )
+      .optional()
+      .describe(
+        "User in the container. Default: the image's own, or an unprivileged one where that is root.",
+      ),
+    restart_on_failure: z.boolean().default(true).describe('Start it again when it fails.'),
+    max_restarts: z
+      .int()
+      .min(0)
+      .max(1000)
+      .default(3)
+      .describe('Failures in a row before it is given up.'),
+    health_check_interval: seconds.default(30).describe('Seconds between health checks.'),
+    timeout: seconds.default(60).describe('Seconds without progress after which a call fails.'),
+    start_timeout: seconds
+      .default(120)
+      .describe('Seconds from the start until the server has answered and its lists are read.'),
+    max_line: size
+      .default('64m')
+      .describe(
+        'Longest message of the server, such as "64m". From 1k to 512m; a longer one fails its call.',
+      ),
+  })
+  .meta({ id: 'server' });
+
+/** One server as a file describes it, with the defaults that do not depend on the rest. */
+export type ServerEntry = z.infer<typeof server>;
+export const serverSchema = server;
+
+const naming = z.strictObject({
+  separator: z
+    .enum(['_', '__', '.'])
+    .default('_')
+    .describe('Between server and tool. Some clients and models refuse names with ".".'),
+  max_length: z
+    .int()
+    .min(16)
+    .max(128)
+    .default(46)
+    .describe(
+      'Longest name, in characters; longer ones end in a hash. Clients put up to 18 in front of it.',
+    ),
+});
+
+function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
+  return z.strictObject({
+    $schema: z.string().optional().describe('Where this schema is, for editors.'),
+    version: z
+      .union([z.string(), z.number()], 'write a number or a string')
+      .optional()
+      .describe('Accepted as clients write it; without effect.'),
+    logLevel: z
+      .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+      .optional()
+      .describe('Accepted as clients write it; LOG_LEVEL in the environment sets the level.'),
+    naming: naming
+      .prefault({})
+      .describe('How tools and prompts are named on /mcp: <server><separator><tool>.'),
+    servers: z
+      .record(name, entry)
+      .optional()
+      .describe('The servers by name, started at their first call unless "auto_start" is set.'),
+    mcpServers: z
+      .record(name, entry)
+      .optional()
+      .describe(
+        'The servers by name, as MCP clients write them: all start with the hub unless "auto_start" is false.',
+      ),
+  });
+}
+
+/** The whole file: what `configs/hub.schema.json` is generated from. */
+export const fileSchema = fileOf(server, serverName).meta({
+  title: 'AgentHub',
+  description:
+    'The MCP servers behind the hub. Strings may hold ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
+});
+
+/** The file around its servers, which are read one by one so that each tells its own problems. */
+export const envelopeSchema = fileOf(z.unknown(), z.string());
+
+/** The keys that an object may have, by where it stands in the file: for hints at misspelt ones. */
+export function knownKeys(path: readonly (string | number)[]): readonly string[] {
+  const [, , part] = path;
+  if (path.length === 0) return Object.keys(fileSchema.shape);
+  if (path.length === 1) return Object.keys(naming.shape);
+  if (part === 'resources') return Object.keys(resources.shape);
+  if (part === 'mounts') return Object.keys(mount.shape);
+  if (part === 'volumes') return Object.keys(volume.shape);
+  return Object.keys(server.shape);
+}

@@ -1,0 +1,102 @@
+import { isIPv6 } from 'node:net';
+import { HubError } from '#core';
+import type { Settings } from './config.ts';
+import type { Environment } from './env.ts';
+import { createVariables, mergeEnvironment } from './variables.ts';
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
+const logFormats = ['json', 'pretty'] as const;
+
+/** A host name or IPv4 address, without scheme, port and path. */
+const hostName = /^[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?$/i;
+const origin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/i;
+const hubId = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
+const hubName = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+const engineAddress = /^(?:unix|npipe|tcp|http|https|ssh):\/\/./;
+
+/**
+ * The settings (spec 1.3) of the process environment, and behind it of a `.env` file's text; a
+ * variable set to nothing counts as not set. Paths stay as written. Throws HUB_CONFIG_INVALID with all
+ * that is wrong, naming variable, value and what is allowed, and HUB_LISTEN_REFUSED for an address
+ * that others can reach without token and TLS (spec G6).
+ */
+export function readSettings(env: Environment, dotenv = ''): Settings {
+  const { text, secret, choice, list, fail, done } = createVariables(mergeEnvironment(env, dotenv));
+  const certFile = text('ROUTER_TLS_CERT');
+  const keyFile = text('ROUTER_TLS_KEY');
+  if ((certFile === undefined) !== (keyFile === undefined))
+    fail(
+      certFile === undefined ? 'ROUTER_TLS_CERT' : 'ROUTER_TLS_KEY',
+      'is not set, and TLS needs certificate and key. Set both or neither',
+    );
+  const settings: Settings = {
+    host: bare(text('ROUTER_HOST', isHost, 'an IP address or a host name') ?? '127.0.0.1'),
+    port: Number(
+      text('ROUTER_PORT', isPort, 'a number from 0 to 65535; 0 is any free port') ?? 9090,
+    ),
+    token: secret('ROUTER_TOKEN', /^[\x21-\x7e]+$/, 'printable characters without spaces'),
+    tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
+    allowedHosts: list(
+      'ROUTER_ALLOWED_HOSTS',
+      isHost,
+      'host names with commas between them, without scheme, port and path',
+    ).map(bracketed),
+    allowedOrigins: list(
+      'ROUTER_ALLOWED_ORIGINS',
+      value => origin.test(value),
+      'origins such as https://app.example with commas between them, without a path',
+    ),
+    inContainer: ['1', 'true'].includes(
+      choice('AGENTHUB_IN_CONTAINER', ['1', '0', 'true', 'false']) ?? '0',
+    ),
+    dataDir: text('DATA_DIR') ?? './data',
+    serversFile: text('MCP_SERVERS_CONFIG') ?? './configs/mcp-servers.json',
+    logLevel: choice('LOG_LEVEL', logLevels) ?? 'info',
+    logFormat: choice('LOG_FORMAT', logFormats) ?? 'pretty',
+    hubId: text(
+      'HUB_ID',
+      value => hubId.test(value),
+      'up to 64 small letters, digits, "_", "." and "-", of which the first is a letter or digit',
+    ),
+    hubName:
+      text(
+        'HUB_NAME',
+        value => hubName.test(value),
+        '1 to 32 small letters, digits, "_" and "-", of which the first is a letter or digit',
+      ) ?? 'agenthub',
+    dockerHost: text(
+      'DOCKER_HOST',
+      value => engineAddress.test(value),
+      'an address such as unix:///var/run/docker.sock or tcp://127.0.0.1:2375',
+    ),
+  };
+  done();
+  refuseOpenAddress(settings);
+  return settings;
+}
+
+/** Any address that other machines reach needs a token and TLS; the hub's own container is walled in. */
+function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
+  if (isLoopback(host)) return;
+  if (inContainer && (host === '0.0.0.0' || host === '::')) return;
+  const lacking = [
+    ...(token === undefined ? ['ROUTER_TOKEN'] : []),
+    ...(tls ? [] : ['ROUTER_TLS_CERT and ROUTER_TLS_KEY']),
+  ];
+  if (lacking.length === 0) return;
+  throw new HubError(
+    'HUB_LISTEN_REFUSED',
+    `ROUTER_HOST: ${JSON.stringify(host)} can be reached from other machines, which needs a token and TLS. Set ${lacking.join(', ')}, or ROUTER_HOST=127.0.0.1`,
+  );
+}
+
+const isLoopback = (host: string) =>
+  host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+
+const isPort = (value: string) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535;
+
+const isHost = (value: string) => hostName.test(value) || isIPv6(bare(value));
+
+/** Listening takes an IPv6 address bare; the Host header has it in brackets. */
+const bare = (host: string) => host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
+const bracketed = (host: string) => (isIPv6(bare(host)) ? `[${bare(host)}]` : host.toLowerCase());

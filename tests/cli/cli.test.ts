@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { describe, test } from 'vitest';
+import { type CliNeeds, type ServeOptions, createCli } from '#cli';
+import { loadConfig, schemaJson } from '#config';
+import { HubError } from '#core';
+
+const shipped = fileURLToPath(new URL('../../configs/mcp-servers.json', import.meta.url));
+
+type Outcome = { readonly code: number; readonly out: string; readonly err: string };
+
+async function run(
+  args: readonly string[],
+  needs: Partial<CliNeeds> = {},
+  signal = AbortSignal.timeout(20_000),
+): Promise<Outcome> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const cli = createCli({
+    version: '1.2.3',
+    startApp: async () => assert.fail('nothing asked for the app'),
+    startBroker: async () => assert.fail('nothing asked for the broker'),
+    loadConfig: async (file = shipped) => ({
+      file,
+      config: await loadConfig(file, { env: {}, home: '/home/user' }),
+    }),
+    ...needs,
+  });
+  const io = {
+    out: (text: string) => void out.push(text),
+    err: (text: string) => void err.push(text),
+    signal,
+  };
+  const code = await cli.run(args, io);
+  return { code, out: out.join('\n'), err: err.join('\n') };
+}
+
+describe('used rightly', () => {
+  test.for(['--help', '-h', 'help'])('%s lists the commands', async arg => {
+    const { code, out } = await run([arg]);
+    assert.equal(code, 0);
+    for (const name of ['serve', 'check', 'schema'])
+      assert.match(out, new RegExp(`^  ${name} `, 'm'));
+  });
+
+  test('--version tells the version', async () => {
+    assert.deepEqual(await run(['--version']), { code: 0, out: '1.2.3', err: '' });
+  });
+
+  test('serve --help lists its options', async () => {
+    const { code, out } = await run(['serve', '--help']);
+    assert.equal(code, 0);
+    assert.match(out, /--config <file>/);
+    assert.match(out, /--port <number>/);
+  });
+
+  test('schema prints the JSON Schema', async () => {
+    assert.deepEqual(await run(['schema']), { code: 0, out: schemaJson().trimEnd(), err: '' });
+  });
+
+  test('check tells what the config says, a line for each server', async () => {
+    const { code, out, err } = await run(['check']);
+    assert.deepEqual({ code, err }, { code: 0, err: '' });
+    const [first, ...lines] = out.split('\n');
+    assert.equal(first, `${shipped}: fine, 4 servers`);
+    assert.equal(lines.length, 4);
+    assert.match(
+      lines[0] ?? '',
+      /^ {2}memory +npm @modelcontextprotocol\/server-memory@\S+ +starts with the hub$/,
+    );
+  });
+});
+
+describe('used wrongly', () => {
+  test.for([
+    [[], 'agenthub: no command is given'],
+    [['sevre'], 'agenthub: "sevre" is not a command'],
+    [['--port'], 'agenthub: "--port" is not an option'],
+    [['serve', '--prot', '1'], "agenthub: Unknown option '--prot'"],
+    [['serve', '--port'], "agenthub: Option '--port <value>' argument missing"],
+    [['serve', 'now'], "agenthub: Unexpected argument 'now'"],
+    [['check', '--port', '1'], "agenthub: Unknown option '--port'"],
+    [
+      ['serve', '--port', '70000'],
+      '--port: "70000" is not allowed: write a number from 0 to 65535',
+    ],
+  ] as const)('%j exits with 2: %s', async ([args, message]) => {
+    const { code, out, err } = await run(args);
+    assert.deepEqual({ code, out }, { code: 2, out: '' });
+    assert.ok(err.startsWith(message), err);
+  });
+
+  test('a hint says where to look', async () => {
+    assert.match((await run(['serve', '--prot'])).err, /Run "agenthub serve --help" to see/);
+    assert.match((await run(['sevre'])).err, /Run "agenthub --help" to see/);
+  });
+
+  test('check exits with 2 and the message alone where the file is wrong', async () => {
+    const { code, out, err } = await run(['check', '--config', '/absent/servers.json']);
+    assert.deepEqual({ code, out }, { code: 2, out: '' });
+    assert.match(err, /^\/absent\/servers\.json: there is no such file\. [^\n]*$/);
+  });
+});
+
+describe('serve', () => {
+  test('runs until the signal aborts, and stops what it started', async () => {
+    const ending = new AbortController();
+    const seen: (ServeOptions | string)[] = [];
+    const { code, out } = await run(
+      ['serve', '--config', 'hub.yaml', '--port', '0'],
+      {
+        async startApp(options) {
+          seen.push(options);
+          setImmediate(() => ending.abort());
+          const stop = async () => void seen.push('stopped');
+          return { address: 'http://127.0.0.1:9090', stop };
+        },
+      },
+      ending.signal,
+    );
+    assert.deepEqual(seen, [{ configFile: 'hub.yaml', port: 0 }, 'stopped']);
+    assert.deepEqual(
+      { code, out },
+      { code: 0, out: 'AgentHub answers at http://127.0.0.1:9090/mcp' },
+    );
+  });
+
+  test('without options leaves the choice to the settings', async () => {
+    const seen: ServeOptions[] = [];
+    const startApp = async (options: ServeOptions) => {
+      seen.push(options);
+      return { address: '', stop: async () => {} };
+    };
+    await run(['serve'], { startApp }, AbortSignal.abort());
+    assert.deepEqual(seen, [{}]);
+  });
+
+  test('is no failure when it is stopped before it listens', async () => {
+    const startApp = async (_options: ServeOptions, signal: AbortSignal) => {
+      signal.throwIfAborted();
+      return assert.fail('went on');
+    };
+    const { code, err } = await run(['serve'], { startApp }, AbortSignal.abort());
+    assert.deepEqual({ code, err }, { code: 0, err: '' });
+  });
+
+  test.for([
+    ['HUB_CONFIG_INVALID', 2],
+    ['HUB_LISTEN_REFUSED', 2],
+    ['HUB_PORT_TAKEN', 1],
+    ['HUB_ENGINE_UNREACHABLE', 1],
+  ] as const)('%s exits with %i', async ([error, expected]) => {
+    const startApp = async () => {
+      throw new HubError(error, 'what happened, and what to do');
+    };
+    const { code, err } = await run(['serve'], { startApp });
+    assert.deepEqual({ code, err }, { code: expected, err: 'what happened, and what to do' });
+  });
+
+  test('a bug is not dressed up as a message', async () => {
+    const startApp = async () => {
+      throw new TypeError('a bug');
+    };
+    await assert.rejects(run(['serve'], { startApp }), /a bug/);
+  });
+});

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { expandServer, expandText } from '../../hub/config/env.ts';
+import { pathText } from '../../hub/config/problem.ts';
+
+const env = { HOST: 'localhost', EMPTY: '', A_1: 'one', NESTED: '${HOST}', undefined: undefined };
+
+describe('filled in', () => {
+  test.for([
+    ['plain', 'plain'],
+    ['', ''],
+    ['${HOST}', 'localhost'],
+    ['http://${HOST}:80/${A_1}', 'http://localhost:80/one'],
+    ['${NOPE:-fallback}', 'fallback'],
+    ['${NOPE:-}', ''],
+    ['${EMPTY:-fallback}', 'fallback'],
+    ['${HOST:-fallback}', 'localhost'],
+    ['${NOPE:-a:-b $HOST}', 'a:-b $HOST'],
+    ['${NOPE:-two\nlines}', 'two\nlines'],
+    ['$HOST', '$HOST'],
+    ['$', '$'],
+    ['$$', '$'],
+    ['$${HOST}', '${HOST}'],
+    ['$$${HOST}', '$localhost'],
+    ['{"a": "${HOST}"}', '{"a": "localhost"}'],
+    // What a variable holds is a value, not text to look through again.
+    ['${NESTED}', '${HOST}'],
+  ] as const)('%j becomes %j', ([text, expected]) => {
+    assert.deepEqual(expandText(text, env), { text: expected, faults: [] });
+  });
+});
+
+describe('refused', () => {
+  test.for([
+    ['${NOPE}', 'the variable NOPE is not set'],
+    ['${EMPTY}', 'the variable EMPTY is not set'],
+    ['${undefined}', 'the variable undefined is not set'],
+    ['${toString}', 'the variable toString is not set'],
+    ['${}', '${} is not a variable'],
+    ['${1A}', '${1A} is not a variable'],
+    ['${ HOST }', '${ HOST } is not a variable'],
+    ['${HOST-x}', '${HOST-x} is not a variable'],
+    ['${env:HOST}', '${env:HOST} is not a variable'],
+    ['${HOST', '"${" without its "}"'],
+    ['${NOPE:-${HOST}}', '"${" without its "}"'],
+  ] as const)('%j: %s', ([text, start]) => {
+    const { faults } = expandText(text, env);
+    assert.ok(faults[0]?.startsWith(start), faults.join('\n'));
+  });
+
+  test('every variable that is missing is told, with its path', () => {
+    const entry = { command: '${A}', args: ['x', '${B}${C}'], env: { KEY: '${D}' } };
+    const { problems, unresolved } = expandServer(entry, ['servers', 'one'], {});
+    assert.deepEqual(
+      problems.map(({ path, text }) => `${pathText(path)} ${/variable (\w)/.exec(text)?.[1]}`),
+      [
+        'servers.one.command A',
+        'servers.one.args[1] B',
+        'servers.one.args[1] C',
+        'servers.one.env.KEY D',
+      ],
+    );
+    assert.deepEqual(
+      [...unresolved],
+      ['servers.one.command', 'servers.one.args[1]', 'servers.one.env.KEY'],
+    );
+  });
+});
+
+test('variables are looked for where a server takes them, and nowhere else', () => {
+  const every = {
+    command: '${HOST}',
+    args: ['${HOST}'],
+    env: { A: '${HOST}' },
+    url: '${HOST}',
+    headers: { A: '${HOST}' },
+    cwd: '${HOST}',
+    mounts: ['${HOST}', { source: '${HOST}', read_only: true }],
+    image: '${HOST}',
+    package: '${HOST}',
+    description: '${HOST}',
+  };
+  assert.deepEqual(expandServer(every, [], env).value, {
+    command: 'localhost',
+    args: ['localhost'],
+    env: { A: 'localhost' },
+    url: 'localhost',
+    headers: { A: 'localhost' },
+    cwd: 'localhost',
+    mounts: ['localhost', { source: 'localhost', read_only: true }],
+    image: 'localhost',
+    package: '${HOST}',
+    description: '${HOST}',
+  });
+});

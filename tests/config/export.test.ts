@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { schemaJson } from '#config';
+import { isObject } from '#core';
+
+test('configs/hub.schema.json is what the schema says: "agenthub schema" writes it anew', async () => {
+  const file = join(import.meta.dirname, '../../configs/hub.schema.json');
+  assert.equal(await readFile(file, 'utf8'), schemaJson());
+});
+
+test('every key has a description', () => {
+  const bare: string[] = [];
+  const look = (schema: unknown, path: string) => {
+    if (!isObject(schema)) return;
+    for (const [name, value] of Object.entries(schema)) {
+      if (name === 'properties' && isObject(value))
+        for (const [key, property] of Object.entries(value))
+          if (!isObject(property) || !property['description']) bare.push(`${path}/${key}`);
+      for (const inside of Array.isArray(value) ? value : [value]) look(inside, `${path}/${name}`);
+    }
+  };
+  const schema: unknown = JSON.parse(schemaJson());
+  look(schema, '');
+  assert.deepEqual(bare, []);
+  assert.ok(schemaJson().includes('"health_check_interval"'), 'the servers are in it');
+});

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { loadConfig } from '#config';
+import { HubError } from '#core';
+
+// Each file in fixtures/configs is an input, a line "----", and what comes of it: the config, or the
+// code and message of the error. UPDATE_GOLDEN=1 writes the second half anew, for a person to read.
+const folder = join(import.meta.dirname, '../fixtures/configs');
+const rule = '----\n';
+const env = { TOKEN: 's3cret', EMPTY: '', TWO: '2' };
+
+let scratch = '';
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'agenthub-config-'));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true, force: true });
+});
+
+async function outcomeOf(file: string): Promise<string> {
+  const path = join(scratch, file);
+  const outcome = await loadConfig(path, { env, home: '/home/user' }).then(
+    config => `${JSON.stringify(config, undefined, 2)}\n`,
+    (error: unknown) => {
+      assert.ok(error instanceof HubError, String(error));
+      return `${error.code}\n${error.message}\n`;
+    },
+  );
+  return outcome.replaceAll(scratch, '<folder>');
+}
+
+describe('golden files', async () => {
+  for (const golden of (await readdir(folder)).sort()) {
+    test(golden, async () => {
+      const text = await readFile(join(folder, golden), 'utf8');
+      const [input = '', expected = ''] = text.split(rule);
+      const file = golden.replace(/\.txt$/, '');
+      await writeFile(join(scratch, file), input);
+      const outcome = await outcomeOf(file);
+      if (process.env['UPDATE_GOLDEN'])
+        await writeFile(join(folder, golden), `${input}${rule}${outcome}`);
+      else assert.equal(outcome, expected);
+      assert.ok(!outcome.startsWith('HUB_') || !outcome.includes(env.TOKEN), 'shows a secret');
+    });
+  }
+});
+
+describe('files that cannot be read', () => {
+  test('an absent file is told apart from a wrong one', async () => {
+    assert.equal(
+      await outcomeOf('absent.json'),
+      'HUB_CONFIG_MISSING\n<folder>/absent.json: there is no such file. Write one that holds {"servers": {}}, or name another with --config or MCP_SERVERS_CONFIG\n',
+    );
+  });
+
+  test.for([
+    ['empty.json', '', '1:1: the file is empty: write {"servers": {}}'],
+    ['blank.yaml', ' \n\n', '1:1: the file is empty: write servers: {}'],
+    ['null.json', 'null', '1:1: the file is empty: write {"servers": {}}'],
+  ] as const)('%s is empty', async ([file, text, message]) => {
+    await writeFile(join(scratch, file), text);
+    assert.equal(await outcomeOf(file), `HUB_CONFIG_INVALID\n<folder>/${file}:${message}\n`);
+  });
+
+  test('a folder is not a file', async () => {
+    await mkdir(join(scratch, 'folder.json'));
+    assert.equal(
+      await outcomeOf('folder.json'),
+      'HUB_CONFIG_INVALID\n<folder>/folder.json: it is a folder. Name a file in it\n',
+    );
+  });
+
+  test('the extension says how a file is written, so an unknown one is refused', async () => {
+    assert.match(await outcomeOf('servers.toml'), /ends in \.json, \.jsonc, \.yaml or \.yml/);
+  });
+});
+
+test('a byte order mark, as editors on Windows write it, is no fault', async () => {
+  await writeFile(join(scratch, 'mark.json'), '\uFEFF{"servers": {}}');
+  assert.deepEqual(JSON.parse(await outcomeOf('mark.json')).servers, []);
+});
+
+test('aliases that multiply are cut off before they fill the memory', async () => {
+  const levels = Array.from({ length: 12 }, (_, level) => {
+    const inside =
+      level === 0 ? 'x' : Array.from({ length: 12 }, () => `*a${level - 1}`).join(', ');
+    return `a${level}: &a${level} [${inside}]`;
+  });
+  await writeFile(join(scratch, 'bomb.yaml'), levels.join('\n'));
+  assert.match(await outcomeOf('bomb.yaml'), /too many values, or aliases that contain each other/);
+});
+
+test('the problems are told to programs too, with their paths', async () => {
+  const file = join(scratch, 'data.json');
+  await writeFile(file, '{"servers": {"memory": {"comand": "x", "max_restarts": -1}}}');
+  await assert.rejects(loadConfig(file, { env, home: '/home/user' }), (error: unknown) => {
+    assert.ok(error instanceof HubError);
+    assert.deepEqual(error.data['problems'], [
+      {
+        path: 'servers.memory.comand',
+        message: `${file}:1:25: servers.memory.comand: unknown key. Did you mean "command"?`,
+      },
+      {
+        path: 'servers.memory.max_restarts',
+        message: `${file}:1:40: servers.memory.max_restarts: -1 is not allowed: write a number of at least 0`,
+      },
+    ]);
+    return true;
+  });
+});
+
+test('the file that is shipped is right and pins every version', async () => {
+  const shipped = join(import.meta.dirname, '../../configs/mcp-servers.json');
+  const { servers } = await loadConfig(shipped, { env: {}, home: '/home/user' });
+  assert.deepEqual(
+    servers.map(({ name }) => name),
+    ['memory', 'sequential-thinking', 'context7', 'desktop-commander'],
+  );
+  for (const { launch, autoStart, description } of servers) {
+    assert.ok(autoStart && description !== undefined);
+    assert.ok(launch.kind === 'local' && launch.package);
+    assert.match(launch.package.spec, /@\d+\.\d+\.\d+$/);
+  }
+});

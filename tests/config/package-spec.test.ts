@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { findPackage, findPackageLine, isImage } from '../../hub/config/package-spec.ts';
+
+describe('the package key', () => {
+  test.for([
+    ['server', 'npm', 'server'],
+    ['server@1.2.3', 'npm', 'server@1.2.3'],
+    ['@org/server', 'npm', '@org/server'],
+    ['@org/server@latest', 'npm', '@org/server@latest'],
+    ['@org/server@1.0.0-beta.1+build', 'npm', '@org/server@1.0.0-beta.1+build'],
+    ['uvx:mcp-server-time', 'pypi', 'mcp-server-time'],
+    ['uvx:mcp_server.time==1.2.0', 'pypi', 'mcp_server.time==1.2.0'],
+    ['uvx:mcp-server-time@1.2.0', 'pypi', 'mcp-server-time==1.2.0'],
+    ['uvx:mcp-server-time@latest', 'pypi', 'mcp-server-time'],
+  ] as const)('%s is of %s: %s', ([written, ecosystem, spec]) => {
+    assert.deepEqual(findPackage(written), { kind: 'package', package: { ecosystem, spec } });
+  });
+
+  test('docker: names an image', () => {
+    assert.deepEqual(findPackage('docker:mcp/time:1.0'), { kind: 'image', image: 'mcp/time:1.0' });
+    assert.equal(findPackage('docker:--privileged'), undefined);
+  });
+
+  test.for([
+    '',
+    '-g',
+    '--registry=http://evil.example',
+    '.',
+    './local',
+    '../local',
+    '/tmp/local',
+    '~/local',
+    'org/repository',
+    'github:org/repository',
+    'git+ssh://git@git.example/x.git',
+    'https://evil.example/x.tgz',
+    'file:x',
+    'x.tgz',
+    'x@y.tar.gz',
+    'x@npm:y',
+    'x@file:y',
+    'x@>=1',
+    'x@^1.0.0',
+    'x@1 y',
+    'x;rm -rf /',
+    'x$(id)',
+    'x`id`',
+    'x\ny',
+    'x@1\n',
+    'a b',
+    '@org',
+    '@/x',
+    'uvx:',
+    'uvx:-r',
+    'uvx:--index-url=http://evil.example',
+    'uvx:./x',
+    'uvx:x @ https://evil.example/x.whl',
+    'uvx:git+https://git.example/x',
+    'uvx:x[extra]',
+    'uvx:x>=1',
+    'uvx:x==1;python_version<"3"',
+    'uvx:x.whl',
+    'uvx:x-',
+    `x${'y'.repeat(300)}`,
+  ])('%j is no package', written => {
+    assert.equal(findPackage(written), undefined);
+  });
+});
+
+describe('command lines that only run a package', () => {
+  test.for([
+    ['npx -y @org/server@1 a -b', 'npm', '@org/server@1', 'a -b'],
+    ['npx --yes server', 'npm', 'server', ''],
+    ['npx server -y', 'npm', 'server', '-y'],
+    ['npx -y -p @org/server@1 server a', 'npm', '@org/server@1', 'a'],
+    ['npx --package=@org/server -y server', 'npm', '@org/server', ''],
+    ['uvx server', 'pypi', 'server', ''],
+    ['uvx server@1.2 --port 1', 'pypi', 'server==1.2', '--port 1'],
+    ['uvx --from server==1.2 server a', 'pypi', 'server==1.2', 'a'],
+    ['uvx --from=server server', 'pypi', 'server', ''],
+  ] as const)('%s', ([line, ecosystem, spec, rest]) => {
+    const [command = '', ...args] = line.split(' ');
+    const expected = { package: { ecosystem, spec }, args: rest === '' ? [] : rest.split(' ') };
+    assert.deepEqual(findPackageLine(command, args), expected);
+  });
+
+  test.for([
+    'npx',
+    'npx -y',
+    'npx -y github:org/repository',
+    'npx -y ./local',
+    'npx -c server',
+    'npx --registry=http://registry.example server',
+    'npx -p a -p b a',
+    'npx -p @org/server another-program',
+    'npx -p',
+    'uvx',
+    'uvx --with extra server',
+    'uvx --from git+https://git.example/x x',
+    'uvx --from server another-program',
+    'uvx --from',
+    '/usr/bin/npx -y server',
+    'node server.js',
+    'docker run -i --rm mcp/time',
+  ])('%s stays a command', line => {
+    const [command = '', ...args] = line.split(' ');
+    assert.equal(findPackageLine(command, args), undefined);
+  });
+});
+
+test.for([
+  ['alpine', true],
+  ['alpine:3.20', true],
+  ['mcp/time', true],
+  ['registry.example:5000/team/server:1.0', true],
+  [`alpine@sha256:${'a'.repeat(64)}`, true],
+  ['alpine:3.20 --privileged', false],
+  ['-v', false],
+  ['', false],
+  ['alpine@sha256:short', false],
+  ['a//b', false],
+] as const)('%j is an image: %s', ([text, expected]) => {
+  assert.equal(isImage(text), expected);
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { findTarget, holdsEngineSocket, resolveInside } from '../../hub/config/paths.ts';
+
+const roots = { folder: '/project/configs', home: '/home/user' };
+
+describe('paths on this machine', () => {
+  test.for([
+    ['docs', '/project/configs/docs'],
+    ['.', '/project/configs'],
+    ['./a/../b', '/project/configs/b'],
+    ['..hidden', '/project/configs/..hidden'],
+    ['~', '/home/user'],
+    ['~/notes', '/home/user/notes'],
+    ['~other', '/project/configs/~other'],
+    ['/srv/../data', '/data'],
+    ['..', undefined],
+    ['../configs-2', undefined],
+    ['a/../../b', undefined],
+    ['~/..', undefined],
+    ['~/../other', undefined],
+  ] as const)('%s is %s', ([path, expected]) => {
+    assert.equal(resolveInside(path, roots), expected);
+  });
+});
+
+describe('targets in a container', () => {
+  test.for([
+    ['/data', '/data'],
+    ['/data/', '/data'],
+    ['//data/./x', '/data/x'],
+    ['/processes', '/processes'],
+    ['/', undefined],
+    ['/data/..', undefined],
+    ['/proc', undefined],
+    ['/data/../proc/self', undefined],
+    ['/sys/', undefined],
+    ['/dev/shm', undefined],
+    ['data', undefined],
+    ['', undefined],
+  ] as const)('%s is %s', ([path, expected]) => {
+    assert.equal(findTarget(path), expected);
+  });
+});
+
+test.for([
+  ['/var/run/docker.sock', true],
+  ['/run/user/1000/podman.sock', true],
+  ['/var/run', true],
+  ['/', true],
+  ['/var/lib/data', false],
+  ['/home/user/docs', false],
+] as const)('%s gives power over the machine: %s', ([path, expected]) => {
+  assert.equal(holdsEngineSocket(path), expected);
+});

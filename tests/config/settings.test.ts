@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { mergeEnvironment, readSettings } from '#config';
+import { HubError } from '#core';
+
+const defaults = {
+  host: '127.0.0.1',
+  port: 9090,
+  token: undefined,
+  tls: undefined,
+  allowedHosts: [],
+  allowedOrigins: [],
+  inContainer: false,
+  dataDir: './data',
+  serversFile: './configs/mcp-servers.json',
+  logLevel: 'info',
+  logFormat: 'pretty',
+  hubId: undefined,
+  hubName: 'agenthub',
+  dockerHost: undefined,
+};
+const tls = { ROUTER_TLS_CERT: 'cert.pem', ROUTER_TLS_KEY: 'key.pem' };
+
+const readAll = async (file: string) =>
+  await readFile(join(import.meta.dirname, '../..', file), 'utf8');
+
+function refusal(env: Record<string, string>, dotenv = ''): HubError {
+  try {
+    readSettings(env, dotenv);
+  } catch (error) {
+    assert.ok(error instanceof HubError, String(error));
+    return error;
+  }
+  return assert.fail('the settings were taken');
+}
+
+test('an empty environment gives the defaults', () => {
+  assert.deepEqual(readSettings({}), defaults);
+  assert.deepEqual(
+    readSettings({ ROUTER_PORT: '', ROUTER_TOKEN: ' ', LOG_LEVEL: undefined }),
+    defaults,
+  );
+});
+
+test('every setting is read', () => {
+  const env = {
+    ROUTER_HOST: '[::]',
+    ROUTER_PORT: '0',
+    ROUTER_TOKEN: 'token',
+    ...tls,
+    ROUTER_ALLOWED_HOSTS: 'Hub.example, ::1 ,[fd00::1],',
+    ROUTER_ALLOWED_ORIGINS: 'https://app.example:8443,app://obsidian.md',
+    AGENTHUB_IN_CONTAINER: 'true',
+    DATA_DIR: '/data',
+    MCP_SERVERS_CONFIG: 'hub.yaml',
+    LOG_LEVEL: 'DEBUG',
+    LOG_FORMAT: 'json',
+    HUB_ID: 'compose-hub',
+    HUB_NAME: 'hub-2',
+    DOCKER_HOST: 'tcp://127.0.0.1:2375',
+  };
+  assert.deepEqual(readSettings(env), {
+    host: '::',
+    port: 0,
+    token: 'token',
+    tls: { certFile: 'cert.pem', keyFile: 'key.pem' },
+    allowedHosts: ['hub.example', '[::1]', '[fd00::1]'],
+    allowedOrigins: ['https://app.example:8443', 'app://obsidian.md'],
+    inContainer: true,
+    dataDir: '/data',
+    serversFile: 'hub.yaml',
+    logLevel: 'debug',
+    logFormat: 'json',
+    hubId: 'compose-hub',
+    hubName: 'hub-2',
+    dockerHost: 'tcp://127.0.0.1:2375',
+  });
+});
+
+test('the process environment goes before .env', () => {
+  const dotenv = '# note\nROUTER_PORT=8000\nHUB_NAME="other" # note\n';
+  const { port, hubName } = readSettings({ ROUTER_PORT: '7000' }, dotenv);
+  assert.deepEqual({ port, hubName }, { port: 7000, hubName: 'other' });
+  assert.equal(mergeEnvironment({ ROUTER_PORT: '7000' }, dotenv)['ROUTER_PORT'], '7000');
+});
+
+test('settings of parts that are still to come are no error', () => {
+  const env = { OLLAMA_HOST: 'localhost', REDIS_URL: 'redis://redis', CB_FAILURE_THRESHOLD: '3' };
+  assert.deepEqual(readSettings(env), defaults);
+});
+
+describe('wrong values are told with the variable, the value and what is allowed', () => {
+  test.for([
+    [
+      'ROUTER_HOST',
+      'http://x',
+      /^ROUTER_HOST: "http:\/\/x" is not allowed. Write an IP address or/,
+    ],
+    [
+      'ROUTER_PORT',
+      '65536',
+      /^ROUTER_PORT: "65536" is not allowed. Write a number from 0 to 65535/,
+    ],
+    ['ROUTER_PORT', '90x', /^ROUTER_PORT: "90x"/],
+    ['ROUTER_PORT', '-1', /^ROUTER_PORT: "-1"/],
+    ['ROUTER_TOKEN', 'two words', /^ROUTER_TOKEN: the value \(not shown\)/],
+    [
+      'ROUTER_ALLOWED_HOSTS',
+      'a,b:80',
+      /^ROUTER_ALLOWED_HOSTS: "b:80" is not allowed. Write host names/,
+    ],
+    ['ROUTER_ALLOWED_HOSTS', '*', /^ROUTER_ALLOWED_HOSTS: "\*"/],
+    ['ROUTER_ALLOWED_ORIGINS', 'https://a/', /^ROUTER_ALLOWED_ORIGINS: "https:\/\/a\/"/],
+    ['ROUTER_ALLOWED_ORIGINS', 'null', /^ROUTER_ALLOWED_ORIGINS: "null"/],
+    [
+      'AGENTHUB_IN_CONTAINER',
+      'yes',
+      /^AGENTHUB_IN_CONTAINER: "yes" is not allowed. Write 1, 0, true, false$/,
+    ],
+    [
+      'LOG_LEVEL',
+      'loud',
+      /^LOG_LEVEL: "loud" is not allowed. Write trace, debug, info, warn, error, silent$/,
+    ],
+    ['LOG_FORMAT', 'xml', /^LOG_FORMAT: "xml" is not allowed. Write json, pretty$/],
+    ['HUB_ID', 'My Hub', /^HUB_ID: "My Hub" is not allowed. Write up to 64/],
+    ['HUB_NAME', 'My Hub', /^HUB_NAME: "My Hub" is not allowed. Write 1 to 32/],
+    [
+      'DOCKER_HOST',
+      '/var/run/docker.sock',
+      /^DOCKER_HOST: "\/var\/run\/docker.sock" is not allowed/,
+    ],
+    ['ROUTER_TLS_CERT', 'cert.pem', /^ROUTER_TLS_KEY: is not set, and TLS needs/],
+    ['ROUTER_TLS_KEY', 'key.pem', /^ROUTER_TLS_CERT: is not set, and TLS needs/],
+  ] as const)('%s=%s', ([name, value, message]) => {
+    const { code, message: told } = refusal({ [name]: value });
+    assert.equal(code, 'HUB_CONFIG_INVALID');
+    assert.match(told, message);
+    if (name === 'ROUTER_TOKEN') assert.ok(!told.includes(value));
+  });
+
+  test('all of them at once', () => {
+    const { message } = refusal({ ROUTER_PORT: 'x', LOG_LEVEL: 'y' }, 'HUB_NAME=Z');
+    assert.equal(message.split('\n').length, 3);
+  });
+});
+
+describe('an address that others can reach needs a token and TLS', () => {
+  test.for(['127.0.0.1', '127.1.2.3', 'localhost', '::1', '[::1]'])('%s needs nothing', host => {
+    assert.equal(readSettings({ ROUTER_HOST: host }).port, 9090);
+  });
+
+  test.for([
+    '0.0.0.0',
+    '::',
+    '192.168.1.2',
+    'hub.example',
+    '127.0.0.1.evil.example',
+    '::ffff:1.2.3.4',
+  ])('%s is refused without them', host => {
+    for (const [env, lacking] of [
+      [{}, 'ROUTER_TOKEN, ROUTER_TLS_CERT and ROUTER_TLS_KEY'],
+      [{ ROUTER_TOKEN: 'token' }, 'Set ROUTER_TLS_CERT and ROUTER_TLS_KEY'],
+      [tls, 'Set ROUTER_TOKEN,'],
+    ] as const) {
+      const { code, message } = refusal({ ROUTER_HOST: host, ...env });
+      assert.equal(code, 'HUB_LISTEN_REFUSED');
+      assert.ok(message.startsWith(`ROUTER_HOST: "${host}"`) && message.includes(lacking), message);
+    }
+    assert.equal(readSettings({ ROUTER_HOST: host, ROUTER_TOKEN: 'token', ...tls }).token, 'token');
+  });
+
+  test("only the unspecified address is free in the hub's own container", () => {
+    const inside = { AGENTHUB_IN_CONTAINER: '1' };
+    assert.equal(readSettings({ ROUTER_HOST: '0.0.0.0', ...inside }).host, '0.0.0.0');
+    assert.equal(readSettings({ ROUTER_HOST: '::', ...inside }).host, '::');
+    assert.equal(refusal({ ROUTER_HOST: '172.17.0.2', ...inside }).code, 'HUB_LISTEN_REFUSED');
+  });
+});
+
+test('.env.example names every setting, with its default', async () => {
+  const example = await readAll('.env.example');
+  const source = await readAll('hub/config/settings.ts');
+  const read = [...source.matchAll(/(?:text|secret|choice|list)\(\s*'([A-Z_]+)'/g)].map(
+    ([, name = '']) => name,
+  );
+  const named = [...example.matchAll(/^#([A-Z][A-Z_]+)=/gm)].map(([, name = '']) => name);
+  assert.deepEqual(named.sort(), [...new Set(read)].sort());
+  const uncommented = example.replaceAll(/^#(?=[A-Z][A-Z_]+=)/gm, '');
+  const { dockerHost, ...settings } = readSettings({}, uncommented);
+  assert.equal(dockerHost, 'unix:///var/run/docker.sock');
+  assert.deepEqual({ ...settings, dockerHost: undefined }, defaults);
+});
