@@ -1,0 +1,2 @@
+export { type BackoffOptions, backoffMs } from './backoff.ts';
+export { type IntensityOptions, createIntensity } from './intensity.ts';

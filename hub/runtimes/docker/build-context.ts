@@ -1,0 +1,45 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HubError } from '#core';
+
+const blockBytes = 512;
+
+/**
+ * The files of a folder as a tar archive (POSIX.1-1988, ustar), the same bytes for the same files.
+ * Subfolders and what is written for people (`*.md`) are left out. Throws HUB_INTERNAL where the
+ * folder cannot be read: it is part of the hub.
+ */
+export async function readBuildContext(folder: string): Promise<Buffer> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    const names = entries
+      .filter(entry => entry.isFile() && !entry.name.endsWith('.md'))
+      .map(entry => entry.name);
+    const files = await Promise.all(
+      names.toSorted().map(async name => entryOf(name, await readFile(join(folder, name)))),
+    );
+    return Buffer.concat([...files, Buffer.alloc(2 * blockBytes)]);
+  } catch (error) {
+    throw new HubError('HUB_INTERNAL', `the build context ${folder} cannot be read`, {
+      cause: error,
+    });
+  }
+}
+
+function entryOf(name: string, content: Buffer): Buffer {
+  const header = Buffer.alloc(blockBytes);
+  const octal = (value: number, digits: number) => `${value.toString(8).padStart(digits, '0')}\0`;
+  header.write(name, 0, 100);
+  header.write(octal(0o644, 7), 100);
+  header.write(octal(0, 7), 108);
+  header.write(octal(0, 7), 116);
+  header.write(octal(content.length, 11), 124);
+  header.write(octal(0, 11), 136);
+  header.write('        0', 148);
+  header.write('ustar\x0000', 257);
+  let sum = 0;
+  for (const byte of header) sum += byte;
+  header.write(`${octal(sum, 6)} `, 148);
+  const padding = (blockBytes - (content.length % blockBytes)) % blockBytes;
+  return Buffer.concat([header, content, Buffer.alloc(padding)]);
+}

@@ -1,0 +1,249 @@
+import { Readable } from 'node:stream';
+import { inspect } from 'node:util';
+import type Dockerode from 'dockerode';
+import type { ContainerInspectInfo } from 'dockerode';
+import { type Clock, HubError, http, https } from '#core';
+import type { Address } from './address.ts';
+import { type Bound, within } from './deadline.ts';
+import type { ContainerInfo, Engine, NetworkInfo } from './engine.ts';
+import { isRefusal, toHubError } from './engine-error.ts';
+import { hijack } from './hijack.ts';
+
+/** An engine may be slow on a busy machine; one that takes longer than this is taken for away. */
+const callMs = 30_000;
+/** What stopping may take beyond the grace. */
+const killMs = 10_000;
+
+/** The engine at an address, over dockerode, which is loaded with the first call. */
+export function createEngine(address: Address, clock: Clock): Engine {
+  let loading: Promise<Dockerode> | undefined;
+  const docker = () => (loading ??= connect(address));
+
+  async function call<T>(
+    doing: string,
+    work: (docker: Dockerode, signal: AbortSignal) => Promise<T>,
+    bound: Partial<Bound> = {},
+  ): Promise<T> {
+    try {
+      const loaded = await docker();
+      return await within(clock, { timeoutMs: callMs, ...bound }, signal => work(loaded, signal));
+    } catch (error) {
+      if (bound.signal?.aborted) throw cancelled(doing, bound.signal.reason);
+      throw toHubError(error, doing, address.text);
+    }
+  }
+
+  return {
+    address: address.text,
+    version: bound =>
+      call(
+        'tell its version',
+        async engine => {
+          const { Version: version, Os: os } = await engine.version();
+          return { version, os };
+        },
+        bound,
+      ),
+    events: (label, signal) =>
+      call(
+        'tell its events',
+        async (engine, abortSignal) => {
+          const filters = { type: ['container'], event: ['die', 'oom'], label: [label] };
+          const stream = await engine.getEvents({
+            filters: JSON.stringify(filters),
+            abortSignal,
+          });
+          return asReadable(stream);
+        },
+        { signal },
+      ),
+    findImage: reference =>
+      absentIs404(
+        call(`inspect the image ${reference}`, async engine => {
+          const { Config: config } = await engine.getImage(reference).inspect();
+          // Where an image names no user, newer engines leave the field out.
+          return { user: config.User ?? '' };
+        }),
+      ),
+    pullImage: (name, tag, signal) =>
+      call(
+        `pull the image ${name}:${tag}`,
+        async (engine, abortSignal) =>
+          asReadable(
+            await engine.createImage(wire({ fromImage: name, tag }, undefined, abortSignal)),
+          ),
+        { signal },
+      ),
+    buildImage: (context, options, signal) =>
+      call(
+        `build the image ${options.tag}`,
+        async (engine, abortSignal) => {
+          const query = {
+            t: options.tag,
+            buildargs: { PACKAGE: options.package },
+            labels: options.labels,
+            // Else the engine keeps the container of the step that failed.
+            forcerm: 1,
+          };
+          return asReadable(
+            await engine.buildImage(Readable.from(context), wire(query, undefined, abortSignal)),
+          );
+        },
+        { signal },
+      ),
+    createContainer: (name, body) =>
+      call(`create the container ${name}`, async (engine, abortSignal) => {
+        const container = await engine.createContainer(wire({ name }, body, abortSignal));
+        return container.id;
+      }),
+    attach: id =>
+      call(`attach to the container ${id}`, (engine, signal) => hijack(engine, id, signal)),
+    startContainer: (id, signal) =>
+      call(
+        `start the container ${id}`,
+        async (engine, abortSignal) => void (await engine.getContainer(id).start({ abortSignal })),
+        { signal },
+      ),
+    findContainer: idOrName =>
+      absentIs404(
+        call(`inspect the container ${idOrName}`, async (engine, abortSignal) =>
+          containerInfo(await engine.getContainer(idOrName).inspect({ abortSignal })),
+        ),
+      ),
+    waitForContainer: (id, timeoutMs) =>
+      call(
+        `wait for the container ${id}`,
+        async (engine, abortSignal) =>
+          void (await engine
+            .getContainer(id)
+            .wait(wire({ condition: 'not-running' }, undefined, abortSignal))),
+        { timeoutMs },
+      ),
+    stopContainer: (id, graceSeconds) =>
+      call(
+        `stop the container ${id}`,
+        async (engine, abortSignal) =>
+          void (await engine
+            .getContainer(id)
+            .stop(wire({ t: graceSeconds }, undefined, abortSignal))),
+        { timeoutMs: graceSeconds * 1000 + killMs },
+      ),
+    removeContainer: id =>
+      unlessGone(
+        call(
+          `remove the container ${id}`,
+          async (engine, abortSignal) =>
+            void (await engine
+              .getContainer(id)
+              .remove(wire({ force: 1, v: 1 }, undefined, abortSignal))),
+        ),
+      ),
+    listContainers: label =>
+      call('list containers', async (engine, abortSignal) => {
+        const filters = JSON.stringify({ label: [label] });
+        const found = await engine.listContainers({ all: true, filters, abortSignal });
+        return found.map(one => ({ id: one.Id, name: one.Names[0]?.slice(1) ?? '' }));
+      }),
+    stats: id =>
+      call(`read the statistics of the container ${id}`, (engine, abortSignal) => {
+        const options = { stream: false, 'one-shot': true, abortSignal } as const;
+        return engine.getContainer(id).stats(options);
+      }),
+    createNetwork: (name, labels) =>
+      call(`create the network ${name}`, async (engine, abortSignal) => {
+        const body = { Name: name, Driver: 'bridge', Labels: { ...labels } };
+        await engine.createNetwork({ ...body, ...wire({}, body, abortSignal) });
+      }),
+    findNetwork: name =>
+      absentIs404(
+        call(`inspect the network ${name}`, async engine =>
+          networkInfo(await engine.getNetwork(name).inspect()),
+        ),
+      ),
+    listNetworks: label =>
+      call('list networks', async (engine, abortSignal) => {
+        const filters = JSON.stringify({ label: [label] });
+        const found = await engine.listNetworks({ filters, abortSignal });
+        return found.map(networkInfo);
+      }),
+    removeNetwork: idOrName =>
+      unlessGone(
+        call(
+          `remove the network ${idOrName}`,
+          async (engine, abortSignal) =>
+            void (await engine.getNetwork(idOrName).remove(wire({}, undefined, abortSignal))),
+        ),
+      ),
+  };
+}
+
+async function connect(address: Address): Promise<Dockerode> {
+  const { default: Docker } = await import('dockerode');
+  const isTls = 'protocol' in address.connect && address.connect.protocol === 'https';
+  // No connection is kept for later: after a restart of the engine a call would fail on a dead one.
+  const agent = isTls ? new https.Agent() : new http.Agent();
+  // docker-modem prints the options of every request in full, for a debug log that nobody reads: an
+  // agent with all its sockets costs it milliseconds and megabytes a call.
+  Object.assign(agent, { [inspect.custom]: () => 'Agent' });
+  const options = { ...address.connect, agent };
+  return new Docker(options);
+}
+
+/**
+ * Query and body as docker-modem takes them apart. Without this it puts everything into both, so
+ * that environments, which hold secrets, would stand in URLs and from there in logs.
+ */
+function wire(query: object, body: object | undefined, abortSignal: AbortSignal) {
+  return { _query: query, _body: body ?? {}, abortSignal };
+}
+
+function asReadable(stream: NodeJS.ReadableStream): Readable {
+  return stream instanceof Readable ? stream : new Readable().wrap(stream);
+}
+
+function containerInfo(info: ContainerInspectInfo): ContainerInfo {
+  return {
+    id: info.Id,
+    image: info.Config.Image,
+    labels: info.Config.Labels ?? {},
+    state: {
+      isRunning: info.State.Running,
+      exitCode: info.State.ExitCode,
+      oomKilled: info.State.OOMKilled,
+    },
+  };
+}
+
+function networkInfo(info: {
+  readonly Id: string;
+  readonly Name: string;
+  readonly Labels?: Record<string, string> | undefined;
+}): NetworkInfo {
+  return { id: info.Id, name: info.Name, labels: info.Labels ?? {} };
+}
+
+async function absentIs404<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isRefusal(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/** 409 is the engine's answer while it removes the thing already. */
+async function unlessGone(asked: Promise<void>): Promise<void> {
+  try {
+    await asked;
+  } catch (error) {
+    if (!isRefusal(error, 404) && !isRefusal(error, 409)) throw error;
+  }
+}
+
+function cancelled(doing: string, reason: unknown): HubError {
+  return reason instanceof HubError
+    ? reason
+    : new HubError('HUB_CALL_CANCELLED', `cancelled before the engine could ${doing}`, {
+        cause: reason,
+      });
+}

@@ -1,0 +1,50 @@
+import { HubError, messageOf } from '#core';
+import { Overdue } from './deadline.ts';
+
+/** The engine answered, and said no. */
+export class EngineError extends HubError {
+  /** The HTTP status of the answer. */
+  readonly status: number;
+  /** What the engine said, without dockerode's frame around it. */
+  readonly words: string;
+
+  constructor(status: number, words: string, doing: string, cause: unknown) {
+    super('HUB_ENGINE_REFUSED', `the Docker engine refused to ${doing}: ${words}`, { cause });
+    this.status = status;
+    this.words = words;
+  }
+}
+
+/** True for the engine's refusal with this HTTP status. */
+export function isRefusal(error: unknown, status: number): error is EngineError {
+  return error instanceof EngineError && error.status === status;
+}
+
+/** What dockerode rejected with, as our own error. `doing` is what was tried: "start the container". */
+export function toHubError(error: unknown, doing: string, address: string): HubError {
+  if (error instanceof HubError) return error;
+  const text = messageOf(error);
+  const refusal = /^\(HTTP code (\d+)\) .*? - (.*)$/s.exec(text);
+  if (refusal) return new EngineError(Number(refusal[1]), refusal[2]?.trim() ?? '', doing, error);
+  if (error instanceof DOMException && error.name === 'AbortError')
+    return new HubError('HUB_CALL_CANCELLED', `cancelled: ${doing}`, { cause: error });
+  return new HubError(
+    'HUB_ENGINE_UNREACHABLE',
+    `no Docker engine answers at ${address}: ${remedyOf(error, text)}`,
+    { cause: error, data: { retryable: true } },
+  );
+}
+
+/** Codes of Node's system errors, and what the operator can do about each. */
+const remedies: readonly (readonly [code: string, remedy: string])[] = [
+  ['ENOENT', 'there is no such socket. Start Docker, or set DOCKER_HOST to where it listens'],
+  ['ECONNREFUSED', 'nothing listens there. Start Docker, or set DOCKER_HOST to where it listens'],
+  ['EACCES', 'this user may not open the socket. Add the user to the group that owns it (docker)'],
+  ['ENOTFOUND', 'the host name is unknown. Check DOCKER_HOST'],
+];
+
+function remedyOf(error: unknown, text: string): string {
+  if (error instanceof Overdue) return `${text}. Check that Docker is not hanging (docker info)`;
+  const known = remedies.find(([code]) => text.includes(code));
+  return known ? `${known[1]} (${known[0]})` : `${text}. Check that Docker runs (docker info)`;
+}

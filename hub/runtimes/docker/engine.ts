@@ -1,0 +1,65 @@
+import type { Duplex, Readable } from 'node:stream';
+import type { ContainerStats } from 'dockerode';
+import type { Bound } from './deadline.ts';
+import type { CreateBody } from './options.ts';
+
+/** What the hub reads of an inspected container. */
+export type ContainerInfo = {
+  readonly id: string;
+  readonly image: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly state: {
+    readonly isRunning: boolean;
+    readonly exitCode: number;
+    readonly oomKilled: boolean;
+  };
+};
+
+/** What the hub reads of a network. */
+export type NetworkInfo = {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+};
+
+/** `PACKAGE` and the labels are all that a build is given besides its context. */
+export type BuildOptions = {
+  readonly tag: string;
+  readonly package: string;
+  readonly labels: Readonly<Record<string, string>>;
+};
+
+/**
+ * The calls of the Docker engine that the hub makes, and no others: the broker admits exactly these.
+ * All throw HUB_ENGINE_UNREACHABLE where nothing answers in time, and EngineError
+ * (HUB_ENGINE_REFUSED) with the engine's words where it says no. `find` answers undefined for 404.
+ */
+export interface Engine {
+  readonly address: string;
+  version(bound?: Partial<Bound>): Promise<{ readonly version: string; readonly os: string }>;
+  /** Ends of containers with this label and shortages of memory in them, one JSON object a line. */
+  events(label: string, signal: AbortSignal): Promise<Readable>;
+  findImage(reference: string): Promise<{ readonly user: string } | undefined>;
+  /** Resolves when the engine begins to answer; the stream tells how it goes on, or failed. */
+  pullImage(name: string, tag: string, signal: AbortSignal): Promise<Readable>;
+  buildImage(context: Buffer, options: BuildOptions, signal: AbortSignal): Promise<Readable>;
+  /** Answers with the container's id. */
+  createContainer(name: string, body: CreateBody): Promise<string>;
+  /** The container's stdin, stdout and stderr on one connection, the latter two multiplexed. */
+  attach(id: string): Promise<Duplex>;
+  startContainer(id: string, signal: AbortSignal): Promise<void>;
+  findContainer(idOrName: string): Promise<ContainerInfo | undefined>;
+  /** Resolves when the container has ended, within `timeoutMs`. */
+  waitForContainer(id: string, timeoutMs: number): Promise<void>;
+  /** SIGTERM, then SIGKILL after the grace; resolves when the container has ended. */
+  stopContainer(id: string, graceSeconds: number): Promise<void>;
+  /** Ends and removes it, with its anonymous volumes. One that is gone, or going, is no error. */
+  removeContainer(id: string): Promise<void>;
+  listContainers(label: string): Promise<readonly { readonly id: string; readonly name: string }[]>;
+  stats(id: string): Promise<ContainerStats>;
+  createNetwork(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
+  findNetwork(name: string): Promise<NetworkInfo | undefined>;
+  listNetworks(label: string): Promise<readonly NetworkInfo[]>;
+  /** One that is gone is no error. */
+  removeNetwork(idOrName: string): Promise<void>;
+}

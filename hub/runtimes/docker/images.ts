@@ -1,0 +1,160 @@
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { type Clock, HubError, isObject } from '#core';
+import type { DockerTarget, PackageSource } from '#runtimes';
+import { readBuildContext } from './build-context.ts';
+import { within } from './deadline.ts';
+import type { BuildOptions, Engine } from './engine.ts';
+import { EngineError } from './engine-error.ts';
+import { jsonLines } from './json-lines.ts';
+import type { Image } from './options.ts';
+import { baseOf, imageOf } from './package-image.ts';
+import { createSharedWork } from './shared-work.ts';
+
+/** Where the images of servers come from. */
+export interface Images {
+  /**
+   * An image that is there, built or pulled if need be, which is done once for all who ask at the
+   * same time. Throws HUB_IMAGE_MISSING or HUB_IMAGE_BUILD_FAILED, with the words of the engine or
+   * the installer.
+   */
+  provide(
+    wanted: DockerTarget['image'],
+    progress: (text: string) => void,
+    signal: AbortSignal,
+  ): Promise<Image>;
+}
+
+type Options = { readonly imagesDir: string; readonly buildTimeoutMs: number };
+type Needs = {
+  readonly engine: Pick<Engine, 'findImage' | 'pullImage' | 'buildImage'>;
+  readonly clock: Clock;
+};
+type Progress = (text: string) => void;
+
+const maxBuilds = 2;
+const maxPulls = 4;
+/** How much of a failed build's output is shown: its end, where installers say why. */
+const shownLines = 20;
+const shownCharacters = 3000;
+
+/** Images by reference, and of packages. */
+export function createImages(options: Options, { engine, clock }: Needs): Images {
+  const pulls = createSharedWork(maxPulls);
+  const builds = createSharedWork(maxBuilds);
+
+  const bounded = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) =>
+    within(clock, { timeoutMs: options.buildTimeoutMs, signal }, work);
+
+  async function fromReference(reference: string, progress: Progress, signal: AbortSignal) {
+    const present = await engine.findImage(reference);
+    if (present) return { reference, user: present.user };
+    progress(`pulling the image ${reference}`);
+    const work = (tell: Progress, ending: AbortSignal) =>
+      bounded(ending, inTime => pull(reference, tell, inTime));
+    await pulls.join(reference, work, progress, signal);
+    return await afterwards(reference);
+  }
+
+  async function pull(reference: string, progress: Progress, signal: AbortSignal): Promise<void> {
+    const [name, tag] = splitReference(reference);
+    try {
+      for await (const line of jsonLines(await engine.pullImage(name, tag, signal))) {
+        if (typeof line['error'] === 'string') throw missing(reference, line['error']);
+        // Lines with a count of bytes come many times a second.
+        if (typeof line['status'] === 'string' && !isObject(line['progressDetail']))
+          progress(line['status']);
+      }
+    } catch (error) {
+      throw error instanceof EngineError ? missing(reference, error.words, error) : error;
+    }
+  }
+
+  async function fromPackage(source: PackageSource, progress: Progress, signal: AbortSignal) {
+    const context = await readBuildContext(join(options.imagesDir, baseOf[source.ecosystem]));
+    const build = imageOf(source, context);
+    const present = await engine.findImage(build.tag);
+    if (present) return { reference: build.tag, user: present.user };
+    progress(`building an image with ${source.spec}, once`);
+    const work = (tell: Progress, ending: AbortSignal) =>
+      bounded(ending, inTime => run(context, build, tell, inTime));
+    await builds.join(build.tag, work, progress, signal);
+    return await afterwards(build.tag);
+  }
+
+  async function run(
+    context: Buffer,
+    build: BuildOptions,
+    progress: Progress,
+    signal: AbortSignal,
+  ) {
+    const output: string[] = [];
+    try {
+      for await (const line of jsonLines(await engine.buildImage(context, build, signal))) {
+        if (typeof line['error'] === 'string') throw failed(build, output, line['error']);
+        for (const text of textOf(line)) {
+          output.push(text);
+          if (output.length > shownLines) output.shift();
+          progress(text);
+        }
+      }
+    } catch (error) {
+      throw error instanceof EngineError ? failed(build, output, error.words, error) : error;
+    }
+  }
+
+  async function afterwards(reference: string): Promise<Image> {
+    const present = await engine.findImage(reference);
+    if (!present) throw missing(reference, 'it was made, but is gone again');
+    return { reference, user: present.user };
+  }
+
+  return {
+    provide: (image, progress, signal) =>
+      'reference' in image
+        ? fromReference(image.reference, progress, signal)
+        : fromPackage(image.package, progress, signal),
+  };
+}
+
+/** The builder's own bookkeeping, of which an operator learns nothing. */
+const bookkeeping =
+  /^( ---> |Step \d+\/\d+ : |Removing intermediate |Successfully (built|tagged) )/;
+
+/** The lines that a step of the build wrote. */
+function textOf(line: { readonly [key: string]: unknown }): readonly string[] {
+  if (typeof line['stream'] !== 'string') return [];
+  return stripVTControlCharacters(line['stream'])
+    .split('\n')
+    .map(text => text.trimEnd())
+    .filter(text => text !== '' && !bookkeeping.test(text));
+}
+
+/** Without a tag the engine would pull every tag there is. */
+function splitReference(reference: string): readonly [name: string, tag: string] {
+  const [name = reference, digest] = reference.split('@');
+  if (digest !== undefined) return [name, digest];
+  const colon = reference.lastIndexOf(':');
+  return colon > reference.lastIndexOf('/')
+    ? [reference.slice(0, colon), reference.slice(colon + 1)]
+    : [reference, 'latest'];
+}
+
+const missing = (reference: string, words: string, cause?: unknown) =>
+  new HubError(
+    'HUB_IMAGE_MISSING',
+    `the image ${reference} is not on this engine and could not be pulled: ${words}. ` +
+      `Check its name, or bring it there (docker pull ${reference})`,
+    { cause },
+  );
+
+function failed(build: BuildOptions, output: readonly string[], words: string, cause?: unknown) {
+  // The builder only repeats the command that failed; the command itself said why.
+  const isStep = words.includes('returned a non-zero code') && output.length > 0;
+  const why = isStep ? output.join('\n').slice(-shownCharacters) : words;
+  return new HubError(
+    'HUB_IMAGE_BUILD_FAILED',
+    `the image for ${build.package} could not be built:\n${why}`,
+    { cause },
+  );
+}

@@ -1,0 +1,133 @@
+import { type Clock, type Log, messageOf } from '#core';
+import type { Exit, Instance, LaunchEvents } from '#runtimes';
+import type { Attachment } from './attach.ts';
+import { Overdue, within } from './deadline.ts';
+import type { Engine } from './engine.ts';
+import type { EngineEvents } from './events.ts';
+import { exitOf } from './exit.ts';
+import { usageOf } from './stats.ts';
+
+type Needs = {
+  readonly engine: Engine;
+  readonly events: EngineEvents;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly report: LaunchEvents;
+};
+
+type Running = {
+  readonly id: string;
+  readonly name: string;
+  readonly image: string;
+  readonly memoryBytes: number;
+  readonly attachment: Attachment;
+  /** Removes all that was made for it. Must not throw. */
+  readonly remove: () => Promise<void>;
+};
+
+/** How long what a container wrote last may take to come through after it has ended. */
+const drainMs = 1_000;
+/** How long a container may take to end after its output has. */
+const endingMs = 2_000;
+
+/**
+ * A container from just before its start to its removal. Call it before the start, so that no event
+ * of a container that ends at once is missed.
+ */
+export function createInstance(running: Running, needs: Needs): Instance {
+  const { id, name, attachment } = running;
+  const { engine, clock, log } = needs;
+  /** The container may have ended; the engine knows whether it has. */
+  const suspected = Promise.withResolvers<void>();
+  let wasShort = false;
+  let broken: Error | undefined;
+  let stopping: Promise<Exit> | undefined;
+
+  const watch = needs.events.watch(id, event => {
+    if (event === 'die') suspected.resolve();
+    else if (event === 'oom') reportShortage();
+    else void recheck();
+  });
+  void attachment.over.then(error => {
+    broken = error;
+    suspected.resolve();
+  });
+  const exited = conclude();
+
+  /** A child may be killed for want of memory while the server goes on. */
+  function reportShortage(): void {
+    wasShort = true;
+    const limit = `${Math.round(running.memoryBytes / 2 ** 20)} MiB`;
+    log.warn({ container: name, limit }, 'out of memory: the kernel killed a process in it');
+    needs.report.progress(`out of memory (limit ${limit}): the kernel killed a process in it`);
+  }
+
+  /** Events may have been missed. The engine's silence is for the attached stream to tell of. */
+  async function recheck(): Promise<void> {
+    const found = await engine.findContainer(id).catch(() => 'unknown' as const);
+    if (found === undefined || (found !== 'unknown' && !found.state.isRunning)) suspected.resolve();
+  }
+
+  async function conclude(): Promise<Exit> {
+    await suspected.promise;
+    const exit = await findExit();
+    attachment.end({ reason: exit.detail });
+    watch[Symbol.dispose]();
+    await running.remove();
+    return exit;
+  }
+
+  /** Asks the engine how it ended. A stream that is over is no proof that the container is. */
+  async function findExit(): Promise<Exit> {
+    try {
+      let found = await engine.findContainer(id);
+      if (found?.state.isRunning) {
+        await engine.waitForContainer(id, endingMs).catch(() => undefined);
+        found = await engine.findContainer(id);
+      }
+      if (!found) return { detail: `its container ${name} was removed by someone else` };
+      if (found.state.isRunning)
+        return {
+          detail: `its output ended (${broken ? messageOf(broken) : 'closed'}) while it was running; it was removed`,
+        };
+      await within(clock, { timeoutMs: drainMs }, () => attachment.over).catch(ignoreOverdue);
+      const { exitCode, oomKilled } = found.state;
+      const { memoryBytes } = running;
+      return exitOf({ exitCode, oomKilled: oomKilled || wasShort, memoryBytes });
+    } catch (error) {
+      // Whether it still runs is not known: what is left is removed when the engine is back.
+      return { detail: `lost: ${messageOf(error)}` };
+    }
+  }
+
+  async function stop(graceMs: number): Promise<Exit> {
+    attachment.channel.close('stopped');
+    try {
+      await engine.stopContainer(id, Math.ceil(graceMs / 1000));
+    } catch (error) {
+      // It had ended already, or the engine is away; removal is forced in either case.
+      log.debug({ container: name, problem: messageOf(error) }, 'the engine did not stop it');
+    }
+    suspected.resolve();
+    return await exited;
+  }
+
+  return {
+    about: { containerId: id.slice(0, 12), containerName: name, image: running.image },
+    channel: attachment.channel,
+    exited,
+    stop: ({ graceMs }) => (stopping ??= stop(graceMs)),
+    async usage() {
+      try {
+        return usageOf(await engine.stats(id));
+      } catch (error) {
+        log.debug({ container: name, problem: messageOf(error) }, 'no statistics');
+        return undefined;
+      }
+    },
+  };
+}
+
+function ignoreOverdue(error: unknown): void {
+  if (!(error instanceof Overdue)) throw error;
+}

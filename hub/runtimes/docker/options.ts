@@ -1,0 +1,140 @@
+import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import type { DockerTarget, LaunchSpec } from '#runtimes';
+import { composeLabelsOf, hubLabel, labelsOf, managedLabel } from './labels.ts';
+
+type MountBody = {
+  readonly Type: 'bind' | 'volume';
+  readonly Source: string;
+  readonly Target: string;
+  readonly ReadOnly: boolean;
+  readonly VolumeOptions?: { readonly Labels: Readonly<Record<string, string>> };
+};
+
+/** The body of `POST /containers/create`; dockerode's type wants more of a mount than the engine does. */
+export type CreateBody = Omit<ContainerCreateOptions, 'HostConfig'> & {
+  readonly HostConfig: Omit<HostConfig, 'Mounts'> & { readonly Mounts: readonly MountBody[] };
+};
+
+/** Which hub a container is made for. */
+export type Owner = {
+  /** Tells this hub's containers from those of any other on the same engine. */
+  readonly hubId: string;
+  /** The prefix of the names of containers, networks and volumes. */
+  readonly hubName: string;
+};
+
+/** What the body is made from, besides the spec. */
+export type Image = {
+  readonly reference: string;
+  /** The user that the image names; empty for root. */
+  readonly user: string;
+};
+
+const home = '/home/mcp';
+/** Room in each of /tmp and HOME; what is written there counts as the container's memory. */
+const tmpfsBytes = 64 * 2 ** 20;
+const unprivileged = '65532:65532';
+
+/** The name of a server's container, and of its network. */
+export function nameOf(owner: Owner, server: string): string {
+  return `${owner.hubName}-${server}`;
+}
+
+/**
+ * The body of `POST /containers/create` for a server. Everything is at its strictest; what loosens
+ * it is in the spec, key by key. Pure.
+ */
+export function createOptions(
+  owner: Owner,
+  spec: LaunchSpec,
+  target: DockerTarget,
+  image: Image,
+): CreateBody {
+  const { command, args, workingDirectory } = target;
+  return {
+    Image: image.reference,
+    User: target.user ?? (isRoot(image.user) ? unprivileged : image.user),
+    Env: Object.entries({ HOME: home, ...spec.env }).map(([key, value]) => `${key}=${value}`),
+    // The image's own arguments go with its own entrypoint: neither is kept where the spec has one.
+    ...(command !== undefined && { Entrypoint: [command] }),
+    ...((command !== undefined || args.length > 0) && { Cmd: [...args] }),
+    ...(workingDirectory !== undefined && { WorkingDir: workingDirectory }),
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    // The hub's end may close without ending the server: it is stopped, and may be attached to again.
+    StdinOnce: false,
+    Tty: false,
+    // The hub asks the server itself; a check of the image would only take its time.
+    Healthcheck: { Test: ['NONE'] },
+    Labels: { ...labelsOf(owner, spec.server), ...composeLabelsOf(owner, spec.server) },
+    HostConfig: hostConfig(owner, spec, target),
+  };
+}
+
+function hostConfig(
+  owner: Owner,
+  spec: LaunchSpec,
+  target: DockerTarget,
+): CreateBody['HostConfig'] {
+  const { limits } = target;
+  return {
+    // Reaps what servers leave behind, and passes SIGTERM on to those that would ignore it as pid 1.
+    Init: true,
+    // The exit state is read before the container is removed.
+    AutoRemove: false,
+    RestartPolicy: { Name: 'no' },
+    Privileged: false,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges'],
+    ReadonlyRootfs: true,
+    IpcMode: 'private',
+    Memory: limits.memoryBytes,
+    // Equal to Memory: no swap on top of it.
+    MemorySwap: limits.memoryBytes,
+    NanoCpus: Math.round(limits.cpus * 1e9),
+    PidsLimit: limits.pids,
+    NetworkMode: target.network === 'none' ? 'none' : nameOf(owner, spec.server),
+    Tmpfs: tmpfs(target),
+    LogConfig:
+      target.logs === 'none'
+        ? { Type: 'none', Config: {} }
+        : { Type: 'local', Config: { 'max-size': '1m', 'max-file': '2' } },
+    Mounts: mounts(owner, target),
+  };
+}
+
+/** Places that every server may write to; the engine refuses two mounts on one path. */
+function tmpfs(target: DockerTarget): Record<string, string> {
+  const taken = new Set([...target.mounts, ...target.volumes].map(mount => mount.target));
+  const options = `rw,nosuid,nodev,noexec,size=${tmpfsBytes},mode=1777`;
+  return Object.fromEntries(
+    ['/tmp', home].filter(path => !taken.has(path)).map(path => [path, options]),
+  );
+}
+
+function mounts(owner: Owner, target: DockerTarget): readonly MountBody[] {
+  return [
+    // The engine refuses a source that is absent, where the older Binds would make a folder of root's.
+    ...target.mounts.map((mount): MountBody => ({
+      Type: 'bind',
+      Source: mount.source,
+      Target: mount.target,
+      ReadOnly: mount.readOnly,
+    })),
+    ...target.volumes.map((volume): MountBody => ({
+      Type: 'volume',
+      Source: nameOf(owner, volume.name),
+      Target: volume.target,
+      ReadOnly: false,
+      VolumeOptions: { Labels: { [hubLabel]: owner.hubId, [managedLabel]: 'true' } },
+    })),
+  ];
+}
+
+/** True for each way in which an image can say that it runs as root. */
+function isRoot(user: string): boolean {
+  const [name = ''] = user.split(':');
+  return name === '' || name === 'root' || /^0+$/.test(name);
+}

@@ -1,0 +1,16 @@
+export type {
+  DockerTarget,
+  Exit,
+  Instance,
+  LaunchEvents,
+  LaunchSpec,
+  Limits,
+  Mount,
+  PackageSource,
+  ProcessTarget,
+  RemoteTarget,
+  Runtime,
+  Target,
+  Usage,
+  Volume,
+} from './runtime.ts';

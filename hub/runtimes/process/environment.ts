@@ -1,0 +1,56 @@
+/** What programs on Windows cannot do without, besides what every platform hands on. */
+const windowsNames = new Set([
+  'APPDATA',
+  'COMSPEC',
+  'HOMEDRIVE',
+  'HOMEPATH',
+  'LOCALAPPDATA',
+  'PATHEXT',
+  'PROCESSOR_ARCHITECTURE',
+  'PROGRAMFILES',
+  'SYSTEMDRIVE',
+  'SYSTEMROOT',
+  'TEMP',
+  'TMP',
+  'USERPROFILE',
+  'WINDIR',
+]);
+
+/**
+ * The environment of a server: search path, home, temporary folder and locale of the hub, and what its
+ * entry gives. But for the names in `also` nothing else is inherited, because the hub's environment
+ * holds secrets.
+ */
+export function environmentOf(
+  base: Readonly<Record<string, string | undefined>>,
+  own: Readonly<Record<string, string>>,
+  platform: NodeJS.Platform,
+  also: readonly string[] = [],
+): Record<string, string> {
+  const windows = platform === 'win32';
+  // Windows takes PATH and Path for the same name; two of them in one environment is undefined.
+  const keyOf = (name: string) => (windows ? name.toUpperCase() : name);
+  const given = new Set(Object.keys(own).map(keyOf));
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(base)) {
+    const key = keyOf(name);
+    if (
+      value !== undefined &&
+      !given.has(key) &&
+      (isInherited(key, windows) || also.includes(name))
+    )
+      environment[name] = value;
+  }
+  return { ...environment, ...own };
+}
+
+function isInherited(key: string, windows: boolean): boolean {
+  return (
+    key === 'PATH' ||
+    key === 'HOME' ||
+    key === 'TMPDIR' ||
+    key === 'LANG' ||
+    key.startsWith('LC_') ||
+    (windows && windowsNames.has(key))
+  );
+}

@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '#core';
+
+/** A server's process and everything it has started: npx, for one, leaves the work to a child. */
+export type Group = {
+  /** Asks all of it to end. */
+  terminate(): void;
+  /** Ends all of it at once. */
+  kill(): void;
+  /** Resolves when nothing of it lives: it is left alone for `graceMs`, then it is killed. */
+  gone(graceMs: number): Promise<void>;
+};
+
+const pollMs = 20;
+/** What the kernel needs to clear away what was killed. */
+const clearMs = 1000;
+
+/** The group that a process leads: it was spawned `detached`, so the group has its number. */
+export function createGroup(
+  leader: number,
+  platform: NodeJS.Platform,
+  clock: Pick<Clock, 'monotonic'>,
+): Group {
+  if (platform === 'win32') return createTree(leader);
+  const signal = (name: NodeJS.Signals | 0): boolean => {
+    try {
+      return process.kill(-leader, name);
+    } catch {
+      // Nobody is left, or on macOS nobody but zombies.
+      return false;
+    }
+  };
+  const goneWithin = async (ms: number): Promise<boolean> => {
+    const deadline = clock.monotonic() + ms;
+    while (signal(0) && !(platform === 'linux' && isAllZombies(leader))) {
+      if (clock.monotonic() >= deadline) return false;
+      // Unlike the clock's, this timer keeps the hub alive until nothing is left behind.
+      await delay(pollMs);
+    }
+    return true;
+  };
+  return {
+    terminate: () => void signal('SIGTERM'),
+    kill: () => void signal('SIGKILL'),
+    async gone(graceMs) {
+      if (await goneWithin(graceMs)) return;
+      signal('SIGKILL');
+      await goneWithin(clearMs);
+    },
+  };
+}
+
+/**
+ * In a container whose first process does not reap, the dead stay in the group for ever as zombies:
+ * signals to them succeed. Linux tells in `/proc/PID/stat`: number, (name), state, parent, group.
+ */
+function isAllZombies(group: number): boolean {
+  for (const pid of readdirSync('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const [state, , itsGroup] = statOf(pid);
+    if (itsGroup === String(group) && state !== 'Z' && state !== 'X') return false;
+  }
+  return true;
+}
+
+function statOf(pid: string): readonly string[] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name may hold spaces and parentheses.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
+  } catch {
+    // It has ended meanwhile.
+    return [];
+  }
+}
+
+/** Windows knows no groups and no polite signal: taskkill ends the tree under the process. */
+function createTree(leader: number): Group {
+  const kill = () => {
+    const taskkill = spawn('taskkill', ['/pid', String(leader), '/T', '/F'], { stdio: 'ignore' });
+    // It fails where the process is gone already, which is what was wanted.
+    taskkill.on('error', () => {});
+  };
+  return { terminate: kill, kill, gone: async () => {} };
+}

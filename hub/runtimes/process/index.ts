@@ -1,0 +1,1 @@
+export { type ProcessRuntimeOptions, createProcessRuntime } from './process.ts';

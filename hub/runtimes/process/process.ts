@@ -1,0 +1,128 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { type Clock, HubError, messageOf } from '#core';
+import type { LaunchSpec, ProcessTarget, Runtime } from '#runtimes';
+import { environmentOf } from './environment.ts';
+import { createInstance } from './instance.ts';
+import { type Invocation, onWindows } from './windows.ts';
+
+export type ProcessRuntimeOptions = {
+  /** The hub's environment. Servers inherit the search path, home and locale of it, nothing else. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /**
+   * Names that servers inherit besides, none of them a secret: `NODE_EXTRA_CA_CERTS`, for one, without
+   * which npx fetches nothing in a network that has a certificate authority of its own.
+   */
+  readonly alsoInherited?: readonly string[];
+  readonly platform: NodeJS.Platform;
+};
+
+/** Runs servers as child processes of the hub, each leading a process group. They are not isolated. */
+export function createProcessRuntime(
+  options: ProcessRuntimeOptions,
+  needs: { readonly clock: Clock },
+): Runtime {
+  return {
+    kind: 'process',
+    async probe() {
+      return { healthy: true, detail: 'servers run as processes of this machine, not isolated' };
+    },
+    async launch(spec, events, signal) {
+      const { server, target } = spec;
+      if (target.kind !== 'process')
+        throw new HubError('HUB_INTERNAL', `${server} is no process but ${target.kind}`);
+      refuseAborted(server, signal);
+      refuseMissingFolder(server, target);
+      const child = await start(spec, target, options);
+      const about = { command: target.command, platform: options.platform };
+      const instance = createInstance(child, { ...spec, ...about }, events, needs.clock);
+      if (signal.aborted) await instance.stop({ graceMs: 0 });
+      refuseAborted(server, signal);
+      return instance;
+    },
+  };
+}
+
+async function start(
+  spec: LaunchSpec,
+  target: ProcessTarget,
+  { environment, platform, alsoInherited }: ProcessRuntimeOptions,
+): Promise<ChildProcessWithoutNullStreams> {
+  const env = environmentOf(environment, spec.env, platform, alsoInherited);
+  const { command, args, verbatim }: Invocation =
+    platform === 'win32'
+      ? onWindows(target.command, target.args, env, isFile)
+      : { command: target.command, args: target.args, verbatim: false };
+  try {
+    const child = spawn(command, args, {
+      env,
+      cwd: target.workingDirectory,
+      // A group of its own: stopping must reach what the process has started, and a Ctrl-C meant
+      // for the hub must not, because the hub stops its servers in order.
+      detached: platform !== 'win32',
+      windowsHide: true,
+      windowsVerbatimArguments: verbatim,
+      stdio: 'pipe',
+    });
+    await once(child, 'spawn');
+    return child;
+  } catch (error) {
+    throw startError(spec.server, target.command, error);
+  }
+}
+
+function startError(server: string, command: string, error: unknown): HubError {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT')
+    return new HubError('HUB_COMMAND_MISSING', `${server}: ${missing(command)}`, { cause: error });
+  if (code === 'EACCES' || code === 'EPERM')
+    return new HubError(
+      'HUB_LAUNCH_INVALID',
+      `${server}: "${command}" may not be executed. Make the file executable, or name another command`,
+      { cause: error },
+    );
+  // Node's own message of an invalid argument prints the argument, which may be a secret.
+  const detail =
+    code === 'ERR_INVALID_ARG_VALUE' ? 'an argument holds a null byte' : messageOf(error);
+  return new HubError(
+    'HUB_LAUNCH_INVALID',
+    `${server}: "${command}" cannot be started: ${detail}`,
+    {
+      cause: error,
+    },
+  );
+}
+
+function missing(command: string): string {
+  if (/[\\/]/.test(command))
+    return `"${command}" does not exist, or the interpreter in its first line does not. Mend "command"`;
+  const remedy: Readonly<Record<string, string>> = {
+    npx: 'It comes with Node: install Node from https://nodejs.org',
+    node: 'Install Node from https://nodejs.org',
+    uvx: 'It comes with uv: install it from https://docs.astral.sh/uv/',
+    docker: 'Install Docker, or use "image" and let the hub run the container',
+  };
+  return `"${command}" was not found on the PATH. ${remedy[command] ?? 'Install it, or give its full path as "command"'}`;
+}
+
+function refuseMissingFolder(server: string, { workingDirectory }: ProcessTarget): void {
+  if (workingDirectory === undefined) return;
+  const found = statSync(workingDirectory, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  throw new HubError(
+    'HUB_LAUNCH_INVALID',
+    `${server}: the working directory "${workingDirectory}" ${found ? 'is no folder' : 'does not exist'}. Create it or mend "cwd"`,
+  );
+}
+
+function refuseAborted(server: string, signal: AbortSignal): void {
+  if (signal.aborted)
+    throw new HubError('HUB_CALL_CANCELLED', `the start of ${server} was cancelled`, {
+      cause: signal.reason,
+    });
+}
+
+function isFile(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage } from 'node:http';
+import { HubError, isObject } from '#core';
+import { shown } from './http-client.ts';
+
+/** More of an answer that is no success is not read. */
+export const maxErrorBytes = 65_536;
+const maxQuotedLength = 300;
+
+/** What the body of an answer is, by its content type. */
+export function bodyKind({ headers }: IncomingMessage): 'json' | 'events' | 'other' {
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+  return type === 'application/json' ? 'json' : type === 'text/event-stream' ? 'events' : 'other';
+}
+
+/** True for a status of the 200s. */
+export function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+/** The body, or undefined where it is longer than `maxBytes`; `bytes` says how far it was read. */
+export async function readBody(
+  response: IncomingMessage,
+  maxBytes: number,
+): Promise<{ readonly body: Buffer | undefined; readonly bytes: number }> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of response) {
+    const chunk: Buffer = piece;
+    bytes += chunk.length;
+    if (bytes > maxBytes) return { body: undefined, bytes };
+    chunks.push(chunk);
+  }
+  return { body: Buffer.concat(chunks, bytes), bytes };
+}
+
+/** Why an answer is of no use, as a sentence for whoever wrote the entry of the server. */
+export function refusalOf(
+  server: string,
+  url: URL,
+  response: IncomingMessage,
+  body: Buffer | undefined,
+): HubError {
+  const status = response.statusCode ?? 0;
+  const quoted = quote(response, body);
+  return new HubError(
+    'HUB_REMOTE_UNREACHABLE',
+    `${server} at ${shown(url)} ${explain(url, response)}${quoted && `. It says: ${quoted}`}`,
+    { data: { server, status, retryable: status === 429 || status >= 500 } },
+  );
+}
+
+function explain(url: URL, response: IncomingMessage): string {
+  const { statusCode = 0, statusMessage = '', headers } = response;
+  const status = `${statusCode} ${statusMessage}`.trim();
+  if (isSuccess(response))
+    return `answered ${status} with ${headers['content-type'] ?? 'no content type'}, which is no MCP. Check that "url" is the MCP endpoint itself`;
+  if (statusCode >= 300 && statusCode < 400 && headers.location !== undefined)
+    return `redirects to ${locationOf(headers.location, url)} (${status}), which is not followed. Put that address into "url" if it is the server's`;
+  if (statusCode === 401 || statusCode === 403)
+    return `refused the hub (${status}). Check the credentials in "headers"`;
+  if (statusCode === 404 || statusCode === 405)
+    return `has no MCP endpoint there (${status}). Check "url"; a server of the older transport needs "sse"`;
+  return `answered ${status}`;
+}
+
+function locationOf(location: string, base: URL): string {
+  const target = URL.parse(location, base.href);
+  return target ? shown(target) : 'an address that is no URL';
+}
+
+/** The server's own words: a JSON-RPC error, or a short text. A page of HTML says nothing. */
+function quote(response: IncomingMessage, body: Buffer | undefined): string {
+  if (!body || body.length === 0) return '';
+  const type = response.headers['content-type'] ?? '';
+  const text = body.toString('utf8');
+  if (type.startsWith('text/plain')) return shortened(text);
+  if (bodyKind(response) !== 'json') return '';
+  try {
+    const value: unknown = JSON.parse(text);
+    const error = isObject(value) ? value['error'] : undefined;
+    const message = isObject(error) ? error['message'] : error;
+    return typeof message === 'string' ? shortened(message) : '';
+  } catch {
+    return '';
+  }
+}
+
+function shortened(text: string): string {
+  const line = text.trim().replace(/\s+/g, ' ');
+  return line.length > maxQuotedLength ? `${line.slice(0, maxQuotedLength)}...` : line;
+}

@@ -1,0 +1,139 @@
+import { type Clock, type Log, HubError, messageOf } from '#core';
+import {
+  type Channel,
+  type Closed,
+  type Message,
+  type Receiver,
+  errorAnswer,
+  idAtAnEnd,
+  membersOf,
+  rawText,
+  readMessage,
+  readMessages,
+  stringAt,
+} from '#rpc';
+import type { LaunchSpec } from '#runtimes';
+import { type Post, createOutbox } from './outbox.ts';
+
+/** What the two transports over HTTP have in common: a channel whose messages travel by POST. */
+export type HttpChannel = {
+  readonly channel: Channel;
+  /** Bytes that the server sent: a message or a batch of them. */
+  receive(bytes: Buffer): void;
+  /** A message above the bound, of which the ends are left. */
+  oversized(head: Buffer, tail: Buffer, bytes: number): void;
+  /** The same for the answer to a known request. */
+  oversizedAnswer(id: string | undefined, bytes: number): void;
+  /** True while the request with this id, as JSON text, waits for its answer. */
+  awaits(id: string): boolean;
+  /** The revision that `initialize` was answered with. */
+  protocolVersion(): string | undefined;
+  /** Ends the channel because the server is away. */
+  fail(error: Error): void;
+};
+
+export type HttpChannelNeeds = { readonly clock: Clock; readonly log: Log; readonly post: Post };
+
+/** Messages that come before `listen` are kept up to this many. */
+const maxEarly = 10_000;
+const noiseBytes = 2000;
+
+/** A channel that is open until it is closed or fails. A request that cannot be delivered is answered. */
+export function createHttpChannel(
+  spec: Pick<LaunchSpec, 'server' | 'maxWaitingBytes'>,
+  { clock, log, post }: HttpChannelNeeds,
+): HttpChannel {
+  const { server } = spec;
+  const { promise: closed, resolve: settle } = Promise.withResolvers<Closed>();
+  let receiver: Receiver | undefined;
+  let early: ((receiver: Receiver) => void)[] = [];
+  let over: Closed | undefined;
+  let initializeId: string | undefined;
+  let version: string | undefined;
+
+  const outbox = createOutbox(spec, {
+    clock,
+    post(message, signal, sent) {
+      if (message.method === 'initialize') initializeId = message.id;
+      return post(message, signal, sent);
+    },
+    failed(message, error) {
+      if (over) return;
+      if (message.id === undefined)
+        log.warn(
+          { server, method: message.method, error: messageOf(error) },
+          'a message could not be delivered',
+        );
+      else answerInstead(message.id, error);
+    },
+  });
+
+  function hand(give: (receiver: Receiver) => void): void {
+    if (over) return;
+    if (receiver) give(receiver);
+    else if (early.length < maxEarly) early.push(give);
+  }
+
+  /** The server has not answered and will not: whoever asked must not wait. */
+  function answerInstead(id: string, error: unknown): void {
+    const answer = readMessage(errorAnswer(id, error));
+    if (answer.kind !== 'malformed') hand(to => to.message(answer));
+  }
+
+  function received(message: Message): void {
+    if (message.kind === 'answer' && message.id) {
+      const id = rawText(message.bytes, message.id);
+      if (id === initializeId)
+        version = stringAt(
+          message.bytes,
+          membersOf(message.bytes, message.payload)?.get('protocolVersion'),
+        );
+      // The receiver first: what it sends upon an answer goes before what has waited for it.
+      hand(to => to.message(message));
+      outbox.answered(id);
+    } else hand(to => to.message(message));
+  }
+
+  function finish(how: Closed): void {
+    if (over) return;
+    over = how;
+    outbox.clear();
+    settle(how);
+  }
+
+  function oversizedAnswer(id: string | undefined, bytes: number): void {
+    hand(to => to.oversized({ id, bytes }));
+    if (id !== undefined) outbox.answered(id);
+  }
+
+  return {
+    channel: {
+      closed,
+      listen(to) {
+        receiver = to;
+        const kept = early;
+        early = [];
+        for (const give of kept) give(to);
+      },
+      send(bytes) {
+        if (over)
+          throw new HubError('HUB_SERVER_DOWN', `${server} is not connected: ${over.reason}`, {
+            data: { server, retryable: true },
+          });
+        outbox.put(bytes);
+      },
+      close: reason => finish({ reason }),
+    },
+    receive(bytes) {
+      for (const message of readMessages(bytes).messages)
+        if (message.kind === 'malformed')
+          hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
+        else received(message);
+    },
+    oversized: (head, tail, bytes) => oversizedAnswer(idAtAnEnd(head, tail), bytes),
+    oversizedAnswer,
+    awaits: id => outbox.awaits(id),
+    protocolVersion: () => version,
+    fail: error => finish({ reason: messageOf(error), error }),
+  };
+}

@@ -1,0 +1,1 @@
+export { type RemoteRuntimeOptions, createRemoteRuntime } from './remote.ts';

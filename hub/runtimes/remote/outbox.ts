@@ -1,0 +1,176 @@
+import { type Clock, HubError } from '#core';
+import { membersOf, rawText, readMessage } from '#rpc';
+
+/** A message on its way to the server. */
+export type Outgoing = {
+  readonly bytes: Buffer;
+  readonly kind: 'request' | 'notification' | 'answer';
+  readonly method: string | undefined;
+  /** The id of a request, as JSON text. */
+  readonly id: string | undefined;
+  /** The id of the request that a cancellation is about, as JSON text. */
+  readonly cancels: string | undefined;
+};
+
+/** Sends one message. `sent` is called once its bytes need no room here any more. */
+export type Post = (message: Outgoing, signal: AbortSignal, sent: () => void) => Promise<void>;
+
+export type Outbox = {
+  /** Throws HUB_SERVER_BUSY above the bound of bytes that wait. */
+  put(bytes: Buffer): void;
+  /** The answer to this request has come. */
+  answered(id: string): void;
+  /** True while this request waits for its answer. */
+  awaits(id: string): boolean;
+  /** Gives up everything that waits or is under way. */
+  clear(): void;
+};
+
+export type OutboxNeeds = {
+  readonly clock: Clock;
+  readonly post: Post;
+  /** The message could not be delivered; where it is a request, nothing has answered it. */
+  readonly failed: (message: Outgoing, error: unknown) => void;
+};
+
+/** How long a server may take to accept what has no answer. */
+const acceptMs = 30_000;
+/** How long an exchange may go on after its answer. Servers end it at once. */
+const tailMs = 1000;
+
+type Lane = { readonly limit: number; readonly queue: Outgoing[]; active: number };
+
+/**
+ * Decides when each message goes out, as HTTP exchanges overtake each other. Nothing passes
+ * `initialize` before its answer, nor `notifications/initialized` before it is accepted.
+ * Notifications go one at a time. Answers wait for no request: a request may be waiting for them.
+ */
+export function createOutbox(
+  options: { readonly server: string; readonly maxWaitingBytes: number },
+  { clock, post, failed }: OutboxNeeds,
+): Outbox {
+  const lanes: Readonly<Record<Outgoing['kind'], Lane>> = {
+    answer: { limit: 16, queue: [], active: 0 },
+    notification: { limit: 1, queue: [], active: 0 },
+    request: { limit: 64, queue: [], active: 0 },
+  };
+  /** Requests under way whose answer has not come, and what to do with them then. */
+  const awaited = new Map<string, { release(): void; endWithin(delayMs: number): void }>();
+  const open = new Set<AbortController>();
+  let waitingBytes = 0;
+  /** The message of the handshake that all but answers wait for. */
+  let gate: Outgoing | undefined;
+
+  function pump(): void {
+    for (const lane of Object.values(lanes))
+      while (lane.active < lane.limit && (!gate || lane === lanes.answer)) {
+        const message = lane.queue.shift();
+        if (!message) break;
+        void exchange(message, lane);
+      }
+  }
+
+  async function exchange(message: Outgoing, lane: Lane): Promise<void> {
+    const controller = new AbortController();
+    const sent = once(() => (waitingBytes -= message.bytes.length));
+    const release = once(() => {
+      lane.active--;
+      if (gate === message) gate = undefined;
+      pump();
+    });
+    using deadline = new DisposableStack();
+    const endWithin = (delayMs: number) => {
+      // Over HTTP with SSE the answer comes when the POST has long ended.
+      if (open.has(controller)) deadline.use(clock.after(delayMs, () => controller.abort()));
+    };
+    lane.active++;
+    open.add(controller);
+    if (isHandshake(message)) gate = message;
+    if (message.id === undefined) endWithin(acceptMs);
+    else awaited.set(message.id, { release, endWithin });
+    try {
+      await post(message, controller.signal, sent);
+    } catch (error) {
+      const unanswered = message.id === undefined || awaited.delete(message.id);
+      if (unanswered && open.has(controller)) failed(message, error);
+    }
+    // The server has heard that nobody waits: its connection is wanted for something else.
+    if (message.cancels !== undefined) giveUp(message.cancels);
+    open.delete(controller);
+    sent();
+    release();
+  }
+
+  function giveUp(id: string): void {
+    const exchange = awaited.get(id);
+    awaited.delete(id);
+    exchange?.endWithin(0);
+  }
+
+  /** True where the request has not gone out: then the server need not know of either. */
+  function takeBack(id: string): boolean {
+    const { queue } = lanes.request;
+    const at = queue.findIndex(message => message.id === id);
+    const [message] = at < 0 ? [] : queue.splice(at, 1);
+    waitingBytes -= message?.bytes.length ?? 0;
+    return message !== undefined;
+  }
+
+  return {
+    put(bytes) {
+      // A message is always taken while nothing waits, however large it is.
+      if (waitingBytes > 0 && waitingBytes + bytes.length > options.maxWaitingBytes)
+        throw new HubError(
+          'HUB_SERVER_BUSY',
+          `${options.server} takes no more messages: ${waitingBytes} bytes wait already. Try again later`,
+          { data: { server: options.server, retryable: true } },
+        );
+      const message = outgoing(bytes);
+      if (message.cancels !== undefined && takeBack(message.cancels)) return;
+      waitingBytes += bytes.length;
+      lanes[message.kind].queue.push(message);
+      pump();
+    },
+    answered(id) {
+      const exchange = awaited.get(id);
+      awaited.delete(id);
+      exchange?.release();
+      exchange?.endWithin(tailMs);
+    },
+    awaits: id => awaited.has(id),
+    clear() {
+      for (const lane of Object.values(lanes)) lane.queue.length = 0;
+      const controllers = Array.from(open);
+      open.clear();
+      awaited.clear();
+      for (const controller of controllers) controller.abort();
+    },
+  };
+}
+
+function outgoing(bytes: Buffer): Outgoing {
+  const message = readMessage(bytes);
+  const nothing = { bytes, method: undefined, id: undefined, cancels: undefined };
+  // What is no message is the sender's mistake; the server says what is wrong with it.
+  if (message.kind === 'malformed') return { ...nothing, kind: 'notification' };
+  if (message.kind === 'answer') return { ...nothing, kind: 'answer' };
+  const { kind, method } = message;
+  if (kind === 'request') return { ...nothing, kind, method, id: rawText(bytes, message.id) };
+  if (method !== 'notifications/cancelled') return { ...nothing, kind, method };
+  const cancelled = membersOf(bytes, message.params)?.get('requestId');
+  return { ...nothing, kind, method, cancels: cancelled && rawText(bytes, cancelled) };
+}
+
+function isHandshake({ method }: Outgoing): boolean {
+  return method === 'initialize' || method === 'notifications/initialized';
+}
+
+/** The work, done at most once. */
+function once(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    work();
+  };
+}

@@ -1,0 +1,117 @@
+import { type Clock, type Log, HubError, http } from '#core';
+import type { Exit, Instance, LaunchSpec, RemoteTarget, Runtime } from '#runtimes';
+import { createHttpClient, shown } from './http-client.ts';
+import { openSse } from './sse.ts';
+import { createStreamable } from './streamable.ts';
+import type { Endpoint, Reconnect, Transport } from './transport.ts';
+
+export type RemoteRuntimeOptions = {
+  readonly connectTimeoutMs?: number;
+  readonly reconnect?: Reconnect;
+};
+
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** From 0 to 1. */
+  readonly random: () => number;
+};
+
+const defaults = {
+  connectTimeoutMs: 10_000,
+  reconnect: { firstMs: 1000, maxMs: 30_000, attempts: 5 },
+};
+/** How long the end of a session may take where nobody says otherwise. */
+const farewellMs = 5000;
+
+/** Reaches servers that run elsewhere, over streamable HTTP or the older HTTP with SSE. */
+export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs): Runtime {
+  const { connectTimeoutMs, reconnect } = { ...defaults, ...options };
+  return {
+    kind: 'remote',
+    async probe() {
+      return { healthy: true, detail: 'remote servers are reached over HTTP' };
+    },
+    async launch(spec, _events, signal) {
+      const { server, target } = spec;
+      if (target.kind !== 'remote')
+        throw new HubError('HUB_INTERNAL', `${server} is not remote but ${target.kind}`);
+      refuseAborted(server, signal);
+      const endpoint = endpointOf(spec, target, reconnect);
+      const http = createHttpClient(endpoint.url, { server, connectTimeoutMs }, needs);
+      try {
+        const transport =
+          target.transport === 'http'
+            ? createStreamable(endpoint, { ...needs, http })
+            : await openSse(endpoint, { ...needs, http }, signal);
+        return createInstance(endpoint, transport, () => http.close());
+      } catch (error) {
+        http.close();
+        refuseAborted(server, signal);
+        throw error;
+      }
+    },
+  };
+}
+
+function createInstance(endpoint: Endpoint, transport: Transport, release: () => void): Instance {
+  const { channel } = transport;
+  const farewell = new AbortController();
+  const exited = channel.closed.then(async ({ reason, error }): Promise<Exit> => {
+    const late = AbortSignal.any([farewell.signal, AbortSignal.timeout(farewellMs)]);
+    // A server that is away has no session to end.
+    if (!error) await transport.endSession(late);
+    release();
+    return { detail: reason };
+  });
+  return {
+    about: { url: shown(endpoint.url) },
+    channel,
+    exited,
+    async stop({ graceMs }) {
+      channel.close(`${endpoint.server} was disconnected`);
+      const timer = setTimeout(() => farewell.abort(), graceMs);
+      try {
+        return await exited;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    async usage() {
+      return undefined;
+    },
+  };
+}
+
+function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect): Endpoint {
+  const { server } = spec;
+  const url = URL.parse(target.url);
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new HubError(
+      'HUB_LAUNCH_INVALID',
+      `${server}: "url" must be an http or https address, such as https://host/mcp`,
+    );
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(target.headers)) {
+    try {
+      http.validateHeaderName(name);
+      http.validateHeaderValue(name, value);
+    } catch (cause) {
+      throw new HubError(
+        'HUB_LAUNCH_INVALID',
+        `${server}: "headers" has an entry "${name}" that HTTP does not allow: look for line breaks and letters outside Latin-1`,
+        { cause },
+      );
+    }
+    // Lower case, so that the protocol's own headers replace those of the entry.
+    headers[name.toLowerCase()] = value;
+  }
+  return { ...spec, url, headers, reconnect };
+}
+
+function refuseAborted(server: string, signal: AbortSignal): void {
+  if (signal.aborted)
+    throw new HubError('HUB_CALL_CANCELLED', `the start of ${server} was cancelled`, {
+      cause: signal.reason,
+    });
+}

@@ -1,0 +1,115 @@
+import type { IncomingMessage } from 'node:http';
+import { HubError, messageOf } from '#core';
+import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
+import { createEventParser } from './event-parser.ts';
+import { createHttpChannel } from './http-channel.ts';
+import { shown } from './http-client.ts';
+import type { Outgoing } from './outbox.ts';
+import type { Endpoint, Transport, TransportNeeds } from './transport.ts';
+
+/**
+ * HTTP with SSE (MCP 2024-11-05): one stream brings everything the server says, and its first event
+ * names the address for the messages to the server. Resolves when that has come. The stream is the
+ * session: when it ends, so does the channel.
+ */
+export async function openSse(
+  endpoint: Endpoint,
+  needs: TransportNeeds,
+  signal: AbortSignal,
+): Promise<Transport> {
+  const { server, url } = endpoint;
+  const lifetime = new AbortController();
+  const link = createHttpChannel(endpoint, { ...needs, post });
+  const { promise: target, resolve: found, reject: refuse } = Promise.withResolvers<URL>();
+  // Whoever waits below hears of it; when nobody does, it is no concern.
+  target.catch(() => {});
+  void link.channel.closed.then(() => lifetime.abort());
+
+  async function post(message: Outgoing, ending: AbortSignal, sent: () => void): Promise<void> {
+    const version = link.protocolVersion();
+    const address = await target;
+    const response = await needs.http.request({
+      method: 'POST',
+      url: address,
+      headers: {
+        ...endpoint.headers,
+        'content-type': 'application/json',
+        ...(version !== undefined && { 'mcp-protocol-version': version }),
+      },
+      body: message.bytes,
+      signal: ending,
+      sent,
+    });
+    const { body } = await readBody(response, maxErrorBytes);
+    if (isSuccess(response)) return;
+    const error = refusalOf(server, address, response, body);
+    // The address is of this session only, so the server has forgotten it.
+    if (response.statusCode === 404) link.fail(error);
+    throw error;
+  }
+
+  async function read(stream: IncomingMessage): Promise<void> {
+    const parser = createEventParser(
+      { maxBytes: endpoint.maxLineBytes },
+      {
+        event({ type, data }) {
+          if (type === 'endpoint') locate(data.toString('utf8').trim());
+          else if (type === 'message' && data.length > 0) link.receive(data);
+        },
+        oversized: (head, tail, bytes) => link.oversized(head, tail, bytes),
+        retry() {},
+      },
+    );
+    let cause: unknown;
+    try {
+      for await (const chunk of stream) parser.push(chunk);
+    } catch (error) {
+      cause = error;
+    }
+    const what = `${server} ended its event stream${cause === undefined ? '' : `: ${messageOf(cause)}`}`;
+    const error = new HubError('HUB_SERVER_DOWN', what, {
+      cause,
+      data: { server, retryable: true },
+    });
+    refuse(error);
+    link.fail(error);
+  }
+
+  function locate(address: string): void {
+    const named = URL.parse(address, url.href);
+    // The headers of the entry go there, so it must be the server that they are meant for.
+    if (named?.origin === url.origin) found(named);
+    else
+      refuse(
+        new HubError(
+          'HUB_SERVER_PROTOCOL',
+          `${server} wants its messages at ${named ? shown(named) : 'an address that is no URL'}, which is not on ${url.origin}`,
+          { data: { server } },
+        ),
+      );
+  }
+
+  const abort = () => lifetime.abort(signal.reason);
+  signal.addEventListener('abort', abort);
+  try {
+    signal.throwIfAborted();
+    const response = await needs.http.request({
+      method: 'GET',
+      url,
+      headers: { ...endpoint.headers, accept: 'text/event-stream' },
+      signal: lifetime.signal,
+    });
+    if (!isSuccess(response) || bodyKind(response) !== 'events') {
+      const { body } = await readBody(response, maxErrorBytes);
+      throw refusalOf(server, url, response, body);
+    }
+    void read(response);
+    await target;
+    return { channel: link.channel, async endSession() {} };
+  } catch (error) {
+    link.channel.close('it did not open');
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

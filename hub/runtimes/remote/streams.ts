@@ -1,0 +1,95 @@
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Clock, HubError } from '#core';
+import { backoffMs } from '#resilience';
+import { createEventParser } from './event-parser.ts';
+import type { Reconnect } from './transport.ts';
+
+type Options = {
+  readonly server: string;
+  readonly maxLineBytes: number;
+  readonly reconnect: Reconnect;
+};
+
+type Needs = {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Opens the stream again after the event with this id. Rejects where the server refuses. */
+  readonly open: (lastEventId: string | undefined, signal: AbortSignal) => Promise<IncomingMessage>;
+  readonly message: (data: Buffer) => void;
+  readonly oversized: (head: Buffer, tail: Buffer, bytes: number) => void;
+};
+
+/** Reads streams of messages, and opens those again that break before their end. */
+export type Streams = {
+  /**
+   * Reads until `done`. Rejects when the server refuses to go on, when it cannot be reached any more,
+   * or, for a stream that began with an answer, when it ends early and cannot be resumed.
+   */
+  follow(
+    first: IncomingMessage | undefined,
+    done: () => boolean,
+    signal: AbortSignal,
+  ): Promise<void>;
+};
+
+/** A stream that lived this long was a good one: that proxies end quiet ones is no failure. */
+const stableMs = 10_000;
+
+/** Streams of one server (MCP 2025-11-25, transports, "Resumability and Redelivery"). */
+export function createStreams(options: Options, needs: Needs): Streams {
+  const { server, reconnect } = options;
+  const { clock } = needs;
+  return {
+    async follow(first, done, signal) {
+      let lastEventId: string | undefined;
+      let retryMs: number | undefined;
+      let failures = 0;
+      const parser = () =>
+        createEventParser(
+          { maxBytes: options.maxLineBytes },
+          {
+            event({ type, id, data }) {
+              failures = 0;
+              lastEventId = id ?? lastEventId;
+              if (type === 'message' && data.length > 0) needs.message(data);
+            },
+            oversized: needs.oversized,
+            retry: ms => (retryMs = Math.min(ms, reconnect.maxMs)),
+          },
+        );
+      for (let stream = first; ; stream = undefined) {
+        const openedMs = clock.monotonic();
+        let cause: unknown;
+        try {
+          stream ??= await needs.open(lastEventId, signal);
+          const events = parser();
+          for await (const chunk of stream) events.push(chunk);
+        } catch (error) {
+          if (isFinal(error) || signal.aborted) throw error;
+          cause = error;
+        }
+        if (done()) return;
+        if (first && lastEventId === undefined)
+          throw broken(`${server} ended the stream before the answer`, server, cause);
+        if (clock.monotonic() - openedMs > stableMs) failures = 0;
+        if (++failures > reconnect.attempts)
+          throw broken(`${server} did not take up its stream again`, server, cause);
+        const backoff = backoffMs({ ...reconnect, jitter: 0.5 }, failures, needs.random);
+        await delay(retryMs ?? backoff, undefined, { signal, ref: false });
+      }
+    },
+  };
+}
+
+/** The server has answered, and the answer is no. */
+function isFinal(error: unknown): boolean {
+  return error instanceof HubError && error.data['status'] !== undefined;
+}
+
+function broken(message: string, server: string, cause: unknown): HubError {
+  return new HubError('HUB_REMOTE_UNREACHABLE', message, {
+    cause,
+    data: { server, retryable: true },
+  });
+}

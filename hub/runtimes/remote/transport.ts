@@ -1,0 +1,34 @@
+import type { Clock, Log } from '#core';
+import type { Channel } from '#rpc';
+import type { LaunchSpec } from '#runtimes';
+import type { HttpClient } from './http-client.ts';
+
+/** The server that a transport speaks to. */
+export type Endpoint = Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'> & {
+  readonly url: URL;
+  /** Sent with every request. Values may be secrets. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly reconnect: Reconnect;
+};
+
+/** How a stream that broke is opened again, where the server says nothing else by `retry`. */
+export type Reconnect = {
+  readonly firstMs: number;
+  readonly maxMs: number;
+  /** Attempts in a row that bring nothing. */
+  readonly attempts: number;
+};
+
+export type TransportNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  readonly http: HttpClient;
+};
+
+/** A way to speak MCP over HTTP. */
+export type Transport = {
+  readonly channel: Channel;
+  /** Tells the server that the session is over. Never rejects. */
+  endSession(signal: AbortSignal): Promise<void>;
+};

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, test } from 'vitest';
+import type { Channel } from '#rpc';
+import { call, record, until } from './recorder.ts';
+
+export type Bounds = { readonly maxLineBytes: number; readonly maxWaitingBytes: number };
+
+/** A channel whose other end does what `obedient.ts` says. */
+export type Opened = {
+  readonly channel: Channel;
+  /** Resolves once the other end has sent an answer. */
+  readonly answered: Promise<void>;
+  /** Ends both ends. */
+  stop(): Promise<unknown>;
+};
+
+export type ChannelKind = {
+  readonly name: string;
+  /** Messages of one turn of the event loop reach the other end in one piece. */
+  readonly joins: boolean;
+  open(bounds: Bounds): Promise<Opened>;
+};
+
+const bounds: Bounds = { maxLineBytes: 8 * 2 ** 20, maxWaitingBytes: 2 ** 20 };
+
+/** The promises of `Channel`, for every kind of it. */
+export function channelContract(kind: ChannelKind): void {
+  const opened = async (run: (opened: Opened) => Promise<void>) => {
+    const end = await kind.open(bounds);
+    try {
+      await run(end);
+    } finally {
+      await end.stop();
+    }
+  };
+
+  describe(`a channel over ${kind.name}`, () => {
+    test('hands over messages in the order in which they were sent', () =>
+      opened(async ({ channel }) => {
+        const heard = record(channel);
+        const texts = Array.from({ length: 1000 }, (_, index) =>
+          call(undefined, 'said', { index }).toString(),
+        );
+        channel.send(call(undefined, 'say', { texts }));
+        assert.deepEqual(await heard.notifications('said', 1000), texts);
+      }));
+
+    test.runIf(kind.joins)('writes the messages of one turn at once', () =>
+      opened(async ({ channel }) => {
+        const heard = record(channel);
+        channel.send(call(1, 'reads'));
+        const before = Number(/"reads":(\d+)/.exec(await heard.answer(1))?.[1]);
+        for (let index = 0; index < 200; index++) channel.send(call(undefined, 'nothing'));
+        channel.send(call(2, 'reads'));
+        assert.match(await heard.answer(2), new RegExp(`"reads":${before + 1}\\b`));
+      }),
+    );
+
+    test('keeps what comes before somebody listens', () =>
+      opened(async ({ channel, answered }) => {
+        channel.send(call(1, 'echo', { early: true }));
+        await answered;
+        // The answer has left the other end; by the end of this one it can only have been kept.
+        channel.send(call(undefined, 'die'));
+        await channel.closed;
+        assert.match(await record(channel).answer(1), /"early":true/);
+      }));
+
+    test('settles closed once, with the first reason', () =>
+      opened(async ({ channel }) => {
+        channel.close('first');
+        channel.close('second');
+        assert.deepEqual(await channel.closed, { reason: 'first' });
+      }));
+
+    test('refuses to send once it is closed', () =>
+      opened(async ({ channel }) => {
+        channel.close('it is enough');
+        assert.throws(() => channel.send(call(1, 'echo')), {
+          code: 'HUB_SERVER_DOWN',
+          message: /it is enough/,
+        });
+      }));
+
+    test('closes with an error when the other end ends', () =>
+      opened(async ({ channel }) => {
+        channel.send(call(undefined, 'die'));
+        const { reason, error } = await channel.closed;
+        assert.ok(error, 'the end was not asked for');
+        assert.notEqual(reason, '');
+        assert.throws(() => channel.send(call(1, 'echo')), { code: 'HUB_SERVER_DOWN' });
+      }));
+
+    test('passes a message of five megabytes in both directions', () =>
+      opened(async ({ channel }) => {
+        const heard = record(channel);
+        const text = 'äöü€'.repeat(500_000);
+        channel.send(call(1, 'echo', { text }));
+        // Compared by hand: a failing assertion would print all of it.
+        assert.ok((await heard.answer(1)).includes(`"${text}"`), 'it is not what was sent');
+      }));
+
+    test('reports a message above the bound and goes on', () =>
+      opened(async ({ channel }) => {
+        const heard = record(channel);
+        channel.send(call(7, 'fill', { bytes: bounds.maxLineBytes + 1 }));
+        await until(() => heard.oversized.length > 0, 'the report');
+        assert.equal(heard.oversized[0]?.id, '7');
+        channel.send(call(8, 'echo', { after: true }));
+        assert.match(await heard.answer(8), /"after":true/);
+      }));
+
+    test('reports what is no message and goes on', () =>
+      opened(async ({ channel }) => {
+        const heard = record(channel);
+        const texts = ['Server listening', call(undefined, 'said').toString()];
+        channel.send(call(undefined, 'say', { texts }));
+        const [said] = await heard.notifications('said', 1);
+        assert.equal(said, texts[1]);
+        assert.deepEqual(heard.noise, ['Server listening']);
+      }));
+
+    test('refuses more while the other end does not read', () =>
+      opened(async ({ channel }) => {
+        record(channel);
+        channel.send(call(undefined, 'deafen'));
+        const text = 'x'.repeat(bounds.maxWaitingBytes / 2);
+        const sendMany = async () => {
+          // What the operating system takes before it makes the writer wait is a few megabytes at most.
+          for (let id = 1; id <= 100; id++) {
+            channel.send(call(id, 'echo', { text }));
+            await nextTurn();
+          }
+        };
+        await assert.rejects(sendMany, {
+          code: 'HUB_SERVER_BUSY',
+          data: { retryable: true, server: 'tested' },
+        });
+      }));
+  });
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Channel, type Message, rawText } from '#rpc';
+
+/** What has come in on a channel. */
+export type Recorder = {
+  readonly messages: readonly Message[];
+  readonly oversized: readonly { readonly id: string | undefined; readonly bytes: number }[];
+  readonly noise: readonly string[];
+  /** The answer to the request with this id, as text. */
+  answer(id: number, waitMs?: number): Promise<string>;
+  /** Notifications of this method, as text, once there are `count` of them. */
+  notifications(method: string, count: number): Promise<readonly string[]>;
+};
+
+/** Listens to a channel and keeps everything. */
+export function record(channel: Channel): Recorder {
+  const messages: Message[] = [];
+  const oversized: { readonly id: string | undefined; readonly bytes: number }[] = [];
+  const noise: string[] = [];
+  channel.listen({
+    message: message => void messages.push(message),
+    oversized: line => void oversized.push(line),
+    noise: text => void noise.push(text),
+  });
+  const isAnswerTo = (id: number) => (message: Message) =>
+    message.kind === 'answer' &&
+    message.id !== undefined &&
+    rawText(message.bytes, message.id) === String(id);
+  return {
+    messages,
+    oversized,
+    noise,
+    async answer(id, waitMs) {
+      await until(() => messages.some(isAnswerTo(id)), `the answer to ${id}`, waitMs);
+      const found = messages.filter(isAnswerTo(id));
+      assert.equal(found.length, 1, `request ${id} was answered ${found.length} times`);
+      return found[0]?.bytes.toString() ?? '';
+    },
+    async notifications(method, count) {
+      const found = () =>
+        messages.filter(message => message.kind === 'notification' && message.method === method);
+      await until(() => found().length >= count, `${count} of ${method}`);
+      return found().map(({ bytes }) => bytes.toString());
+    },
+  };
+}
+
+/** Waits until something is true, and fails where it is not in time. */
+export async function until(isTrue: () => boolean, what: string, waitMs = 15_000): Promise<void> {
+  const deadline = performance.now() + waitMs;
+  while (!isTrue()) {
+    assert.ok(performance.now() < deadline, `waited in vain for ${what}`);
+    await delay(5);
+  }
+}
+
+/** A message as bytes. Without an id it is a notification. */
+export function call(id: number | undefined, method: string, params: object = {}): Buffer {
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { type Log, systemClock, silent } from '#core';
+import { engineHost } from '#helpers/engine-probe';
+import type { Message } from '#rpc';
+import type { DockerTarget, Instance, LaunchSpec } from '#runtimes';
+import { createDockerRuntime } from '#runtimes/docker';
+
+export const imagesDir = join(import.meta.dirname, '../../../images');
+export const nodeImage = 'node:24-bookworm-slim';
+const mebibyte = 2 ** 20;
+
+/** The engine as the tests see it, beside the hub. */
+export const docker = new Docker(
+  engineHost.startsWith('unix://') ? { socketPath: engineHost.slice('unix://'.length) } : {},
+);
+
+export type Lines = { readonly stderr: string[]; readonly progress: string[] };
+
+/** A Docker runtime that shares nothing with any other; disposing removes all that it has made. */
+export function createHub(
+  options: { readonly dockerHost?: string; readonly hubId?: string; readonly log?: Log } = {},
+) {
+  const id = options.hubId ?? randomUUID();
+  const hubName = `test-${id.slice(0, 8)}`;
+  const runtime = createDockerRuntime(
+    { hubId: id, hubName, dockerHost: options.dockerHost ?? engineHost, imagesDir },
+    { clock: systemClock, log: options.log ?? silent },
+  );
+  const filters = JSON.stringify({ label: [`io.agenthub.hub=${id}`] });
+  const lines: Lines = { stderr: [], progress: [] };
+
+  return {
+    id,
+    hubName,
+    runtime,
+    lines,
+    spec: (server: string, target: Partial<DockerTarget>, env: LaunchSpec['env'] = {}) =>
+      specOf(server, target, env),
+    launch: (
+      spec: LaunchSpec,
+      signal: AbortSignal = new AbortController().signal,
+    ): Promise<Instance> =>
+      runtime.launch(
+        spec,
+        {
+          stderr: line => lines.stderr.push(line),
+          progress: text => lines.progress.push(text),
+        },
+        signal,
+      ),
+    /** Names of the containers and networks of this hub, in whatever state. */
+    async leftovers(): Promise<readonly string[]> {
+      const containers = await docker.listContainers({ all: true, filters });
+      const networks = await docker.listNetworks({ filters });
+      return [...containers.flatMap(one => one.Names), ...networks.map(one => one.Name)];
+    },
+    async [Symbol.asyncDispose]() {
+      await runtime.stop();
+      for (const { Id } of await docker.listContainers({ all: true, filters }))
+        await docker.getContainer(Id).remove({ force: true, v: true });
+      for (const { Id } of await docker.listNetworks({ filters }))
+        await docker.getNetwork(Id).remove();
+      const { Volumes } = await docker.listVolumes({ filters });
+      for (const { Name } of Volumes) await docker.getVolume(Name).remove();
+    },
+  };
+}
+
+/** A server in the Node image, small and at its strictest where nothing else is said. */
+export function specOf(
+  server: string,
+  target: Partial<DockerTarget>,
+  env: LaunchSpec['env'] = {},
+): LaunchSpec {
+  return {
+    server,
+    env,
+    maxLineBytes: 64 * mebibyte,
+    maxWaitingBytes: 64 * mebibyte,
+    target: {
+      kind: 'docker',
+      image: { reference: nodeImage },
+      args: [],
+      network: 'none',
+      mounts: [],
+      volumes: [],
+      limits: { memoryBytes: 128 * mebibyte, cpus: 1, pids: 64 },
+      logs: 'bounded',
+      ...target,
+    },
+  };
+}
+
+/** A server in the Node image that runs this script. */
+export const script = (text: string): Partial<DockerTarget> => ({
+  command: 'node',
+  args: ['-e', text],
+});
+
+/** Answers each line with the outcome of `work(params)`, or with the message of what it throws. */
+export const answering = (work: string): Partial<DockerTarget> =>
+  script(`
+    const work = ${work};
+    require('node:readline').createInterface({ input: process.stdin }).on('line', async line => {
+      const { id, params } = JSON.parse(line);
+      let result;
+      try { result = await work(params); } catch (error) { result = 'failed: ' + (error.code ?? error.message); }
+      console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    });`);
+
+/** What an instance says of itself. */
+export function factOf(
+  { about }: Instance,
+  fact: 'containerId' | 'containerName' | 'image',
+): string {
+  const value = about[fact];
+  assert.ok(typeof value === 'string');
+  return value;
+}
+
+/** Sends requests over an instance's channel and gives the raw answers, in order. */
+export function askerOf({ channel }: Instance) {
+  let next = 0;
+  const waiting: ((answer: Message) => void)[] = [];
+  const noise: string[] = [];
+  channel.listen({
+    message: message => waiting.shift()?.(message),
+    oversized: ({ bytes }) => assert.fail(`a line of ${bytes} bytes is too long`),
+    noise: text => noise.push(text),
+  });
+  return {
+    noise,
+    /** The answer's result. Rejects when the channel closes first. */
+    ask: async (method: string, params: unknown = {}): Promise<unknown> => {
+      const answer = Promise.withResolvers<Message>();
+      waiting.push(answer.resolve);
+      channel.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: next++, method, params })));
+      const first = await Promise.race([answer.promise, channel.closed]);
+      assert.ok('kind' in first, 'reason' in first ? `closed: ${first.reason}` : 'closed');
+      const parsed: unknown = JSON.parse(first.bytes.toString());
+      assert.ok(typeof parsed === 'object' && parsed !== null && 'result' in parsed);
+      return parsed.result;
+    },
+  };
+}
+
+/** Waits until a check holds, for at most this long. */
+export async function until(
+  what: string,
+  check: () => boolean | Promise<boolean>,
+  timeoutMs = 10_000,
+): Promise<void> {
+  const end = performance.now() + timeoutMs;
+  while (!(await check())) {
+    if (performance.now() > end) assert.fail(`not within ${timeoutMs} ms: ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { call, until } from '../../contracts/recorder.ts';
+import { against, answer, errorOf, json, stream } from './scene.ts';
+
+describe('a stream that breaks', () => {
+  test('is taken up again after its last event, when the server wants', () => {
+    const taken: unknown[] = [];
+    return against(
+      (request, response, { id }) => {
+        if (request.method === 'POST') {
+          stream(response, 'id: e1\nretry: 10\ndata:\n\n');
+          return response.end();
+        }
+        taken.push(request.headers['last-event-id']);
+        if (taken.length === 1) {
+          stream(response, 'id: e2\ndata: {"jsonrpc":"2.0","method":"between"}\n\n');
+          // Broken off, not ended.
+          return setImmediate(() => response.destroy());
+        }
+        stream(response, `id: e3\ndata: ${answer(id ?? 1, { resumed: true })}\n\n`);
+        return response.end();
+      },
+      async ({ channel, heard }) => {
+        channel.send(call(1, 'tools/call'));
+        assert.match(await heard.answer(1), /"resumed":true/);
+        assert.equal((await heard.notifications('between', 1)).length, 1);
+        assert.deepEqual(taken, ['e1', 'e2']);
+      },
+    );
+  });
+
+  test('is given up after some attempts that bring nothing', () => {
+    let attempts = 0;
+    return against(
+      (request, response) => {
+        if (request.method === 'POST') stream(response, 'id: e1\nretry: 1\ndata:\n\n');
+        else {
+          attempts++;
+          stream(response);
+        }
+        response.end();
+      },
+      async ({ channel, heard }) => {
+        channel.send(call(1, 'tools/call'));
+        assert.match((await errorOf(heard, 1)).message, /did not take up its stream again/);
+        assert.equal(attempts, 3);
+      },
+    );
+  });
+
+  test('is opened again where it is the one for what the server says unasked', () => {
+    let opened = 0;
+    return against(
+      (request, response) => {
+        if (request.method !== 'GET') {
+          response.writeHead(202).end();
+          return;
+        }
+        opened++;
+        stream(response, `data: {"jsonrpc":"2.0","method":"said","params":{"time":${opened}}}\n\n`);
+        if (opened < 5) response.end();
+      },
+      async ({ channel, heard }) => {
+        channel.send(call(undefined, 'notifications/initialized'));
+        assert.match(String((await heard.notifications('said', 5)).at(-1)), /"time":5/);
+      },
+    );
+  });
+
+  test('is not asked for again where the server has none', () => {
+    let asked = 0;
+    return against(
+      (request, response, { id }) => {
+        if (request.method === 'GET') {
+          asked++;
+          response.writeHead(405).end();
+        } else if (id === undefined) response.writeHead(202).end();
+        else json(response, { jsonrpc: '2.0', id, result: {} });
+      },
+      async ({ channel, heard }) => {
+        channel.send(call(undefined, 'notifications/initialized'));
+        await until(() => asked === 1, 'the question');
+        channel.send(call(1, 'ping'));
+        await heard.answer(1);
+        assert.equal(asked, 1);
+      },
+    );
+  });
+});

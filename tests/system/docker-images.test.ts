@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'vitest';
+import { HubError } from '#core';
+import { describeWithEngine } from '#helpers/engine';
+import type { DockerTarget, PackageSource } from '#runtimes';
+import { askerOf, createHub, docker, factOf, until } from '../runtimes/docker/hub.ts';
+
+const buildMs = 240_000;
+const memory: PackageSource = {
+  ecosystem: 'npm',
+  spec: '@modelcontextprotocol/server-memory@2026.8.31',
+};
+const time: PackageSource = { ecosystem: 'pypi', spec: 'mcp-server-time==2026.10.19' };
+const handshake = {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1' },
+};
+
+const packaged = (source: PackageSource): Partial<DockerTarget> => ({
+  image: { package: source },
+  limits: { memoryBytes: 256 * 2 ** 20, cpus: 1, pids: 64 },
+});
+
+/** Removes the images of a package, which are of no use to anyone else. */
+async function forget(source: PackageSource): Promise<void> {
+  const filters = JSON.stringify({ label: [`io.agenthub.package=${source.spec}`] });
+  for (const image of await docker.listImages({ filters }))
+    await docker.getImage(image.Id).remove({ force: true });
+}
+
+describeWithEngine('images of packages', () => {
+  test(
+    'a package from npm is built once for all who want it, and serves without a network',
+    { timeout: buildMs },
+    async () => {
+      // A package that the engine's build cache cannot know: npm takes no notice of what follows the +.
+      const source = { ...memory, spec: `${memory.spec}+${randomUUID().slice(0, 8)}` };
+      await using _image = { [Symbol.asyncDispose]: () => forget(source) };
+      await using hub = createHub();
+      const launched = Promise.all([
+        hub.launch(hub.spec('one', packaged(source))),
+        hub.launch(hub.spec('other', packaged(source))),
+      ]);
+      let isOver = false;
+      const builders = new Set<string>();
+      const over = launched.finally(() => (isOver = true));
+      await until(
+        'the image is built',
+        async () => {
+          for (const id of await buildersOf(source, false)) builders.add(id);
+          return isOver;
+        },
+        buildMs,
+      );
+      const [one, other] = await over;
+      assert.equal(builders.size, 1, 'one container of the engine installs the package');
+      const began = hub.lines.progress.filter(line => line.startsWith('building an image'));
+      const added = hub.lines.progress.filter(line => /^added \d+ packages/.test(line));
+      assert.equal(began.length, 2, 'both are told of it');
+      assert.equal(added.length, 2, 'both hear the one build');
+      assert.equal(one.about['image'], other.about['image']);
+      assert.match(
+        factOf(one, 'image'),
+        /^agenthub\/npm-modelcontextprotocol-server-memory:2026\.8\.31-[0-9a-f]{8}-[0-9a-f]{12}$/,
+      );
+      const image = await docker.getImage(factOf(one, 'image')).inspect();
+      assert.equal(image.Config.User, '1000:1000');
+      assert.equal(image.Config.Labels['io.agenthub.package'], source.spec);
+      assert.equal(image.Config.Labels['io.agenthub.managed'], 'true');
+
+      for (const instance of [one, other]) {
+        const answer = JSON.stringify(await askerOf(instance).ask('initialize', handshake));
+        assert.match(answer, /"name":"memory-server"/);
+      }
+      hub.lines.progress.length = 0;
+      await hub.launch(hub.spec('third', packaged(source)));
+      assert.deepEqual(hub.lines.progress, [], 'an image that is there is not built');
+    },
+  );
+
+  test('a volume keeps what the server wrote, over its restart', { timeout: buildMs }, async () => {
+    await using hub = createHub();
+    const target = { ...packaged(memory), volumes: [{ name: 'memory', target: '/data' }] };
+    const spec = hub.spec('memory', target, { MEMORY_FILE_PATH: '/data/memory.json' });
+    const first = await hub.launch(spec);
+    const before = askerOf(first);
+    await before.ask('initialize', handshake);
+    const entities = [{ name: 'Ada', entityType: 'person', observations: ['wrote notes'] }];
+    await before.ask('tools/call', { name: 'create_entities', arguments: { entities } });
+    await first.stop({ graceMs: 2000 });
+
+    const after = askerOf(await hub.launch(spec));
+    await after.ask('initialize', handshake);
+    const graph = await after.ask('tools/call', { name: 'read_graph', arguments: {} });
+    assert.match(JSON.stringify(graph), /wrote notes/);
+    const volume = await docker.getVolume(`${hub.hubName}-memory`).inspect();
+    assert.equal(volume.Labels['io.agenthub.hub'], hub.id);
+  });
+
+  test('a package cannot be changed by the server that runs it', { timeout: buildMs }, async () => {
+    await using hub = createHub();
+    const instance = await hub.launch(
+      hub.spec('intruder', {
+        ...packaged(memory),
+        command: 'node',
+        args: [
+          '-e',
+          `const fs = require('node:fs');
+             const stat = path => fs.statSync(path);
+             const inside = fs.readdirSync('/opt/server/node_modules', { recursive: true })
+               .map(name => '/opt/server/node_modules/' + name)
+               .filter(name => fs.existsSync(name) && (stat(name).uid !== 0 || stat(name).mode & 0o022));
+             const result = { inside, run: stat('/opt/server/run').uid, data: stat('/data').uid };
+             console.log(JSON.stringify({ jsonrpc: '2.0', id: 0, result }));
+             process.stdin.resume();`,
+        ],
+      }),
+    );
+    const found = await askerOf(instance).ask('look');
+    assert.deepEqual(found, { inside: [], run: 0, data: 1000 });
+  });
+
+  test('a package from PyPI is built, and answers', { timeout: buildMs }, async () => {
+    await using hub = createHub();
+    const { ask } = askerOf(await hub.launch(hub.spec('time', packaged(time))));
+    await ask('initialize', handshake);
+    const now = await ask('tools/call', {
+      name: 'get_current_time',
+      arguments: { timezone: 'Europe/Berlin' },
+    });
+    assert.match(JSON.stringify(now), /Europe\/Berlin/);
+  });
+
+  for (const [what, source, words] of [
+    [
+      'a package that npm does not have',
+      { ecosystem: 'npm', spec: '@modelcontextprotocol/no-such-server@1.0.0' },
+      /could not be built:\n(.*\n)*npm error code E404\n/,
+    ],
+    [
+      'a version that npm does not have',
+      { ecosystem: 'npm', spec: '@modelcontextprotocol/server-memory@0.0.999' },
+      /could not be built:\n(.*\n)*npm error code ETARGET\n/,
+    ],
+    [
+      'a package of npm without a command',
+      { ecosystem: 'npm', spec: 'zod@4.6.7' },
+      /zod has no command \("bin" in its package.json\), so it cannot be run as a server/,
+    ],
+    [
+      'a version that PyPI does not have',
+      { ecosystem: 'pypi', spec: 'mcp-server-time==0.0.999' },
+      /ERROR: No matching distribution found for mcp-server-time==0.0.999/,
+    ],
+    [
+      'a package of PyPI without a command',
+      { ecosystem: 'pypi', spec: 'typing-extensions==4.16.0' },
+      /typing-extensions has no command \(console script\), so it cannot be run as a server/,
+    ],
+  ] as const)
+    test(`${what} fails with the words of the installer`, { timeout: buildMs }, async () => {
+      await using hub = createHub();
+      await assert.rejects(hub.launch(hub.spec('unbuilt', packaged(source))), (error: unknown) => {
+        assert.ok(error instanceof HubError, String(error));
+        assert.equal(error.code, 'HUB_IMAGE_BUILD_FAILED');
+        assert.match(error.message, words);
+        assert.ok(error.message.startsWith(`the image for ${source.spec} could not be built:\n`));
+        return true;
+      });
+      assert.deepEqual(await hub.leftovers(), []);
+      assert.deepEqual(await buildersOf(source), [], 'the step that failed leaves no container');
+    });
+
+  test(
+    'a build that is aborted ends at once, and leaves no container',
+    { timeout: buildMs },
+    async () => {
+      await using hub = createHub();
+      const source = { ...time, spec: `${time.spec},>=0.${Date.now()}` };
+      const abort = new AbortController();
+      const launched = hub.launch(hub.spec('given-up', packaged(source)), abort.signal);
+      const refused = assert.rejects(
+        launched,
+        (error: unknown) => error instanceof HubError && error.code === 'HUB_CALL_CANCELLED',
+      );
+      await until('the build runs', async () => (await buildersOf(source)).length > 0, 60_000);
+      abort.abort();
+      await refused;
+      await until('the build is over', async () => (await buildersOf(source)).length === 0, 60_000);
+      assert.deepEqual(await hub.leftovers(), []);
+    },
+  );
+});
+
+/** The containers that the engine runs the steps of a package's build in. */
+async function buildersOf(source: PackageSource, all = true): Promise<readonly string[]> {
+  const builders: string[] = [];
+  for (const { Id } of await docker.listContainers({ all })) {
+    // One that has just been removed is none.
+    const found = await docker
+      .getContainer(Id)
+      .inspect()
+      .catch(() => undefined);
+    if (found?.Config.Env.includes(`PACKAGE=${source.spec}`)) builders.push(Id);
+  }
+  return builders;
+}
