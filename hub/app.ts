@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Config, Settings } from '#config';
+import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
+import { type EngineReport, createHttp } from '#http';
+import { createRouter } from '#routing';
+import type { LaunchEvents, LaunchSpec, Runtime } from '#runtimes';
+import { createDockerRuntime } from '#runtimes/docker';
+import { createProcessRuntime } from '#runtimes/process';
+import { createRemoteRuntime } from '#runtimes/remote';
+import { type Placement, createServer, createServers, planLaunch, serverFolder } from '#servers';
+import { openDataDir } from '#store';
+import { createStreamable } from '#transports';
+
+export type AppOptions = {
+  readonly config: Config;
+  readonly settings: Settings;
+  readonly version: string;
+  /** The folder of the image contexts. */
+  readonly imagesDir: string;
+  /** What child processes may inherit from, and no more than a few names of it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly log: Log;
+};
+
+/** The running hub. */
+export type App = {
+  readonly address: string;
+  stop(): Promise<void>;
+};
+
+/** How long calls in flight have to end when the hub stops. */
+const drainMs = 5_000;
+/** Where a network has a certificate authority of its own, npx and uvx must know it. No secrets. */
+const trustSettings = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+const idleMs = 30 * 60_000;
+const maxSessions = 10_000;
+const probeMs = 3_000;
+
+/** Starts the hub: opens its data, finds the engine, listens, and starts its servers. */
+export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
+  const { config, settings, version, log } = options;
+  const clock: Clock = systemClock;
+  const newId = () => randomUUID();
+
+  await using opened = new AsyncDisposableStack();
+  const dataDir = opened.use(
+    await openDataDir(settings.dataDir, () => randomUUID().replaceAll('-', '').slice(0, 16)),
+  );
+  const docker = createDockerRuntime(
+    {
+      hubId: settings.hubId ?? dataDir.hubId,
+      hubName: settings.hubName,
+      dockerHost: settings.dockerHost,
+      imagesDir: options.imagesDir,
+    },
+    { clock, log },
+  );
+  const runtimes: Readonly<Record<Runtime['kind'], Pick<Runtime, 'launch'>>> = {
+    docker,
+    process: createProcessRuntime(
+      {
+        environment: options.environment,
+        alsoInherited: trustSettings,
+        platform: process.platform,
+      },
+      { clock },
+    ),
+    remote: createRemoteRuntime({}, { clock, log, random: Math.random }),
+  };
+
+  const place = await findPlace(docker, options);
+  const launch = async (spec: LaunchSpec, events: LaunchEvents, aborting: AbortSignal) => {
+    // A process keeps what it writes in a folder of its own; a container has volumes for that.
+    if (spec.target.kind === 'process')
+      await mkdir(serverFolder(place.dataDir, spec.server), { recursive: true, mode: 0o700 });
+    return await runtimes[spec.target.kind].launch(spec, events, aborting);
+  };
+  const servers = createServers(config.servers, server =>
+    createServer(server, {
+      clock,
+      log,
+      random: Math.random,
+      hubVersion: version,
+      launch: async (wanted, events, aborting) =>
+        await launch(planLaunch(wanted, place), events, aborting),
+    }),
+  );
+  const router = createRouter(config.naming, { servers, log, clock, hubVersion: version, newId });
+  const streamable = createStreamable({ idleMs, maxSessions }, { router, clock, log, newId });
+  const engine = async (): Promise<EngineReport> =>
+    place.auto === 'docker'
+      ? { backend: 'docker', ...(await docker.probe(AbortSignal.timeout(probeMs))) }
+      : { backend: 'process', healthy: true, detail: 'no engine: servers are not isolated' };
+  const http = createHttp(
+    {
+      host: settings.host,
+      port: settings.port,
+      tls: settings.tls,
+      token: settings.token,
+      allowedHosts: settings.allowedHosts,
+      allowedOrigins: settings.allowedOrigins,
+      maxBodyBytes: 64 * 1024 * 1024,
+    },
+    { servers, router, streamable, engine, hubVersion: version, clock, log, newId },
+  );
+  const fleet: Part = {
+    name: 'servers',
+    start: async () => servers.startAll(),
+    stop: () => servers.stopAll(),
+  };
+  const sessions: Part = {
+    name: 'sessions',
+    start: async () => {},
+    stop: () => streamable.drain(drainMs),
+  };
+  opened.use(await startAll([docker, http, fleet, sessions], signal));
+  const running = opened.move();
+  log.info({ address: http.address, data: settings.dataDir }, 'AgentHub listens');
+  return { address: http.address, stop: () => running.disposeAsync() };
+}
+
+/** Where `runtime: auto` puts servers. It is decided once: an engine that goes away later is waited for. */
+async function findPlace(
+  docker: Pick<Runtime, 'probe'>,
+  options: Pick<AppOptions, 'settings' | 'log'>,
+): Promise<Placement> {
+  const { settings, log } = options;
+  const dataDir = resolve(settings.dataDir);
+  const { healthy, detail } = await docker.probe(AbortSignal.timeout(probeMs));
+  if (healthy || settings.inContainer) {
+    log.info({ engine: detail }, 'servers run in containers');
+    return { auto: 'docker', dataDir };
+  }
+  log.warn(
+    { engine: detail },
+    'NO DOCKER ENGINE ANSWERS: servers run as processes of this machine, with your rights and without a sandbox',
+  );
+  return { auto: 'process', dataDir };
+}

@@ -1,0 +1,75 @@
+import { parseObject } from './query.ts';
+import { refusal } from './refusal.ts';
+import { baseLabel } from './schema.ts';
+import { show } from './target.ts';
+
+/** The images that the broker builds: a package installed on a base of ours. */
+export type Build = {
+  /** The folder below images/ whose files are the context. */
+  readonly base: 'npm' | 'python';
+  readonly query: URLSearchParams;
+};
+
+// What an installer may be told: a name of its registry with a version. Never a URL, a path, or an option.
+const specs = {
+  npm: /^(@[a-z0-9][a-z0-9._~-]{0,100}\/)?[a-zA-Z0-9][a-zA-Z0-9._~-]{0,200}(@[a-zA-Z0-9^~<>=*.][a-zA-Z0-9^~<>=*.+-]{0,100})?$/,
+  python:
+    /^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,200}[a-zA-Z0-9])?(\[[a-zA-Z0-9,._-]{1,200}\])?((==|>=|<=|~=|!=|<|>)[a-zA-Z0-9][a-zA-Z0-9.*+!_-]{0,100}){0,1}$/,
+};
+
+const admitted = ['t', 'buildargs', 'labels', 'forcerm', 'rm'];
+
+/**
+ * The parameters of a build, again. The client's context is not looked at: the broker sends its own
+ * files, so all that can be chosen is the package, the base and a tag in the namespace of that base.
+ */
+export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
+  for (const name of given.keys()) {
+    if (!admitted.includes(name)) throw refusal(`the parameter ${show(name)} of a build`);
+  }
+  const labels = parseObject(given.get('labels') ?? '{}', 'labels');
+  const base = labels[baseLabel];
+  if (base !== 'npm' && base !== 'python') {
+    throw refusal(
+      `a build whose label ${baseLabel} is ${show(base)}: it must be "npm" or "python"`,
+    );
+  }
+  const args = parseObject(given.get('buildargs') ?? '{}', 'buildargs');
+  const spec = onlyKey(args, 'PACKAGE');
+  if (typeof spec !== 'string' || !specs[base].test(spec)) {
+    throw refusal(
+      `a build of ${show(spec)}: it must be the name of a package, with a version or without`,
+    );
+  }
+  // The namespaces of the hub's own images lie elsewhere, so that no build can take their place.
+  const tag = given.get('t') ?? '';
+  if (
+    !new RegExp(`^agenthub/${base}-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127}$`).test(
+      tag,
+    )
+  ) {
+    throw refusal(`the tag ${show(tag)} of a build: it must begin with "agenthub/${base}-"`);
+  }
+  const known = [baseLabel, 'io.agenthub.managed', 'io.agenthub.package'];
+  const unknown = Object.keys(labels).find(key => !known.includes(key));
+  if (unknown !== undefined) throw refusal(`the label ${show(unknown)} of a build`);
+  const query = new URLSearchParams({
+    t: tag,
+    buildargs: JSON.stringify({ PACKAGE: spec }),
+    labels: JSON.stringify({
+      'io.agenthub.managed': 'true',
+      [baseLabel]: base,
+      'io.agenthub.package': spec,
+    }),
+    // A failed build would leave its container behind, with no label of ours on it.
+    rm: '1',
+    forcerm: '1',
+  });
+  return { base, query };
+}
+
+function onlyKey(value: { readonly [key: string]: unknown }, key: string): unknown {
+  const other = Object.keys(value).find(each => each !== key);
+  if (other !== undefined) throw refusal(`the build argument ${show(other)}`);
+  return value[key];
+}

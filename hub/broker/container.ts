@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import {
+  type Owner,
+  containerPath,
+  isPlainPath,
+  ownLabels,
+  ownName,
+  rebuildBody,
+  words,
+} from './schema.ts';
+
+const mebibyte = 1024 * 1024;
+/** No server gets more than this, whatever its entry says: a bound of the broker, not a default. */
+const most = { memoryBytes: 32 * 1024 * mebibyte, cpus: 64, pids: 4096 };
+const nanoCpusPerCpu = 1_000_000_000;
+
+/**
+ * The body of a container's creation, again: hardened as G6 says, or refused. What only the engine or
+ * the file system knows (whose a network or volume is, where a path leads) is checked by the caller.
+ */
+export function rebuildContainer(body: string, owner: Owner): Container {
+  return rebuildBody(body, containerSchema(owner), 'a container');
+}
+
+/** The name that a container may be created under. */
+export function containerName(name: string | undefined, owner: Owner): boolean {
+  return ownName(owner).safeParse(name).success;
+}
+
+export type Container = z.infer<ReturnType<typeof containerSchema>>;
+
+function containerSchema(owner: Owner) {
+  return z.strictObject({
+    Image: z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
+    // A name is looked up in the image's own files; a process that becomes root that way is still without capabilities.
+    User: z
+      .string()
+      .regex(
+        /^([1-9]\d{0,8}|(?!root(:|$))[a-z_][a-z0-9_-]{0,31})(:(\d{1,9}|[a-z_][a-z0-9_-]{0,31}))?$/,
+        {
+          error: 'must be a user other than root',
+        },
+      ),
+    Env: words.optional(),
+    Entrypoint: words.optional(),
+    Cmd: words.optional(),
+    WorkingDir: containerPath.optional(),
+    AttachStdin: z.literal(true),
+    AttachStdout: z.literal(true),
+    AttachStderr: z.literal(true),
+    OpenStdin: z.literal(true),
+    StdinOnce: z.literal(false),
+    Tty: z.literal(false),
+    Healthcheck: z.strictObject({ Test: z.tuple([z.literal('NONE')]) }).optional(),
+    Labels: ownLabels(owner),
+    HostConfig: hostSchema(owner),
+  });
+}
+
+function hostSchema(owner: Owner) {
+  return z
+    .strictObject({
+      Init: z.boolean().optional(),
+      AutoRemove: z.literal(false).default(false),
+      RestartPolicy: z.strictObject({ Name: z.literal('no') }).prefault({ Name: 'no' }),
+      Privileged: z.literal(false).default(false),
+      CapDrop: z.tuple([z.literal('ALL')]).prefault(['ALL']),
+      SecurityOpt: z
+        .tuple([z.literal(['no-new-privileges', 'no-new-privileges:true'])])
+        .prefault(['no-new-privileges']),
+      ReadonlyRootfs: z.literal(true).default(true),
+      IpcMode: z.literal(['private', 'none']).default('private'),
+      CgroupnsMode: z.literal('private').optional(),
+      Memory: z
+        .int()
+        .min(6 * mebibyte)
+        .max(most.memoryBytes),
+      MemorySwap: z.int().optional(),
+      NanoCpus: z
+        .int()
+        .min(1)
+        .max(most.cpus * nanoCpusPerCpu),
+      PidsLimit: z.int().min(1).max(most.pids),
+      NetworkMode: z
+        .union([z.literal('none'), ownName(owner)], {
+          error: 'must be "none" or the name of a network of this hub',
+        })
+        .default('none'),
+      Tmpfs: z
+        .record(
+          containerPath,
+          z
+            .string()
+            .regex(
+              /^rw,nosuid,nodev,noexec,size=\d{1,12},mode=[01]?[0-7]{3}(,uid=\d{1,9})?(,gid=\d{1,9})?$/,
+            ),
+        )
+        .optional(),
+      LogConfig: z
+        .discriminatedUnion('Type', [
+          z.strictObject({
+            Type: z.literal('local'),
+            Config: z.strictObject({
+              'max-size': z.string().regex(/^([1-9]\d?)m$/),
+              'max-file': z.string().regex(/^[1-9]$/),
+            }),
+          }),
+          z.strictObject({ Type: z.literal('none'), Config: z.strictObject({}).optional() }),
+        ])
+        .prefault({ Type: 'local', Config: { 'max-size': '1m', 'max-file': '2' } }),
+      Mounts: z.array(mountSchema(owner)).max(64).optional(),
+    })
+    .refine(host => host.MemorySwap === undefined || host.MemorySwap === host.Memory, {
+      error: 'must be the same as Memory',
+      path: ['MemorySwap'],
+    })
+    .transform(host => ({ ...host, MemorySwap: host.Memory }));
+}
+
+function mountSchema(owner: Owner) {
+  return z.discriminatedUnion('Type', [
+    z.strictObject({
+      Type: z.literal('bind'),
+      Source: z.string().max(4096).refine(isPlainPath, {
+        error: 'must be an absolute path without empty, "." or ".." parts',
+      }),
+      Target: containerPath,
+      ReadOnly: z.boolean(),
+    }),
+    z.strictObject({
+      Type: z.literal('volume'),
+      Source: ownName(owner),
+      Target: containerPath,
+      ReadOnly: z.boolean().optional(),
+      // The engine makes a volume that is not there, with these labels. A driver's options could make it any folder.
+      VolumeOptions: z.strictObject({ Labels: ownLabels(owner) }).prefault({}),
+    }),
+  ]);
+}
+
+/** The body of a network's creation, again: a bridge of this hub, with no options. */
+export function rebuildNetwork(body: string, owner: Owner) {
+  const schema = z.strictObject({
+    Name: ownName(owner),
+    Driver: z.literal('bridge').default('bridge'),
+    Labels: ownLabels(owner),
+  });
+  return rebuildBody(body, schema, 'a network');
+}

@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import { rebuildBuild } from './build.ts';
+import { type Container, containerName, rebuildContainer, rebuildNetwork } from './container.ts';
+import type { Engine } from './engine.ts';
+import { resolveSource } from './mounts.ts';
+import { checkVolume, findOwned } from './owner.ts';
+import { rebuildFilters, rebuildQuery } from './query.ts';
+import { refusal } from './refusal.ts';
+import { findRoute } from './routes.ts';
+import { type Owner, hubLabel } from './schema.ts';
+import { parseTarget } from './target.ts';
+
+/** A call as the engine gets it. Nothing of the client's request is in it that was not checked. */
+export type Admitted = {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: { readonly type: string; readonly content: string | Buffer };
+  /** The call becomes a raw stream in both directions. */
+  readonly hijack: boolean;
+};
+
+export type Asked = {
+  readonly method: string;
+  readonly target: string;
+  /** Reads the client's body, which is bounded. Not called for calls that need none. */
+  readonly readBody: () => Promise<string>;
+};
+
+export type GateOptions = Owner & {
+  readonly mountRoots: readonly string[];
+  /** Holds the folders npm/ and python/ that images are built from. */
+  readonly imagesDir: string;
+};
+
+export type GateNeeds = {
+  readonly engine: Engine;
+  /** The files of a folder as a tar archive. */
+  readonly readBuildContext: (folder: string) => Promise<Buffer>;
+};
+
+/** Decides what of a client's call the engine gets to hear. Throws HubError for what it does not admit. */
+export function createGate(
+  options: GateOptions,
+  { engine, readBuildContext }: GateNeeds,
+): (asked: Asked) => Promise<Admitted> {
+  return async ({ method, target, readBody }) => {
+    const parsed = parseTarget(target);
+    const { duty, hijack, ...route } = findRoute(method, parsed);
+    const finish = (path: string, query: URLSearchParams, body?: Admitted['body']): Admitted => ({
+      method,
+      path: `${parsed.version}${path}${query.size === 0 ? '' : `?${query.toString()}`}`,
+      hijack,
+      ...(body === undefined ? {} : { body }),
+    });
+
+    switch (duty.duty) {
+      case 'none':
+        return finish(route.path, rebuildQuery(parsed.query, route.query));
+      case 'own': {
+        const query = rebuildQuery(parsed.query, route.query);
+        const id = await findOwned(engine, duty.object, duty.name, options.hubId);
+        return finish(route.path.replace('{id}', id), query);
+      }
+      case 'filter': {
+        const { filters, rest } = takeFilters(parsed.query);
+        const query = rebuildQuery(rest, route.query);
+        query.set('filters', rebuildFilters(filters, `${hubLabel}=${options.hubId}`, duty.others));
+        return finish(route.path, query);
+      }
+      case 'create_container': {
+        const name = parsed.query.get('name');
+        const query = rebuildQuery(parsed.query, { name: each => containerName(each, options) });
+        if (name === undefined) throw refusal('a container without a name');
+        const container = rebuildContainer(await readBody(), options);
+        return finish(route.path, query, json(await settle(container)));
+      }
+      case 'create_network': {
+        const query = rebuildQuery(parsed.query, {});
+        return finish(route.path, query, json(rebuildNetwork(await readBody(), options)));
+      }
+      case 'build': {
+        const { base, query } = rebuildBuild(parsed.query);
+        const content = await readBuildContext(join(options.imagesDir, base));
+        return finish(route.path, query, { type: 'application/x-tar', content });
+      }
+    }
+  };
+
+  /** What only the engine and the file system know of a container's creation. */
+  async function settle(container: Container): Promise<Container> {
+    const host = container.HostConfig;
+    const Mounts = [];
+    for (const mount of host.Mounts ?? []) {
+      if (mount.Type === 'volume') {
+        await checkVolume(engine, mount.Source, options.hubId);
+        Mounts.push(mount);
+      } else {
+        Mounts.push({ ...mount, Source: await resolveSource(mount.Source, options.mountRoots) });
+      }
+    }
+    const NetworkMode =
+      host.NetworkMode === 'none'
+        ? 'none'
+        : await findOwned(engine, 'network', host.NetworkMode, options.hubId);
+    return { ...container, HostConfig: { ...host, Mounts, NetworkMode } };
+  }
+}
+
+function takeFilters(query: ReadonlyMap<string, string>) {
+  const rest = new Map(query);
+  rest.delete('filters');
+  return { filters: query.get('filters'), rest };
+}
+
+function json(value: unknown): Admitted['body'] {
+  return { type: 'application/json', content: JSON.stringify(value) };
+}

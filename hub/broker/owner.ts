@@ -1,0 +1,39 @@
+import { isObject } from '#core';
+import type { Engine } from './engine.ts';
+import { refusal, unknownObject } from './refusal.ts';
+import { hubLabel } from './schema.ts';
+import { show } from './target.ts';
+
+/**
+ * The engine's own id of a container or network, if it carries this hub's label; else it does not
+ * exist. The id, not the name, goes to the engine: a name could have changed hands since.
+ */
+export async function findOwned(
+  engine: Engine,
+  kind: 'container' | 'network',
+  name: string,
+  hubId: string,
+): Promise<string> {
+  const { status, body } = await engine.ask(
+    `/${kind}s/${name}${kind === 'container' ? '/json' : ''}`,
+  );
+  if (status === 200 && isObject(body)) {
+    const config = kind === 'container' ? body['Config'] : body;
+    const id = body['Id'];
+    if (isObject(config) && isOurs(config['Labels'], hubId) && typeof id === 'string') return id;
+  }
+  throw unknownObject(kind, name);
+}
+
+/** A volume must be this hub's, or not be there yet: the engine then makes it, with our labels. */
+export async function checkVolume(engine: Engine, name: string, hubId: string): Promise<void> {
+  const { status, body } = await engine.ask(`/volumes/${name}`);
+  if (status === 404) return;
+  if (status !== 200 || !isObject(body) || !isOurs(body['Labels'], hubId)) {
+    throw refusal(`the volume ${show(name)}: it exists and does not belong to this hub`);
+  }
+}
+
+function isOurs(labels: unknown, hubId: string): boolean {
+  return isObject(labels) && labels[hubLabel] === hubId;
+}

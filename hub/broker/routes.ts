@@ -1,0 +1,128 @@
+import { type Query, anyOf, flag, pattern } from './query.ts';
+import { refusal } from './refusal.ts';
+import { type Target, show } from './target.ts';
+
+/** What the broker does with a call that it admits, besides passing it on. */
+export type Duty =
+  | { readonly duty: 'none' }
+  /** The named object must carry this hub's label; the engine is told its id, never the name. */
+  | { readonly duty: 'own'; readonly object: 'container' | 'network'; readonly name: string }
+  /** Only what carries this hub's label is listed or told. */
+  | { readonly duty: 'filter'; readonly others: readonly string[] }
+  | { readonly duty: 'create_container' }
+  | { readonly duty: 'create_network' }
+  | { readonly duty: 'build' };
+
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** The path for the engine; `{id}` is filled in once the broker has found the object. */
+  readonly path: string;
+  readonly query: Query;
+  readonly duty: Duty;
+  /** The call becomes a raw stream in both directions. */
+  readonly hijack: boolean;
+};
+
+type Row = {
+  readonly method: Route['method'];
+  readonly path: RegExp;
+  readonly query?: Query;
+  readonly duty?: (name: string) => Duty;
+  readonly hijack?: true;
+};
+
+const objectName = '([a-zA-Z0-9][a-zA-Z0-9_.-]{0,254})';
+// A reference is a path of names, a tag and a digest; the strict target has refused anything odd in it.
+const imageName = '[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}';
+const own =
+  (object: 'container' | 'network') =>
+  (name: string): Duty => ({ duty: 'own', object, name });
+const number = pattern(/^\d{1,6}$/);
+
+/** Every call that the hub makes of an engine. What is not here does not exist. */
+const rows: readonly Row[] = [
+  { method: 'GET', path: at('/_ping') },
+  { method: 'GET', path: at('/version') },
+  {
+    method: 'GET',
+    path: at('/events'),
+    query: { since: pattern(/^\d{1,19}(\.\d{1,9})?$/), until: pattern(/^\d{1,19}(\.\d{1,9})?$/) },
+    duty: () => ({ duty: 'filter', others: ['type', 'event'] }),
+  },
+  {
+    method: 'GET',
+    path: at('/containers/json'),
+    query: { all: flag },
+    duty: () => ({ duty: 'filter', others: [] }),
+  },
+  { method: 'GET', path: at('/networks'), duty: () => ({ duty: 'filter', others: [] }) },
+  { method: 'GET', path: at(`/images/${imageName}/json`) },
+  {
+    // A pull without credentials: the images that an entry names, and those that ours are built from.
+    method: 'POST',
+    path: at('/images/create'),
+    query: {
+      fromImage: pattern(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,254}$/),
+      tag: pattern(/^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,127}$/),
+    },
+  },
+  { method: 'POST', path: at('/build'), duty: () => ({ duty: 'build' }) },
+  { method: 'POST', path: at('/containers/create'), duty: () => ({ duty: 'create_container' }) },
+  { method: 'GET', path: at(`/containers/${objectName}/json`), duty: own('container') },
+  {
+    method: 'POST',
+    path: at(`/containers/${objectName}/attach`),
+    query: { stream: flag, stdin: flag, stdout: flag, stderr: flag, logs: flag },
+    duty: own('container'),
+    hijack: true,
+  },
+  { method: 'POST', path: at(`/containers/${objectName}/start`), duty: own('container') },
+  {
+    method: 'POST',
+    path: at(`/containers/${objectName}/stop`),
+    query: { t: number },
+    duty: own('container'),
+  },
+  {
+    method: 'POST',
+    path: at(`/containers/${objectName}/wait`),
+    query: { condition: anyOf('not-running', 'next-exit', 'removed') },
+    duty: own('container'),
+  },
+  {
+    method: 'GET',
+    path: at(`/containers/${objectName}/stats`),
+    query: { stream: flag, 'one-shot': flag },
+    duty: own('container'),
+  },
+  {
+    method: 'DELETE',
+    path: at(`/containers/${objectName}`),
+    query: { force: flag, v: flag },
+    duty: own('container'),
+  },
+  { method: 'POST', path: at('/networks/create'), duty: () => ({ duty: 'create_network' }) },
+  { method: 'GET', path: at(`/networks/${objectName}`), duty: own('network') },
+  { method: 'DELETE', path: at(`/networks/${objectName}`), duty: own('network') },
+];
+
+/** The row that admits this call. Throws where there is none. */
+export function findRoute(method: string, target: Target): Route {
+  for (const row of rows) {
+    const match = row.method === method ? row.path.exec(target.path) : null;
+    if (match === null) continue;
+    const name = match[1] ?? '';
+    return {
+      method: row.method,
+      path: name === '' ? target.path : target.path.replace(/^(\/\w+\/)[^/]+/, '$1{id}'),
+      query: row.query ?? {},
+      duty: row.duty?.(name) ?? { duty: 'none' },
+      hijack: row.hijack ?? false,
+    };
+  }
+  throw refusal(`${show(method)} ${show(target.path)}`);
+}
+
+function at(path: string): RegExp {
+  return new RegExp(`^${path}$`);
+}

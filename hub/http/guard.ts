@@ -1,0 +1,67 @@
+import { timingSafeEqual, createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+
+export type GuardOptions = {
+  /** Host names besides the loopback ones by which clients may reach the hub. */
+  readonly allowedHosts: readonly string[];
+  /** Origins besides loopback ones from which pages may call the hub. */
+  readonly allowedOrigins: readonly string[];
+  /** The bearer token that every request must carry, where one is set. */
+  readonly token: string | undefined;
+};
+
+/** Why a request is not let in. */
+export type Refusal = { readonly status: 401 | 403; readonly message: string };
+
+const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Decides who may speak to the hub, before anything else is done: a page on the web may reach a local
+ * port by a name of its own that resolves to 127.0.0.1 (DNS rebinding), so Host and Origin must be
+ * names of this machine (MCP 2025-11-25, transports, security warning).
+ */
+export function createGuard(
+  options: GuardOptions,
+): (request: Pick<IncomingMessage, 'headers'>) => Refusal | undefined {
+  const hosts = new Set([
+    ...loopbackHosts,
+    ...options.allowedHosts.map(host => host.toLowerCase()),
+  ]);
+  const origins = new Set(options.allowedOrigins.map(origin => origin.toLowerCase()));
+  const expected = options.token === undefined ? undefined : digest(`Bearer ${options.token}`);
+
+  function isOwnHost(host: string): boolean {
+    const name = host.toLowerCase().replace(/:\d+$/, '');
+    return hosts.has(name);
+  }
+
+  function isOwnOrigin(origin: string): boolean {
+    if (origins.has(origin.toLowerCase())) return true;
+    const match = /^https?:\/\/([^/]+)$/i.exec(origin);
+    return match?.[1] !== undefined && isOwnHost(match[1]);
+  }
+
+  return ({ headers }) => {
+    const host = headers.host ?? '';
+    if (!isOwnHost(host))
+      return {
+        status: 403,
+        message: `Host ${JSON.stringify(host)} is not this hub. Use localhost, or add the name to ROUTER_ALLOWED_HOSTS`,
+      };
+    if (headers.origin !== undefined && !isOwnOrigin(headers.origin))
+      return {
+        status: 403,
+        message: `Origin ${JSON.stringify(headers.origin)} may not call this hub. Add it to ROUTER_ALLOWED_ORIGINS if it should`,
+      };
+    if (expected && !timingSafeEqual(digest(credentialsOf(headers)), expected))
+      return { status: 401, message: 'Authorization must be "Bearer" and the hub\'s token' };
+    return undefined;
+  };
+}
+
+/** The header with its scheme, whose case does not matter (RFC 9110, section 11.1), in ours. */
+const credentialsOf = ({ authorization = '' }: IncomingMessage['headers']) =>
+  authorization.replace(/^bearer +/i, 'Bearer ');
+
+/** Equal lengths, so that the comparison tells nothing of the token. */
+const digest = (text: string) => createHash('sha256').update(text).digest();

@@ -1,0 +1,184 @@
+import { readFile } from 'node:fs/promises';
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+  fastify,
+} from 'fastify';
+import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
+import type { Router } from '#routing';
+import { errorAnswer } from '#rpc';
+import type { Servers } from '#servers';
+import type { Streamable } from '#transports';
+import { problemOf, statusOf } from './errors.ts';
+import { type GuardOptions, createGuard } from './guard.ts';
+import { type EngineReport, healthRoutes } from './routes/health.ts';
+import { mcpRoutes } from './routes/mcp.ts';
+import { serverRoutes } from './routes/servers.ts';
+
+export type HttpOptions = GuardOptions & {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Longer bodies are refused with 413, in bytes. */
+  readonly maxBodyBytes: number;
+};
+
+/** What the HTTP room needs. It builds none of these itself. */
+export type HttpNeeds = {
+  readonly servers: Servers;
+  readonly router: Router;
+  readonly streamable: Streamable;
+  readonly engine: () => Promise<EngineReport>;
+  readonly hubVersion: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+};
+
+export type Http = Part & {
+  /** Where it listens, once started: `http://127.0.0.1:9090`. */
+  readonly address: string;
+};
+
+/** The hub's HTTP server. Answers nothing before `start`; `stop` lets calls in flight end. */
+export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
+  const { log } = needs;
+  const guard = createGuard(options);
+  let app: FastifyInstance | undefined;
+  let address = '';
+
+  async function build(): Promise<FastifyInstance> {
+    const https = options.tls && {
+      cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
+      key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
+    };
+    const server = fastify({
+      ...(https && { https }),
+      bodyLimit: options.maxBodyBytes,
+      forceCloseConnections: true,
+      // A client may take its time over a long call, but not over the head of a request.
+      requestTimeout: 0,
+      keepAliveTimeout: 75_000,
+      exposeHeadRoutes: false,
+      // A path that cannot be decoded reaches no hook: who asks is looked at here.
+      frameworkErrors(error, request, reply) {
+        if (!refuseForeign(request, reply)) sendError(error, request, reply);
+      },
+      logController: new LogController({ disableRequestLogging: true }),
+    });
+    server.addHook('onRequest', async (request, reply) => {
+      if (refuseForeign(request, reply)) return reply;
+    });
+    server.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+    server.setNotFoundHandler((request, reply) =>
+      reply.code(404).send({
+        error: {
+          code: 'HUB_REQUEST_INVALID',
+          message: `${request.method} ${request.url} is no path of this hub`,
+        },
+      }),
+    );
+    healthRoutes(server, needs);
+    serverRoutes(server, needs);
+    mcpRoutes(server, needs);
+    return server;
+  }
+
+  /** Refuses who may not speak to the hub; true where it did. */
+  function refuseForeign(request: FastifyRequest, reply: FastifyReply): boolean {
+    const refusal = guard(request.raw);
+    if (!refusal) return false;
+    if (refusal.status === 401) reply.header('www-authenticate', 'Bearer');
+    log.warn({ url: request.url, status: refusal.status }, refusal.message);
+    reply.code(refusal.status).send(refusalBody(request.url, refusal.message));
+    return true;
+  }
+
+  function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const known = error instanceof HubError ? error : fromFastify(error);
+    if (known)
+      return reply
+        .code(statusOf(known))
+        .header('content-type', 'application/json')
+        .send(isMcp(request.url) ? errorAnswer('null', known) : problemOf(known));
+    const id = needs.newId();
+    log.error({ id, url: request.url, error: stackOf(error) }, 'a request failed');
+    return reply.code(500).send({
+      error: { code: 'HUB_INTERNAL', message: `the hub failed; its log says why under ${id}`, id },
+    });
+  }
+
+  return {
+    name: 'http',
+    get address() {
+      return address;
+    },
+    async start() {
+      const server = await build();
+      try {
+        address = await server.listen({ host: options.host, port: options.port });
+      } catch (error) {
+        await server.close();
+        throw listenError(options, error);
+      }
+      app = server;
+    },
+    async stop() {
+      await app?.close();
+    },
+  };
+}
+
+/** On an MCP endpoint a refusal is a JSON-RPC error without id, as the specification says. */
+function refusalBody(url: string, message: string): object {
+  return isMcp(url)
+    ? { jsonrpc: '2.0', id: null, error: { code: -32000, message } }
+    : { error: { code: 'HUB_REQUEST_INVALID', message } };
+}
+
+const isMcp = (url: string) => /^\/mcp(\/|\?|$)/.test(url);
+
+/** Fastify's own refusals: a body that is too large, of another type, or not JSON. */
+function fromFastify(error: unknown): HubError | undefined {
+  if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
+  if (error.statusCode === 413)
+    return new HubError('HUB_LINE_TOO_LONG', 'the body is larger than the hub takes', {
+      cause: error,
+    });
+  return typeof error.statusCode === 'number' && error.statusCode < 500
+    ? new HubError('HUB_REQUEST_INVALID', `the request cannot be read: ${error.message}`, {
+        cause: error,
+      })
+    : undefined;
+}
+
+function listenError(options: HttpOptions, error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error;
+  if (error.code === 'EADDRINUSE')
+    return new HubError(
+      'HUB_PORT_TAKEN',
+      `ROUTER_PORT: ${options.host}:${options.port} is in use, perhaps by another hub. Stop that, or set another port`,
+      { cause: error },
+    );
+  return new HubError(
+    'HUB_LISTEN_REFUSED',
+    `ROUTER_HOST, ROUTER_PORT: the hub cannot listen on ${options.host}:${options.port} (${messageOf(error)})`,
+    { cause: error },
+  );
+}
+
+async function readPem(setting: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new HubError(
+      'HUB_CONFIG_INVALID',
+      `${setting}: ${JSON.stringify(file)} cannot be read (${messageOf(error)})`,
+      { cause: error },
+    );
+  }
+}
+
+const stackOf = (error: unknown) => (error instanceof Error ? error.stack : String(error));

@@ -1,0 +1,97 @@
+import type { FastifyInstance } from 'fastify';
+import { HubError } from '#core';
+import type { Router, View } from '#routing';
+import { type Request, errorAnswer, membersOf, rawText, readMessage } from '#rpc';
+import type { Servers } from '#servers';
+import type { Streamable } from '#transports';
+import { statusOf } from '../errors.ts';
+
+type Needs = {
+  readonly servers: Servers;
+  readonly router: Pick<Router, 'open'>;
+  readonly streamable: Pick<Streamable, 'handle'>;
+};
+
+/** `/mcp` for all servers, `/mcp/{server}` for one, `POST /mcp/{server}/{method}` without a session. */
+export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
+  void app.register(async scope => {
+    // The bytes of a message are the transport's: nothing here reads them.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) =>
+      done(null, body),
+    );
+
+    const method = ['GET', 'POST', 'DELETE', 'PUT', 'PATCH'];
+    scope.route({
+      method,
+      url: '/mcp',
+      handler(request, reply) {
+        reply.hijack();
+        needs.streamable.handle(request.raw, reply.raw, bodyOf(request.body), 'all');
+      },
+    });
+    scope.route<{ Params: { server: string } }>({
+      method,
+      url: '/mcp/:server',
+      handler(request, reply) {
+        const view: View = needs.servers.get(request.params.server);
+        reply.hijack();
+        needs.streamable.handle(request.raw, reply.raw, bodyOf(request.body), view);
+      },
+    });
+    scope.post<{ Params: { server: string; '*': string } }>(
+      '/mcp/:server/*',
+      async (request, reply) => {
+        const server = needs.servers.get(request.params.server);
+        const message = requestOf(request.params['*'], bodyOf(request.body));
+        try {
+          await server.ready();
+        } catch (error) {
+          const id = rawText(message.bytes, message.id);
+          reply.header('content-type', 'application/json');
+          return await reply.code(statusOf(error)).send(errorAnswer(id, error));
+        }
+        const session = needs.router.open(server, () => {});
+        try {
+          const answer = await session.accept(message, { related() {} });
+          return await reply.header('content-type', 'application/json').send(answer);
+        } finally {
+          session.close('the request is over');
+        }
+      },
+    );
+  });
+}
+
+const bodyOf = (body: unknown) => (Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+
+/** The body is a JSON-RPC request for the method in the path, or its bare params (spec 1.7). */
+function requestOf(method: string, body: Buffer): Request {
+  const message = readMessage(body.length === 0 ? Buffer.from('{}') : Buffer.from(body));
+  if (message.kind === 'request') {
+    if (message.method !== method)
+      throw new HubError(
+        'HUB_REQUEST_INVALID',
+        `the path asks for ${method} and the body for ${message.method}: they must be the same`,
+      );
+    return message;
+  }
+  if (message.kind !== 'malformed')
+    throw new HubError('HUB_REQUEST_INVALID', `the body must be a request, not a ${message.kind}`);
+  if (message.cause === 'not_json')
+    throw new HubError('HUB_REQUEST_INVALID', `the body is not JSON: ${message.detail}`);
+  // It is JSON, so that what begins with a brace is an object.
+  const start = body.findIndex(byte => byte > 0x20);
+  if (body[start] === 0x7b && membersOf(body, { start, end: body.length })?.has('jsonrpc'))
+    throw new HubError('HUB_REQUEST_INVALID', `the body is no JSON-RPC request: ${message.detail}`);
+  const params = body.length === 0 ? '{}' : body.toString();
+  const wrapped = readMessage(
+    Buffer.from(`{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${params}}`),
+  );
+  if (wrapped.kind !== 'request')
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      'the body must be an object: a JSON-RPC request, or the params of one',
+    );
+  return wrapped;
+}

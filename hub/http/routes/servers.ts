@@ -1,0 +1,71 @@
+import type { FastifyInstance } from 'fastify';
+import { type JsonObject, HubError, isObject } from '#core';
+import type { Router } from '#routing';
+import { type Server, type Servers, describeListing, describeServer } from '#servers';
+
+type Needs = {
+  readonly servers: Servers;
+  readonly router: Pick<Router, 'collisions'>;
+};
+
+/** `/servers`: what there is, how it fares, and start, stop and restart. */
+export function serverRoutes(app: FastifyInstance, needs: Needs): void {
+  const { servers } = needs;
+
+  app.get('/servers', async () => ({
+    servers: servers.all.map(describeServer),
+    collisions: needs.router.collisions(),
+  }));
+
+  app.get<{ Params: { name: string } }>('/servers/:name', async request => {
+    const server = servers.get(request.params.name);
+    const usage = await server.running?.instance.usage().catch(() => undefined);
+    return {
+      ...describeServer(server),
+      ...describeListing(server),
+      ...(usage && { usage: describeUsage(usage) }),
+    };
+  });
+
+  const act = (action: string, work: (server: Server) => Promise<unknown>): void => {
+    app.post<{ Params: { name: string } }>(`/servers/:name/${action}`, async request => {
+      const server = servers.get(request.params.name);
+      if (isObject(request.body) && Object.keys(request.body).length > 0)
+        throw new HubError(
+          'HUB_REQUEST_INVALID',
+          `POST /servers/{name}/${action} takes no body; it had ${Object.keys(request.body).join(', ')}`,
+        );
+      await work(server);
+      return describeServer(server);
+    });
+  };
+
+  act('start', startNow);
+  act('stop', server => server.stop(true));
+  act('restart', async server => {
+    await server.stop(false);
+    await startNow(server);
+  });
+}
+
+/** Starts a server also where it was stopped by hand or has failed, and waits until it answers. */
+async function startNow(server: Server): Promise<void> {
+  if (server.config.enabled) server.start();
+  await server.ready();
+}
+
+function describeUsage(usage: {
+  readonly memoryBytes: number;
+  readonly memoryLimitBytes: number;
+  readonly pids: number;
+  readonly pidsLimit: number;
+  readonly cpuMs: number;
+}): JsonObject {
+  return {
+    memory_bytes: usage.memoryBytes,
+    memory_limit_bytes: usage.memoryLimitBytes,
+    pids: usage.pids,
+    pids_limit: usage.pidsLimit,
+    cpu_ms: usage.cpuMs,
+  };
+}

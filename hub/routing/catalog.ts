@@ -1,0 +1,124 @@
+import type { Naming } from '#config';
+import { type Event, createEmitter } from '#core';
+import { membersOf, splice } from '#rpc';
+import {
+  type Item,
+  type ListKind,
+  type Server,
+  type Servers,
+  listKinds,
+  listMethods,
+} from '#servers';
+import { type Collision, assignNames } from './names.ts';
+import { matcherOf } from './uri-template.ts';
+
+/** One thing on the endpoint of all servers. */
+export type Entry = {
+  readonly server: Server;
+  /** The server's own name for it. */
+  readonly name: string;
+  readonly publicName: string;
+  /** Its description, with the public name in it and all else as the server wrote it. */
+  readonly bytes: Buffer;
+};
+
+/** What all servers offer, under names that cannot collide. */
+export interface Catalog {
+  /** Fires with the kind of list that is not what it was. */
+  readonly changed: Event<ListKind>;
+  list(kind: ListKind): readonly Entry[];
+  find(kind: ListKind, publicName: string): Entry | undefined;
+  /** Who answers for a resource: the one that lists it, else the first with a template for it. */
+  findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined;
+  /** Names that two servers wanted, for the operator. */
+  collisions(): readonly Collision[];
+}
+
+type Section = {
+  readonly entries: readonly Entry[];
+  readonly byName: ReadonlyMap<string, Entry>;
+  readonly collisions: readonly Collision[];
+};
+
+/** A catalog of what the servers list now. It is rebuilt, one kind at a time, when a list changes. */
+export function createCatalog(servers: Pick<Servers, 'all'>, naming: Naming): Catalog {
+  const changed = createEmitter<ListKind>();
+  const sections = new Map<ListKind, Section>();
+  let matchers: readonly { readonly entry: Entry; readonly matches: (uri: string) => boolean }[] =
+    [];
+
+  function build(kind: ListKind): void {
+    // In the order of the config, so that the same names come out after every restart.
+    const offers = servers.all.flatMap(server =>
+      server.listing[kind].map(item => ({ server, item })),
+    );
+    const named = kind === 'tool' || kind === 'prompt' ? byPrefix(offers) : byUri(offers);
+    const entries = offers.map(({ server, item }, index): Entry => {
+      const publicName = named.names[index] ?? item.key;
+      return { server, name: item.key, publicName, bytes: renamed(kind, item, publicName) };
+    });
+    sections.set(kind, {
+      entries,
+      byName: new Map(entries.map(entry => [entry.publicName, entry])),
+      collisions: named.collisions,
+    });
+    if (kind === 'template')
+      matchers = entries.map(entry => ({ entry, matches: matcherOf(entry.publicName) }));
+  }
+
+  type Offer = { readonly server: Server; readonly item: Item };
+
+  const byPrefix = (offers: readonly Offer[]) =>
+    assignNames(
+      offers.map(({ server, item }) => ({ server: server.config.name, name: item.key })),
+      naming,
+    );
+
+  /** URIs are names already: only one that another server lists too gets its server in front. */
+  function byUri(offers: readonly Offer[]) {
+    const taken = new Set<string>();
+    const collisions: Collision[] = [];
+    const names = offers.map(({ server, item }) => {
+      const { name } = server.config;
+      let publicName = item.key;
+      while (taken.has(publicName)) publicName = `${name}+${publicName}`;
+      if (publicName !== item.key)
+        collisions.push({ server: name, name: item.key, wanted: item.key, publicName });
+      taken.add(publicName);
+      return publicName;
+    });
+    return { names, collisions };
+  }
+
+  for (const kind of listKinds) build(kind);
+  for (const server of servers.all)
+    server.listed(kind => {
+      build(kind);
+      changed.fire(kind);
+    });
+
+  const find = (kind: ListKind, publicName: string) => sections.get(kind)?.byName.get(publicName);
+
+  return {
+    changed: changed.event,
+    list: kind => sections.get(kind)?.entries ?? [],
+    find,
+    findResource(uri) {
+      const listed = find('resource', uri);
+      if (listed) return { server: listed.server, uri: listed.name };
+      const templated = matchers.find(({ matches }) => matches(uri))?.entry;
+      if (!templated) return undefined;
+      const prefixLength = templated.publicName.length - templated.name.length;
+      return { server: templated.server, uri: uri.slice(prefixLength) };
+    },
+    collisions: () => [...sections.values()].flatMap(section => section.collisions),
+  };
+}
+
+/** The description with another name in it. */
+function renamed(kind: ListKind, item: Item, publicName: string): Buffer {
+  if (publicName === item.key) return item.bytes;
+  const whole = { start: 0, end: item.bytes.length };
+  const span = membersOf(item.bytes, whole)?.get(listMethods[kind].key);
+  return span ? splice(item.bytes, [{ span, text: JSON.stringify(publicName) }]) : item.bytes;
+}

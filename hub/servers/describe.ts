@@ -1,0 +1,64 @@
+import type { JsonObject } from '#core';
+import type { Server } from './server.ts';
+
+/** What the API and `hub://servers` say of a server. Holds no value of its environment or headers. */
+export function describeServer(server: Server): JsonObject {
+  const { config, status, running, listing, lastError } = server;
+  const { launch } = config;
+  return {
+    name: config.name,
+    ...(config.description !== undefined && { description: config.description }),
+    tags: config.tags,
+    enabled: config.enabled,
+    auto_start: config.autoStart,
+    state: status.state,
+    ...(status.state === 'starting' && { progress: status.progress }),
+    ...('why' in status && { why: status.why }),
+    ...(status.state === 'running' && { started_at: new Date(status.since).toISOString() }),
+    ...(status.state === 'backing_off' && { retry_at: new Date(status.until).toISOString() }),
+    ...(status.state === 'stopped' && { stopped_by_hand: status.byHand }),
+    restart_count: server.restarts,
+    last_error: lastError
+      ? {
+          at: new Date(lastError.at).toISOString(),
+          message: lastError.message,
+          ...(lastError.stderr && { stderr: lastError.stderr }),
+        }
+      : null,
+    ...(running && {
+      instance: running.instance.about,
+      server_info: running.introduction.serverInfo,
+      protocol_version: running.introduction.protocolVersion,
+      in_flight: running.upstream.inFlight(),
+    }),
+    source:
+      launch.kind === 'remote'
+        ? { url: withoutSecrets(launch.url), transport: launch.transport }
+        : {
+            ...(launch.package && { package: launch.package.spec }),
+            ...(launch.image !== undefined && { image: launch.image }),
+            ...(launch.command !== undefined && { command: launch.command }),
+          },
+    tools: listing.tool.length,
+    resources: listing.resource.length,
+    resource_templates: listing.template.length,
+    prompts: listing.prompt.length,
+  };
+}
+
+/** The address without user, password and query, any of which may hold a key. */
+function withoutSecrets(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}
+
+/** The names of the tools, resources and prompts of a server, for the page of that server. */
+export function describeListing(server: Server): JsonObject {
+  const { listing } = server;
+  return {
+    tool_names: listing.tool.map(item => item.key),
+    resource_uris: listing.resource.map(item => item.key),
+    resource_template_uris: listing.template.map(item => item.key),
+    prompt_names: listing.prompt.map(item => item.key),
+  };
+}

@@ -1,0 +1,149 @@
+import { type Log, HubError, isObject, messageOf } from '#core';
+import { type Answer, elementsOf, membersOf, stringAt } from '#rpc';
+import type { Upstream } from './upstream.ts';
+
+export const listKinds = ['tool', 'resource', 'template', 'prompt'] as const;
+export type ListKind = (typeof listKinds)[number];
+
+/** One thing that a server offers: the bytes of its description as the server wrote them. */
+export type Item = {
+  /** The name, or of resources the URI, of templates the URI template. */
+  readonly key: string;
+  readonly bytes: Buffer;
+};
+
+/** What a server offers, in its own order. */
+export type Listing = Readonly<Record<ListKind, readonly Item[]>>;
+
+export const emptyListing: Listing = { tool: [], resource: [], template: [], prompt: [] };
+
+type ListMethod = {
+  readonly method: string;
+  readonly member: string;
+  readonly key: string;
+  readonly capability: string;
+};
+
+/** How each list is asked for (MCP 2025-11-25, server features). */
+export const listMethods: Readonly<Record<ListKind, ListMethod>> = {
+  tool: { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' },
+  resource: {
+    method: 'resources/list',
+    member: 'resources',
+    key: 'uri',
+    capability: 'resources',
+  },
+  template: {
+    method: 'resources/templates/list',
+    member: 'resourceTemplates',
+    key: 'uriTemplate',
+    capability: 'resources',
+  },
+  prompt: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
+};
+
+/** A list longer than this is cut, and the operator told: a server may not fill the hub's memory. */
+const maxItems: Readonly<Record<ListKind, number>> = {
+  tool: 10_000,
+  resource: 10_000,
+  // Each of them is tried for a URI that nobody lists.
+  template: 1_000,
+  prompt: 10_000,
+};
+const maxPages = 1_000;
+
+type ListNeeds = { readonly log: Log };
+
+/** Reads all pages of one list. Rejects with HubError where the server does not answer. */
+export async function readList(
+  server: string,
+  upstream: Pick<Upstream, 'request'>,
+  kind: ListKind,
+  timeoutMs: number,
+  needs: ListNeeds,
+): Promise<readonly Item[]> {
+  const { method } = listMethods[kind];
+  const items: Item[] = [];
+  const cursors = new Set<string>();
+  let cursor: string | undefined;
+  for (let page = 1; ; page++) {
+    const answer = await upstream.request(
+      method,
+      cursor === undefined ? {} : { cursor },
+      timeoutMs,
+    );
+    const next = readPage(server, kind, answer, items);
+    const tooLong = items.length > maxItems[kind] || (next !== undefined && page >= maxPages);
+    if (next === undefined && !tooLong) return items;
+    if (next === undefined || tooLong || cursors.has(next)) {
+      const why = tooLong ? 'the list is too long' : 'the server repeats a cursor';
+      needs.log.warn(
+        { server, method, items: items.length, pages: page },
+        `${why}: the list is cut here`,
+      );
+      return items.slice(0, maxItems[kind]);
+    }
+    cursors.add(next);
+    cursor = next;
+  }
+}
+
+/** Reads every list that the server's capabilities announce; one that fails is empty, and logged. */
+export async function readListing(
+  server: string,
+  upstream: Pick<Upstream, 'request'>,
+  capabilities: unknown,
+  timeoutMs: number,
+  needs: ListNeeds,
+): Promise<Listing> {
+  const read = async (kind: ListKind): Promise<readonly Item[]> => {
+    const { capability, method } = listMethods[kind];
+    if (!isObject(capabilities) || !isObject(capabilities[capability])) return [];
+    try {
+      return await readList(server, upstream, kind, timeoutMs, needs);
+    } catch (error) {
+      // Servers announce resources and know no templates: only silence keeps a server from being ready.
+      if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') throw error;
+      needs.log.debug({ server, method, error: messageOf(error) }, 'the server has no such list');
+      return [];
+    }
+  };
+  const [tool, resource, template, prompt] = await Promise.all([
+    read('tool'),
+    read('resource'),
+    read('template'),
+    read('prompt'),
+  ]);
+  return { tool, resource, template, prompt };
+}
+
+/** Adds the items of a page and gives the cursor of the next. */
+function readPage(
+  server: string,
+  kind: ListKind,
+  answer: Answer,
+  items: Item[],
+): string | undefined {
+  const { member, key, method } = listMethods[kind];
+  const result = membersOf(answer.bytes, answer.payload);
+  const list = result?.get(member);
+  if (!list || answer.bytes[list.start] !== 0x5b)
+    throw new HubError('HUB_SERVER_PROTOCOL', `${server} answered ${method} without "${member}"`, {
+      data: { server, method },
+    });
+  for (const { start, end } of elementsOf(answer.bytes, list)) {
+    const name = stringAt(answer.bytes, membersOf(answer.bytes, { start, end })?.get(key));
+    // The copy lets go of the page, which may be large.
+    if (name !== undefined)
+      items.push({ key: name, bytes: Buffer.from(answer.bytes.subarray(start, end)) });
+  }
+  return stringAt(answer.bytes, result?.get('nextCursor'));
+}
+
+/** True where two lists say the same in the same order, byte by byte. */
+export function sameItems(before: readonly Item[], after: readonly Item[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every((item, index) => after[index]?.bytes.equals(item.bytes) ?? false)
+  );
+}

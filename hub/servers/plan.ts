@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { type LocalLaunch, type ServerConfig, pathsOfKnownPackage } from '#config';
+import { HubError } from '#core';
+import type { LaunchSpec, PackageSource, Target } from '#runtimes';
+
+/** The folder that a server writes to which runs as a process. */
+export const serverFolder = (dataDir: string, server: string) => join(dataDir, 'servers', server);
+
+/** What the hub can run local servers on, found out once when it starts. */
+export type Placement = {
+  /** `process` only where no engine answered and the hub is no container itself. */
+  readonly auto: 'docker' | 'process';
+  /** An absolute path. */
+  readonly dataDir: string;
+};
+
+/** More than this waiting for a server to read it, and calls are refused. In bytes. */
+const maxWaitingBytes = 64 * 1024 * 1024;
+
+/** How to launch a server: its config, and where it goes. Pure. Throws HUB_LAUNCH_INVALID. */
+export function planLaunch(config: ServerConfig, place: Placement): LaunchSpec {
+  const { launch } = config;
+  const common = { server: config.name, maxLineBytes: config.maxLineBytes, maxWaitingBytes };
+  if (launch.kind === 'remote') {
+    const { transport, url, headers } = launch;
+    return { ...common, target: { kind: 'remote', transport, url, headers }, env: {} };
+  }
+  const runtime = launch.runtime === 'auto' ? place.auto : launch.runtime;
+  const known = launch.package
+    ? pathsOfKnownPackage(
+        launch.package,
+        runtime === 'docker'
+          ? { kind: 'docker', server: config.name }
+          : { kind: 'process', dataDir: serverFolder(place.dataDir, config.name) },
+      )
+    : { env: {}, volumes: [] };
+  const target =
+    runtime === 'docker'
+      ? dockerTarget(config.name, launch, known.volumes)
+      : processTarget(config.name, launch);
+  return { ...common, target, env: { ...known.env, ...launch.env } };
+}
+
+function dockerTarget(
+  server: string,
+  launch: LocalLaunch,
+  volumes: LocalLaunch['sandbox']['volumes'],
+): Target {
+  const { sandbox, image, command, workingDirectory } = launch;
+  if (image === undefined && !launch.package)
+    throw new HubError(
+      'HUB_LAUNCH_INVALID',
+      `${server}: the command ${JSON.stringify(command)} is not in any image. Set "image" to one that holds it, "package" to an npm or PyPI package, or "runtime": "process" to run it on this machine without a sandbox`,
+      { data: { server } },
+    );
+  const taken = new Set([...sandbox.volumes, ...sandbox.mounts].map(({ target }) => target));
+  return {
+    kind: 'docker',
+    image: image === undefined ? { package: packageOf(launch) } : { reference: image },
+    ...(image !== undefined && command !== undefined && { command }),
+    args: launch.args,
+    // A working folder of this machine means nothing in the image of a package.
+    ...(image !== undefined && workingDirectory !== undefined && { workingDirectory }),
+    ...(sandbox.user !== undefined && { user: sandbox.user }),
+    network: sandbox.network,
+    mounts: sandbox.mounts,
+    volumes: [...sandbox.volumes, ...volumes.filter(({ target }) => !taken.has(target))],
+    limits: sandbox.limits,
+    logs: sandbox.logs,
+  };
+}
+
+function processTarget(server: string, launch: LocalLaunch): Target {
+  const { image, command, args, workingDirectory } = launch;
+  const place = workingDirectory === undefined ? {} : { workingDirectory };
+  if (launch.package) {
+    const { ecosystem, spec } = launch.package;
+    return ecosystem === 'npm'
+      ? { kind: 'process', command: 'npx', args: ['-y', spec, ...args], ...place }
+      : {
+          kind: 'process',
+          command: 'uvx',
+          args: ['--from', spec, nameOf(spec), ...args],
+          ...place,
+        };
+  }
+  if (image !== undefined)
+    throw new HubError(
+      'HUB_ENGINE_UNREACHABLE',
+      `${server}: the image ${JSON.stringify(image)} needs a Docker engine, and none answered when the hub started. Start Docker and then the hub`,
+      { data: { server } },
+    );
+  if (command === undefined)
+    throw new HubError('HUB_LAUNCH_INVALID', `${server}: neither "command" nor "package" is set`, {
+      data: { server },
+    });
+  return { kind: 'process', command, args, ...place };
+}
+
+function packageOf(launch: LocalLaunch): PackageSource {
+  if (!launch.package) throw new TypeError('a launch without image has a package');
+  return launch.package;
+}
+
+/** The distribution's name, which is also the name of its command: `mcp-server-time==1.0` to `mcp-server-time`. */
+const nameOf = (spec: string) => /^[A-Za-z0-9._-]+/.exec(spec)?.[0] ?? spec;

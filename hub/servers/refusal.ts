@@ -1,0 +1,54 @@
+import type { ServerConfig } from '#config';
+import { HubError } from '#core';
+import type { ServerStatus } from './server.ts';
+
+/** Why a server in this state takes no call, or undefined where it runs or may be started. Pure. */
+export function refusalOf(
+  config: Pick<ServerConfig, 'name' | 'enabled'>,
+  status: ServerStatus,
+  stderr: string,
+  now: number,
+): HubError | undefined {
+  const { name } = config;
+  const said = stderr ? { stderr } : {};
+  if (!config.enabled)
+    return new HubError('HUB_SERVER_DISABLED', `${name} is disabled in the config`, {
+      data: { server: name },
+    });
+  switch (status.state) {
+    case 'stopped':
+      return status.byHand
+        ? new HubError(
+            'HUB_SERVER_STOPPED',
+            `${name} was stopped by hand. Start it with POST /servers/${name}/start`,
+            { data: { server: name } },
+          )
+        : undefined;
+    case 'stopping':
+      return new HubError('HUB_SERVER_STOPPED', `${name} is stopping`, {
+        data: { server: name, retryable: true },
+      });
+    case 'failed':
+      return new HubError(
+        'HUB_SERVER_FAILED',
+        `${name} has failed: ${status.why}. Start it again with POST /servers/${name}/restart`,
+        { data: { server: name, ...said } },
+      );
+    case 'backing_off':
+      return new HubError('HUB_SERVER_DOWN', `${name} is restarting: ${status.why}`, {
+        data: {
+          server: name,
+          retryable: true,
+          retryAfterMs: Math.max(0, status.until - now),
+          ...said,
+        },
+      });
+    case 'unreachable':
+      return new HubError('HUB_ENGINE_UNREACHABLE', `${name} is out of reach: ${status.why}`, {
+        data: { server: name, retryable: true },
+      });
+    case 'starting':
+    case 'running':
+      return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+import { mkdir, readFile, rename, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { HubError, messageOf } from '#core';
+
+/** The folder of everything the hub writes, held by one hub at a time. */
+export type DataDir = AsyncDisposable & {
+  readonly path: string;
+  /** Names this hub on every container, network and volume of its own. Stays the same over restarts. */
+  readonly hubId: string;
+};
+
+/**
+ * Opens the data folder, makes it when it is absent, and locks it until disposed. The lock is a
+ * SQLite transaction, so the system releases it however the process ends. Throws HUB_DATA_LOCKED
+ * while another hub holds it: two hubs with one id would take each other's containers for stale.
+ */
+export async function openDataDir(path: string, newId: () => string): Promise<DataDir> {
+  const refused = (error: unknown) =>
+    new HubError(
+      'HUB_CONFIG_INVALID',
+      `DATA_DIR: ${JSON.stringify(path)} cannot be used (${messageOf(error)}). Name a folder that this user may write`,
+      { cause: error },
+    );
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw refused(error);
+  }
+  let lock: DatabaseSync;
+  try {
+    lock = new DatabaseSync(join(path, 'hub.lock'));
+  } catch (error) {
+    throw refused(error);
+  }
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw refused(error);
+    throw new HubError(
+      'HUB_DATA_LOCKED',
+      `DATA_DIR: another hub runs with ${JSON.stringify(path)}. Stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
+      { cause: error },
+    );
+  }
+  try {
+    const hubId = await readOrMakeId(join(path, 'hub-id'), newId);
+    return { path, hubId, [Symbol.asyncDispose]: async () => lock.close() };
+  } catch (error) {
+    lock.close();
+    throw refused(error);
+  }
+}
+
+/** SQLITE_BUSY (sqlite.org/rescode.html); anything else is a file that is no lock of ours. */
+const isBusy = (error: unknown) =>
+  error instanceof Error && 'errcode' in error && error.errcode === 5;
+
+/** An id that cannot be read is not replaced: with it the containers of this hub would be disowned. */
+async function readOrMakeId(file: string, newId: () => string): Promise<string> {
+  const kept = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (kept !== undefined) {
+    if (/^[a-z0-9]{8,64}$/.test(kept.trim())) return kept.trim();
+    throw new Error(`${file} holds no hub id: put it back, or delete it and the hub's containers`);
+  }
+  const id = newId();
+  await writeWhole(file, `${id}\n`);
+  return id;
+}
+
+/** Writes beside the file, syncs, and renames over it: a reader sees the old text or the new. */
+export async function writeWhole(file: string, text: string): Promise<void> {
+  const beside = `${file}.new`;
+  const handle = await open(beside, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(beside, file);
+}

@@ -1,0 +1,1 @@
+export { type DataDir, openDataDir, writeWhole } from './data-dir.ts';

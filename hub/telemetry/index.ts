@@ -1,0 +1,1 @@
+export { type LogOptions, createLog } from './log.ts';

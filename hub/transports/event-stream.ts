@@ -1,0 +1,134 @@
+import type { ServerResponse } from 'node:http';
+
+/** How much of a stream is kept for clients that lost their connection, and how far one may lag. */
+export type StreamBounds = {
+  readonly maxEvents: number;
+  readonly maxBytes: number;
+  /** A connection with more than this unsent is dropped: its client resumes, or is gone. */
+  readonly maxUnsentBytes: number;
+};
+
+/**
+ * A server-sent event stream that outlives its connection: events have ids, the newest are kept, and
+ * a client that names the last it saw gets the rest (MCP 2025-11-25, resumability).
+ */
+export interface EventStream {
+  readonly id: number;
+  readonly attached: boolean;
+  /** True once `end` was called: no event follows any more. */
+  readonly ended: boolean;
+  /** Sends one message, or keeps it until a connection comes. */
+  write(message: Buffer): void;
+  /**
+   * Gives the stream a connection and sends what follows the event `after`; without `after`, what no
+   * connection was sent yet. False where that is not kept any more.
+   */
+  attach(response: ServerResponse, after: number | undefined): boolean;
+  /** Sends an event without data, by which the client learns an id to resume from. */
+  prime(): void;
+  /** A comment that keeps proxies and sockets from giving up on a silent stream. */
+  keepAlive(): void;
+  /** No more events: the connection ends when all is sent. */
+  end(): void;
+}
+
+type Kept = { readonly sequence: number; readonly bytes: Buffer };
+
+const headers = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const;
+
+const messageEnd = Buffer.from('\n\n');
+/** How soon a client may come back after a lost connection, in milliseconds. */
+const retryMs = 1_000;
+
+export function createEventStream(
+  id: number,
+  bounds: StreamBounds,
+  extraHeaders: Readonly<Record<string, string>>,
+): EventStream {
+  const kept: Kept[] = [];
+  let keptBytes = 0;
+  let last = 0;
+  /** The newest event that some connection was sent. */
+  let sent = 0;
+  let ended = false;
+  let connection: ServerResponse | undefined;
+
+  function send(sequence: number, bytes: Buffer): void {
+    if (!connection) return;
+    if (connection.writableLength > bounds.maxUnsentBytes) {
+      connection.destroy();
+      connection = undefined;
+      return;
+    }
+    connection.write(bytes);
+    sent = sequence;
+  }
+
+  function keep(sequence: number, bytes: Buffer): void {
+    kept.push({ sequence, bytes });
+    keptBytes += bytes.length;
+    while (kept.length > bounds.maxEvents || keptBytes > bounds.maxBytes)
+      keptBytes -= kept.shift()?.bytes.length ?? 0;
+  }
+
+  return {
+    id,
+    get attached() {
+      return connection !== undefined;
+    },
+    get ended() {
+      return ended;
+    },
+    write(message) {
+      const sequence = ++last;
+      const head = Buffer.from(`id: ${id}-${sequence}\ndata: `);
+      const bytes = Buffer.concat([head, message, messageEnd]);
+      keep(sequence, bytes);
+      send(sequence, bytes);
+    },
+    attach(response, after) {
+      const from = after ?? sent;
+      const missing = kept.filter(event => event.sequence > from);
+      // Something between the last event seen and the first one kept is lost for good.
+      const lost = from > last || (from < last && missing[0]?.sequence !== from + 1);
+      // A client that names no event is content with what is kept.
+      if (lost && after !== undefined) return false;
+      if (connection && connection !== response) connection.end();
+      connection = response;
+      response.writeHead(200, { ...headers, ...extraHeaders });
+      response.flushHeaders();
+      response.on('close', () => {
+        if (connection === response) connection = undefined;
+      });
+      for (const event of missing) send(event.sequence, event.bytes);
+      if (ended) response.end();
+      return true;
+    },
+    prime() {
+      const sequence = ++last;
+      const bytes = Buffer.from(`id: ${id}-${sequence}\nretry: ${retryMs}\ndata: \n\n`);
+      keep(sequence, bytes);
+      send(sequence, bytes);
+    },
+    keepAlive() {
+      connection?.write(': keep-alive\n\n');
+    },
+    end() {
+      ended = true;
+      connection?.end();
+      connection = undefined;
+    },
+  };
+}
+
+/** Reads an event id of ours: which stream, and where in it. */
+export function parseEventId(
+  text: string,
+): { readonly stream: number; readonly sequence: number } | undefined {
+  const match = /^(\d{1,15})-(\d{1,15})$/.exec(text);
+  return match ? { stream: Number(match[1]), sequence: Number(match[2]) } : undefined;
+}

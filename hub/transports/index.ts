@@ -1,0 +1,6 @@
+export {
+  type Streamable,
+  type StreamableNeeds,
+  type StreamableOptions,
+  createStreamable,
+} from './streamable.ts';

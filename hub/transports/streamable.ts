@@ -1,0 +1,310 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Clock, type Log, HubError } from '#core';
+import type { Router, Session, View } from '#routing';
+import {
+  type Malformed,
+  type Message,
+  allowsBatches,
+  encodeError,
+  errorAnswer,
+  isKnownVersion,
+  malformedAnswer,
+  protocolVersions,
+  rawText,
+  readMessages,
+  rpcCodes,
+} from '#rpc';
+import { parseEventId } from './event-stream.ts';
+import { type PostExchange, createPostExchange, sendJson } from './exchange.ts';
+import { type HttpSession, createHttpSession } from './http-session.ts';
+
+/** MCP's streamable HTTP, revisions 2025-03-26 to 2025-11-25: one endpoint with POST, GET and DELETE. */
+export interface Streamable {
+  /** Answers a request to an MCP endpoint. `body` is what a POST carried. */
+  handle(request: IncomingMessage, response: ServerResponse, body: Buffer, view: View): void;
+  readonly sessionCount: number;
+  /** Begins no more work, waits at most `graceMs` for calls in flight, then ends all sessions. */
+  drain(graceMs: number): Promise<void>;
+}
+
+export type StreamableOptions = {
+  /** A session without connection and request for this long is closed. */
+  readonly idleMs: number;
+  readonly maxSessions: number;
+};
+
+export type StreamableNeeds = {
+  readonly router: Pick<Router, 'open' | 'inFlight'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+};
+
+/** How often sessions and streams are looked after. */
+const tickMs = 1_000;
+/** A call that takes longer is answered on a stream, so that a lost connection does not lose it. */
+const streamAfterMs = 2_000;
+const keepAliveTicks = 15;
+
+/** What the SDKs send for a session they do not know, besides the status 404. */
+const sessionUnknown = -32001;
+const refused = -32000;
+
+export function createStreamable(options: StreamableOptions, needs: StreamableNeeds): Streamable {
+  const { clock } = needs;
+  const sessions = new Map<string, HttpSession>();
+  const exchanges = new Set<PostExchange>();
+  let draining = false;
+  let ticks = 0;
+  let ticking: Disposable | undefined;
+
+  function tick(): void {
+    ticking = undefined;
+    const now = clock.monotonic();
+    ticks++;
+    for (const exchange of exchanges)
+      if (!exchange.streaming && now - exchange.since > streamAfterMs) exchange.stream();
+    for (const http of sessions.values()) {
+      if (ticks % keepAliveTicks === 0) for (const stream of http.streams()) stream.keepAlive();
+      if (http.active === 0 && now - http.usedAt > options.idleMs)
+        end(http, 'the session was idle');
+    }
+    keepTicking();
+  }
+
+  /** The ticker runs while there is anything to look after. */
+  function keepTicking(): void {
+    if (!ticking && sessions.size > 0) ticking = clock.after(tickMs, tick);
+  }
+
+  function end(http: HttpSession, reason: string): void {
+    sessions.delete(http.id);
+    http.close(reason);
+  }
+
+  /** Makes room by ending the session that has been idle longest. */
+  function makeRoom(): void {
+    if (sessions.size < options.maxSessions) return;
+    const idle = [...sessions.values()].filter(http => http.active === 0);
+    const oldest = idle.sort((a, b) => a.usedAt - b.usedAt)[0];
+    if (!oldest)
+      throw new HubError('HUB_SESSIONS_FULL', `${sessions.size} sessions are open and all in use`, {
+        data: { retryable: true },
+      });
+    end(oldest, 'too many sessions');
+  }
+
+  function begin(http: HttpSession): void {
+    http.active++;
+    http.usedAt = clock.monotonic();
+  }
+
+  function over(http: HttpSession): void {
+    http.active--;
+    http.usedAt = clock.monotonic();
+  }
+
+  /** The session that a request names; answers 400 or 404 itself where there is none. */
+  function sessionOf(
+    request: IncomingMessage,
+    response: ServerResponse,
+    view: View,
+  ): HttpSession | undefined {
+    const id = request.headers['mcp-session-id'];
+    if (id === undefined) {
+      refuse(response, 400, refused, 'the header Mcp-Session-Id is missing: initialize first');
+      return undefined;
+    }
+    const http = sessions.get(String(id));
+    // A session belongs to the endpoint it was opened on, which decided what its client sees.
+    if (http?.view === view) return http;
+    refuse(response, 404, sessionUnknown, 'the session is unknown or over: initialize again');
+    return undefined;
+  }
+
+  function post(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Buffer,
+    view: View,
+  ): void {
+    const accepts = acceptedTypes(request);
+    if (!accepts.json && !accepts.stream)
+      return refuse(
+        response,
+        406,
+        refused,
+        'Accept must name application/json or text/event-stream',
+      );
+    if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+      return refuse(response, 415, refused, 'Content-Type must be application/json');
+    const { batch, messages } = readMessages(body);
+    const bad = messages.find(message => message.kind === 'malformed');
+    if (bad?.kind === 'malformed') return sendJson(response, 400, malformedAnswer(bad));
+    const first = messages[0];
+    const opening =
+      !batch && first?.kind === 'request' && first.method === 'initialize' ? first : undefined;
+    let http: HttpSession | undefined;
+    if (opening && request.headers['mcp-session-id'] === undefined) {
+      try {
+        http = open(view);
+      } catch (error) {
+        return sendJson(response, 503, errorAnswer(rawText(opening.bytes, opening.id), error));
+      }
+    } else http = sessionOf(request, response, view);
+    if (!http) return;
+    if (opening && http.session.protocolVersion !== undefined)
+      return refuse(response, 400, rpcCodes.invalidRequest, 'the session is initialized already');
+    if (batch && !allowsBatches(http.session.protocolVersion ?? ''))
+      return refuse(
+        response,
+        400,
+        rpcCodes.invalidRequest,
+        `MCP ${http.session.protocolVersion} has no batches: send one message a request`,
+      );
+    void answer(response, http, messages, batch, accepts, opening !== undefined);
+  }
+
+  function open(view: View): HttpSession {
+    makeRoom();
+    const http = createHttpSession(
+      needs.newId(),
+      view,
+      outlet => needs.router.open(view, outlet),
+      clock.monotonic(),
+    );
+    sessions.set(http.id, http);
+    keepTicking();
+    return http;
+  }
+
+  /** Hands the messages to the session and sends what comes back. Never rejects. */
+  async function answer(
+    response: ServerResponse,
+    http: HttpSession,
+    messages: readonly (Message | Malformed)[],
+    batch: boolean,
+    accepts: { readonly json: boolean; readonly stream: boolean },
+    opening: boolean,
+  ): Promise<void> {
+    const exchange = createPostExchange(response, http, {
+      since: clock.monotonic(),
+      acceptsJson: accepts.json,
+      acceptsStream: accepts.stream && !opening,
+      // A client whose initialize is refused gets no session.
+      headers: () =>
+        opening && http.session.protocolVersion !== undefined ? { 'mcp-session-id': http.id } : {},
+      primes: http.session.protocolVersion === '2025-11-25',
+    });
+    begin(http);
+    exchanges.add(exchange);
+    try {
+      const answers = await answersTo(http.session, messages, exchange);
+      if (answers.length > 0) exchange.finish(answers, batch);
+      else response.writeHead(202).end();
+      // A client that could not be initialized has no session to come back to.
+      if (opening && http.session.protocolVersion === undefined)
+        end(http, 'initialize was refused');
+    } catch (error) {
+      needs.log.error({ error: String(error) }, 'an answer could not be sent');
+      response.destroy();
+    } finally {
+      exchanges.delete(exchange);
+      over(http);
+    }
+  }
+
+  function get(request: IncomingMessage, response: ServerResponse, view: View): void {
+    if (!acceptedTypes(request).stream)
+      return refuse(response, 406, refused, 'Accept must name text/event-stream');
+    const http = sessionOf(request, response, view);
+    if (!http) return;
+    const lastId = request.headers['last-event-id'];
+    const from = lastId === undefined ? undefined : parseEventId(String(lastId));
+    const stream = lastId === undefined ? http.standing : from && http.find(from.stream);
+    if (!stream?.attach(response, from?.sequence))
+      return refuse(
+        response,
+        400,
+        refused,
+        'the events after that Last-Event-ID are not kept any more',
+      );
+    begin(http);
+    response.on('close', () => over(http));
+  }
+
+  return {
+    get sessionCount() {
+      return sessions.size;
+    },
+    handle(request, response, body, view) {
+      const version = request.headers['mcp-protocol-version'];
+      if (draining) return refuse(response, 503, refused, 'the hub is stopping');
+      if (version !== undefined && !isKnownVersion(version))
+        return refuse(
+          response,
+          400,
+          refused,
+          `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${protocolVersions.join(', ')}`,
+        );
+      if (request.method === 'POST') return post(request, response, body, view);
+      if (request.method === 'GET') return get(request, response, view);
+      if (request.method === 'DELETE') {
+        const http = sessionOf(request, response, view);
+        if (!http) return;
+        end(http, 'the client ended the session');
+        response.writeHead(204).end();
+        return;
+      }
+      response.setHeader('allow', 'GET, POST, DELETE');
+      refuse(response, 405, refused, `${request.method} is not a method of this endpoint`);
+    },
+    async drain(graceMs) {
+      draining = true;
+      const until = clock.monotonic() + graceMs;
+      // Calls without a session are in flight as well.
+      const isBusy = () => exchanges.size > 0 || needs.router.inFlight > 0;
+      while (isBusy() && clock.monotonic() < until)
+        await new Promise<void>(resolve => clock.after(20, resolve));
+      for (const http of Array.from(sessions.values())) end(http, 'the hub is stopping');
+      ticking?.[Symbol.dispose]();
+    },
+  };
+}
+
+async function answersTo(
+  session: Session,
+  messages: readonly (Message | Malformed)[],
+  exchange: PostExchange,
+): Promise<readonly Buffer[]> {
+  const [only] = messages;
+  if (messages.length === 1 && only && only.kind !== 'malformed') {
+    const answer = await session.accept(only, exchange);
+    return answer ? [answer] : [];
+  }
+  const answers = await Promise.all(
+    messages.map(async message =>
+      message.kind === 'malformed'
+        ? malformedAnswer(message)
+        : await session.accept(message, exchange),
+    ),
+  );
+  return answers.filter(answer => answer !== undefined);
+}
+
+/** What the client takes; without the header, anything. */
+function acceptedTypes(request: IncomingMessage): {
+  readonly json: boolean;
+  readonly stream: boolean;
+} {
+  const accept = request.headers.accept ?? '*/*';
+  const any = accept.includes('*/*');
+  return {
+    json: any || accept.includes('application/json') || accept.includes('application/*'),
+    stream: any || accept.includes('text/event-stream') || accept.includes('text/*'),
+  };
+}
+
+function refuse(response: ServerResponse, status: number, code: number, message: string): void {
+  sendJson(response, status, encodeError('null', code, message));
+}

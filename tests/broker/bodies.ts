@@ -1,0 +1,49 @@
+/** The owner that the broker's tests act for. */
+export const owner = { hubId: 'testhub0', hubName: 'agenthub-broker-test' };
+
+/** A container as the hub's driver asks for it, with other fields for the host part where given. */
+export function containerBody(host: object = {}, rest: object = {}) {
+  return {
+    Image: 'node:24-bookworm-slim',
+    User: '65534:65534',
+    Env: ['TOKEN=secret'],
+    Cmd: ['cat'],
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    StdinOnce: false,
+    Tty: false,
+    Healthcheck: { Test: ['NONE'] },
+    Labels: {
+      'io.agenthub.hub': owner.hubId,
+      'io.agenthub.server': 'memory',
+      'io.agenthub.managed': 'true',
+      'com.docker.compose.project': owner.hubName,
+      'com.docker.compose.service': 'mcp-memory',
+      'com.docker.compose.oneoff': 'False',
+      'com.docker.compose.container-number': '1',
+      'com.docker.compose.config-hash': 'agenthub',
+    },
+    ...rest,
+    HostConfig: {
+      Init: true,
+      AutoRemove: false,
+      RestartPolicy: { Name: 'no' },
+      Privileged: false,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      IpcMode: 'private',
+      Memory: 64 * 1024 * 1024,
+      MemorySwap: 64 * 1024 * 1024,
+      NanoCpus: 500_000_000,
+      PidsLimit: 32,
+      NetworkMode: 'none',
+      Tmpfs: { '/tmp': 'rw,nosuid,nodev,noexec,size=67108864,mode=1777' },
+      LogConfig: { Type: 'local', Config: { 'max-size': '1m', 'max-file': '2' } },
+      Mounts: [],
+      ...host,
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { rebuildBuild } from '../../hub/broker/build.ts';
+
+function asked(base: string, spec: unknown, change: Record<string, string> = {}) {
+  return new Map(
+    Object.entries({
+      t: `agenthub/${base}-memory:1.0.0-0123456789ab`,
+      buildargs: JSON.stringify({ PACKAGE: spec }),
+      labels: JSON.stringify({ 'io.agenthub.base': base }),
+      forcerm: '1',
+      ...change,
+    }),
+  );
+}
+
+describe('a package is built that is named', () => {
+  test.each([
+    ['npm', '@modelcontextprotocol/server-memory@2026.1.14'],
+    ['npm', '@modelcontextprotocol/server-memory'],
+    ['npm', 'left-pad'],
+    ['npm', 'left-pad@^1.3.0'],
+    ['npm', 'left-pad@latest'],
+    ['python', 'mcp-server-time==2026.1.14'],
+    ['python', 'mcp-server-time'],
+    ['python', 'mcp[cli]>=1.2'],
+  ])('%s %s', (base, spec) => {
+    const { query, base: folder } = rebuildBuild(asked(base, spec));
+    assert.equal(folder, base);
+    assert.deepEqual(Object.fromEntries(query), {
+      t: `agenthub/${base}-memory:1.0.0-0123456789ab`,
+      buildargs: JSON.stringify({ PACKAGE: spec }),
+      labels: JSON.stringify({
+        'io.agenthub.managed': 'true',
+        'io.agenthub.base': base,
+        'io.agenthub.package': spec,
+      }),
+      rm: '1',
+      forcerm: '1',
+    });
+  });
+});
+
+describe('nothing is built that is named', () => {
+  test.each<[string, unknown]>([
+    ['npm', 'git+https://example.com/x.git'],
+    ['npm', 'https://example.com/x.tgz'],
+    ['npm', 'github:a/b'],
+    ['npm', 'a/b'],
+    ['npm', 'file:../x'],
+    ['npm', '../x'],
+    ['npm', './x'],
+    ['npm', '--registry=x'],
+    ['npm', '-g'],
+    ['npm', 'x; id'],
+    ['npm', 'x y'],
+    ['npm', 'x\ny'],
+    ['npm', 'x@npm:y'],
+    ['npm', '$(id)'],
+    ['npm', ''],
+    ['npm', undefined],
+    ['npm', { toString: 'x' }],
+    ['python', 'x @ https://example.com/x.whl'],
+    ['python', 'git+https://example.com/x.git'],
+    ['python', '-r/etc/passwd'],
+    ['python', 'x; python_version'],
+    ['python', 'x==1 --index-url=y'],
+  ])('%s %j', (base, spec) => {
+    assert.throws(() => rebuildBuild(asked(base, spec)), { code: 'HUB_BROKER_REFUSED' });
+  });
+});
+
+describe('a build is refused', () => {
+  test.each<[string, Record<string, string>, RegExp]>([
+    ['from elsewhere', { remote: 'https://example.com' }, /the parameter "remote"/],
+    ['with another Dockerfile', { dockerfile: 'x' }, /the parameter "dockerfile"/],
+    ['with the network of the host', { networkmode: 'host' }, /the parameter "networkmode"/],
+    ['with other hosts', { extrahosts: 'a:1' }, /the parameter "extrahosts"/],
+    ['by another builder', { version: '2' }, /the parameter "version"/],
+    ['under a foreign tag', { t: 'redis:8' }, /the tag "redis:8"/],
+    ['under the tag of the hub', { t: 'agenthub:0.1.0' }, /the tag "agenthub:0\.1\.0"/],
+    ['under the tag of another base', { t: 'agenthub/python-x:1' }, /the tag/],
+    ['without a tag', { t: '' }, /the tag ""/],
+    [
+      'on an unknown base',
+      { labels: '{"io.agenthub.base":"../hub"}' },
+      /must be "npm" or "python"/,
+    ],
+    ['without a base', { labels: '{}' }, /must be "npm" or "python"/],
+    ['with a further argument', { buildargs: '{"PACKAGE":"x","BASE":"y"}' }, /argument "BASE"/],
+    ['with a foreign label', { labels: '{"io.agenthub.base":"npm","a":"b"}' }, /label "a"/],
+  ])('%s', (_, change, message) => {
+    assert.throws(() => rebuildBuild(asked('npm', 'x', change)), {
+      code: 'HUB_BROKER_REFUSED',
+      message,
+    });
+  });
+});

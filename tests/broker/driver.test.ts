@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import type { DockerTarget, LaunchSpec } from '#runtimes';
+import { rebuildContainer } from '../../hub/broker/container.ts';
+import { createOptions } from '../../hub/runtimes/docker/options.ts';
+import { owner } from './bodies.ts';
+
+const target: DockerTarget = {
+  kind: 'docker',
+  image: { reference: 'node:24-bookworm-slim' },
+  command: 'node',
+  args: ['server.js'],
+  workingDirectory: '/srv',
+  network: 'bridge',
+  mounts: [{ source: '/srv/data', target: '/data', readOnly: false }],
+  volumes: [{ name: 'notes', target: '/notes' }],
+  limits: { memoryBytes: 512 * 1024 * 1024, cpus: 0.5, pids: 256 },
+  logs: 'bounded',
+};
+
+const spec = (of: DockerTarget): LaunchSpec => ({
+  server: 'memory',
+  target: of,
+  env: { TOKEN: 'secret' },
+  maxLineBytes: 1,
+  maxWaitingBytes: 1,
+});
+
+test.each<[string, Partial<DockerTarget>, string]>([
+  ['all that an entry can say', {}, 'node'],
+  ['an image that runs as root', { network: 'none', mounts: [], volumes: [] }, ''],
+  ['no logs', { logs: 'none' }, '1000:1000'],
+  ['a user of its own', { user: '1001:0' }, ''],
+])('what the driver writes for a container passes the broker unchanged: %s', (_, change, user) => {
+  const changed = { ...target, ...change };
+  const body: unknown = JSON.parse(
+    JSON.stringify(
+      createOptions(owner, spec(changed), changed, { reference: 'node:24-bookworm-slim', user }),
+    ),
+  );
+  const rebuilt: unknown = rebuildContainer(JSON.stringify(body), owner);
+  assert.deepEqual(rebuilt, body);
+});

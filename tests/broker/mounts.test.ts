@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { parseMountRoots, resolveSource } from '../../hub/broker/mounts.ts';
+
+let top = '';
+let root = '';
+
+beforeAll(async () => {
+  top = await realpath(await mkdtemp(join(tmpdir(), 'broker-mounts-')));
+  root = join(top, 'root');
+  await mkdir(join(root, 'inner'), { recursive: true });
+  await mkdir(join(top, 'root-beside'));
+  await writeFile(join(root, 'file'), '');
+  await symlink('/', join(root, 'to-slash'));
+  await symlink('/var/run/docker.sock', join(root, 'to-socket'));
+  await symlink('../root-beside', join(root, 'to-beside'));
+  await symlink('inner', join(root, 'to-inner'));
+  execFileSync('mkfifo', [join(root, 'pipe')]);
+});
+
+afterAll(() => rm(top, { recursive: true, force: true }));
+
+describe('what is mounted', () => {
+  test('is the folder or file that was named, below a root', async () => {
+    for (const source of [root, join(root, 'inner'), join(root, 'file')]) {
+      assert.equal(await resolveSource(source, [root]), source);
+    }
+  });
+
+  test('is where a link leads, if that is below a root', async () => {
+    assert.equal(await resolveSource(join(root, 'to-inner'), [root]), join(root, 'inner'));
+    const beside = join(top, 'root-beside');
+    assert.equal(await resolveSource(join(root, 'to-beside'), [root, beside]), beside);
+  });
+
+  test('is a root as a whole, where the broker cannot look into it', async () => {
+    assert.equal(await resolveSource('/not/here', ['/not/here']), '/not/here');
+    await assert.rejects(resolveSource('/not/here/x', ['/not/here']), /the broker cannot see it/);
+  });
+});
+
+describe('no mount is admitted', () => {
+  test.each([
+    ['below no root', '/etc', /below no root .* \(they are /],
+    ['beside a root whose name it begins with', '-beside', /below no root/],
+    ['of a link out of the root', '/to-slash', /leads to "\/"/],
+    ['through a link out of the root', '/to-slash/etc', /leads to "\/etc"/],
+    ['of a link to the socket', '/to-socket', /leads to|cannot see it/],
+    ['of a link to the folder beside', '/to-beside', /leads to/],
+    ['of what is not there', '/nothing', /not there/],
+    ['of a pipe', '/pipe', /neither a folder nor a file/],
+  ])('%s', async (_, source, message) => {
+    const path = source === '/etc' ? source : `${root}${source}`;
+    await assert.rejects(resolveSource(path, [root]), { code: 'HUB_BROKER_REFUSED', message });
+  });
+
+  test('where no root is configured', async () => {
+    await assert.rejects(resolveSource(root, []), /there is none/);
+  });
+});
+
+test.each([
+  '/',
+  '/run',
+  '/var',
+  '/var/run/docker.sock',
+  '/proc/1/root',
+  'srv',
+  '/srv/',
+  '/srv/..',
+  '/var/lib/docker/volumes',
+])('%s cannot be a root', path => {
+  assert.throws(() => parseMountRoots(['/srv', path]), { code: 'HUB_CONFIG_INVALID' });
+});

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { findRoute } from '../../hub/broker/routes.ts';
+import { parseTarget } from '../../hub/broker/target.ts';
+
+const route = (method: string, target: string) => findRoute(method, parseTarget(target));
+
+describe('a call of the hub is admitted', () => {
+  test.each([
+    ['GET', '/_ping', 'none'],
+    ['GET', '/version', 'none'],
+    ['GET', '/v1.51/version', 'none'],
+    ['GET', '/events?filters={}', 'filter'],
+    ['GET', '/containers/json?all=1', 'filter'],
+    ['GET', '/networks', 'filter'],
+    ['GET', '/images/agenthub/npm-memory:1.0.0-abcdef/json', 'none'],
+    ['GET', '/images/node@sha256:00/json', 'none'],
+    ['POST', '/images/create?fromImage=node&tag=24', 'none'],
+    ['POST', '/build?t=x', 'build'],
+    ['POST', '/containers/create?name=x', 'create_container'],
+    ['GET', '/containers/abc/json', 'own'],
+    ['POST', '/containers/abc/attach', 'own'],
+    ['POST', '/containers/abc/start', 'own'],
+    ['POST', '/containers/abc/stop?t=1', 'own'],
+    ['POST', '/containers/abc/wait', 'own'],
+    ['GET', '/containers/abc/stats', 'own'],
+    ['DELETE', '/containers/abc?force=1', 'own'],
+    ['POST', '/networks/create', 'create_network'],
+    ['GET', '/networks/abc', 'own'],
+    ['DELETE', '/networks/abc', 'own'],
+  ])('%s %s', (method, target, duty) => {
+    assert.equal(route(method, target).duty.duty, duty);
+  });
+});
+
+test('the name in a path gives way to the id, wherever else it stands', () => {
+  for (const name of ['json', 'containers', 'start', 'abc']) {
+    assert.equal(route('POST', `/containers/${name}/start`).path, '/containers/{id}/start');
+  }
+});
+
+describe('a call that the hub does not make is refused', () => {
+  test.each([
+    ['POST', '/containers/abc/exec'],
+    ['POST', '/exec/abc/start'],
+    ['POST', '/commit?container=abc'],
+    ['GET', '/containers/abc/archive?path=/'],
+    ['PUT', '/containers/abc/archive?path=/'],
+    ['GET', '/containers/abc/export'],
+    ['GET', '/containers/abc/logs'],
+    ['GET', '/containers/abc/attach/ws'],
+    ['POST', '/containers/abc/rename?name=x'],
+    ['POST', '/containers/abc/update'],
+    ['POST', '/containers/abc/kill'],
+    ['POST', '/containers/abc/restart'],
+    ['POST', '/containers/prune'],
+    ['GET', '/info'],
+    ['POST', '/system/prune'],
+    ['POST', '/session'],
+    ['POST', '/grpc'],
+    ['POST', '/auth'],
+    ['POST', '/swarm/init'],
+    ['GET', '/secrets'],
+    ['POST', '/plugins/pull'],
+    ['POST', '/images/load'],
+    ['POST', '/images/node/push'],
+    ['POST', '/images/node/tag?repo=agenthub'],
+    ['DELETE', '/images/node'],
+    ['GET', '/images/get'],
+    ['POST', '/networks/abc/connect'],
+    ['POST', '/volumes/create'],
+    ['GET', '/volumes'],
+    ['DELETE', '/volumes/abc'],
+    ['HEAD', '/_ping'],
+    ['PUT', '/containers/create'],
+    ['post', '/containers/create'],
+    ['POST', '/Containers/create'],
+    ['POST', '/containers/CREATE'],
+  ])('%s %s', (method, target) => {
+    assert.throws(() => route(method, target), {
+      code: 'HUB_BROKER_REFUSED',
+      message: /^the broker does not admit "/,
+    });
+  });
+});
+
+describe('a path that can be read in two ways is refused', () => {
+  test.each([
+    '/v1.43/../containers/abc/json',
+    '/containers/../containers/json',
+    '/containers/./json',
+    '/containers/%2e%2e/json',
+    '/containers/abc%2fexec',
+    '/containers/abc%00/json',
+    '//containers/json',
+    '/containers//json',
+    '/containers/json/',
+    '/v1.43//containers/json',
+    '/V1.43/containers/json',
+    '/v2/containers/json',
+    '/v1.43/v1.43/containers/json',
+    '/containers\\json',
+    '/containers/json;x',
+    '/containers/json#x',
+    '/containers/json?all=1?all=1',
+    '/containers/json?all=1&all=0',
+    'http://engine/containers/json',
+    '*',
+    '',
+  ])('%s', target => {
+    assert.throws(() => route('GET', target), { code: 'HUB_BROKER_REFUSED' });
+  });
+});

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { readBrokerOptions } from '#broker';
+
+test('the hub is all that must be named', () => {
+  assert.deepEqual(readBrokerOptions({ HUB_ID: 'compose-agenthub' }, 'images'), {
+    socketPath: '/run/agenthub/docker.sock',
+    enginePath: '/var/run/docker.sock',
+    hubId: 'compose-agenthub',
+    hubName: 'agenthub',
+    mountRoots: [],
+    imagesDir: 'images',
+  });
+});
+
+test('roots stand with commas between them', () => {
+  const { mountRoots } = readBrokerOptions({ HUB_ID: 'a', BROKER_MOUNT_ROOTS: '/srv, /data,' }, '');
+  assert.deepEqual(mountRoots, ['/srv', '/data']);
+});
+
+test.each([
+  ['HUB_ID', undefined, /HUB_ID is not set\. Set it to /],
+  ['HUB_ID', 'a"b', /HUB_ID is "a\\"b"\. Set it to /],
+  ['HUB_NAME', 'A', /HUB_NAME is "A"/],
+  ['BROKER_SOCKET', 'docker.sock', /BROKER_SOCKET is "docker\.sock"/],
+  ['DOCKER_SOCKET', 'unix:///x', /DOCKER_SOCKET is "unix:\/\/\/x"/],
+])('%s is refused: %s', (name, value, message) => {
+  assert.throws(() => readBrokerOptions({ HUB_ID: 'a', [name]: value }, ''), {
+    code: 'HUB_CONFIG_INVALID',
+    message,
+  });
+});

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, test } from 'vitest';
+
+const main = join(import.meta.dirname, '../../hub/main.ts');
+
+let scratch = '';
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'agenthub-main-'));
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true, force: true });
+});
+
+type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs the real program in an empty folder, with no more environment than it needs. */
+async function agenthub(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const { promise, resolve } = Promise.withResolvers<Ended>();
+  const options = { cwd: scratch, env: { HOME: scratch, ...env }, timeout: 20_000 };
+  execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
+    resolve({
+      code: typeof error?.code === 'number' ? error.code : error ? -1 : 0,
+      stdout,
+      stderr,
+    });
+  });
+  return await promise;
+}
+
+test.for([
+  ['absent.json', undefined, 'absent.json: there is no such file.'],
+  ['empty.json', '', 'empty.json:1:1: the file is empty: write {"servers": {}}'],
+  [
+    'broken.json',
+    '{"servers": {',
+    'broken.json:1:14: not valid JSON: a "}" is missing before this',
+  ],
+  ['broken.yaml', 'servers: [', 'broken.yaml:1:11: not valid YAML:'],
+  [
+    'type.json',
+    '{"servers": 1}',
+    'type.json:1:2: servers: 1 is not allowed: write an object: {...}',
+  ],
+  ['key.yaml', 'severs: {}', 'key.yaml:1:1: severs: unknown key. Did you mean "servers"?'],
+  [
+    'variable.yaml',
+    'mcpServers: {a: {command: "${NOT_THERE}"}}',
+    'variable.yaml:1:18: mcpServers.a.command: the variable NOT_THERE is not set.',
+  ],
+] as const)(
+  '%s ends serve and check with exit code 2 and its problem',
+  async ([file, text, told]) => {
+    if (text !== undefined) await writeFile(join(scratch, file), text);
+    for (const command of ['check', 'serve']) {
+      const { code, stdout, stderr } = await agenthub([command, '--config', file]);
+      assert.deepEqual({ code, stdout }, { code: 2, stdout: '' }, stderr);
+      assert.ok(stderr.includes(told), stderr);
+      assert.doesNotMatch(stderr, /^\s+at /m);
+    }
+  },
+);
+
+test('a setting that is wrong ends with exit code 2', async () => {
+  const { code, stderr } = await agenthub(['serve'], { ROUTER_HOST: '0.0.0.0' });
+  assert.equal(code, 2);
+  assert.match(stderr, /^ROUTER_HOST: "0\.0\.0\.0" can be reached from other machines/);
+});
+
+test('.env of the working folder gives variables to settings and servers', async () => {
+  await writeFile(join(scratch, '.env'), 'MCP_SERVERS_CONFIG=mine.yaml\nTIME_ZONE=UTC\n');
+  const servers = 'servers: {time: {command: uvx, args: [mcp-server-time, "${TIME_ZONE}"]}}';
+  await writeFile(join(scratch, 'mine.yaml'), servers);
+  assert.deepEqual(await agenthub(['check']), {
+    code: 0,
+    stdout: 'mine.yaml: fine, 1 server\n  time  pypi mcp-server-time  starts at the first call\n',
+    stderr: '',
+  });
+});

@@ -1,0 +1,38 @@
+import type { Clock } from '#core';
+
+/** A clock that stands still until it is moved. */
+export type ManualClock = Clock & {
+  /** Moves time on and does what falls due, in order. */
+  advance(milliseconds: number): void;
+  /** How many things wait for their time. */
+  readonly waiting: number;
+};
+
+/** Time that tests move by hand. */
+export function createManualClock(): ManualClock {
+  let now = 0;
+  const due = new Set<{ readonly at: number; readonly work: () => void }>();
+  return {
+    now: () => 1_750_000_000_000 + now,
+    monotonic: () => now,
+    after(delayMs, work) {
+      const entry = { at: now + delayMs, work };
+      due.add(entry);
+      return { [Symbol.dispose]: () => void due.delete(entry) };
+    },
+    advance(milliseconds) {
+      const until = now + milliseconds;
+      for (;;) {
+        const next = [...due].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
+        if (!next) break;
+        due.delete(next);
+        now = Math.max(now, next.at);
+        next.work();
+      }
+      now = until;
+    },
+    get waiting() {
+      return due.size;
+    },
+  };
+}

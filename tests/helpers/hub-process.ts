@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** The hub as `npm start` runs it, in a process of its own. */
+export type HubProcess = AsyncDisposable & {
+  /** Such as http://127.0.0.1:41234. */
+  readonly url: string;
+  readonly pid: number;
+  readonly dataDir: string;
+  /** What it wrote on stderr so far. */
+  log(): string;
+  /** Sends SIGTERM and resolves with the exit code. */
+  stop(): Promise<number | null>;
+};
+
+export type HubProcessOptions = {
+  /** The config file's content. */
+  readonly config: object;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Kept by the caller, for hubs that follow each other; else made, and removed at the end. */
+  readonly dataDir?: string;
+};
+
+const root = join(import.meta.dirname, '..', '..');
+const listenMs = 60_000;
+
+/** The arguments of the `start` script in package.json: the hub is tested as it is run. */
+const startArgs: readonly string[] = String(
+  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start,
+)
+  .split(' ')
+  .slice(1);
+
+/** Starts a hub on a free port and waits until it listens. Rejects with its log when it ends before. */
+export async function startHub(options: HubProcessOptions): Promise<HubProcess> {
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'));
+  const file = join(folder, 'mcp-servers.json');
+  await writeFile(file, JSON.stringify(options.config));
+  const dataDir = options.dataDir ?? join(folder, 'data');
+  const child = spawn(
+    process.execPath,
+    [...startArgs.map(inRoot), '--config', file, '--port', '0'],
+    {
+      // No .env of whoever runs the tests.
+      cwd: folder,
+      env: { ...process.env, DATA_DIR: dataDir, LOG_FORMAT: 'json', ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const stop = async (): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+    return child.exitCode;
+  };
+  const url = await address(child, () => log);
+  return {
+    url,
+    pid: child.pid ?? 0,
+    dataDir,
+    log: () => log,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The hub does not run in its own folder here. */
+const inRoot = (arg: string) => (arg.endsWith('.mjs') ? join(root, arg) : arg);
+
+async function address(child: ChildProcess, log: () => string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const timer = setTimeout(() => reject(new Error(`the hub does not listen:\n${log()}`)), listenMs);
+  let out = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    out += chunk.toString();
+    const match = /answers at (\S+)\/mcp/.exec(out);
+    if (match?.[1]) resolve(match[1]);
+  });
+  child.on('exit', code => reject(new Error(`the hub ended with ${code}:\n${log()}`)));
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What the hub's API answers under a path. */
+export async function getJson(hub: Pick<HubProcess, 'url'>, path: string): Promise<unknown> {
+  const answer = await fetch(`${hub.url}${path}`);
+  return await answer.json();
+}
+
+/** Asks until `isDone` says so. Rejects with the last answer when it takes longer than `withinMs`. */
+export async function until<T>(
+  ask: () => Promise<T>,
+  isDone: (answer: T) => boolean,
+  withinMs: number,
+): Promise<T> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (isDone(answer)) return answer;
+    if (Date.now() > deadline)
+      throw new Error(`not within ${withinMs} ms: ${JSON.stringify(answer)}`);
+    await new Promise(resolve => setTimeout(resolve, 100));
+  }
+}
+
+/** The states of all servers, by name. */
+export async function states(
+  hub: Pick<HubProcess, 'url'>,
+): Promise<Readonly<Record<string, string>>> {
+  const health: unknown = await getJson(hub, '/health');
+  const found: Record<string, string> = {};
+  if (typeof health !== 'object' || health === null || !('servers' in health)) return found;
+  for (const [name, server] of Object.entries(health.servers ?? {}))
+    if (typeof server === 'object' && server !== null && 'state' in server)
+      found[name] = String(server.state);
+  return found;
+}
+
+/** Resolves when no server is starting any more. */
+export async function settled(
+  hub: Pick<HubProcess, 'url'>,
+  withinMs: number,
+): Promise<Readonly<Record<string, string>>> {
+  return await until(
+    () => states(hub),
+    found => Object.values(found).every(state => state !== 'starting' && state !== 'backing_off'),
+    withinMs,
+  );
+}

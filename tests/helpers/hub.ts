@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Naming, ServerConfig } from '#config';
+import { type Clock, type Log, type Part, systemClock } from '#core';
+import { type HttpOptions, createHttp } from '#http';
+import { createRouter } from '#routing';
+import { createProcessRuntime } from '#runtimes/process';
+import { type Server, type Servers, createServer, createServers, planLaunch } from '#servers';
+import { type StreamableOptions, createStreamable } from '#transports';
+
+/** A fixture server, or any command, with what differs from an ordinary config. */
+export type Fixture = Partial<Omit<ServerConfig, 'launch'>> & {
+  readonly name: string;
+  /** A file of tests/fixtures/servers; the name of the server with `.mjs` unless given. */
+  readonly file?: string;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** One line of the hub's log. */
+export type Logged = {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly fields: object;
+};
+
+export type HubOptions = {
+  readonly naming?: Partial<Naming>;
+  readonly http?: Partial<HttpOptions>;
+  readonly streamable?: Partial<StreamableOptions>;
+  /** The clock of the router, the sessions and HTTP. */
+  readonly clock?: Clock;
+  /** False: servers are started by the test. */
+  readonly start?: boolean;
+};
+
+/** A whole hub in this process, on a free port, over servers that run as processes. */
+export type TestHub = AsyncDisposable & {
+  /** `http://127.0.0.1:port`, without a slash at the end. */
+  readonly url: string;
+  readonly servers: Servers;
+  readonly router: ReturnType<typeof createRouter>;
+  readonly streamable: ReturnType<typeof createStreamable>;
+  readonly http: Part;
+  readonly logged: readonly Logged[];
+  server(name: string): Server;
+};
+
+const fixtures = join(import.meta.dirname, '../fixtures/servers');
+
+/** The config of a fixture server: short waits, and nothing else that is not a default. */
+export function configOf(fixture: Fixture): ServerConfig {
+  const { file = `${fixture.name}.mjs`, env = {}, ...rest } = fixture;
+  return {
+    description: undefined,
+    tags: [],
+    enabled: true,
+    autoStart: true,
+    restartOnFailure: true,
+    maxRestarts: 3,
+    healthCheckIntervalMs: 30_000,
+    startTimeoutMs: 20_000,
+    callTimeoutMs: 20_000,
+    maxLineBytes: 64 * 1024 * 1024,
+    ...rest,
+    launch: {
+      kind: 'local',
+      runtime: 'process',
+      image: undefined,
+      package: undefined,
+      command: process.execPath,
+      args: [join(fixtures, file)],
+      env,
+      workingDirectory: undefined,
+      sandbox: {
+        network: 'none',
+        mounts: [],
+        volumes: [],
+        limits: { memoryBytes: 512 * 1024 * 1024, cpus: 1, pids: 256 },
+        logs: 'bounded',
+        user: undefined,
+      },
+    },
+  };
+}
+
+/** A log that keeps what it is told. */
+export function createRecordingLog(): { readonly log: Log; readonly logged: readonly Logged[] } {
+  const logged: Logged[] = [];
+  const keep = (level: Logged['level']) => (fields: object, message: string) =>
+    void logged.push({ level, message, fields });
+  const log: Log = {
+    debug: keep('debug'),
+    info: keep('info'),
+    warn: keep('warn'),
+    error: keep('error'),
+    child: () => log,
+  };
+  return { log, logged };
+}
+
+/** Servers over fixtures, without the rooms above them. Disposing stops them. */
+export function createFixtureServers(
+  fixturesOf: readonly Fixture[],
+  needs: { readonly log: Log; readonly clock?: Clock },
+): Servers & AsyncDisposable {
+  const clock = needs.clock ?? systemClock;
+  const runtime = createProcessRuntime(
+    { environment: process.env, platform: process.platform },
+    { clock: systemClock },
+  );
+  const servers = createServers(fixturesOf.map(configOf), config =>
+    createServer(config, {
+      clock,
+      log: needs.log,
+      // The longest jitter: tests wait no longer than they must.
+      random: () => 1,
+      hubVersion: '0.0.0-test',
+      launch: async (wanted, events, signal) =>
+        await runtime.launch(
+          planLaunch(wanted, { auto: 'process', dataDir: '/nonexistent' }),
+          events,
+          signal,
+        ),
+    }),
+  );
+  return Object.assign(servers, { [Symbol.asyncDispose]: () => servers.stopAll() });
+}
+
+/** Starts a hub over fixtures and waits until those that start with it answer or have failed. */
+export async function startHub(
+  fixturesOf: readonly Fixture[],
+  options: HubOptions = {},
+): Promise<TestHub> {
+  const clock = options.clock ?? systemClock;
+  const { log, logged } = createRecordingLog();
+  const newId = () => randomUUID();
+  const hubVersion = '0.0.0-test';
+  const servers = createFixtureServers(fixturesOf, { log });
+  const naming: Naming = { separator: '_', maxLength: 46, ...options.naming };
+  const router = createRouter(naming, { servers, log, clock, hubVersion, newId });
+  const streamable = createStreamable(
+    { idleMs: 60_000, maxSessions: 100, ...options.streamable },
+    { router, clock, log, newId },
+  );
+  const engine = async () => ({ backend: 'process' as const, healthy: true, detail: 'none' });
+  const http = createHttp(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      maxBodyBytes: 64 * 1024 * 1024,
+      allowedHosts: [],
+      allowedOrigins: [],
+      token: undefined,
+      tls: undefined,
+      ...options.http,
+    },
+    { servers, router, streamable, engine, hubVersion, clock, log, newId },
+  );
+  await http.start(new AbortController().signal);
+  if (options.start ?? true) {
+    servers.startAll();
+    await until(
+      () =>
+        servers.all.every(({ config, status }) => !config.autoStart || !isPending(status.state)),
+      () => servers.all.map(({ config, status }) => `${config.name} is ${status.state}`).join(', '),
+    );
+  }
+  return {
+    url: http.address,
+    servers,
+    router,
+    streamable,
+    http,
+    logged,
+    server: name => servers.get(name),
+    async [Symbol.asyncDispose]() {
+      await streamable.drain(0);
+      await servers.stopAll();
+      await http.stop();
+    },
+  };
+}
+
+const isPending = (state: string) => state === 'starting' || state === 'stopped';
+
+/** Waits until something is so, looking every few milliseconds; fails with what it saw after `withinMs`. */
+export async function until(
+  holds: () => boolean,
+  saw: () => unknown = () => '',
+  withinMs = 15_000,
+): Promise<void> {
+  const end = Date.now() + withinMs;
+  while (!holds()) {
+    if (Date.now() > end) assert.fail(`did not come about within ${withinMs} ms: ${String(saw())}`);
+    await new Promise(resolve => setTimeout(resolve, 5));
+  }
+}

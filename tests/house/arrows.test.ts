@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join } from 'node:path';
+import { test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+
+/** The house, floor by floor. A room may use rooms on lower floors only. */
+const floors: readonly (readonly string[])[] = [
+  ['core'],
+  [
+    'broker',
+    'cache',
+    'config',
+    'models',
+    'policy',
+    'resilience',
+    'rpc',
+    'store',
+    'telemetry',
+    'vectors',
+  ],
+  ['runtimes'],
+  ['runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
+  ['enhance', 'documentation', 'routing'],
+  ['agents'],
+  ['tasks'],
+  ['dashboard', 'transports'],
+  ['cli', 'http'],
+];
+
+/** Packages that only some rooms may use, so that replacing one stays a change to one room. */
+const keptTo: Readonly<Record<string, readonly string[]>> = {
+  dockerode: ['runtimes/docker'],
+  fastify: ['http'],
+  'jsonc-parser': ['config'],
+  pino: ['telemetry'],
+  'pino-pretty': ['telemetry'],
+  yaml: ['config'],
+  zod: ['broker', 'config', 'http'],
+};
+
+const floorOf = new Map(
+  floors.flatMap((rooms, floor) => rooms.map(room => [room, floor] as const)),
+);
+
+/** The room a file stands in: the longest name on the plan that its path begins with. */
+function roomOf(file: string): string {
+  const inside = [...floorOf.keys()].filter(room => file.startsWith(`hub/${room}/`));
+  return inside.sort((a, b) => b.length - a.length)[0] ?? '';
+}
+
+function importsOf(file: string): readonly string[] {
+  const statement =
+    /^(?:import|export)\s[^'";]*?from\s+'([^']+)'|^import\s+'([^']+)'|import\('([^']+)'\)/gm;
+  return [...readFileSync(file, 'utf8').matchAll(statement)].map(found => found.slice(1).join(''));
+}
+
+/** The package that an import names, without the path in it. */
+function packageOf(name: string): string {
+  return name
+    .split('/')
+    .slice(0, name.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+/** True where `file` reaches itself by relative imports. */
+function circle(file: string, from = file, seen = new Set<string>()): boolean {
+  return importsOf(from)
+    .filter(name => name.startsWith('.'))
+    .map(name => join(dirname(from), name))
+    .some(next => next === file || (!seen.has(next) && circle(file, next, seen.add(next))));
+}
+
+for (const file of globSync('hub/*/**/*.ts').sort()) {
+  test(file, async ({ annotate }) => {
+    const room = roomOf(file);
+    const floor = floorOf.get(room);
+    assert.ok(floor !== undefined, 'stands in no room: put its room on the plan');
+    for (const name of importsOf(file)) {
+      if (name.startsWith('.')) {
+        assert.equal(
+          roomOf(join(dirname(file), name)),
+          room,
+          `${name} goes through a wall; use the door, #room`,
+        );
+        assert.ok(
+          !name.endsWith('/index.ts'),
+          `${name}: a room does not enter itself by its own door`,
+        );
+      } else if (name.startsWith('#')) {
+        assert.ok(!name.includes('/'), `${name}: only app.ts chooses a driver`);
+        assert.ok(
+          (floorOf.get(name.slice(1)) ?? Infinity) < floor,
+          `${room} may not use ${name}: arrows point down`,
+        );
+      } else if (!isBuiltin(name)) {
+        const rooms = keptTo[packageOf(name)];
+        assert.ok(!rooms || rooms.includes(room), `${name} is kept to ${rooms?.join(', ')}`);
+        assert.ok(
+          Object.hasOwn(manifest.dependencies, packageOf(name)),
+          `${name} is no dependency in package.json: the hub's image is built without it`,
+        );
+      }
+    }
+    assert.ok(!circle(file), 'imports itself in a circle');
+    const lines = readFileSync(file, 'utf8').split('\n').length;
+    if (lines > 300) await annotate(`${file} has ${lines} lines: is there a second purpose in it?`);
+  });
+}
+
+test('only the entry and the composition root stand outside the rooms', () => {
+  const outside = globSync('hub/*.ts').map(file => file.replaceAll('\\', '/'));
+  assert.deepEqual(
+    outside.filter(file => file !== 'hub/main.ts' && file !== 'hub/app.ts'),
+    [],
+  );
+});
+
+test('every room has a door', () => {
+  const rooms = globSync('hub/*/**/*.ts').map(roomOf);
+  for (const room of new Set(rooms))
+    assert.equal(globSync(`hub/${room}/index.ts`).length, 1, `hub/${room} has no index.ts`);
+});

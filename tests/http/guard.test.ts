@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createGuard } from '../../hub/http/guard.ts';
+
+const guard = createGuard({
+  allowedHosts: ['Hub.example'],
+  allowedOrigins: ['https://notes.example'],
+  token: undefined,
+});
+
+describe('the guard', () => {
+  const hosts: readonly (readonly [string | undefined, boolean])[] = [
+    ['localhost', true],
+    ['localhost:9090', true],
+    ['LocalHost:9090', true],
+    ['127.0.0.1:9090', true],
+    ['[::1]:9090', true],
+    ['[::1]', true],
+    ['hub.example', true],
+    ['HUB.EXAMPLE:443', true],
+    [undefined, false],
+    ['', false],
+    ['evil.example', false],
+    ['localhost.evil.example', false],
+    ['127.0.0.1.nip.io', false],
+    ['127.0.0.1.evil.example:9090', false],
+    ['evil.example:127.0.0.1', false],
+    ['localhost@evil.example', false],
+    ['evil.example#localhost', false],
+    ['localhost:9090:9090', false],
+    ['localhost:', false],
+    ['localhost.', false],
+    ['::1', false],
+    ['[::1', false],
+    ['[::ffff:127.0.0.1]', false],
+    ['127.1', false],
+    ['0.0.0.0', false],
+    ['192.168.1.5:9090', false],
+    ['not-hub.example', false],
+  ];
+  for (const [host, allowed] of hosts)
+    test(`${allowed ? 'lets in' : 'refuses'} the Host ${String(host)}`, () => {
+      const refusal = guard({ headers: host === undefined ? {} : { host } });
+      assert.equal(refusal?.status, allowed ? undefined : 403);
+      if (!allowed) assert.match(refusal?.message ?? '', /ROUTER_ALLOWED_HOSTS/);
+    });
+
+  const origins: readonly (readonly [string, boolean])[] = [
+    ['http://localhost', true],
+    ['http://localhost:5173', true],
+    ['https://127.0.0.1:9090', true],
+    ['http://[::1]:9090', true],
+    ['https://notes.example', true],
+    ['http://notes.example', false],
+    ['null', false],
+    ['', false],
+    ['https://evil.example', false],
+    ['http://localhost.evil.example', false],
+    ['http://localhost@evil.example', false],
+    ['http://evil.example/localhost', false],
+    ['file://', false],
+    ['chrome-extension://abc', false],
+    ['http://localhost/', false],
+  ];
+  for (const [origin, allowed] of origins)
+    test(`${allowed ? 'lets in' : 'refuses'} the Origin ${JSON.stringify(origin)}`, () => {
+      const refusal = guard({ headers: { host: 'localhost', origin } });
+      assert.equal(refusal?.status, allowed ? undefined : 403);
+    });
+
+  test('asks every request for the token where there is one', () => {
+    const locked = createGuard({ allowedHosts: [], allowedOrigins: [], token: 'secret' });
+    const host = 'localhost';
+    assert.equal(locked({ headers: { host } })?.status, 401);
+    for (const authorization of ['', 'secret', 'Bearer', 'Bearer ', 'Bearer secre', 'Basic secret'])
+      assert.equal(locked({ headers: { host, authorization } })?.status, 401, authorization);
+    for (const authorization of ['Bearer secret', 'bearer secret', 'BEARER  secret'])
+      assert.equal(locked({ headers: { host, authorization } }), undefined, authorization);
+    assert.equal(
+      locked({ headers: { host: 'evil.example', authorization: 'Bearer secret' } })?.status,
+      403,
+    );
+  });
+});

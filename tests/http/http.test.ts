@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { request } from 'node:https';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { startHub, until } from '#helpers/hub';
+import { posting, send } from '../transports/raw.ts';
+
+const echo = [{ name: 'echo' }];
+const json = { 'content-type': 'application/json' };
+const post = (url: string, body?: string | object, headers: Record<string, string> = json) =>
+  send(url, { method: 'POST', ...(body !== undefined && { headers, body }) });
+
+describe('every path', () => {
+  test('refuses a foreign Host and a foreign Origin with 403 before it does anything', async () => {
+    await using hub = await startHub(echo);
+    const paths = [
+      '/',
+      '/mcp',
+      '/mcp/echo',
+      '/mcp/echo/tools/call',
+      '/mcp/nobody',
+      '/health',
+      '/health/echo',
+      '/servers',
+      '/servers/echo',
+      '/servers/echo/stop',
+      '/no/such/path',
+      '/mcp/%',
+    ];
+    for (const path of paths)
+      for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS'])
+        for (const headers of [
+          { host: 'evil.example' },
+          { host: 'localhost', origin: 'https://evil.example' },
+        ]) {
+          const response = await send(`${hub.url}${path}`, { method, headers });
+          assert.equal(response.status, 403, `${method} ${path} ${JSON.stringify(headers)}`);
+        }
+    assert.equal(hub.server('echo').status.state, 'running');
+    const mcp = await send(`${hub.url}/mcp`, {
+      method: 'POST',
+      headers: { ...posting, origin: 'https://evil.example' },
+      body: {},
+    });
+    const { jsonrpc, id, error } = JSON.parse(await mcp.body());
+    assert.deepEqual([jsonrpc, id, error.code], ['2.0', null, -32000]);
+  });
+
+  test('asks for the token where one is set', async () => {
+    await using hub = await startHub([], { http: { token: 'secret' } });
+    for (const path of ['/health', '/servers', '/mcp', '/no/such']) {
+      const refused = await send(`${hub.url}${path}`);
+      assert.equal(refused.status, 401, path);
+      assert.equal(refused.headers['www-authenticate'], 'Bearer');
+    }
+    const headers = { authorization: 'Bearer secret' };
+    assert.equal((await send(`${hub.url}/health`, { headers })).status, 200);
+  });
+
+  test('that does not exist is 404 and says so; no answer shows a stack trace', async () => {
+    await using hub = await startHub(echo);
+    const bad = [
+      await send(`${hub.url}/no/such/path`),
+      await send(`${hub.url}/servers/nobody`),
+      await send(`${hub.url}/health/nobody`),
+      await send(`${hub.url}/health/__proto__`),
+      await send(`${hub.url}/mcp/nobody`, { method: 'POST', headers: posting, body: {} }),
+      await post(`${hub.url}/mcp/nobody/tools/list`, {}),
+      await post(`${hub.url}/servers/nobody/stop`),
+    ];
+    for (const response of bad) {
+      assert.equal(response.status, 404);
+      const text = await response.body();
+      assert.doesNotMatch(text, /\bat .+:\d+:\d+|node_modules|\.ts\b/);
+      assert.ok(JSON.parse(text).error.message);
+    }
+    for (const path of ['/mcp/%', '/servers/%E0%A4%A', `/servers/${'x'.repeat(5_000)}`]) {
+      const response = await send(`${hub.url}${path}`);
+      assert.ok(response.status >= 400 && response.status < 500, path);
+      assert.doesNotMatch(await response.body(), /\bat .+:\d+:\d+|node_modules/);
+    }
+  });
+
+  test('answers what is no HTTP with 400 and goes on', async () => {
+    await using hub = await startHub([]);
+    const { port } = new URL(hub.url);
+    for (const bytes of [
+      'nonsense\r\n\r\n',
+      'GET / HTTP/1.1\r\n\r\n',
+      'POST /mcp HTTP/9\r\n\r\n',
+    ]) {
+      const socket = connect(Number(port), '127.0.0.1');
+      let text = '';
+      let over = false;
+      socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      socket.on('close', () => (over = true)).on('error', () => {});
+      socket.write(bytes);
+      await until(() => over || text.includes('\r\n\r\n'));
+      assert.match(text, /^HTTP\/1.1 (400|403) /, bytes);
+      socket.destroy();
+    }
+    assert.equal((await send(`${hub.url}/health`)).status, 200);
+  });
+});
+
+describe('/health', () => {
+  test('is 200 while the hub is usable and says how each server fares', async () => {
+    await using hub = await startHub([
+      ...echo,
+      { name: 'broken', file: 'exit-at-once.mjs', restartOnFailure: false },
+      { name: 'idle', file: 'echo.mjs', autoStart: false },
+    ]);
+    const response = await send(`${hub.url}/health`);
+    assert.equal(response.status, 200);
+    const health = JSON.parse(await response.body());
+    assert.equal(health.status, 'degraded');
+    assert.equal(health.parts.engine.backend, 'process');
+    assert.equal(typeof health.parts.engine.latency_ms, 'number');
+    assert.equal(health.servers.echo.state, 'running');
+    assert.equal(health.servers.broken.state, 'failed');
+    assert.match(health.servers.broken.last_error, /exited with code 3/);
+    assert.equal(health.servers.idle.state, 'stopped');
+    const one = await send(`${hub.url}/health/echo`);
+    assert.equal(one.status, 200);
+    assert.equal(typeof (await one.json())['latency_ms'], 'number');
+    for (const name of ['broken', 'idle'])
+      assert.equal((await send(`${hub.url}/health/${name}`)).status, 503, name);
+  });
+
+  test('is 503 where every server that should run has failed', async () => {
+    await using hub = await startHub([
+      { name: 'broken', file: 'exit-at-once.mjs', restartOnFailure: false },
+    ]);
+    const response = await send(`${hub.url}/health`);
+    assert.equal(response.status, 503);
+    assert.equal((await response.json())['status'], 'down');
+  });
+});
+
+describe('/servers', () => {
+  test('shows servers, and starts, stops and restarts them', async () => {
+    await using hub = await startHub([
+      { name: 'echo', autoStart: false, env: { TOKEN: 'hunter2' } },
+    ]);
+    const at = (action: string) => `${hub.url}/servers/echo${action}`;
+    const started = await post(at('/start'));
+    assert.equal(started.status, 200, await started.body());
+    const { state, instance, tools } = JSON.parse(await started.body());
+    assert.equal(state, 'running');
+    assert.equal(tools, 17);
+    const shown = JSON.parse(await (await send(at(''))).body());
+    assert.ok(shown.tool_names.includes('echo'));
+    assert.equal(shown.last_error, null);
+    const listed = await (await send(`${hub.url}/servers`)).body();
+    assert.equal(JSON.parse(listed).servers.length, 1);
+    assert.ok(!listed.includes('hunter2'));
+    const restarted = JSON.parse(await (await post(at('/restart'))).body());
+    assert.notEqual(restarted.instance.pid, instance.pid);
+    const stopped = JSON.parse(await (await post(at('/stop'))).body());
+    assert.equal(stopped.state, 'stopped');
+    assert.equal(stopped.stopped_by_hand, true);
+    const refused = await post(`${hub.url}/mcp/echo/tools/list`, {});
+    assert.equal(refused.status, 409);
+    assert.match(await refused.body(), /HUB_SERVER_STOPPED/);
+    assert.equal((await post(at('/stop'))).status, 200, 'twice is harmless');
+    assert.equal((await post(at('/restart'))).status, 200);
+    assert.equal((await post(`${hub.url}/mcp/echo/tools/list`, {})).status, 200);
+  });
+
+  test('a start that fails answers with the stderr of the server', async () => {
+    await using hub = await startHub([
+      { name: 'broken', file: 'exit-at-once.mjs', restartOnFailure: false, autoStart: false },
+      { name: 'off', file: 'echo.mjs', enabled: false, autoStart: false },
+    ]);
+    const failed = await post(`${hub.url}/servers/broken/start`);
+    assert.equal(failed.status, 503);
+    const { error } = JSON.parse(await failed.body());
+    assert.equal(error.code, 'HUB_SERVER_FAILED');
+    assert.ok(error.stderr);
+    const again = await post(`${hub.url}/servers/broken/restart`);
+    assert.equal(again.status, 503);
+    const off = await post(`${hub.url}/servers/off/start`);
+    assert.equal(off.status, 409);
+    assert.match(await off.body(), /HUB_SERVER_DISABLED/);
+  });
+
+  test('refuses a body, a body that is no JSON, and what the path does not know', async () => {
+    await using hub = await startHub([{ name: 'echo', autoStart: false }]);
+    const withBody = await post(`${hub.url}/servers/echo/start`, { force: true });
+    assert.equal(withBody.status, 400);
+    assert.match(await withBody.body(), /takes no body; it had force/);
+    const broken = await post(`${hub.url}/servers/echo/start`, '{"force":');
+    assert.equal(broken.status, 400);
+    assert.match(await broken.body(), /HUB_REQUEST_INVALID/);
+    assert.equal((await post(`${hub.url}/servers/echo/explode`)).status, 404);
+    assert.equal(hub.server('echo').status.state, 'stopped');
+  });
+});
+
+describe('POST /mcp/{server}/{method}', () => {
+  test('takes a request, or bare params, and starts the server', async () => {
+    await using hub = await startHub([{ name: 'echo', autoStart: false }]);
+    const url = `${hub.url}/mcp/echo/tools/call`;
+    const params = { name: 'echo', arguments: { text: 'hello\nworld' } };
+    const bare = await post(url, JSON.stringify(params, null, 2));
+    assert.equal(bare.status, 200);
+    assert.match(String(bare.headers['content-type']), /^application\/json/);
+    assert.deepEqual(await bare.json(), {
+      jsonrpc: '2.0',
+      id: 1,
+      result: { content: [{ type: 'text', text: 'hello\nworld' }] },
+    });
+    const whole = await post(url, { jsonrpc: '2.0', id: 'mine', method: 'tools/call', params });
+    assert.equal((await whole.json())['id'], 'mine');
+    const empty = await send(`${hub.url}/mcp/echo/tools/list`, { method: 'POST' });
+    assert.ok((await empty.json())['result']);
+    const refused = await post(`${hub.url}/mcp/echo/no/such`, {});
+    assert.equal(refused.status, 200);
+    assert.match(await refused.body(), /-32601/);
+    assert.equal(hub.router.sessionCount, 0);
+  });
+
+  test('refuses what is neither with 400', async () => {
+    await using hub = await startHub(echo);
+    const url = `${hub.url}/mcp/echo/tools/call`;
+    const rows: readonly (readonly [string, RegExp])[] = [
+      ['{"name":', /not JSON/],
+      ['hello', /not JSON/],
+      ['[]', /must be an object/],
+      ['[{"jsonrpc":"2.0"}]', /must be an object/],
+      ['"{"', /must be an object/],
+      ['"a{b"', /must be an object/],
+      ['["{"]', /must be an object/],
+      ['5', /must be an object/],
+      ['null', /must be an object/],
+      ['{"jsonrpc":"2.0","id":1,"method":"tools/list"}', /must be the same/],
+      ['{"jsonrpc":"2.0","method":"tools/call"}', /not a notification/],
+      ['{"jsonrpc":"2.0","id":1,"result":{}}', /not a answer|not an answer/],
+      ['{"jsonrpc":"1.0","id":1,"method":"tools/call"}', /no JSON-RPC request/],
+    ];
+    for (const [body, message] of rows) {
+      const response = await post(url, body);
+      assert.equal(response.status, 400, body);
+      assert.match(await response.body(), message, body);
+    }
+  });
+
+  test('answers for a server that does not start with 503 and its stderr', async () => {
+    await using hub = await startHub([
+      { name: 'broken', file: 'exit-at-once.mjs', restartOnFailure: false, autoStart: false },
+    ]);
+    const response = await post(`${hub.url}/mcp/broken/tools/list`, {
+      jsonrpc: '2.0',
+      id: 'x',
+      method: 'tools/list',
+    });
+    assert.equal(response.status, 503);
+    const { id, error } = JSON.parse(await response.body());
+    assert.equal(id, 'x');
+    assert.equal(error.data.code, 'HUB_SERVER_FAILED');
+    assert.ok(error.data.stderr);
+  });
+
+  test('refuses a body above the bound with 413', async () => {
+    await using hub = await startHub(echo, { http: { maxBodyBytes: 1_000 } });
+    for (const path of ['/mcp/echo/tools/call', '/mcp', '/servers/echo/start']) {
+      const response = await post(`${hub.url}${path}`, { text: 'x'.repeat(2_000) });
+      assert.equal(response.status, 413, path);
+      assert.match(await response.body(), /larger than the hub takes/);
+    }
+  });
+});
+
+describe('listening', () => {
+  test('on a port that is taken fails and says so', async () => {
+    await using hub = await startHub([]);
+    const port = Number(new URL(hub.url).port);
+    await assert.rejects(startHub([], { http: { port } }), {
+      code: 'HUB_PORT_TAKEN',
+      message: /ROUTER_PORT: 127\.0\.0\.1:\d+ is in use/,
+    });
+  });
+
+  test('with TLS and a token on another address works; a missing certificate is named', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agenthub-tls-'));
+    try {
+      const keyFile = join(folder, 'key.pem');
+      const certFile = join(folder, 'cert.pem');
+      execFileSync(
+        'openssl',
+        [
+          'req',
+          '-x509',
+          '-newkey',
+          'rsa:2048',
+          '-nodes',
+          '-days',
+          '1',
+          '-subj',
+          '/CN=localhost',
+        ].concat(['-addext', 'subjectAltName=DNS:localhost', '-keyout', keyFile, '-out', certFile]),
+        { stdio: 'ignore' },
+      );
+      const tls = { certFile, keyFile };
+      await using hub = await startHub([], { http: { host: '0.0.0.0', tls, token: 'secret' } });
+      assert.match(hub.url, /^https:/);
+      const status = (authorization: string) =>
+        new Promise<number | undefined>((resolve, reject) => {
+          request(
+            {
+              port: new URL(hub.url).port,
+              host: 'localhost',
+              path: '/health',
+              ca: readFileSync(certFile),
+              headers: { authorization },
+              agent: false,
+            },
+            response => resolve(response.resume().statusCode),
+          )
+            .on('error', reject)
+            .end();
+        });
+      assert.equal(await status('Bearer wrong'), 401);
+      assert.equal(await status('Bearer secret'), 200);
+      const missing = { certFile: join(folder, 'none.pem'), keyFile };
+      await assert.rejects(startHub([], { http: { tls: missing } }), {
+        code: 'HUB_CONFIG_INVALID',
+        message: /ROUTER_TLS_CERT: ".*none\.pem" cannot be read/,
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { isObject } from '#core';
+import type { TestHub } from '#helpers/hub';
+import { readMessage } from '#rpc';
+import type { View } from '#routing';
+
+type Params = { readonly [name: string]: unknown };
+
+/** What an answer says, read. */
+export type Answer = {
+  readonly id: unknown;
+  readonly result: { readonly [name: string]: unknown };
+  readonly error: { readonly code: unknown; readonly message: string; readonly data: Params };
+  readonly text: string;
+};
+
+/** A client on the router, without any transport between. */
+export function openClient(hub: TestHub, view: View = 'all') {
+  /** What it was told outside its requests. */
+  const told: Params[] = [];
+  const session = hub.router.open(view, bytes => void told.push(parse(bytes)));
+  let lastId = 0;
+
+  /** Sends a message as it stands, and gives the answer and what was said about it. */
+  async function send(text: string): Promise<{ answer: Buffer | undefined; related: Params[] }> {
+    const related: Params[] = [];
+    const message = readMessage(Buffer.from(text));
+    if (message.kind === 'malformed') return assert.fail(`${text}: ${message.detail}`);
+    const exchange = { related: (bytes: Buffer) => void related.push(parse(bytes)) };
+    return { answer: await session.accept(message, exchange), related };
+  }
+
+  async function ask(
+    method: string,
+    params?: object,
+    id: string | number = ++lastId,
+  ): Promise<Answer & { readonly related: readonly Params[] }> {
+    const { answer, related } = await send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    assert.ok(answer, 'a request is answered');
+    const { result, error, ...rest } = parse(answer);
+    assert.equal(rest['id'], id);
+    return {
+      id,
+      related,
+      result: isObject(result) ? result : {},
+      error: {
+        code: isObject(error) ? error['code'] : undefined,
+        message: isObject(error) ? String(error['message']) : '',
+        data: isObject(error) && isObject(error['data']) ? error['data'] : {},
+      },
+      text: isObject(result) ? textOf(result) : '',
+    };
+  }
+
+  return {
+    told,
+    session,
+    send,
+    ask,
+    call: (name: string, given: object = {}, meta?: object) =>
+      ask('tools/call', { name, arguments: given, ...(meta && { _meta: meta }) }),
+    async initialize(protocolVersion = '2025-11-25') {
+      const answer = await ask('initialize', {
+        protocolVersion,
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1' },
+      });
+      await send('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+      return answer;
+    },
+    async notify(method: string, params: object) {
+      const { answer } = await send(JSON.stringify({ jsonrpc: '2.0', method, params }));
+      assert.equal(answer, undefined, 'a notification is not answered');
+    },
+    /** The methods of what it was told. */
+    toldOf: (method: string) => told.filter(message => message['method'] === method),
+  };
+}
+
+function parse(bytes: Buffer): Params {
+  const value: unknown = JSON.parse(bytes.toString());
+  return isObject(value) ? value : assert.fail(`no object: ${bytes.toString()}`);
+}
+
+function textOf({ content }: Params): string {
+  const first: unknown = Array.isArray(content) ? content[0] : undefined;
+  return isObject(first) ? String(first['text']) : '';
+}
+
+/** The names in a list that was answered. */
+export function namesIn(list: unknown, key = 'name'): readonly string[] {
+  return Array.isArray(list)
+    ? list.map((item: unknown) => (isObject(item) ? String(item[key]) : ''))
+    : assert.fail('no list');
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import type { Naming } from '#config';
+import { assignNames, publicNameOf } from '../../hub/routing/names.ts';
+
+const usual: Naming = { separator: '_', maxLength: 46 };
+
+describe('a public name', () => {
+  const rows: readonly (readonly [Naming['separator'], string, string, string])[] = [
+    ['_', 'memory', 'create_entities', 'memory_create_entities'],
+    ['__', 'memory', 'create_entities', 'memory__create_entities'],
+    ['.', 'memory', 'create_entities', 'memory.create_entities'],
+    ['_', 'a-b', 'c-d', 'a-b_c-d'],
+    ['_', 'a', 'x'.repeat(44), `a_${'x'.repeat(44)}`],
+    // Longer than 46 characters: cut to 38, and 7 of a SHA-256 over server and name.
+    ['_', 'a', 'x'.repeat(45), `a_${'x'.repeat(36)}_228ae69`],
+    // Characters that clients and model APIs refuse become underscores, and a hash says which they were.
+    ['_', 'a', 'read.file', 'a_read_file_d3c8244'],
+    ['_', 'a', 'read/file', 'a_read_file_1dcff6d'],
+    ['.', 'a', 'read.file', 'a.read.file'],
+    ['_', 'a', 'größe', 'a_gr__e_ad6e0ed'],
+    ['_', 'a', '', 'a_'],
+  ];
+  for (const [separator, server, name, expected] of rows)
+    test(`of ${server}${separator}${name.slice(0, 20)} is ${expected}`, () => {
+      const naming = { separator, maxLength: 46 };
+      assert.equal(publicNameOf({ server, name }, naming), expected);
+      assert.equal(publicNameOf({ server, name }, naming), expected, 'the same every time');
+      assert.ok(expected.length <= 46);
+    });
+
+  test('keeps to the characters and the length that are allowed, whatever a server calls its tools', () => {
+    const odd = [
+      '\0',
+      '😀',
+      '../..',
+      'a b',
+      '"',
+      '\\',
+      '\n',
+      'ａ',
+      'x'.repeat(5000),
+      '<script>',
+      '-',
+      '.',
+    ];
+    for (const separator of ['_', '__', '.'] as const)
+      for (const maxLength of [16, 46, 64])
+        for (const server of ['s', 'a-long-name-of-a-server-that-fills-the-whole-of-it'])
+          for (const name of odd) {
+            const found = publicNameOf({ server, name }, { separator, maxLength });
+            assert.match(found, separator === '.' ? /^[A-Za-z0-9_.-]+$/ : /^[A-Za-z0-9_-]+$/);
+            assert.ok(found.length <= maxLength, found);
+          }
+  });
+});
+
+describe('names for all', () => {
+  test('the first in the config has the name, the second one with its hash, and it is reported', () => {
+    const wishes = [
+      { server: 'a', name: 'b_c' },
+      { server: 'a_b', name: 'c' },
+    ];
+    const { names, collisions } = assignNames(wishes, usual);
+    assert.deepEqual(names, ['a_b_c', 'a_b_c_0c1d18f']);
+    assert.deepEqual(collisions, [
+      { server: 'a_b', name: 'c', wanted: 'a_b_c', publicName: 'a_b_c_0c1d18f' },
+    ]);
+    assert.deepEqual(assignNames(wishes, usual), { names, collisions });
+  });
+
+  test('two names that differ only in characters that are replaced stay two', () => {
+    const { names, collisions } = assignNames(
+      [
+        { server: 'a', name: 'x.y' },
+        { server: 'a', name: 'x/y' },
+        { server: 'a', name: 'x_y' },
+      ],
+      usual,
+    );
+    assert.equal(new Set(names).size, 3);
+    assert.equal(names[2], 'a_x_y');
+    assert.deepEqual(collisions, []);
+  });
+
+  test('are all different, also where a server repeats a name or copies that of another', () => {
+    const long = 'x'.repeat(60);
+    const wishes = [
+      { server: 'a', name: 'b_c' },
+      { server: 'a', name: 'b_c_0c1d18f' },
+      { server: 'a_b', name: 'c' },
+      { server: 'a_b', name: 'c' },
+      { server: 'a_b', name: 'c' },
+      { server: 'l', name: long },
+      { server: 'l', name: long },
+      { server: 'l', name: long },
+    ];
+    const { names } = assignNames(wishes, usual);
+    assert.equal(new Set(names).size, wishes.length, names.join(' '));
+    for (const name of names) assert.ok(name.length <= 46);
+  });
+
+  test('a thousand wishes for one name are still named in time', () => {
+    const wishes = Array.from({ length: 1_000 }, () => ({ server: 'a', name: 'same' }));
+    const started = performance.now();
+    const { names } = assignNames(wishes, usual);
+    assert.equal(new Set(names).size, wishes.length);
+    assert.ok(performance.now() - started < 10_000);
+  });
+});

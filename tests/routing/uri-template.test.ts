@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { matcherOf } from '../../hub/routing/uri-template.ts';
+
+describe('a URI template', () => {
+  const rows: readonly (readonly [string, string, boolean])[] = [
+    ['echo://note/{name}', 'echo://note/one', true],
+    ['echo://note/{name}', 'echo://note/', true],
+    ['echo://note/{name}', 'echo://note/a/b', false],
+    ['echo://note/{name}', 'echo://other/one', false],
+    ['echo://note/{name}', 'echo://note', false],
+    ['file:///{+path}', 'file:///a/b/c.txt', true],
+    ['file://{/path*}', 'file://x', true],
+    ['x://{a}/{b}', 'x://1/2', true],
+    ['x://{a}/{b}', 'x://1', false],
+    ['x://{a}-{b}', 'x://1-2-3', true],
+    ['search://all{?q,page}', 'search://all?q=a/b&page=2', true],
+    ['search://all{?q,page}', 'search://all', true],
+    ['x://a', 'x://a', true],
+    ['x://a', 'x://ab', false],
+    ['', '', true],
+    ['', 'x', false],
+    ['{', '{', true],
+    ['{}', 'anything', true],
+    ['x://.*', 'x://zz', false],
+    ['x://(a+)+{v}', 'x://(a+)+1', true],
+  ];
+  for (const [template, uri, expected] of rows)
+    test(`${template} ${expected ? 'matches' : 'does not match'} ${uri}`, () => {
+      assert.equal(matcherOf(template)(uri), expected);
+    });
+
+  test('never takes long, whatever a server writes into it', () => {
+    const uri = `x://${'a'.repeat(2000)}!`;
+    const hostile = [
+      `x://${'{a}'.repeat(30)}b`,
+      `x://${'{+a}a'.repeat(15)}`,
+      `${'{+a}'.repeat(31)}b`,
+      `x://${'{a}'.repeat(100_000)}`,
+      'a'.repeat(1_000_000),
+      '{'.repeat(100_000),
+    ].map(matcherOf);
+    const started = performance.now();
+    for (const matches of hostile) assert.equal(matches(uri), false);
+    assert.ok(performance.now() - started < 2_000, `${performance.now() - started} ms`);
+  });
+
+  test('a thousand hostile templates are looked through in time', () => {
+    const uri = `y://${'a'.repeat(2000)}`;
+    const many = Array.from({ length: 1_000 }, (_, at) => matcherOf(`${'{+a}a'.repeat(15)}${at}!`));
+    const started = performance.now();
+    assert.ok(many.every(matches => !matches(uri)));
+    assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`);
+  });
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { HubError, silent } from '#core';
+import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
+import { type Answer, readMessage } from '#rpc';
+import { readList, readListing } from '../../hub/servers/listing.ts';
+
+/** An upstream that answers each list request with the next of these results. */
+function answering(results: readonly (object | HubError)[]) {
+  const asked: { readonly method: string; readonly params: object | undefined }[] = [];
+  return {
+    asked,
+    async request(method: string, params: object | undefined): Promise<Answer> {
+      const result = results[asked.length];
+      asked.push({ method, params });
+      if (result instanceof HubError) throw result;
+      const text = JSON.stringify({ jsonrpc: '2.0', id: 1, result });
+      const message = readMessage(Buffer.from(text));
+      return message.kind === 'answer' ? message : assert.fail(text);
+    },
+  };
+}
+
+const tool = (name: unknown) => ({ name, inputSchema: { type: 'object' } });
+
+describe('a list', () => {
+  test('is read with all its pages, each item as the server wrote it', async () => {
+    const upstream = answering([
+      { tools: [tool('a')], nextCursor: 'x y' },
+      { nextCursor: '2', tools: [] },
+      { tools: [tool('b')] },
+    ]);
+    const items = await readList('s', upstream, 'tool', 1_000, { log: silent });
+    assert.deepEqual(
+      items.map(({ key, bytes }) => [key, bytes.toString()]),
+      [
+        ['a', JSON.stringify(tool('a'))],
+        ['b', JSON.stringify(tool('b'))],
+      ],
+    );
+    assert.deepEqual(
+      upstream.asked.map(({ params }) => params),
+      [{}, { cursor: 'x y' }, { cursor: '2' }],
+    );
+  });
+
+  test('with a cursor that repeats is cut, and the operator told', async () => {
+    const { log, logged } = createRecordingLog();
+    const upstream = answering(
+      Array.from({ length: 10 }, () => ({ tools: [tool('a')], nextCursor: 'same' })),
+    );
+    const items = await readList('s', upstream, 'tool', 1_000, { log });
+    assert.equal(items.length, 2);
+    assert.match(logged[0]?.message ?? '', /repeats a cursor/);
+  });
+
+  for (const [kind, most] of [
+    ['tool', 10_000],
+    ['template', 1_000],
+  ] as const)
+    test(`of one page with more than ${most} ${kind}s is cut there, and the operator told`, async () => {
+      const { log, logged } = createRecordingLog();
+      const many = Array.from({ length: most + 1 }, (_, at) => ({
+        name: `${at}`,
+        uriTemplate: `${at}`,
+      }));
+      const upstream = answering([{ tools: many, resourceTemplates: many }]);
+      assert.equal((await readList('s', upstream, kind, 1_000, { log })).length, most);
+      assert.match(logged[0]?.message ?? '', /too long/);
+    });
+
+  test('leaves out what has no name, and refuses what is no list', async () => {
+    const odd = [tool('a'), tool(5), {}, null, 'x', [], tool('b')];
+    const items = await readList('s', answering([{ tools: odd }]), 'tool', 1_000, { log: silent });
+    assert.deepEqual(
+      items.map(({ key }) => key),
+      ['a', 'b'],
+    );
+    for (const result of [{}, { tools: null }, { tools: {} }, { tools: 'x' }])
+      await assert.rejects(readList('s', answering([result]), 'tool', 1_000, { log: silent }), {
+        code: 'HUB_SERVER_PROTOCOL',
+        message: 's answered tools/list without "tools"',
+      });
+  });
+});
+
+describe('the lists of a server', () => {
+  test('are asked for where its capabilities announce them', async () => {
+    const upstream = answering([{ prompts: [{ name: 'p' }] }]);
+    const listing = await readListing('s', upstream, { prompts: {} }, 1_000, { log: silent });
+    assert.deepEqual(
+      upstream.asked.map(({ method }) => method),
+      ['prompts/list'],
+    );
+    assert.equal(listing.prompt.length, 1);
+    assert.deepEqual(listing.tool, []);
+    const none = answering([]);
+    for (const capabilities of [undefined, null, [], { tools: true }, { tools: null }])
+      await readListing('s', none, capabilities, 1_000, { log: silent });
+    assert.deepEqual(none.asked, []);
+  });
+
+  test('one that is refused is empty; silence is passed on', async () => {
+    const refused = new HubError('HUB_SERVER_PROTOCOL', 'no such method');
+    const listing = await readListing(
+      's',
+      answering([{ resources: [{ uri: 'x://y' }] }, refused]),
+      { resources: {} },
+      1_000,
+      { log: silent },
+    );
+    assert.equal(listing.resource.length, 1);
+    assert.deepEqual(listing.template, []);
+    const silence = new HubError('HUB_CALL_TIMEOUT', 'nothing came');
+    await assert.rejects(
+      readListing('s', answering([silence]), { tools: {} }, 1_000, { log: silent }),
+      silence,
+    );
+  });
+});
+
+describe('of real servers', () => {
+  test('20 pages, a cursor that repeats and a thousand tools are read', async () => {
+    await using servers = createFixtureServers(
+      [
+        { name: 'paged' },
+        { name: 'looping', file: 'paged.mjs', env: { LOOP: '1' } },
+        { name: 'many-tools' },
+      ],
+      { log: silent },
+    );
+    await Promise.all(servers.all.map(server => server.ready()));
+    assert.equal(servers.get('paged').listing.tool.length, 100);
+    assert.ok(servers.get('looping').listing.tool.length <= 15);
+    assert.equal(servers.get('many-tools').listing.tool.length, 1000);
+  });
+
+  test('a list that changes is read again, once more where it changes meanwhile', async () => {
+    await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
+    const server = servers.get('echo');
+    const { upstream } = await server.ready();
+    const heard: string[] = [];
+    using _ = server.listed(kind => heard.push(kind));
+    await Promise.all(
+      Array.from({ length: 10 }, () =>
+        upstream.request('tools/call', { name: 'relist', arguments: {} }, 5_000),
+      ),
+    );
+    await until(() => server.listing.tool.some(({ key }) => key === 'extra-10'));
+    assert.ok(heard.every(kind => kind === 'tool'));
+    assert.ok(heard.length <= 10);
+  });
+});

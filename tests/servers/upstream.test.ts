@@ -1,0 +1,396 @@
+import assert from 'node:assert/strict';
+import { describe, test, vi } from 'vitest';
+import { HubError, isObject } from '#core';
+import { createRecordingLog } from '#helpers/hub';
+import { type Notification, createLineChannel, membersOf, readMessage } from '#rpc';
+import { createUpstream } from '../../hub/servers/upstream.ts';
+
+/** An upstream over a channel of which the test is the other end. */
+function connect(options: { readonly maxLineBytes?: number } = {}) {
+  const written: string[] = [];
+  const notified: Notification[] = [];
+  const { log, logged } = createRecordingLog();
+  const line = createLineChannel(
+    {
+      server: 'files',
+      maxLineBytes: options.maxLineBytes ?? 1024 * 1024,
+      maxWaitingBytes: 1024 * 1024,
+    },
+    {
+      write: chunk => void written.push(...chunk.toString().trimEnd().split('\n')),
+      waitingBytes: () => 0,
+      end() {},
+    },
+  );
+  const upstream = createUpstream({ server: 'files' }, line.channel, {
+    log,
+    notified: notification => void notified.push(notification),
+  });
+  return {
+    upstream,
+    notified,
+    logged,
+    line,
+    /** What the server was sent, after this turn's writes have gone out. */
+    async written(): Promise<readonly string[]> {
+      await new Promise(resolve => setImmediate(resolve));
+      return written.splice(0);
+    },
+    says: (...lines: readonly (string | object)[]) =>
+      line.push(
+        Buffer.from(
+          lines.map(it => `${typeof it === 'string' ? it : JSON.stringify(it)}\n`).join(''),
+        ),
+      ),
+  };
+}
+
+type Connection = ReturnType<typeof connect>;
+
+/** Relays a request given as JSON text. */
+function relay(
+  { upstream }: Connection,
+  text: string,
+  options: { readonly timeoutMs?: number; readonly owner?: object } = {},
+) {
+  const request = readMessage(Buffer.from(text));
+  if (request.kind !== 'request') return assert.fail(`not a request: ${text}`);
+  const meta = membersOf(request.bytes, request.params)?.get('_meta');
+  const progressToken = membersOf(request.bytes, meta)?.get('progressToken');
+  const related: string[] = [];
+  const relayed = upstream.relay(
+    { request, edits: [], progressToken },
+    { owner: options.owner ?? {}, related: bytes => void related.push(bytes.toString()) },
+    options.timeoutMs ?? 5_000,
+  );
+  return {
+    cancel: (reason: string) => relayed.cancel(reason),
+    answer: relayed.answer.then(String),
+    related,
+  };
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<HubError> {
+  const error = await promise.then(
+    value => assert.fail(`it was answered: ${String(value)}`),
+    (reason: unknown) => reason,
+  );
+  return error instanceof HubError ? error : assert.fail(String(error));
+}
+
+const idIn = (text: string | undefined): unknown => {
+  const value: unknown = JSON.parse(text ?? 'null');
+  return isObject(value) ? value['id'] : assert.fail('no object');
+};
+
+describe('ids', () => {
+  for (const id of ['1', '0', '-7', '9007199254740993', '"a"', '""', String.raw`"\u0041\"\\ é😀"`])
+    test(`${id} comes back byte by byte, and the server sees one of the hub's own`, async () => {
+      const connection = connect();
+      const call = relay(
+        connection,
+        `{"jsonrpc":"2.0","id":${id},"method":"x","params":{"a":[1 , 2]}}`,
+      );
+      const [sent] = await connection.written();
+      assert.equal(sent, '{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":[1 , 2]}}');
+      connection.says('{"result":{"é":"\\u00e9"},"jsonrpc":"2.0","id":1}');
+      assert.equal(await call.answer, `{"result":{"é":"\\u00e9"},"jsonrpc":"2.0","id":${id}}`);
+      assert.equal(connection.upstream.inFlight(), 0);
+    });
+
+  test('of two clients that are the same are told apart, in any order of the answers', async () => {
+    const connection = connect();
+    const first = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}');
+    const second = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"y"}');
+    const ids = (await connection.written()).map(idIn);
+    assert.deepEqual(ids, [1, 2]);
+    connection.says(
+      { jsonrpc: '2.0', id: 2, result: 'second' },
+      { jsonrpc: '2.0', id: 1, result: 'first' },
+    );
+    assert.equal(await first.answer, '{"jsonrpc":"2.0","id":1,"result":"first"}');
+    assert.equal(await second.answer, '{"jsonrpc":"2.0","id":1,"result":"second"}');
+  });
+
+  test('an error answer of the server passes as it is', async () => {
+    const connection = connect();
+    const call = relay(connection, '{"jsonrpc":"2.0","id":"e","method":"x"}');
+    connection.says(
+      '{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"no","data":{"x":1.50}}}',
+    );
+    assert.equal(
+      await call.answer,
+      '{"jsonrpc":"2.0","id":"e","error":{"code":-32042,"message":"no","data":{"x":1.50}}}',
+    );
+  });
+});
+
+describe('progress', () => {
+  for (const token of ['7', '"t"', '"1"', '-1', String.raw`"\u00e9\""`, '1.5', 'null'])
+    test(`comes back under the token ${token}`, async () => {
+      const connection = connect();
+      const call = relay(
+        connection,
+        `{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":${token}},"a":1}}`,
+      );
+      const [sent] = await connection.written();
+      assert.equal(
+        sent,
+        '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":1},"a":1}}',
+      );
+      connection.says(
+        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.5,"progressToken":1}}',
+      );
+      assert.deepEqual(call.related, [
+        `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.5,"progressToken":${token}}}`,
+      ]);
+      connection.says({ jsonrpc: '2.0', id: 1, result: {} });
+      await call.answer;
+    });
+
+  test('of a request that asked for none, or of nobody, goes nowhere', async () => {
+    const connection = connect();
+    const call = relay(connection, '{"jsonrpc":"2.0","id":5,"method":"x"}');
+    for (const progressToken of [1, 2, '1', null, [1], 987654321])
+      connection.says({
+        jsonrpc: '2.0',
+        method: 'notifications/progress',
+        params: { progressToken },
+      });
+    connection.says({ jsonrpc: '2.0', method: 'notifications/progress' });
+    connection.says({ jsonrpc: '2.0', id: 1, result: {} });
+    await call.answer;
+    assert.deepEqual(call.related, []);
+    assert.deepEqual(connection.notified, []);
+  });
+
+  test('keeps a call from timing out, for as long as one timeout after the last', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const connection = connect();
+      const call = relay(
+        connection,
+        '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}',
+        { timeoutMs: 1_000 },
+      );
+      const failed = errorOf(call.answer);
+      for (let step = 1; step <= 4; step++) {
+        vi.advanceTimersByTime(900);
+        connection.says({
+          jsonrpc: '2.0',
+          method: 'notifications/progress',
+          params: { progressToken: 1, progress: step },
+        });
+      }
+      assert.equal(call.related.length, 4);
+      vi.advanceTimersByTime(999);
+      assert.equal(connection.upstream.inFlight(), 1);
+      vi.advanceTimersByTime(1);
+      assert.equal((await failed).code, 'HUB_CALL_TIMEOUT');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe('a call that is given up', () => {
+  test('by timeout: the server is told, the client gets HUB_CALL_TIMEOUT, the late answer nobody', async () => {
+    const connection = connect();
+    const call = relay(connection, '{"jsonrpc":"2.0","id":5,"method":"tools/call"}', {
+      timeoutMs: 30,
+    });
+    const error = await errorOf(call.answer);
+    assert.equal(error.code, 'HUB_CALL_TIMEOUT');
+    assert.match(error.message, /^files did not answer tools\/call within 0.03 s/);
+    const [, cancelled] = await connection.written();
+    assert.deepEqual(JSON.parse(cancelled ?? ''), {
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: 1, reason: 'the call timed out' },
+    });
+    connection.says({ jsonrpc: '2.0', id: 1, result: 'late' });
+    assert.equal(connection.upstream.inFlight(), 0);
+  });
+
+  test('by the client: the server is told under its own id, and there is one answer', async () => {
+    const connection = connect();
+    relay(connection, '{"jsonrpc":"2.0","id":1,"method":"other"}').answer.catch(() => {});
+    const call = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"tools/call"}');
+    call.cancel('changed my mind');
+    call.cancel('twice');
+    const error = await errorOf(call.answer);
+    assert.equal(error.code, 'HUB_CALL_CANCELLED');
+    const sent = await connection.written();
+    assert.deepEqual(
+      sent.slice(2).map(text => JSON.parse(text).params),
+      [{ requestId: 2, reason: 'changed my mind' }],
+    );
+    connection.says({ jsonrpc: '2.0', id: 2, result: 'late' });
+    assert.equal(connection.upstream.inFlight(), 1);
+  });
+
+  test('after its answer: nothing is sent', async () => {
+    const connection = connect();
+    const call = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}');
+    connection.says({ jsonrpc: '2.0', id: 1, result: {} });
+    await call.answer;
+    await connection.written();
+    call.cancel('too late');
+    assert.deepEqual(await connection.written(), []);
+  });
+
+  test('initialize is never cancelled: the protocol forbids it', async () => {
+    const connection = connect();
+    const error = await errorOf(connection.upstream.request('initialize', {}, 20));
+    assert.equal(error.code, 'HUB_CALL_TIMEOUT');
+    assert.equal((await connection.written()).length, 1);
+  });
+});
+
+describe('a server that lies', () => {
+  test('cannot answer what nobody asked, twice, or in another type of id', async () => {
+    const connection = connect();
+    const first = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
+    const second = relay(connection, '{"jsonrpc":"2.0","id":"b","method":"x"}');
+    connection.says(
+      { jsonrpc: '2.0', id: 99, result: 'lie' },
+      { jsonrpc: '2.0', id: 'a', result: 'lie' },
+      { jsonrpc: '2.0', id: '1', result: 'lie' },
+      { jsonrpc: '2.0', id: -1, result: 'lie' },
+      { jsonrpc: '2.0', id: 1, result: 'truth' },
+      { jsonrpc: '2.0', id: 1, result: 'lie' },
+      '{"jsonrpc":"2.0","id":99,"result":"lie","id":2}',
+      '{"jsonrpc":"2.0","id":2}',
+      '{"id":2,"result":"lie"}',
+      { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'parse error' } },
+    );
+    assert.equal(await first.answer, '{"jsonrpc":"2.0","id":"a","result":"truth"}');
+    assert.equal(connection.upstream.inFlight(), 1);
+    connection.says({ jsonrpc: '2.0', id: 2, result: 'truth' });
+    assert.equal(await second.answer, '{"jsonrpc":"2.0","id":"b","result":"truth"}');
+    assert.ok(connection.logged.some(({ message }) => /answers no request/.test(message)));
+  });
+
+  test('that asks clients for something is refused; its ping is answered', async () => {
+    const connection = connect();
+    connection.says(
+      { jsonrpc: '2.0', id: 1, method: 'sampling/createMessage', params: {} },
+      { jsonrpc: '2.0', id: 's-2', method: 'ping' },
+    );
+    const [refused, pong] = (await connection.written()).map(text => JSON.parse(text));
+    assert.equal(refused.id, 1);
+    assert.equal(refused.error.code, -32601);
+    assert.deepEqual(pong, { jsonrpc: '2.0', id: 's-2', result: {} });
+  });
+
+  test('batches: each message in it counts', async () => {
+    const connection = connect();
+    const first = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
+    const second = relay(connection, '{"jsonrpc":"2.0","id":"b","method":"x"}');
+    connection.says([
+      { jsonrpc: '2.0', id: 2, result: 2 },
+      { jsonrpc: '2.0', method: 'notifications/message', params: {} },
+      { jsonrpc: '2.0', id: 1, result: 1 },
+    ]);
+    assert.match(await first.answer, /"result":1/);
+    assert.match(await second.answer, /"result":2/);
+    assert.equal(connection.notified.length, 1);
+  });
+
+  for (const idFirst of [true, false])
+    test(`an answer above the bound fails that call only (id ${idFirst ? 'first' : 'last'})`, async () => {
+      const connection = connect({ maxLineBytes: 1000 });
+      const large = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
+      const small = relay(connection, '{"jsonrpc":"2.0","id":"b","method":"x"}');
+      const result = 'x'.repeat(5000);
+      connection.says(
+        idFirst ? { jsonrpc: '2.0', id: 1, result } : { result, jsonrpc: '2.0', id: 1 },
+        { jsonrpc: '2.0', id: 2, result: 'small' },
+      );
+      const error = await errorOf(large.answer);
+      assert.equal(error.code, 'HUB_LINE_TOO_LONG');
+      assert.match(error.message, /^files answered with 50\d\d bytes/);
+      assert.match(await small.answer, /small/);
+    });
+
+  test('output that is no JSON-RPC is logged and is no answer', async () => {
+    const connection = connect();
+    const call = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
+    connection.says('downloading...', '{"level":"info"}', '[warn] {', {
+      jsonrpc: '2.0',
+      id: 1,
+      result: 1,
+    });
+    await call.answer;
+    assert.equal(connection.logged.filter(({ message }) => /JSON-RPC/.test(message)).length, 3);
+  });
+});
+
+describe('the end of the server', () => {
+  test('answers everything in flight, and refuses what comes later with the same reason', async () => {
+    const connection = connect();
+    const calls = Array.from({ length: 3 }, () =>
+      relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}'),
+    );
+    const own = errorOf(connection.upstream.request('ping', undefined, 5_000));
+    const gone = new HubError('HUB_SERVER_DOWN', 'files is gone');
+    connection.upstream.fail(gone);
+    for (const call of calls) assert.equal(await errorOf(call.answer), gone);
+    assert.equal(await own, gone);
+    assert.throws(() => relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}'), gone);
+    assert.equal(connection.upstream.inFlight(), 0);
+  });
+
+  test('a channel that is closed refuses the call and keeps nothing of it', () => {
+    const connection = connect();
+    connection.line.ended({ reason: 'it exited' });
+    assert.throws(() => relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}'), {
+      code: 'HUB_SERVER_DOWN',
+    });
+    assert.equal(connection.upstream.inFlight(), 0);
+  });
+});
+
+describe('whose a notification is that names no request', () => {
+  test('the one client with calls in flight, none where there are several or no calls', async () => {
+    const connection = connect();
+    const [ada, alan] = [{}, {}];
+    const call = (owner: object) =>
+      relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}', { owner });
+    assert.equal(connection.upstream.onlyCaller(), 'none');
+    connection.upstream.request('ping', undefined, 5_000).catch(() => {});
+    assert.equal(connection.upstream.onlyCaller(), 'none', "the hub's own requests do not count");
+    call(ada).answer.catch(() => {});
+    const second = call(ada);
+    const only = connection.upstream.onlyCaller();
+    assert.ok(typeof only === 'object' && only.owner === ada);
+    only.related(Buffer.from('news'));
+    assert.deepEqual(second.related, ['news'], 'the newest of its requests');
+    call(alan).answer.catch(() => {});
+    second.answer.catch(() => {});
+    assert.equal(connection.upstream.onlyCaller(), 'several');
+    connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
+  });
+
+  test('10,000 calls leave nothing behind', async () => {
+    const connection = connect();
+    for (let round = 0; round < 100; round++) {
+      const calls = Array.from({ length: 100 }, () =>
+        relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}'),
+      );
+      const answers = (await connection.written()).map(text => ({
+        jsonrpc: '2.0',
+        id: idIn(text),
+        result: {},
+      }));
+      connection.says(...answers);
+      await Promise.all(calls.map(({ answer }) => answer));
+    }
+    assert.equal(connection.upstream.inFlight(), 0);
+    assert.equal(
+      process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length < 10,
+      true,
+      'no timer is left',
+    );
+  });
+});

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { type IncomingMessage, type ServerResponse, createServer, request } from 'node:http';
+import { once } from 'node:events';
+import { describe, test } from 'vitest';
+import { until } from '#helpers/hub';
+import { createEventStream, parseEventId } from '../../hub/transports/event-stream.ts';
+
+const bounds = { maxEvents: 5, maxBytes: 1_000, maxUnsentBytes: 1024 * 1024 };
+
+/** A real HTTP server; `connect` gives both ends of one more request. */
+async function serve() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  return {
+    async connect() {
+      const client = request({ port, host: '127.0.0.1' });
+      client.on('error', () => {});
+      client.end();
+      const [, response]: [IncomingMessage, ServerResponse] = await new Promise(resolve =>
+        server.once('request', (incoming, outgoing) => resolve([incoming, outgoing])),
+      );
+      let text = '';
+      let incoming: IncomingMessage | undefined;
+      let ended = false;
+      client.once('response', message => {
+        incoming = message;
+        message.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        message.on('close', () => (ended = true));
+        message.on('error', () => (ended = true));
+      });
+      return {
+        response,
+        text: () => text,
+        /** The data of the events that came, in order. */
+        data: () => [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => data),
+        status: () => incoming?.statusCode,
+        ended: () => ended,
+        pause: () => incoming?.pause(),
+        started: () => until(() => incoming !== undefined),
+        cut: () => client.destroy(),
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+const bytes = (text: string) => Buffer.from(text);
+
+describe('an event stream', () => {
+  test('numbers its events, and ends its connection when it ends', async () => {
+    await using http = await serve();
+    const end = await http.connect();
+    const stream = createEventStream(3, bounds, { 'mcp-session-id': 's' });
+    stream.attach(end.response, undefined);
+    stream.prime();
+    stream.write(bytes('{"a":1}'));
+    stream.end();
+    await until(end.ended);
+    assert.equal(end.text(), 'id: 3-1\nretry: 1000\ndata: \n\nid: 3-2\ndata: {"a":1}\n\n');
+  });
+
+  test('gives what nobody was sent to the first connection, and the rest to the one that resumes', async () => {
+    await using http = await serve();
+    const stream = createEventStream(0, bounds, {});
+    stream.write(bytes('1'));
+    const first = await http.connect();
+    assert.equal(stream.attach(first.response, undefined), true);
+    stream.write(bytes('2'));
+    await until(() => first.data().length === 2);
+    first.cut();
+    await until(() => !stream.attached);
+    stream.write(bytes('3'));
+    stream.write(bytes('4'));
+    const second = await http.connect();
+    assert.equal(stream.attach(second.response, 1), true);
+    await until(() => second.data().length === 3);
+    assert.deepEqual(second.data(), ['2', '3', '4'], 'it only saw the first');
+  });
+
+  test('refuses to resume from what is not kept any more, or from what never was', async () => {
+    await using http = await serve();
+    const stream = createEventStream(0, bounds, {});
+    for (let event = 1; event <= 8; event++) stream.write(bytes(`${event}`));
+    const { response } = await http.connect();
+    assert.equal(stream.attach(response, 1), false);
+    assert.equal(stream.attach(response, 9), false);
+    const end = await http.connect();
+    assert.equal(stream.attach(end.response, 3), true);
+    await until(() => end.data().length === 5);
+    assert.deepEqual(end.data(), ['4', '5', '6', '7', '8']);
+  });
+
+  test('gives what is kept to a client that names no event, however much was lost', async () => {
+    await using http = await serve();
+    const stream = createEventStream(0, bounds, {});
+    for (let event = 1; event <= 100; event++) stream.write(bytes(`${event}`));
+    const end = await http.connect();
+    assert.equal(stream.attach(end.response, undefined), true);
+    await until(() => end.data().length === 5);
+    assert.deepEqual(end.data(), ['96', '97', '98', '99', '100']);
+  });
+
+  test('keeps within its bound of bytes; a message above it is sent but not kept', async () => {
+    await using http = await serve();
+    const stream = createEventStream(0, bounds, {});
+    const first = await http.connect();
+    stream.attach(first.response, undefined);
+    const large = 'x'.repeat(5_000);
+    stream.write(bytes(large));
+    await until(() => first.data()[0] === large);
+    const { response } = await http.connect();
+    assert.equal(stream.attach(response, 0), false);
+  });
+
+  test('ends the older of two connections, and resumes after its own end', async () => {
+    await using http = await serve();
+    const stream = createEventStream(0, bounds, {});
+    const [first, second] = [await http.connect(), await http.connect()];
+    stream.attach(first.response, undefined);
+    stream.attach(second.response, undefined);
+    await until(first.ended);
+    stream.write(bytes('news'));
+    await until(() => second.data().length === 1);
+    assert.deepEqual(first.data(), []);
+    stream.end();
+    await until(second.ended);
+    const late = await http.connect();
+    assert.equal(stream.attach(late.response, 0), true);
+    await until(late.ended);
+    assert.deepEqual(late.data(), ['news']);
+  });
+
+  test('drops a connection that does not read, and keeps no more than its bound for it', async () => {
+    await using http = await serve();
+    const stream = createEventStream(0, bounds, {});
+    const end = await http.connect();
+    stream.attach(end.response, undefined);
+    await end.started();
+    end.pause();
+    const chunk = bytes('x'.repeat(256 * 1024));
+    let written = 0;
+    for (; stream.attached && written < 500; written++) {
+      stream.write(chunk);
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    assert.equal(stream.attached, false);
+    assert.ok(written < 200, `${written} chunks were buffered`);
+  });
+});
+
+test('event ids are read as they are written, and nothing else is', () => {
+  assert.deepEqual(parseEventId('12-34'), { stream: 12, sequence: 34 });
+  for (const text of ['', '1', '-1', '1-', '1-2-3', 'a-b', '1-2 ', ' 1-2', '1.5-2', '1'.repeat(20)])
+    assert.equal(parseEventId(text), undefined, text);
+});

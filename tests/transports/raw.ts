@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { isObject } from '#core';
+import { until } from '#helpers/hub';
+
+type Json = { readonly [name: string]: unknown };
+
+/** An answer over HTTP, as it comes in. */
+export type Response = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The whole body; resolves at its end. */
+  readonly body: () => Promise<string>;
+  readonly json: () => Promise<Json>;
+  /** The messages that have come as events so far, with their ids. */
+  readonly events: () => readonly { readonly id: string; readonly message: Json | undefined }[];
+  readonly ended: () => boolean;
+  /** Loses the connection. */
+  readonly cut: () => void;
+};
+
+export type Sent = {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | object;
+  /** Aborting loses the connection before an answer came. */
+  readonly signal?: AbortSignal;
+};
+
+/** Sends one request with nothing added but what it needs; resolves when the head of its answer came. */
+export async function send(url: string, sent: Sent = {}): Promise<Response> {
+  const body = typeof sent.body === 'object' ? JSON.stringify(sent.body) : sent.body;
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const outgoing = request(url, {
+    method: sent.method ?? 'GET',
+    headers: {
+      ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
+      ...sent.headers,
+    },
+    agent: false,
+    ...(sent.signal && { signal: sent.signal }),
+  });
+  outgoing.once('response', resolve).on('error', reject).end(body);
+  const incoming = await promise;
+  let text = '';
+  let ended = false;
+  incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  incoming.on('close', () => (ended = true));
+  incoming.on('error', () => (ended = true));
+  const whole = async () => {
+    await until(() => ended);
+    return text;
+  };
+  return {
+    status: incoming.statusCode ?? 0,
+    headers: incoming.headers,
+    body: whole,
+    async json() {
+      const value: unknown = JSON.parse(await whole());
+      return isObject(value) ? value : assert.fail(text);
+    },
+    events: () =>
+      [...text.matchAll(/id: (\S+)\n(?:retry: \d+\n)?data: (.*)\n\n/g)].map(([, id, data]) => ({
+        id: id ?? '',
+        message: data ? JSON.parse(data) : undefined,
+      })),
+    ended: () => ended,
+    cut: () => incoming.destroy(),
+  };
+}
+
+/** What every POST of a client carries. */
+export const posting = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+} as const;
+
+/** A session over raw HTTP. */
+export async function openSession(url: string, protocolVersion = '2025-11-25') {
+  const opened = await send(url, {
+    method: 'POST',
+    headers: posting,
+    body: {
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+    },
+  });
+  assert.equal(opened.status, 200, await opened.body());
+  const id = String(opened.headers['mcp-session-id']);
+  const own = { 'mcp-session-id': id, 'mcp-protocol-version': protocolVersion };
+  return {
+    id,
+    post: (
+      body: string | object,
+      headers: Readonly<Record<string, string>> = {},
+      signal?: AbortSignal,
+    ) =>
+      send(url, {
+        method: 'POST',
+        headers: { ...posting, ...own, ...headers },
+        body,
+        ...(signal && { signal }),
+      }),
+    get: (headers: Readonly<Record<string, string>> = {}) =>
+      send(url, { headers: { accept: 'text/event-stream', ...own, ...headers } }),
+    end: () => send(url, { method: 'DELETE', headers: own }),
+  };
+}
+
+/** A tool call as a message. */
+export const call = (id: string | number, name: string, given: object = {}, meta?: object) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: given, ...(meta && { _meta: meta }) },
+});

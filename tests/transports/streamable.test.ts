@@ -1,0 +1,451 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { startHub, until } from '#helpers/hub';
+import { type Response, call, openSession, posting, send } from './raw.ts';
+
+const echo = [{ name: 'echo' }];
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+const all = (hub: { readonly url: string }) => `${hub.url}/mcp`;
+
+/** How many messages of that method have come. The start of the servers may bring some of its own. */
+const countOf = (response: Response, method: string) =>
+  response.events().filter(({ message }) => message?.['method'] === method).length;
+
+describe('a POST', () => {
+  test('opens a session with initialize, whose answer is JSON and names the session', async () => {
+    await using hub = await startHub([]);
+    const session = await openSession(all(hub));
+    assert.match(session.id, /^[\x21-\x7e]+$/);
+    assert.equal(hub.streamable.sessionCount, 1);
+    const notified = await session.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    assert.equal(notified.status, 202);
+    assert.equal(await notified.body(), '');
+    const answered = await session.post({ jsonrpc: '2.0', id: 9, result: {} });
+    assert.equal(answered.status, 202, 'an answer of the client');
+    const pong = await session.post(ping);
+    assert.equal(pong.status, 200);
+    assert.match(String(pong.headers['content-type']), /^application\/json/);
+    assert.deepEqual(await pong.json(), { jsonrpc: '2.0', id: 1, result: {} });
+  });
+
+  test('is answered as an event stream where the server says something first, primed for resuming', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    const response = await session.post(
+      call('p', 'echo_progress', { steps: 2 }, { progressToken: 'tok' }),
+    );
+    assert.match(String(response.headers['content-type']), /^text\/event-stream/);
+    assert.equal(response.headers['x-accel-buffering'], 'no');
+    await response.body();
+    const events = response.events();
+    assert.deepEqual(
+      events.map(({ message }) => message?.['method'] ?? message?.['id']),
+      [undefined, 'notifications/progress', 'notifications/progress', 'p'],
+    );
+    assert.equal(new Set(events.map(({ id }) => id)).size, 4);
+  });
+
+  test('of an older revision gets no event without data, which its client would not understand', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub), '2025-06-18');
+    const response = await session.post(
+      call('p', 'echo_progress', { steps: 1 }, { progressToken: 1 }),
+    );
+    await response.body();
+    assert.ok(response.events().every(({ message }) => message !== undefined));
+    assert.equal(response.events().length, 2);
+  });
+
+  test('is answered on a stream where the client takes nothing else, and in JSON likewise', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    const streamed = await session.post(ping, { accept: 'text/event-stream' });
+    await streamed.body();
+    assert.equal(streamed.events().at(-1)?.message?.['id'], 1);
+    const json = await session.post(
+      call('p', 'echo_progress', { steps: 2 }, { progressToken: 'tok' }),
+      { accept: 'application/json' },
+    );
+    assert.equal((await json.json())['id'], 'p');
+    const standing = await session.get();
+    await until(() => countOf(standing, 'notifications/progress') === 2);
+    standing.cut();
+  });
+
+  test('of a long call becomes a stream, so that a lost connection does not lose the answer', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub(echo, { clock });
+    const session = await openSession(all(hub));
+    const pending = session.post(call('long', 'echo_slow', { ms: 400 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    clock.advance(3_000);
+    const response = await pending;
+    await until(() => response.events().length === 1);
+    const [primed] = response.events();
+    response.cut();
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
+    const resumed = await session.get({ 'last-event-id': primed?.id ?? '' });
+    await resumed.body();
+    assert.deepEqual(
+      resumed.events().map(({ message }) => message?.['id']),
+      ['long'],
+    );
+  });
+});
+
+describe('resuming', () => {
+  test('after a lost connection brings the rest of the progress and the answer exactly once', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    const response = await session.post(
+      call('c', 'echo_progress', { steps: 20 }, { progressToken: 'tok' }),
+    );
+    await until(() => response.events().length >= 4);
+    const seen = response.events().slice(0, 3);
+    response.cut();
+    const resumed = await session.get({ 'last-event-id': seen.at(-1)?.id ?? '' });
+    assert.equal(resumed.status, 200);
+    await resumed.body();
+    const events = [...seen, ...resumed.events()];
+    assert.equal(new Set(events.map(({ id }) => id)).size, events.length);
+    const steps = events.flatMap(({ message }) => {
+      const params = JSON.parse(JSON.stringify(message?.['params'] ?? {}));
+      return message?.['method'] === 'notifications/progress' ? [params.progress] : [];
+    });
+    assert.deepEqual(
+      steps,
+      Array.from({ length: 20 }, (_, at) => at + 1),
+    );
+    assert.equal(events.filter(({ message }) => message?.['id'] === 'c').length, 1);
+    const again = await session.get({ 'last-event-id': events.at(-1)?.id ?? '' });
+    assert.equal(await again.body(), '', 'all of it was seen');
+  });
+
+  test('from an event that is unknown, evicted or no event id at all is refused with 400', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    for (const id of ['99-1', '0-5', 'nonsense', '1', '']) {
+      const { status } = await session.get({ 'last-event-id': id });
+      assert.equal(status, 400, id);
+    }
+    const first = await session.post(
+      call('c', 'echo_progress', { steps: 1 }, { progressToken: 'tok' }),
+    );
+    await first.body();
+    for (let finished = 0; finished < 16; finished++)
+      await (
+        await session.post(call('c', 'echo_progress', { steps: 1 }, { progressToken: 'tok' }))
+      ).body();
+    const evicted = await session.get({ 'last-event-id': first.events()[0]?.id ?? '' });
+    assert.equal(evicted.status, 400);
+    const { error } = await evicted.json();
+    assert.match(JSON.stringify(error), /not kept any more/);
+  });
+});
+
+describe('the GET stream', () => {
+  test('brings what the client is told outside its requests, also what came before it', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    await session.post(call(1, 'echo_relist'));
+    await until(() => hub.server('echo').listing.tool.some(({ key }) => key === 'extra-1'));
+    const stream = await session.get();
+    assert.match(String(stream.headers['content-type']), /^text\/event-stream/);
+    const method = 'notifications/tools/list_changed';
+    await until(() => countOf(stream, method) >= 1);
+    const before = countOf(stream, method);
+    await session.post(call(2, 'echo_relist'));
+    await until(() => countOf(stream, method) > before);
+    stream.cut();
+  });
+
+  test('opened twice goes to the newer one; each message goes to one of them', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(`${hub.url}/mcp/echo`);
+    const older = await session.get();
+    const newer = await session.get();
+    await until(older.ended);
+    await session.post({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'resources/subscribe',
+      params: { uri: 'echo://greeting' },
+    });
+    await session.post(call(2, 'touch', { uri: 'echo://greeting' }));
+    await until(() => countOf(newer, 'notifications/resources/updated') === 1);
+    assert.equal(countOf(older, 'notifications/resources/updated'), 0);
+    newer.cut();
+  });
+
+  test('stays open without traffic by comments', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub([], { clock });
+    const session = await openSession(all(hub));
+    const stream = await session.get();
+    clock.advance(16_000);
+    stream.cut();
+    assert.match(await stream.body(), /^(: keep-alive\n\n)*$/);
+    assert.equal(hub.streamable.sessionCount, 1);
+  });
+});
+
+describe('a session', () => {
+  test('that is missing gets 400, one that is unknown, ended or of another endpoint 404', async () => {
+    await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
+    const session = await openSession(all(hub));
+    const missing = await send(all(hub), { method: 'POST', headers: posting, body: ping });
+    assert.equal(missing.status, 400);
+    assert.match(await missing.body(), /Mcp-Session-Id is missing/);
+    const wrong = { ...posting, 'mcp-session-id': 'made-up' };
+    for (const method of ['POST', 'GET', 'DELETE'])
+      assert.equal(
+        (await send(all(hub), { method, headers: wrong, body: ping })).status,
+        404,
+        method,
+      );
+    const own = { ...posting, 'mcp-session-id': session.id };
+    for (const path of ['/mcp/echo', '/mcp/other'])
+      assert.equal(
+        (await send(`${hub.url}${path}`, { method: 'POST', headers: own, body: ping })).status,
+        404,
+      );
+    const ended = await session.end();
+    assert.ok(ended.status === 200 || ended.status === 204);
+    const { status, ...response } = await session.post(ping);
+    assert.equal(status, 404);
+    assert.deepEqual(JSON.parse(await response.body()), {
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32001, message: 'the session is unknown or over: initialize again' },
+    });
+    assert.equal((await session.end()).status, 404);
+    assert.equal(hub.streamable.sessionCount, 0);
+  });
+
+  test('is initialized once', async () => {
+    await using hub = await startHub([]);
+    const session = await openSession(all(hub));
+    const again = await session.post({
+      ...ping,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25' },
+    });
+    assert.equal(again.status, 400);
+    assert.match(await again.body(), /-32600.*initialized already/);
+  });
+
+  test('is not left behind by an initialize that fails', async () => {
+    await using hub = await startHub([
+      { name: 'broken', file: 'exit-at-once.mjs', restartOnFailure: false },
+    ]);
+    const params = { protocolVersion: '2025-11-25', capabilities: {} };
+    for (const [path, body] of [
+      ['/mcp/broken', { ...ping, method: 'initialize', params }],
+      ['/mcp', { ...ping, method: 'initialize', params: {} }],
+    ] as const) {
+      const response = await send(`${hub.url}${path}`, { method: 'POST', headers: posting, body });
+      assert.equal(response.headers['mcp-session-id'], undefined);
+      assert.ok((await response.json())['error']);
+    }
+    assert.equal(hub.streamable.sessionCount, 0);
+    assert.equal(hub.router.sessionCount, 0);
+  });
+
+  test('that is idle expires; one with a stream or a call does not', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub(echo, { clock, streamable: { idleMs: 60_000 } });
+    const [idle, listening, calling] = [
+      await openSession(all(hub)),
+      await openSession(all(hub)),
+      await openSession(all(hub)),
+    ];
+    const stream = await listening.get();
+    const slow = calling.post(call(1, 'echo_slow', { ms: 300 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    clock.advance(59_000);
+    assert.equal(hub.streamable.sessionCount, 3);
+    clock.advance(3_000);
+    assert.equal(hub.streamable.sessionCount, 2);
+    assert.equal((await idle.post(ping)).status, 404);
+    await (await slow).body();
+    stream.cut();
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
+    await listening.post(ping);
+    clock.advance(50_000);
+    assert.equal(hub.streamable.sessionCount, 2, 'the time runs from the end of the last use');
+    clock.advance(12_000);
+    assert.equal(hub.streamable.sessionCount, 0);
+    assert.equal(hub.router.sessionCount, 0);
+  });
+
+  test('above the cap takes the place of the one idle longest, or is refused where all are in use', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub([], { clock, streamable: { maxSessions: 2 } });
+    const first = await openSession(all(hub));
+    clock.advance(10);
+    const second = await openSession(all(hub));
+    clock.advance(10);
+    await first.post(ping);
+    const third = await openSession(all(hub));
+    assert.equal((await second.post(ping)).status, 404);
+    const streams = [await first.get(), await third.get()];
+    const refused = await send(all(hub), {
+      method: 'POST',
+      headers: posting,
+      body: { ...ping, method: 'initialize', params: { protocolVersion: '2025-11-25' } },
+    });
+    assert.equal(refused.status, 503);
+    assert.match(await refused.body(), /HUB_SESSIONS_FULL/);
+    for (const stream of streams) stream.cut();
+  });
+
+  test('1,000 opened and dropped leave nothing once they are idle, no session and no timer', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub([], { clock, streamable: { maxSessions: 2_000 } });
+    for (let batch = 0; batch < 20; batch++)
+      await Promise.all(Array.from({ length: 50 }, () => openSession(all(hub))));
+    assert.equal(hub.streamable.sessionCount, 1_000);
+    clock.advance(120_000);
+    assert.equal(hub.streamable.sessionCount, 0);
+    assert.equal(hub.router.sessionCount, 0);
+    assert.equal(clock.waiting, 0);
+  });
+});
+
+describe('what is refused', () => {
+  test('has the status and the code of the specification', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    const rows: readonly (readonly [string, string, Record<string, string>, number, number])[] = [
+      ['broken JSON', '{"jsonrpc":', {}, 400, -32700],
+      ['no JSON', 'hello', {}, 400, -32700],
+      ['nothing', '', {}, 400, -32700],
+      ['an empty batch', '[]', {}, 400, -32600],
+      ['a number', '5', {}, 400, -32600],
+      ['no version', '{"id":1,"method":"ping"}', {}, 400, -32600],
+      ['another version', '{"jsonrpc":"1.0","id":1,"method":"ping"}', {}, 400, -32600],
+      ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"ping"}', {}, 400, -32600],
+      ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', {}, 400, -32600],
+      ['a method that is no string', '{"jsonrpc":"2.0","id":1,"method":1}', {}, 400, -32600],
+      [
+        'params that are a list',
+        '{"jsonrpc":"2.0","id":1,"method":"x","params":[]}',
+        {},
+        400,
+        -32600,
+      ],
+      ['a batch', `[${JSON.stringify(ping)}]`, {}, 400, -32600],
+      [
+        'an unknown revision',
+        JSON.stringify(ping),
+        { 'mcp-protocol-version': '1999-01-01' },
+        400,
+        -32000,
+      ],
+      ['an Accept of neither', JSON.stringify(ping), { accept: 'text/html' }, 406, -32000],
+      ['another Content-Type', JSON.stringify(ping), { 'content-type': 'text/plain' }, 415, -32000],
+    ];
+    for (const [what, body, headers, status, code] of rows) {
+      const response = await session.post(body, headers);
+      const { error, id } = JSON.parse(await response.body());
+      assert.deepEqual([response.status, error.code, id], [status, code, null], what);
+    }
+    const noType = await send(all(hub), {
+      method: 'POST',
+      headers: { accept: '*/*', 'mcp-session-id': session.id },
+      body: ping,
+    });
+    assert.equal(noType.status, 415);
+    const put = await send(all(hub), { method: 'PUT', headers: posting, body: ping });
+    assert.equal(put.status, 405);
+    assert.equal(put.headers['allow'], 'GET, POST, DELETE');
+    const html = await session.get({ accept: 'text/html' });
+    assert.equal(html.status, 406);
+    const unknownMethod = await session.post({ ...ping, method: 'no/such' });
+    assert.equal(unknownMethod.status, 200);
+    assert.match(await unknownMethod.body(), /-32601/);
+    assert.equal(
+      (await session.post(ping, { 'content-type': 'application/json; charset=utf-8' })).status,
+      200,
+    );
+  });
+
+  test('batches are taken in the revisions that had them', async () => {
+    await using hub = await startHub(echo);
+    for (const version of ['2025-03-26', '2024-11-05']) {
+      const session = await openSession(all(hub), version);
+      const response = await session.post([
+        ping,
+        { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } },
+        call('e', 'echo_echo', { text: 'x' }),
+      ]);
+      const answers = JSON.parse(await response.body());
+      assert.deepEqual(
+        answers.map(({ id }: { id: unknown }) => id),
+        [1, 'e'],
+      );
+      const quiet = await session.post([{ jsonrpc: '2.0', method: 'notifications/initialized' }]);
+      assert.equal(quiet.status, 202);
+      const initializing = await session.post([
+        { ...ping, method: 'initialize', params: { protocolVersion: '2025-11-25' } },
+      ]);
+      assert.match(await initializing.body(), /initialized already/);
+    }
+    const today = await openSession(all(hub), '2025-06-18');
+    assert.equal((await today.post([ping])).status, 400);
+  });
+});
+
+describe('clients and the end', () => {
+  test('a client that leaves in the middle of a call disturbs nobody', async () => {
+    await using hub = await startHub(echo);
+    const [leaving, staying] = [await openSession(all(hub)), await openSession(all(hub))];
+    const aborting = new AbortController();
+    const lost = leaving
+      .post(call(1, 'echo_slow', { ms: 200 }), {}, aborting.signal)
+      .catch(() => {});
+    const kept = staying.post(call(1, 'echo_slow', { ms: 250 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 2);
+    aborting.abort();
+    await lost;
+    assert.match(await (await kept).body(), /slept 250 ms/);
+    assert.equal((await leaving.post(ping)).status, 200, 'its session goes on');
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
+  });
+
+  test('ending a session answers its calls and ends its streams', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    const stream = await session.get();
+    const slow = session.post(call(1, 'echo_slow', { ms: 60_000 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    await session.end();
+    assert.match(await (await slow).body(), /HUB_CALL_CANCELLED/);
+    await until(stream.ended);
+    assert.equal(hub.server('echo').running?.upstream.inFlight(), 0);
+  });
+
+  test('draining lets a call end, refuses what is new, and ends all sessions', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    const slow = session.post(call(1, 'echo_slow', { ms: 300 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    const drained = hub.streamable.drain(5_000);
+    const refused = await session.post(ping);
+    assert.equal(refused.status, 503);
+    assert.match(await refused.body(), /the hub is stopping/);
+    assert.match(await (await slow).body(), /slept 300 ms/);
+    await drained;
+    assert.equal(hub.streamable.sessionCount, 0);
+  });
+
+  test('draining gives up on a call that takes too long, which is answered', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    const slow = session.post(call(1, 'echo_slow', { ms: 60_000 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    await hub.streamable.drain(50);
+    assert.match(await (await slow).body(), /HUB_CALL_CANCELLED/);
+  });
+});
