@@ -1,0 +1,95 @@
+import { request } from 'node:http';
+import { dirname } from 'node:path';
+import type { Duplex } from 'node:stream';
+import Dockerode from 'dockerode';
+import { engineHost } from '#helpers/engine-probe';
+
+/** An image with Node that is there: the benchmark pulls nothing. */
+export const nodeImage = 'node:24-slim';
+const label = { 'agenthub.bench': 'true' };
+const inContainer = '/bench/server.mjs';
+
+/** What the hub's config says of the server in a container; `ownContainer` is the same by hand. */
+export const containerEntry = (serverFile: string) => ({
+  image: nodeImage,
+  command: 'node',
+  args: [inContainer],
+  mounts: [`${dirname(serverFile)}:${dirname(inContainer)}`],
+});
+
+/** Why there can be no containers, as a clause; undefined where the image is there. */
+export async function findImage(): Promise<string | undefined> {
+  try {
+    await new Dockerode().getImage(nodeImage).inspect();
+    return undefined;
+  } catch {
+    return `the engine has no image ${nodeImage}`;
+  }
+}
+
+/** A container as the hub would make it, created and not started. */
+export async function ownContainer(serverFile: string): Promise<string> {
+  const container = await new Dockerode().createContainer({
+    Image: nodeImage,
+    Entrypoint: ['node'],
+    Cmd: [inContainer],
+    User: '65532:65532',
+    Labels: label,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    // Ends and goes with whoever is attached, so that an interrupted benchmark leaves nothing.
+    StdinOnce: true,
+    HostConfig: {
+      AutoRemove: true,
+      Init: true,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      NetworkMode: 'none',
+      Memory: 512 * 2 ** 20,
+      MemorySwap: 512 * 2 ** 20,
+      NanoCpus: 1e9,
+      PidsLimit: 256,
+      LogConfig: { Type: 'local', Config: { 'max-size': '1m', 'max-file': '2' } },
+      Binds: [`${dirname(serverFile)}:${dirname(inContainer)}:ro`],
+    },
+  });
+  return container.id;
+}
+
+/** Attaches to a created container, then starts it: its raw stream, in Docker's frames. */
+export async function attachAndStart(id: string): Promise<Duplex> {
+  const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
+  request({
+    ...engineAddress(),
+    method: 'POST',
+    path: `/containers/${id}/attach?stream=1&stdin=1&stdout=1&stderr=1`,
+    headers: { connection: 'Upgrade', upgrade: 'tcp' },
+  })
+    .on('upgrade', (_response, socket) => resolve(socket))
+    .on('response', response => reject(new Error(`attach: status ${response.statusCode}`)))
+    .on('error', reject)
+    .end();
+  const socket = await promise;
+  await new Dockerode().getContainer(id).start();
+  return socket;
+}
+
+/** One that is gone, or going, is no error. */
+export async function removeContainer(id: string): Promise<void> {
+  await new Dockerode()
+    .getContainer(id)
+    .remove({ force: true })
+    .catch((error: unknown) => {
+      const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
+      if (status !== 404 && status !== 409) throw error;
+    });
+}
+
+function engineAddress() {
+  if (engineHost.startsWith('unix://')) return { socketPath: engineHost.slice('unix://'.length) };
+  const { hostname, port } = new URL(engineHost);
+  return { hostname, port: port || '2375' };
+}

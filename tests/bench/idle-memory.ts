@@ -1,0 +1,32 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { nodeImage } from './containers.ts';
+import { startHub } from './subjects/hub.ts';
+import type { RuntimeKind } from './subjects/subjects.ts';
+import { residentMb } from './usage.ts';
+
+const servers = 20;
+/** What the start left behind is given back within this time. */
+const settleMs = 5_000;
+
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url));
+
+/** Resident memory of the hub alone, in MB, once 20 servers are running and nobody calls. */
+export async function idleMemory(runtime: RuntimeKind): Promise<number | undefined> {
+  const entry =
+    runtime === 'docker'
+      ? {
+          image: nodeImage,
+          command: 'node',
+          args: ['/servers/echo.mjs'],
+          mounts: [`${fixtures}:/servers`],
+        }
+      : { command: process.execPath, args: [`${fixtures}/echo.mjs`] };
+  const names = Array.from({ length: servers }, (_, index) => `echo${index + 1}`);
+  await using hub = await startHub(
+    'agenthub-bench-idle',
+    Object.fromEntries(names.map(name => [name, { ...entry, runtime, auto_start: true }])),
+  );
+  await delay(settleMs);
+  return residentMb(hub.pid);
+}

@@ -1,0 +1,44 @@
+/** What the load generator speaks to. */
+export type Target =
+  | { readonly kind: 'mcp'; readonly url: string; readonly tool: string }
+  | { readonly kind: 'http'; readonly url: string }
+  | { readonly kind: 'process'; readonly serverFile: string }
+  | { readonly kind: 'container'; readonly id: string };
+
+/** One measurement: calls for some time, so many at once, each answered with a text of `bytes`. */
+export type Job = {
+  readonly concurrency: number;
+  readonly bytes: number;
+  readonly durationMs: number;
+};
+
+export type Outcome = {
+  readonly calls: number;
+  /** Replies with another id, another payload or another status than what was asked for. */
+  readonly wrong: number;
+  readonly elapsedMs: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+};
+
+/** Sends call number `id` and gives its whole reply. At most `concurrency` calls are open at once. */
+export type Call = (id: number, bytes: number, done: (reply: Buffer) => void) => void;
+
+/** The request of call number `id`. The mark comes back in the result: no two replies are the same. */
+export function requestText(id: number, tool: string, bytes: number): string {
+  return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${tool}","arguments":{"mark":"mark-${id}-","bytes":${bytes}}}}`;
+}
+
+/** True for the reply to that request and to no other. */
+export function isReply(reply: Buffer, id: number, bytes: number): boolean {
+  const at = reply.indexOf(`"id":${id}`);
+  const after = reply[at + String(id).length + 5];
+  const endsThere = after === 0x2c || after === 0x7d;
+  return at >= 0 && endsThere && reply.length >= bytes && reply.includes(`mark-${id}-`);
+}
+
+/** A way to the server that is open for as long as it is asked for. */
+export type Way = {
+  /** Opens what a job needs, so that none of it is counted. */
+  begin(concurrency: number): Promise<{ readonly call: Call; readonly end: () => void }>;
+};

@@ -1,0 +1,40 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { Job, Outcome, Target } from './job.ts';
+
+/** A load generator in a process of its own. */
+export type Load = AsyncDisposable & {
+  readonly pid: number;
+  run(job: Job): Promise<Outcome>;
+};
+
+/** Starts a load generator and connects it to its target. */
+export async function startLoad(target: Target): Promise<Load> {
+  const child = fork(new URL('main.ts', import.meta.url));
+  const exited = once(child, 'exit').then(() => {
+    throw new Error(`the load generator for ${target.kind} ended`);
+  });
+  exited.catch(() => {});
+  async function ask(order: object): Promise<unknown> {
+    const answered = once(child, 'message');
+    child.send(order);
+    const [answer] = await Promise.race([answered, exited]);
+    return answer;
+  }
+  await ask({ target });
+  return {
+    pid: child.pid ?? 0,
+    async run(job) {
+      const outcome = await ask({ job });
+      if (!isOutcome(outcome)) throw new TypeError('the load generator gave no outcome');
+      return outcome;
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.connected) child.disconnect();
+      await exited.catch(() => {});
+    },
+  };
+}
+
+const isOutcome = (value: unknown): value is Outcome =>
+  typeof value === 'object' && value !== null && 'p99Ms' in value;

@@ -1,0 +1,117 @@
+import type { Job } from './load/job.ts';
+import {
+  type RuntimeKind,
+  type Subject,
+  type SubjectName,
+  startSubjects,
+} from './subjects/subjects.ts';
+import { cpuMs, engineCpuMs, residentMb } from './usage.ts';
+
+/** Medians over the rounds of one subject doing one job. */
+export type Figures = {
+  readonly callsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Processor time of the relay for one call; undefined where the machine cannot tell. */
+  readonly cpuUs: number | undefined;
+  /** Processor time of the Docker engine and its shims for one call. */
+  readonly engineCpuUs: number | undefined;
+  /** The most that was seen. */
+  readonly residentMb: number | undefined;
+  readonly wrong: number;
+};
+
+export type Comparison = {
+  readonly runtime: RuntimeKind;
+  readonly job: Job;
+  readonly figures: ReadonlyMap<SubjectName, Figures>;
+};
+
+export type SpeedOptions = { readonly rounds: number; readonly durationMs: number };
+
+const concurrencies = [1, 32];
+const sizes = [200, 20_000];
+const sampleMs = 100;
+
+/**
+ * Compares the hub with the same server directly, with a relay of SDK classes and with a bare HTTP
+ * server. All are up all the time, and take turns (A B C D A B C D), so that what else the machine does falls on all.
+ */
+export async function compareRelays(
+  runtime: RuntimeKind,
+  { rounds, durationMs }: SpeedOptions,
+  progress: (text: string) => void,
+): Promise<readonly Comparison[]> {
+  await using opened = new AsyncDisposableStack();
+  progress(`${runtime}: starting`);
+  const subjects = await startSubjects(runtime, opened);
+  const jobs = sizes.flatMap(bytes =>
+    concurrencies.map((concurrency): Job => ({ concurrency, bytes, durationMs })),
+  );
+  // Compiles what is hot, and lets the heaps grow to what they need.
+  for (const job of jobs) for (const { load } of subjects) await load.run(job);
+
+  const comparisons: Comparison[] = [];
+  for (const job of jobs) {
+    progress(`${runtime}: ${job.bytes} bytes, ${job.concurrency} at once`);
+    const seen = new Map<SubjectName, Figures[]>();
+    for (let round = 0; round < rounds; round++)
+      for (const subject of subjects) {
+        const figures = await measure(runtime, subject, job);
+        seen.set(subject.name, [...(seen.get(subject.name) ?? []), figures]);
+      }
+    comparisons.push({
+      runtime,
+      job,
+      figures: new Map([...seen].map(([name, all]) => [name, summary(all)])),
+    });
+  }
+  return comparisons;
+}
+
+async function measure(runtime: RuntimeKind, { pid, load }: Subject, job: Job): Promise<Figures> {
+  // Without containers the engine has nothing to do with it, whatever else it does.
+  const engine = () => (runtime === 'docker' ? engineCpuMs() : undefined);
+  let most = residentMb(pid);
+  const sampling = setInterval(() => {
+    const now = residentMb(pid);
+    if (most !== undefined && now !== undefined) most = Math.max(most, now);
+  }, sampleMs);
+  const before = { own: cpuMs(pid), engine: engine() };
+  const { calls, wrong, elapsedMs, p50Ms, p99Ms } = await load.run(job);
+  const after = { own: cpuMs(pid), engine: engine() };
+  clearInterval(sampling);
+  return {
+    callsPerSecond: (calls * 1000) / elapsedMs,
+    p50Ms,
+    p99Ms,
+    cpuUs: perCall(before.own, after.own, calls),
+    engineCpuUs: perCall(before.engine, after.engine, calls),
+    residentMb: most,
+    wrong,
+  };
+}
+
+function perCall(before: number | undefined, after: number | undefined, calls: number) {
+  return before === undefined || after === undefined
+    ? undefined
+    : ((after - before) * 1000) / calls;
+}
+
+function summary(all: readonly Figures[]): Figures {
+  const of = (pick: (figures: Figures) => number | undefined) =>
+    all.map(pick).filter(value => value !== undefined);
+  return {
+    callsPerSecond: median(of(figures => figures.callsPerSecond)) ?? 0,
+    p50Ms: median(of(figures => figures.p50Ms)) ?? 0,
+    p99Ms: median(of(figures => figures.p99Ms)) ?? 0,
+    cpuUs: median(of(figures => figures.cpuUs)),
+    engineCpuUs: median(of(figures => figures.engineCpuUs)),
+    residentMb: most(of(figures => figures.residentMb)),
+    wrong: of(figures => figures.wrong).reduce((sum, wrong) => sum + wrong, 0),
+  };
+}
+
+const median = (values: readonly number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+const most = (values: readonly number[]) => (values.length === 0 ? undefined : Math.max(...values));

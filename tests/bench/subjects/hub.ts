@@ -1,0 +1,68 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { freePort, run } from '../child.ts';
+
+export type Hub = AsyncDisposable & { readonly pid: number; readonly url: string };
+
+const startMs = 120_000;
+const pollMs = 100;
+
+/** Starts the hub as `npm start` does, with these servers, and waits until all of them are running. */
+export async function startHub(
+  name: string,
+  servers: Readonly<Record<string, object>>,
+): Promise<Hub> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-bench-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const config = join(folder, 'servers.json');
+  await writeFile(config, JSON.stringify({ servers }));
+  const port = await freePort();
+  const hub = opened.use(
+    run(
+      process.execPath,
+      [...(await startArguments()), '--config', config, '--port', String(port)],
+      {
+        ...process.env,
+        DATA_DIR: join(folder, 'data'),
+        HUB_NAME: name,
+        LOG_LEVEL: 'error',
+      },
+    ),
+  );
+  const url = `http://127.0.0.1:${port}`;
+  await allRunning(url);
+  const kept = opened.move();
+  return { pid: hub.pid, url, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** What follows `node` in the script `start`, so that flags set there count here too. */
+async function startArguments(): Promise<readonly string[]> {
+  const manifest = JSON.parse(await readFile('package.json', 'utf8'));
+  const [, ...rest] = String(manifest.scripts.start).split(' ');
+  return rest;
+}
+
+async function allRunning(url: string): Promise<void> {
+  const until = performance.now() + startMs;
+  for (;;) {
+    const states = await statesOf(url);
+    if (states.length > 0 && states.every(state => state === 'running')) return;
+    if (performance.now() > until || states.includes('failed'))
+      throw new Error(`the hub's servers are not running: ${states.join(', ') || 'no answer'}`);
+    await delay(pollMs);
+  }
+}
+
+async function statesOf(url: string): Promise<readonly string[]> {
+  try {
+    const answer = await fetch(`${url}/servers`);
+    const { servers } = JSON.parse(await answer.text());
+    return servers.map((server: { readonly state: string }) => server.state);
+  } catch {
+    // It does not listen yet.
+    return [];
+  }
+}

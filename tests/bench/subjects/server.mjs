@@ -1,0 +1,46 @@
+// The MCP server that every subject calls: one tool, answered as cheaply as Node can, so that what is
+// measured is the way to it. `fill` returns `mark` and then as many letters as `bytes` asks for.
+const fillers = new Map();
+const out = [];
+let rest = '';
+
+function filler(bytes) {
+  const known = fillers.get(bytes) ?? 'x'.repeat(bytes);
+  fillers.set(bytes, known);
+  return known;
+}
+
+const inputSchema = {
+  type: 'object',
+  properties: { mark: { type: 'string' }, bytes: { type: 'number' } },
+};
+
+const results = {
+  initialize: () => ({
+    protocolVersion: '2025-11-25',
+    capabilities: { tools: {} },
+    serverInfo: { name: 'bench', version: '1.0.0' },
+  }),
+  ping: () => ({}),
+  'tools/list': () => ({ tools: [{ name: 'fill', description: 'Fills.', inputSchema }] }),
+  'tools/call': ({ arguments: { mark, bytes } }) => ({
+    content: [{ type: 'text', text: mark + filler(bytes - mark.length) }],
+  }),
+};
+
+// Answers of one turn go out in one write, with the id last, as the TypeScript SDK writes it.
+function answer(id, result) {
+  if (out.length === 0) setImmediate(() => process.stdout.write(out.splice(0).join('')));
+  out.push(`{"result":${JSON.stringify(result)},"jsonrpc":"2.0","id":${JSON.stringify(id)}}\n`);
+}
+
+process.stdin.setEncoding('utf8');
+process.stdin.on('data', text => {
+  const lines = (rest + text).split('\n');
+  rest = lines.pop();
+  for (const line of lines) {
+    const { id, method, params } = JSON.parse(line);
+    if (id !== undefined && results[method]) answer(id, results[method](params ?? {}));
+  }
+});
+process.stdin.on('end', () => process.exit(0));

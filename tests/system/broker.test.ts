@@ -1,0 +1,593 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createBroker } from '#broker';
+import { type Part, isObject, silent, systemClock } from '#core';
+import { describeWithEngine } from '#helpers/engine';
+import { createDockerRuntime } from '#runtimes/docker';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { readBuildContext } from '../../hub/runtimes/docker/build-context.ts';
+import { containerBody, owner } from '../broker/bodies.ts';
+
+const enginePath = '/var/run/docker.sock';
+const image = 'node:24-bookworm-slim';
+const { hubId, hubName } = owner;
+const foreign = `foreign-${process.pid}`;
+
+let folder = '';
+let root = '';
+let socketPath = '';
+let broker: Part;
+/** Containers, networks and volumes of the engine to remove at the end, by path. */
+const leftovers: string[] = [];
+
+/** Says back what it hears, and something after the end of it. */
+const echo = `
+  process.stdin.on('data', line => console.log('got ' + line));
+  process.stdin.on('end', () => setTimeout(() => console.log('after the end'), 500));`;
+
+type Answer = { readonly status: number; readonly body: unknown; readonly text: string };
+
+async function call(
+  path: string,
+  method: string,
+  target: string,
+  body?: string | Buffer,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const answer = await open({ socketPath: path, method, path: target, headers }, body);
+  let text = '';
+  for await (const chunk of answer) text += String(chunk);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    parsed = undefined;
+  }
+  return { status: answer.statusCode ?? 0, body: parsed, text };
+}
+
+function open(options: RequestOptions, body?: string | Buffer): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const asked = request({ agent: false, ...options }, resolve);
+  asked.on('error', reject);
+  asked.end(body);
+  return promise;
+}
+
+const jsonType = { 'Content-Type': 'application/json' };
+const viaBroker = (method: string, target: string, body?: unknown) =>
+  call(socketPath, method, target, body === undefined ? undefined : JSON.stringify(body), jsonType);
+const viaEngine = (method: string, target: string, body?: unknown) =>
+  call(enginePath, method, target, body === undefined ? undefined : JSON.stringify(body), jsonType);
+
+/** Creates a container by the broker; gives its id. */
+async function create(name: string, body: object): Promise<string> {
+  const answer = await viaBroker('POST', `/containers/create?name=${hubName}-${name}`, body);
+  assert.equal(answer.status, 201, answer.text);
+  const id = idOf(answer);
+  leftovers.push(`/containers/${id}?force=1&v=1`);
+  return id;
+}
+
+function idOf({ body, text }: Answer): string {
+  const id = isObject(body) ? body['Id'] : undefined;
+  if (typeof id !== 'string') assert.fail(`no id in ${text}`);
+  return id;
+}
+
+function attach(id: string): Promise<Duplex> {
+  const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
+  const asked = request({
+    socketPath,
+    method: 'POST',
+    path: `/containers/${id}/attach?stream=1&stdin=1&stdout=1&stderr=1`,
+    headers: { Connection: 'Upgrade', Upgrade: 'tcp', 'Content-Length': '0' },
+    // The hub may have said all it has to say and go on listening.
+    createConnection: () => connect({ path: socketPath, allowHalfOpen: true }),
+  });
+  asked.on('upgrade', (_, socket, head) => {
+    if (head.length > 0) socket.unshift(head);
+    resolve(socket);
+  });
+  asked.on('response', answer => reject(new Error(`status ${answer.statusCode ?? 0}`)));
+  asked.on('error', reject);
+  asked.end();
+  return promise;
+}
+
+/** Collects what comes of a stream, and waits for a text in it. */
+function listen(stream: Duplex) {
+  let heard = '';
+  let ended = false;
+  stream.on('data', chunk => (heard += String(chunk)));
+  stream.on('end', () => (ended = true));
+  const until = async (done: () => boolean, what: string) => {
+    const deadline = Date.now() + 15_000;
+    while (!done()) {
+      if (Date.now() > deadline) assert.fail(`${what} within 15 s; heard ${JSON.stringify(heard)}`);
+      await delay(20);
+    }
+  };
+  return {
+    heard: (text: string) => until(() => heard.includes(text), `no ${text}`),
+    ended: () => until(() => ended, 'no end'),
+  };
+}
+
+function assertRefused(answer: Answer, message: RegExp, status = 403): void {
+  assert.equal(answer.status, status, answer.text);
+  const said = isObject(answer.body) ? answer.body['message'] : undefined;
+  assert.match(String(said), message);
+}
+
+describeWithEngine('the broker', () => {
+  beforeAll(async () => {
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'broker-')));
+    root = join(folder, 'root');
+    await mkdir(join(root, 'inner'), { recursive: true });
+    await symlink('/', join(root, 'to-slash'));
+    await symlink(enginePath, join(root, 'to-socket'));
+    for (const base of ['npm', 'python']) {
+      await mkdir(join(folder, 'images', base), { recursive: true });
+      await writeFile(
+        join(folder, 'images', base, 'Dockerfile'),
+        `FROM ${image}\nARG PACKAGE\nLABEL built.by=broker built.of=$PACKAGE\n`,
+      );
+    }
+    socketPath = join(folder, 'broker.sock');
+    broker = createBroker(
+      {
+        socketPath,
+        enginePath,
+        hubId,
+        hubName,
+        mountRoots: [root],
+        imagesDir: join(folder, 'images'),
+      },
+      { log: silent, readBuildContext },
+    );
+    await broker.start(AbortSignal.timeout(10_000));
+
+    const theirs = await viaEngine('POST', `/containers/create?name=${foreign}`, {
+      Image: image,
+      Cmd: ['cat'],
+      OpenStdin: true,
+    });
+    leftovers.push(`/containers/${foreign}?force=1&v=1`);
+    await viaEngine('POST', `/containers/${idOf(theirs)}/start`);
+    await viaEngine('POST', '/networks/create', { Name: `${hubName}-${foreign}` });
+    leftovers.push(`/networks/${hubName}-${foreign}`);
+    await viaEngine('POST', '/volumes/create', { Name: `${hubName}-${foreign}` });
+    leftovers.push(`/volumes/${hubName}-${foreign}`);
+  });
+
+  afterAll(async () => {
+    for (const path of leftovers) await viaEngine('DELETE', path);
+    await broker.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('listens on a socket that nobody but its owner and group can use', async () => {
+    assert.equal((await stat(socketPath)).mode & 0o777, 0o660);
+  });
+
+  test('a second one is not started on the same socket', async () => {
+    const options = { socketPath, enginePath, hubId, hubName, mountRoots: [], imagesDir: folder };
+    const second = createBroker(options, { log: silent, readBuildContext });
+    await assert.rejects(second.start(AbortSignal.timeout(5_000)), { code: 'HUB_PORT_TAKEN' });
+    assert.equal((await viaBroker('GET', '/version')).status, 200);
+  });
+
+  test('says so where no engine answers', async () => {
+    const path = join(folder, 'lonely.sock');
+    const options = { hubId, hubName, mountRoots: [], imagesDir: folder };
+    const lonely = createBroker(
+      { ...options, socketPath: path, enginePath: join(folder, 'nothing.sock') },
+      { log: silent, readBuildContext },
+    );
+    await lonely.start(AbortSignal.timeout(5_000));
+    assertRefused(
+      await call(path, 'GET', '/_ping'),
+      /cannot reach the Docker engine at .*ENOENT/,
+      502,
+    );
+    const refused = attachRaw(path, 'POST', '/containers/abc/attach?stream=1');
+    assert.match(await refused, /^HTTP\/1\.1 502 /);
+    await lonely.stop();
+  });
+
+  describe('creates a container', () => {
+    test('that is hardened, labelled and ours, with what the hub asked for', async () => {
+      const Mounts = [
+        { Type: 'bind', Source: join(root, 'inner'), Target: '/inner', ReadOnly: true },
+        { Type: 'volume', Source: `${hubName}-notes`, Target: '/notes', ReadOnly: false },
+      ];
+      leftovers.push(`/volumes/${hubName}-notes`);
+      const id = await create('plain', containerBody({ Mounts }));
+      const inspected = await viaBroker('GET', `/containers/${hubName}-plain/json`);
+      assert.equal(idOf(inspected), id);
+      const text = inspected.text;
+      for (const part of [
+        '"CapDrop":["ALL"]',
+        '"SecurityOpt":["no-new-privileges"]',
+        '"ReadonlyRootfs":true',
+        '"Privileged":false',
+        '"NetworkMode":"none"',
+        '"User":"65534:65534"',
+        '"PidsLimit":32',
+        '"TOKEN=secret"',
+      ])
+        assert.ok(text.includes(part), part);
+      const volume = await viaEngine('GET', `/volumes/${hubName}-notes`);
+      assert.ok(volume.text.includes(`"io.agenthub.hub":"${hubId}"`), volume.text);
+      const list = await viaBroker('GET', '/containers/json?all=1');
+      assert.ok(list.text.includes(id) && !list.text.includes(foreign), list.text);
+      // A volume that is ours already may be used again.
+      await create('again', containerBody({ Mounts: [Mounts[1]] }));
+    });
+
+    test('in a network of its own, whose name gives way to its id', async () => {
+      const Name = `${hubName}-net`;
+      const network = await viaBroker('POST', '/networks/create', {
+        Name,
+        Driver: 'bridge',
+        Labels: {},
+      });
+      assert.equal(network.status, 201, network.text);
+      const id = await create('net', containerBody({ NetworkMode: Name }));
+      assert.equal((await viaBroker('POST', `/containers/${id}/start`)).status, 204);
+      const inspected = await viaBroker('GET', `/containers/${id}/json`);
+      assert.ok(inspected.text.includes(`"NetworkMode":"${idOf(network)}"`), inspected.text);
+      assert.equal((await viaBroker('DELETE', `/containers/${id}?force=1&v=1`)).status, 204);
+      assert.ok((await viaBroker('GET', '/networks')).text.includes(Name));
+      assert.equal((await viaBroker('DELETE', `/networks/${Name}`)).status, 204);
+      assertRefused(await viaBroker('GET', `/networks/${Name}`), /no such network/, 404);
+    });
+  });
+
+  describe('creates no container', () => {
+    const bind = (Source: string) => ({
+      Mounts: [{ Type: 'bind', Source, Target: '/x', ReadOnly: false }],
+    });
+    test.each<[string, () => object, RegExp]>([
+      ['with privileges', () => ({ Privileged: true }), /HostConfig\.Privileged/],
+      ['with privileges in another case', () => ({ privileged: true }), /HostConfig\.privileged/],
+      ['with capabilities', () => ({ CapAdd: ['SYS_ADMIN'] }), /HostConfig\.CapAdd/],
+      ['with devices', () => ({ Devices: [] }), /HostConfig\.Devices/],
+      ['in the network of the host', () => ({ NetworkMode: 'host' }), /HostConfig\.NetworkMode/],
+      ['among the processes of the host', () => ({ PidMode: 'host' }), /HostConfig\.PidMode/],
+      ['with the memory of the host', () => ({ IpcMode: 'host' }), /HostConfig\.IpcMode/],
+      ['with the root of the host', () => bind('/'), /Mounts\.0\.Source/],
+      [
+        'with the root of the host in the old form',
+        () => ({ Binds: ['/:/x'] }),
+        /HostConfig\.Binds/,
+      ],
+      ['with the socket', () => bind(enginePath), /below no root/],
+      ['with the socket of the broker', () => bind(socketPath), /below no root/],
+      ['with a link to the root', () => bind(join(root, 'to-slash')), /leads to "\/"/],
+      ['through a link to the root', () => bind(join(root, 'to-slash/etc')), /leads to "\/etc"/],
+      ['with a link to the socket', () => bind(join(root, 'to-socket')), /leads to|neither/],
+      [
+        'with a path that climbs out',
+        () => bind(join(root, 'inner') + '/../..'),
+        /Mounts\.0\.Source/,
+      ],
+      [
+        "with another's network",
+        () => ({ NetworkMode: `${hubName}-${foreign}` }),
+        /no such network/,
+      ],
+      [
+        "with another's volume",
+        () => ({ Mounts: [{ Type: 'volume', Source: `${hubName}-${foreign}`, Target: '/x' }] }),
+        /exists and does not belong to this hub/,
+      ],
+    ])('%s', async (_, host, message) => {
+      const target = `/containers/create?name=${hubName}-refused`;
+      const answer = await viaBroker('POST', target, containerBody(host()));
+      assertRefused(answer, message, /no such/.test(message.source) ? 404 : 403);
+      assert.equal((await viaEngine('GET', `/containers/${hubName}-refused/json`)).status, 404);
+    });
+
+    test('with privileges in a host part of another case, or in the first of two', async () => {
+      const target = `/containers/create?name=${hubName}-twice`;
+      const lower = { ...containerBody(), hostconfig: { privileged: true } };
+      assertRefused(await viaBroker('POST', target, lower), /the key "hostconfig"/);
+      const twice = JSON.stringify(containerBody()).replace(
+        '{',
+        '{"HostConfig":{"Privileged":true},',
+      );
+      const answer = await call(socketPath, 'POST', target, twice, jsonType);
+      assert.equal(answer.status, 201, answer.text);
+      leftovers.push(`/containers/${idOf(answer)}?force=1`);
+      const inspected = await viaEngine('GET', `/containers/${idOf(answer)}/json`);
+      assert.ok(inspected.text.includes('"Privileged":false'));
+    });
+
+    test("under another hub's label, a foreign name, or none", async () => {
+      const target = `/containers/create?name=${hubName}-spoofed`;
+      const spoofed = containerBody({}, { Labels: { 'io.agenthub.hub': 'other' } });
+      assertRefused(await viaBroker('POST', target, spoofed), /Labels/);
+      for (const query of ['?name=redis', '', `?name=${hubName}-x&platform=y`])
+        assertRefused(
+          await viaBroker('POST', `/containers/create${query}`, containerBody()),
+          /does not admit/,
+        );
+    });
+
+    test('from more than a megabyte', async () => {
+      const body = containerBody({}, { Cmd: ['x'.repeat(2 * 1024 * 1024)] });
+      const answer = await viaBroker('POST', `/containers/create?name=${hubName}-big`, body);
+      assertRefused(answer, /a body of more than 1048576 bytes/);
+    });
+  });
+
+  describe("of another's container", () => {
+    test.each([
+      ['GET', '/json'],
+      ['POST', '/start'],
+      ['POST', '/stop?t=0'],
+      ['POST', '/wait'],
+      ['GET', '/stats?stream=false'],
+      ['DELETE', '?force=1'],
+    ])('%s %s finds nothing', async (method, rest) => {
+      const answer = await viaBroker(method, `/containers/${foreign}${rest}`);
+      assertRefused(answer, /^no such container: /, 404);
+    });
+
+    test('nothing is heard by attach', async () => {
+      const answer = await attachRaw(socketPath, 'POST', `/containers/${foreign}/attach?stream=1`);
+      assert.match(answer, /^HTTP\/1\.1 404 .*no such container/s);
+    });
+
+    test.each(['/logs?stdout=1', '/exec', '/archive?path=/', '/export', '/top'])(
+      '%s is not admitted, nor of our own',
+      async rest => {
+        const id = await create(`verbs${rest.replaceAll(/\W/g, '')}`, containerBody());
+        for (const name of [foreign, id])
+          for (const method of ['GET', 'POST', 'PUT'])
+            assertRefused(
+              await viaBroker(method, `/containers/${name}${rest}`),
+              /does not admit "[A-Z]+" "/,
+            );
+      },
+    );
+
+    test('it still runs', async () => {
+      const inspected = await viaEngine('GET', `/containers/${foreign}/json`);
+      assert.ok(inspected.text.includes('"Running":true'));
+    });
+  });
+
+  describe('a request that can be read in two ways', () => {
+    test.each([
+      `/v1.43/../containers/${foreign}/json`,
+      `/containers/%2e%2e/containers/${foreign}/json`,
+      `//containers/${foreign}/json`,
+      `/containers//${foreign}/json`,
+      `/CONTAINERS/${foreign}/json`,
+      `/containers/${foreign}%2Fjson`,
+    ])('is refused: GET %s', async target => {
+      assertRefused(await viaBroker('GET', target), /does not admit/);
+    });
+
+    test('is refused: a body with two lengths', async () => {
+      const head = [
+        'POST /containers/create?name=x HTTP/1.1',
+        'Host: x',
+        'Content-Length: 4',
+        'Transfer-Encoding: chunked',
+      ];
+      const rest = '0\r\n\r\nPOST /containers/x/exec HTTP/1.1\r\nHost: x\r\n\r\n';
+      const answer = await raw(socketPath, `${head.join('\r\n')}\r\n\r\n${rest}`);
+      assert.match(answer, /^HTTP\/1\.1 400 /);
+      assert.equal(answer.split('HTTP/1.1').length, 2, 'the second request was not read as one');
+    });
+
+    test('is refused: a body before a raw stream, and an upgrade of anything else', async () => {
+      const path = `/containers/${foreign}/attach?stream=1`;
+      const withBody = await attachRaw(socketPath, 'POST', path, 'Content-Length: 2\r\n');
+      assert.match(withBody, /^HTTP\/1\.1 403 .*a body before a raw stream/s);
+      const session = await attachRaw(socketPath, 'POST', '/session');
+      assert.match(session, /^HTTP\/1\.1 403 /);
+      const version = await attachRaw(socketPath, 'GET', '/version');
+      assert.match(version, /^HTTP\/1\.1 403 .*an upgrade of/s);
+      assertRefused(await viaBroker('POST', path), /no such container|without "Connection/, 404);
+    });
+
+    test('does not bring its headers with it', async () => {
+      const answer = await call(socketPath, 'GET', '/version', undefined, {
+        'X-Registry-Auth': 'e30=',
+        'Content-Length': '0',
+      });
+      assert.equal(answer.status, 200);
+    });
+  });
+
+  test('a build uses the files of the broker, whatever is sent', async () => {
+    const tag = `agenthub/npm-broker-test:1-${process.pid}`;
+    leftovers.push(`/images/${tag}?force=1`);
+    const query = new URLSearchParams({
+      t: tag,
+      buildargs: '{"PACKAGE":"left-pad@1.3.0"}',
+      labels: '{"io.agenthub.base":"npm"}',
+    });
+    const evil = join(folder, 'evil');
+    await mkdir(evil);
+    await writeFile(join(evil, 'Dockerfile'), `FROM ${image}\nLABEL built.by=foreigner\n`);
+    const answer = await call(
+      socketPath,
+      'POST',
+      `/build?${query.toString()}`,
+      await readBuildContext(evil),
+      { 'Content-Type': 'application/x-tar' },
+    );
+    assert.equal(answer.status, 200, answer.text);
+    assert.match(answer.text, /Successfully tagged/);
+    const built = await viaBroker('GET', `/images/${tag}/json`);
+    for (const part of [
+      '"built.by":"broker"',
+      '"built.of":"left-pad@1.3.0"',
+      '"io.agenthub.base":"npm"',
+    ])
+      assert.ok(built.text.includes(part), `${part} in ${built.text}`);
+  });
+
+  describe('an attach', () => {
+    test('is not closed for being silent for ten seconds', { timeout: 60_000 }, async () => {
+      const id = await create(
+        'attach',
+        containerBody({}, { Entrypoint: ['node', '-e', echo], Cmd: [] }),
+      );
+      const stream = await attach(id);
+      const output = listen(stream);
+      assert.equal((await viaBroker('POST', `/containers/${id}/start`)).status, 204);
+      stream.write('one\n');
+      await output.heard('got one');
+      // The wait is what is tested.
+      await delay(11_000);
+      stream.write('two\n');
+      await output.heard('got two');
+      await viaBroker('POST', `/containers/${id}/stop?t=0`);
+      await output.ended();
+    });
+
+    test('hears on after it has ended its own half', async () => {
+      // Made with StdinOnce, which the hub does not use: without it the engine itself ends both halves.
+      const { Labels } = containerBody();
+      const made = await viaEngine('POST', '/containers/create', {
+        Image: image,
+        Entrypoint: ['node', '-e', echo],
+        Labels,
+        OpenStdin: true,
+        StdinOnce: true,
+      });
+      const id = idOf(made);
+      leftovers.push(`/containers/${id}?force=1`);
+      const stream = await attach(id);
+      const output = listen(stream);
+      await viaBroker('POST', `/containers/${id}/start`);
+      stream.end('one\n');
+      await output.heard('got one');
+      await output.heard('after the end');
+      await output.ended();
+    });
+
+    test('ends with its client, and the container goes on', async () => {
+      const id = await create(
+        'alone',
+        containerBody({}, { Entrypoint: ['node', '-e', echo], Cmd: [] }),
+      );
+      const first = await attach(id);
+      const heard = listen(first);
+      await viaBroker('POST', `/containers/${id}/start`);
+      first.write('one\n');
+      await heard.heard('got one');
+      first.destroy();
+      const second = await attach(id);
+      const output = listen(second);
+      second.write('two\n');
+      await output.heard('got two');
+      second.destroy();
+    });
+
+    test('passes megabytes to a slow reader, in order', async () => {
+      const script = `process.stdout.write('x'.repeat(8 * 1024 * 1024) + 'last', () => process.exit())`;
+      const id = await create(
+        'much',
+        containerBody({}, { Entrypoint: ['node', '-e', script], Cmd: [] }),
+      );
+      const stream = await attach(id);
+      await viaBroker('POST', `/containers/${id}/start`);
+      let bytes = 0;
+      let tail = '';
+      for await (const chunk of stream) {
+        const part: Buffer = Buffer.from(chunk);
+        bytes += part.length;
+        tail = (tail + part.toString('latin1')).slice(-4);
+        if (bytes < 100_000) await delay(50);
+      }
+      assert.ok(bytes > 8 * 1024 * 1024);
+      assert.equal(tail, 'last');
+    });
+  });
+
+  test('events of our containers are told as they happen, of others never', async () => {
+    const filters = encodeURIComponent('{"type":["container"],"event":["create","die"]}');
+    const stream = await open({ socketPath, path: `/events?filters=${filters}` });
+    let heard = '';
+    stream.on('data', chunk => (heard += String(chunk)));
+    const other = idOf(await viaEngine('POST', '/containers/create', { Image: image }));
+    leftovers.push(`/containers/${other}?force=1`);
+    const id = await create('events', containerBody());
+    const deadline = Date.now() + 10_000;
+    while (!heard.includes(id) && Date.now() < deadline) await delay(20);
+    assert.ok(heard.includes(id), 'our container was told of');
+    assert.ok(!heard.includes(other), 'the other was not');
+    stream.destroy();
+  });
+
+  test("the hub's own driver runs a server through it", { timeout: 60_000 }, async () => {
+    const driver = createDockerRuntime(
+      { hubId, hubName, dockerHost: `unix://${socketPath}`, imagesDir: 'images' },
+      { clock: systemClock, log: silent },
+    );
+    const ready = await driver.probe(AbortSignal.timeout(5_000));
+    assert.equal(ready.healthy, true, ready.detail);
+    await driver.start(AbortSignal.timeout(5_000));
+    const stderr: string[] = [];
+    const instance = await driver.launch(
+      {
+        server: 'driven',
+        target: {
+          kind: 'docker',
+          image: { reference: image },
+          command: 'node',
+          args: ['-e', 'process.stdin.pipe(process.stdout)'],
+          network: 'bridge',
+          mounts: [{ source: join(root, 'inner'), target: '/inner', readOnly: true }],
+          volumes: [{ name: 'driven', target: '/notes' }],
+          limits: { memoryBytes: 128 * 1024 * 1024, cpus: 1, pids: 32 },
+          logs: 'bounded',
+        },
+        env: {},
+        maxLineBytes: 1024,
+        maxWaitingBytes: 1024 * 1024,
+      },
+      { stderr: line => stderr.push(line), progress: () => {} },
+      AbortSignal.timeout(30_000),
+    );
+    leftovers.push(`/volumes/${hubName}-driven`);
+    const usage = await instance.usage();
+    assert.ok(usage !== undefined && usage.pidsLimit === 32, JSON.stringify(usage));
+    const exit = await instance.stop({ graceMs: 1_000 });
+    assert.ok(exit.detail.length > 0);
+    await driver.stop();
+    const list = await viaEngine('GET', '/containers/json?all=1');
+    assert.ok(!list.text.includes(`${hubName}-driven`), list.text);
+    assert.ok(!(await viaEngine('GET', '/networks')).text.includes(`${hubName}-driven`));
+  });
+});
+
+/** Sends bytes as they are; gives all that is answered until the connection ends. */
+async function raw(path: string, text: string): Promise<string> {
+  const socket = connect({ path });
+  socket.write(text);
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  return answer;
+}
+
+function attachRaw(path: string, method: string, target: string, headers = ''): Promise<string> {
+  return raw(
+    path,
+    `${method} ${target} HTTP/1.1\r\nHost: x\r\n${headers}Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n`,
+  );
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { isObject } from '#core';
+import { describeWithEngine } from '#helpers/engine';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+
+const run = promisify(execFile);
+const project = `agenthub-test-${process.pid}`;
+/** Of the range that the system gives to nobody on its own. */
+const port = 20_000 + (process.pid % 10_000);
+const url = `http://127.0.0.1:${port}`;
+const upMs = 280_000;
+
+let folder = '';
+/** The README's files, and one that names a config of this test. */
+let files: readonly string[] = [];
+
+/** Runs docker; gives what it printed. Rejects with what it complained of. */
+async function docker(...args: readonly string[]): Promise<string> {
+  const { stdout } = await run('docker', args, {
+    env: { ...process.env, ROUTER_PORT: String(port), AGENTHUB_MOUNT_ROOT: '/srv/agenthub' },
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return stdout;
+}
+
+const compose = (...args: readonly string[]) =>
+  docker('compose', '-p', project, ...files.flatMap(file => ['-f', file]), ...args);
+
+async function inspect(name: string): Promise<Inspected> {
+  const parsed: unknown = JSON.parse(await docker('inspect', name));
+  const [value] = Array.isArray(parsed) ? parsed : [];
+  return part(value);
+}
+
+/** What `docker inspect` says, looked into by dotted paths. */
+type Inspected = (path: string) => unknown;
+
+const part =
+  (value: unknown): Inspected =>
+  path =>
+    path.split('.').reduce<unknown>((from, key) => (isObject(from) ? from[key] : undefined), value);
+
+/** The composition as compose reads it, with these overrides. */
+async function config(...overrides: readonly string[]): Promise<Inspected> {
+  const names = ['docker-compose.yml', ...overrides].flatMap(file => ['-f', file]);
+  return part(JSON.parse(await docker('compose', ...names, 'config', '--format', 'json')));
+}
+
+describeWithEngine('the compose files', () => {
+  test('pin every image by a tag that the engine of the tests can be given', async () => {
+    const services = (await config())('services');
+    assert.ok(isObject(services));
+    assert.deepEqual(Object.keys(services).toSorted(), [
+      'broker',
+      'hub',
+      'ollama',
+      'qdrant',
+      'redis',
+    ]);
+    for (const [name, service] of Object.entries(services)) {
+      const image = String(part(service)('image'));
+      assert.match(image, /^[a-z/]+:v?\d+\.\d+\.\d+$/, name);
+      assert.equal(part(service)('pull_policy'), undefined, name);
+      assert.ok(part(service)('healthcheck'), `${name} has a health check`);
+    }
+  });
+
+  test('publish one port, on the loopback address', async () => {
+    const composition = await config();
+    for (const name of ['broker', 'redis', 'qdrant', 'ollama'])
+      assert.equal(composition(`services.${name}.ports`), undefined, name);
+    const ports = composition('services.hub.ports');
+    assert.ok(Array.isArray(ports) && ports.length === 1);
+    assert.equal(part(ports[0])('host_ip'), '127.0.0.1');
+  });
+
+  test('give the engine to the broker alone', async () => {
+    const services = (await config())('services');
+    assert.ok(isObject(services));
+    const holders = Object.entries(services)
+      .filter(([, service]) =>
+        JSON.stringify(part(service)('volumes')).includes('/var/run/docker.sock'),
+      )
+      .map(([name]) => name);
+    assert.deepEqual(holders, ['broker']);
+    assert.equal(part(services['broker'])('network_mode'), 'none');
+  });
+
+  test('leave Qdrant and Ollama out with compose/lite.yml', async () => {
+    const composition = await config('compose/lite.yml');
+    const services = composition('services');
+    assert.ok(isObject(services));
+    assert.deepEqual(Object.keys(services).toSorted(), ['broker', 'hub', 'redis']);
+    assert.equal(composition('services.hub.environment.QDRANT_URL') ?? null, null);
+    assert.equal(composition('services.hub.environment.OLLAMA_HOST') ?? null, null);
+  });
+
+  test("use the machine's Ollama with compose/host-ollama.yml", async () => {
+    const composition = await config('compose/host-ollama.yml');
+    assert.equal(composition('services.ollama'), undefined);
+    assert.equal(composition('services.hub.environment.OLLAMA_HOST'), 'host.docker.internal');
+    assert.ok(composition('services.qdrant'));
+  });
+
+  test('show the broker the folder of compose/mounts.yml at its own path, read-only', async () => {
+    const composition = await config('compose/mounts.yml');
+    assert.equal(composition('services.broker.environment.BROKER_MOUNT_ROOTS'), '/srv/agenthub');
+    const volumes = JSON.stringify(composition('services.broker.volumes'));
+    assert.match(volumes, /"source":"\/srv\/agenthub","target":"\/srv\/agenthub","read_only":true/);
+    assert.ok(!JSON.stringify(composition('services.hub')).includes('/srv/agenthub'));
+  });
+});
+
+describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'compose-'));
+    const configs = join(folder, 'configs');
+    await mkdir(configs);
+    const memory = { package: '@modelcontextprotocol/server-memory@2026.8.31', auto_start: true };
+    await writeFile(join(configs, 'mcp-servers.json'), JSON.stringify({ servers: { memory } }));
+    const override = join(folder, 'override.yml');
+    const mount = { type: 'bind', source: configs, target: '/app/configs', read_only: true };
+    await writeFile(override, JSON.stringify({ services: { hub: { volumes: [mount] } } }));
+    files = ['docker-compose.yml', 'compose/lite.yml', override];
+    await compose('up', '-d', '--build', '--wait');
+  }, upMs);
+
+  afterAll(async () => {
+    await compose('down', '-v', '--remove-orphans').catch(() => '');
+    await docker('volume', 'rm', '-f', `${project}-memory-data`).catch(() => '');
+    await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  test('the hub is healthy, and says so to who asks from outside', async () => {
+    const hub = await inspect(`${project}-hub-1`);
+    assert.equal(hub('State.Health.Status'), 'healthy');
+    assert.equal((await fetch(`${url}/health`)).status, 200);
+  });
+
+  test(
+    'a client outside calls a tool of a server in a container of its own',
+    { timeout: 180_000 },
+    async () => {
+      const client = new Client({ name: 'compose-test', version: '1.0.0' });
+      await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp/memory`)));
+      const entities = [{ name: 'compose', entityType: 'test', observations: ['it was here'] }];
+      await client.callTool({ name: 'create_entities', arguments: { entities } }, undefined, {
+        // The image of the server is built at the first start.
+        timeout: 150_000,
+      });
+      const graph = await client.callTool({ name: 'read_graph', arguments: {} });
+      assert.match(JSON.stringify(graph), /it was here/);
+      await client.close();
+    },
+  );
+
+  test('hub, broker and server are walled off from each other', async () => {
+    const hub = await inspect(`${project}-hub-1`);
+    assert.equal(hub('Config.User'), '1000:1000');
+    assert.equal(hub('HostConfig.ReadonlyRootfs'), true);
+    assert.deepEqual(hub('HostConfig.CapDrop'), ['ALL']);
+    assert.ok(!JSON.stringify(hub('Mounts')).includes('/var/run/docker.sock'));
+    const broker = await inspect(`${project}-broker-1`);
+    assert.equal(broker('HostConfig.NetworkMode'), 'none');
+    assert.deepEqual(broker('HostConfig.CapDrop'), ['ALL']);
+    const server = await inspect(`${project}-memory`);
+    assert.equal(server('HostConfig.NetworkMode'), 'none');
+    assert.equal(server('HostConfig.ReadonlyRootfs'), true);
+    assert.deepEqual(server('HostConfig.CapDrop'), ['ALL']);
+  });
+
+  test('the server is shown as a part of the project', async () => {
+    assert.match(await compose('ps', '--format', '{{.Service}}'), /^mcp-memory$/m);
+  });
+
+  test('the broker had nothing to refuse', async () => {
+    const log = await compose('logs', '--no-log-prefix', 'broker');
+    assert.match(log, /the broker listens/);
+    assert.doesNotMatch(log, /does not admit/);
+  });
+
+  describe('and docker compose down', () => {
+    test('leaves no container of ours behind', { timeout: 60_000 }, async () => {
+      await compose('down');
+      for (const label of [
+        `com.docker.compose.project=${project}`,
+        `io.agenthub.hub=compose-${project}`,
+      ])
+        assert.equal(await docker('ps', '-aq', '--filter', `label=${label}`), '', label);
+    });
+  });
+});

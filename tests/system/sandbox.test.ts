@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { afterAll, beforeAll, test } from 'vitest';
+import { connect } from '#helpers/client';
+import { describeWithEngine } from '#helpers/engine';
+import { type HubProcess, getJson, settled, startHub, states, until } from '#helpers/hub-process';
+
+const hubName = `sandbox-${process.pid}`;
+const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
+
+/** The echo fixture in a bare Node image. */
+const echo = (more: object = {}) => ({
+  image: 'node:24-bookworm-slim',
+  command: 'node',
+  args: ['/fixtures/echo.mjs'],
+  mounts: [{ source: fixtures, target: '/fixtures' }],
+  auto_start: true,
+  ...more,
+});
+
+describeWithEngine('servers that misbehave in their sandbox', () => {
+  let hub: HubProcess;
+
+  beforeAll(async () => {
+    const config = {
+      servers: {
+        forker: echo({ resources: { pids: 40 } }),
+        eater: echo({ resources: { memory: '96m' } }),
+        neighbour: echo(),
+      },
+    };
+    hub = await startHub({ config, env: { HUB_NAME: hubName } });
+    assert.deepEqual(
+      new Set(Object.values(await settled(hub, 60_000))),
+      new Set(['running']),
+      hub.log(),
+    );
+  });
+
+  afterAll(async () => await hub[Symbol.asyncDispose]());
+
+  /** Calls the neighbour again and again until the work is over; gives how often it answered. */
+  async function meanwhile(work: Promise<unknown>): Promise<number> {
+    await using client = await connect(`${hub.url}/mcp/neighbour`);
+    let over = false;
+    let answered = 0;
+    void work.finally(() => (over = true)).catch(() => {});
+    do {
+      assert.equal(await client.call('echo', { text: 'still here' }), 'still here');
+      answered++;
+    } while (!over);
+    return answered;
+  }
+
+  test('a socket to the outside cannot be opened', async () => {
+    await using client = await connect(`${hub.url}/mcp/neighbour`);
+    assert.equal(await client.call('connect', { host: '192.0.2.1', port: 80 }), 'ENETUNREACH');
+  });
+
+  test('one that forks without end is held at its limit, which its statistics show', async () => {
+    await using client = await connect(`${hub.url}/mcp/forker`);
+    const forking = client.call('spawn-children', { count: 200 });
+    assert.ok((await meanwhile(forking)) > 0);
+    assert.match(await forking, /started \d{1,2}, refused \d+ EAGAIN/);
+    const shown: unknown = await getJson(hub, '/servers/forker');
+    assert.match(JSON.stringify(shown), /"pids":40,"pids_limit":40/);
+  });
+
+  test('one that eats memory is killed, reported as out of memory, and started again', async () => {
+    await using client = await connect(`${hub.url}/mcp/eater`);
+    const eating = client.call('eat-memory', { MiB: 500 });
+    const answered = await meanwhile(eating);
+    assert.ok(answered > 0);
+    await assert.rejects(eating, /out of memory/i);
+    const back = await until(
+      () => states(hub),
+      found => found['eater'] === 'running',
+      30_000,
+    );
+    assert.deepEqual(back, { forker: 'running', eater: 'running', neighbour: 'running' });
+    assert.match(JSON.stringify(await getJson(hub, '/servers/eater')), /out of memory/i);
+    assert.equal(await client.call('echo', { text: 'back' }), 'back');
+  });
+});
