@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Config, Settings } from '#config';
+import { type Config, type Settings, warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
 import { type EngineReport, createHttp } from '#http';
 import { createRouter } from '#routing';
@@ -41,6 +41,7 @@ const probeMs = 3_000;
 /** Starts the hub: opens its data, finds the engine, listens, and starts its servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
   const { config, settings, version, log } = options;
+  for (const warning of warningsOf(config)) log.warn({}, warning);
   const clock: Clock = systemClock;
   const newId = () => randomUUID();
 

@@ -68,6 +68,15 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     ending.abort();
   });
 
+// Under npm there is a shell between npm and the hub, which dies of the signal that npm hands on and
+// does not hand it on itself. Without its parent the hub has nobody who could stop it.
+if (process.env['npm_lifecycle_event'] !== undefined) {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) ending.abort();
+  }, 500).unref();
+}
+
 process.exitCode = await cli.run(process.argv.slice(2), {
   out: text => process.stdout.write(`${text}\n`),
   err: text => process.stderr.write(`${text}\n`),

@@ -3,19 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
 import { systemClock } from '#core';
 import { createProcessRuntime } from '#runtimes/process';
+import { registryProblem } from '#helpers/registry';
 import { call, record } from '../contracts/recorder.ts';
 
 const everything = '@modelcontextprotocol/server-everything@2026.8.31';
 
-/** Why the package cannot be had here, or undefined. */
-function missingPackage(): string | undefined {
-  const { status, stderr } = spawnSync('npm', ['view', everything, 'version'], {
-    encoding: 'utf8',
-  });
-  return status === 0 ? undefined : `npm cannot fetch ${everything}: ${stderr.slice(0, 200)}`;
-}
-
-const problem = missingPackage();
+const problem = registryProblem();
 
 test.skipIf(problem !== undefined)(
   `server-everything runs as a process by npx, and nothing of it is left${problem ? ` (skipped: ${problem})` : ''}`,

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { loadConfig, warningsOf } from '#config';
+
+async function warnings(text: object): Promise<readonly string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'agenthub-warnings-'));
+  const file = join(folder, 'hub.json');
+  writeFileSync(file, JSON.stringify(text));
+  const config = await loadConfig(file, { env: {}, home: '/home/user' });
+  rmSync(folder, { recursive: true });
+  return warningsOf(config);
+}
+
+test.each([
+  ['@org/server@1.2.3', 0],
+  ['server@1', 0],
+  ['uvx:name==1.0', 0],
+  ['@org/server', 1],
+  ['server@latest', 1],
+  ['uvx:name', 1],
+])('the package %s: %i warnings', async (spec, count) => {
+  const found = await warnings({ servers: { one: { package: spec } } });
+  assert.equal(found.length, count, found.join('\n'));
+  if (count > 0) assert.match(found[0] ?? '', /^one: the package .* has no version/);
+});
+
+test('a disabled server and the shipped separator give none; "." gives one', async () => {
+  const servers = { one: { package: 'server', disabled: true } };
+  assert.deepEqual(await warnings({ servers }), []);
+  const [warning = ''] = await warnings({ servers, naming: { separator: '.' } });
+  assert.match(warning, /naming\.separator/);
+});

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { loadConfig, schemaJson } from '#config';
+
+const readme = readFileSync('README.md', 'utf8');
+
+test('the config in README.md is one that the hub takes', async () => {
+  const [, text = ''] = /```json\n([\s\S]*?)```/.exec(readme) ?? [];
+  const folder = mkdtempSync(join(tmpdir(), 'agenthub-readme-'));
+  const file = join(folder, 'mcp-servers.json');
+  writeFileSync(file, text);
+  const config = await loadConfig(file, { env: {}, home: '/home/user' });
+  rmSync(folder, { recursive: true });
+  assert.deepEqual(
+    config.servers.map(server => server.name),
+    ['files', 'time', 'github', 'docs'],
+  );
+});
+
+test('every key that README.md explains is one of the schema', () => {
+  const schema = schemaJson();
+  const table = /\| key [\s\S]*?\n\n/.exec(readme)?.[0] ?? '';
+  const keys = [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([a-z_]+)`/g)].map(([, key = '']) => key),
+  );
+  assert.ok(keys.length > 10);
+  for (const key of keys) assert.ok(schema.includes(`"${key}": {`), key);
+});
+
+test('every file that README.md names exists', () => {
+  const linked = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map(([, file = '']) => file);
+  const named = [...readme.matchAll(/\b((?:compose|tests|configs)\/[\w./-]+)/g)].map(
+    ([, file = '']) => file.replace(/\.$/, ''),
+  );
+  assert.ok(linked.length > 3);
+  for (const file of [...linked, ...named]) assert.ok(existsSync(file), file);
+});

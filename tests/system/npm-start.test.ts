@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, globSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { connect, sdkVersions } from '#helpers/client';
+import { describeWithEngine } from '#helpers/engine';
+import { states, until } from '#helpers/hub-process';
+import { registryProblem } from '#helpers/registry';
+
+const root = join(import.meta.dirname, '..', '..');
+const problem = registryProblem();
+/** From nothing: the install of the hub, then the four servers' packages. */
+const firstStartMs = 400_000;
+
+/** The files of the repository, without anything that was installed or built. */
+function clone(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'agenthub-clone-'));
+  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root });
+  for (const file of listed.toString().trim().split('\n'))
+    cpSync(join(root, file), join(folder, file), { recursive: true });
+  return folder;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+/** `npm start` in a folder, with the Node that this machine has. */
+function npmStart(folder: string, port: number, env: Readonly<Record<string, string>>) {
+  const url = `http://127.0.0.1:${port}`;
+  const path = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter(entry => !entry.includes('node_modules') && entry !== dirname(process.execPath));
+  const child = spawn('npm', ['start'], {
+    cwd: folder,
+    env: { ...process.env, PATH: path.join(delimiter), ROUTER_PORT: String(port), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return {
+    url,
+    output: () => output,
+    /** Resolves when all four servers run. */
+    async running(withinMs: number): Promise<void> {
+      const ask = async () => {
+        assert.equal(child.exitCode, null, output);
+        return await states({ url }).catch(() => ({}));
+      };
+      const isDone = (found: Readonly<Record<string, string>>) =>
+        Object.keys(found).length === 4 && !Object.values(found).includes('starting');
+      const found = await until(ask, isDone, withinMs);
+      assert.deepEqual(new Set(Object.values(found)), new Set(['running']), output);
+    },
+    /** Resolves when neither npm nor anything that it started is left. */
+    async stop(): Promise<void> {
+      if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'exit');
+      await until(
+        async () => processesIn(folder),
+        left => left.length === 0,
+        20_000,
+      );
+    },
+  };
+}
+
+/** The command lines of processes that work in a folder, on Linux. */
+function processesIn(folder: string): readonly string[] {
+  return globSync('/proc/[0-9]*/cwd').flatMap(link => {
+    try {
+      if (readlinkSync(link) !== folder) return [];
+      return [readFileSync(join(dirname(link), 'cmdline'), 'utf8').replaceAll('\0', ' ')];
+    } catch {
+      // It ended meanwhile.
+      return [];
+    }
+  });
+}
+
+describe.skipIf(problem !== undefined)(
+  `npm start on a clean clone${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  () => {
+    let folder = '';
+    let port = 0;
+    let hub: ReturnType<typeof npmStart>;
+
+    const withoutEngine = { DOCKER_HOST: 'unix:///nonexistent/docker.sock' };
+
+    beforeAll(async () => {
+      folder = clone();
+      port = await freePort();
+      hub = npmStart(folder, port, withoutEngine);
+      await hub.running(firstStartMs);
+    }, firstStartMs);
+
+    afterAll(async () => {
+      await hub.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    test('installs what it needs, and says loudly that servers are not isolated', () => {
+      assert.match(hub.output(), /Installing|added \d+ packages/i);
+      assert.equal(hub.output().match(/NO DOCKER ENGINE ANSWERS/g)?.length, 1);
+    });
+
+    for (const version of sdkVersions)
+      test(`an SDK ${version} client lists the tools of the four and calls two of them`, async () => {
+        await using client = await connect(`${hub.url}/mcp`, version);
+        const tools = (await client.toolNames()).join(' ');
+        for (const tool of ['memory_', 'sequential-thinking_', 'context7_', 'desktop-commander_'])
+          assert.ok(tools.includes(tool), `${tool}* in ${tools}`);
+        await client.call('memory_create_entities', {
+          entities: [
+            { name: `Grace ${version}`, entityType: 'person', observations: ['compiled'] },
+          ],
+        });
+        assert.match(await client.call('memory_read_graph'), new RegExp(`Grace ${version}`));
+        const thought = await client.call('sequential-thinking_sequentialthinking', {
+          thought: 'first',
+          nextThoughtNeeded: false,
+          thoughtNumber: 1,
+          totalThoughts: 1,
+        });
+        assert.match(thought, /"thoughtNumber": ?1/);
+      });
+
+    test('what memory knows is in the data folder', () => {
+      const file = join(folder, 'data', 'servers', 'memory', 'memory.jsonl');
+      assert.match(readFileSync(file, 'utf8'), /Grace v1/);
+    });
+
+    test('it stops with all its servers, and starts again without installing', async () => {
+      await hub.stop();
+      hub = npmStart(folder, port, withoutEngine);
+      await hub.running(120_000);
+      assert.doesNotMatch(hub.output(), /added \d+ packages/);
+      await using client = await connect(`${hub.url}/mcp`);
+      assert.match(await client.call('memory_read_graph'), /Grace v2/);
+      await hub.stop();
+    });
+
+    describeWithEngine('and where an engine answers', () => {
+      test('the same command runs the four as containers', { timeout: firstStartMs }, async () => {
+        const hubName = `start-${process.pid}`;
+        hub = npmStart(folder, port, { HUB_NAME: hubName });
+        await hub.running(firstStartMs);
+        const containers = execFileSync('docker', ['ps', '--format', '{{.Names}}']).toString();
+        for (const name of ['memory', 'sequential-thinking', 'context7', 'desktop-commander'])
+          assert.ok(containers.includes(`${hubName}-${name}`), containers);
+        await using client = await connect(`${hub.url}/mcp`);
+        await client.call('memory_create_entities', {
+          entities: [{ name: 'Barbara', entityType: 'person', observations: ['substituted'] }],
+        });
+        assert.match(await client.call('memory_read_graph'), /Barbara/);
+        await hub.stop();
+        execFileSync('docker', ['volume', 'rm', `${hubName}-memory-data`]);
+        const left = execFileSync('docker', ['ps', '-aq', '--filter', `name=${hubName}-`]);
+        assert.equal(left.toString(), '');
+      });
+    });
+  },
+);
