@@ -46,16 +46,16 @@ export function channelContract(kind: ChannelKind): void {
         assert.deepEqual(await heard.notifications('said', 1000), texts);
       }));
 
-    test.runIf(kind.joins)('writes the messages of one turn at once', () =>
-      opened(async ({ channel }) => {
-        const heard = record(channel);
-        channel.send(call(1, 'reads'));
-        const before = Number(/"reads":(\d+)/.exec(await heard.answer(1))?.[1]);
-        for (let index = 0; index < 200; index++) channel.send(call(undefined, 'nothing'));
-        channel.send(call(2, 'reads'));
-        assert.match(await heard.answer(2), new RegExp(`"reads":${before + 1}\\b`));
-      }),
-    );
+    if (kind.joins)
+      test('writes the messages of one turn at once', () =>
+        opened(async ({ channel }) => {
+          const heard = record(channel);
+          channel.send(call(1, 'reads'));
+          const before = Number(/"reads":(\d+)/.exec(await heard.answer(1))?.[1]);
+          for (let index = 0; index < 200; index++) channel.send(call(undefined, 'nothing'));
+          channel.send(call(2, 'reads'));
+          assert.match(await heard.answer(2), new RegExp(`"reads":${before + 1}\\b`));
+        }));
 
     test('keeps what comes before somebody listens', () =>
       opened(async ({ channel, answered }) => {
