@@ -28,7 +28,7 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Co
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw unreadable(file, error);
   });
-  const { document, problems: syntax } = parseText(text, format);
+  const { document, problems: syntax } = await parseText(text, format);
   const source = { file, value: document.value, placeOf: document.placeOf };
   if (document.value === undefined) throw invalidFile(source, syntax);
   const { config, problems } = configOf(document, { ...options, folder: dirname(resolve(file)) });

@@ -1,0 +1,48 @@
+import { parseTree, printParseErrorCode } from 'jsonc-parser';
+import type { Node as JsonNode, ParseError } from 'jsonc-parser';
+import type { Located, Read } from './located.ts';
+
+/** Reads JSON with comments and trailing commas. The first syntax error only. */
+export function readJson(text: string): Read {
+  const errors: ParseError[] = [];
+  const tree = parseTree(text, errors, { allowTrailingComma: true });
+  const [first] = errors;
+  if (!tree) return { root: undefined, fault: undefined };
+  const code = first && printParseErrorCode(first.error);
+  return {
+    root: fromJson(tree),
+    fault: first && { offset: first.offset, text: jsonFaults.get(code ?? '') ?? String(code) },
+  };
+}
+
+const jsonFaults = new Map([
+  ['InvalidSymbol', 'a word or sign that is not JSON; strings stand in double quotes'],
+  ['InvalidNumberFormat', 'a number that is not written as JSON wants it'],
+  ['PropertyNameExpected', 'a key in double quotes is expected here'],
+  ['ValueExpected', 'a value is missing here'],
+  ['ColonExpected', 'a ":" is missing before this'],
+  ['CommaExpected', 'a "," is missing before this'],
+  ['CloseBraceExpected', 'a "}" is missing before this'],
+  ['CloseBracketExpected', 'a "]" is missing before this'],
+  ['EndOfFileExpected', 'the file should end here; remove what follows'],
+  ['InvalidCommentToken', 'a comment that is not closed'],
+  ['UnexpectedEndOfComment', 'a comment that is not closed'],
+  ['UnexpectedEndOfString', 'a string that is not closed on its line'],
+  ['UnexpectedEndOfNumber', 'a number that is cut off'],
+  ['InvalidUnicode', '"\\u" needs four hexadecimal digits'],
+  [
+    'InvalidEscapeCharacter',
+    'a backslash before a character that needs none; write "\\\\" for one',
+  ],
+  ['InvalidCharacter', 'a control character in a string; write it as \\n, \\t or \\u0000'],
+]);
+
+function fromJson(node: JsonNode): Located {
+  const { offset, children = [] } = node;
+  if (node.type === 'array') return { kind: 'list', offset, items: children.map(fromJson) };
+  if (node.type !== 'object') return { kind: 'scalar', offset, value: node.value };
+  const entries = children.flatMap(({ children: [key, value] = [] }) =>
+    key && value ? [{ key: String(key.value), offset: key.offset, value: fromJson(value) }] : [],
+  );
+  return { kind: 'map', offset, entries };
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { test } from 'vitest';
+
+/** Modules that cost memory when they are imported for more than their types, and what to do instead. */
+const costly: Readonly<Record<string, string>> = {
+  'node:http': 'use `http` of #core',
+  'node:https': 'use `https` of #core',
+  dockerode: 'import it where it is first used',
+  'pino-pretty': 'import it where it is first used',
+  yaml: 'only config/yaml.ts, which is imported when there is YAML to read',
+};
+
+test('what costs memory is not imported before it is used (decisions/0007)', () => {
+  for (const file of globSync('hub/**/*.ts')) {
+    if (file.endsWith('config/yaml.ts')) continue;
+    const source = readFileSync(file, 'utf8');
+    for (const [, name = ''] of source.matchAll(/^import (?!type )[^;]*?from '([^']+)'/gm))
+      assert.ok(!Object.hasOwn(costly, name), `${file} imports ${name}: ${costly[name]}`);
+  }
+});
