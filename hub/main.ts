@@ -3,19 +3,30 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Settings, loadConfig, mergeEnvironment, readSettings } from '#config';
 import { type ServeOptions, createCli } from '#cli';
-import { createLog } from '#telemetry';
+import { type Log, HubError, messageOf } from '#core';
+import { type OpenLog, openLog } from '#telemetry';
 
 const root = join(import.meta.dirname, '..');
 const imagesDir = join(root, 'images');
 const version = String(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version);
 
 /** The text of `.env` in the working folder; none where there is no such file. */
-const dotenv = await readFile('.env', 'utf8').catch(() => '');
+async function readDotenv(): Promise<string> {
+  try {
+    return await readFile('.env', 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    throw new HubError(
+      'HUB_CONFIG_INVALID',
+      `.env: the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`,
+      { cause: error },
+    );
+  }
+}
 
-function settingsWith({ configFile, port }: ServeOptions): Settings {
-  const settings = readSettings(process.env, dotenv);
+async function settingsWith({ configFile, port }: ServeOptions): Promise<Settings> {
   return {
-    ...settings,
+    ...readSettings(process.env, await readDotenv()),
     ...(configFile !== undefined && { serversFile: configFile }),
     ...(port !== undefined && { port }),
   };
@@ -23,23 +34,27 @@ function settingsWith({ configFile, port }: ServeOptions): Settings {
 
 const readConfig = async (settings: Settings) =>
   await loadConfig(settings.serversFile, {
-    env: mergeEnvironment(process.env, dotenv),
+    env: mergeEnvironment(process.env, await readDotenv()),
     home: homedir(),
   });
 
-const openLog = async ({ logLevel, logFormat }: Settings) =>
-  await createLog({ level: logLevel, format: logFormat });
+let opened: OpenLog | undefined;
+async function openLogOf({ logLevel, logFormat }: Settings): Promise<Log> {
+  const format = logFormat ?? (process.stderr.isTTY ? 'pretty' : 'json');
+  opened = await openLog({ level: logLevel, format }, process.stderr);
+  return opened.log;
+}
 
 const cli = createCli({
   version,
   async loadConfig(configFile) {
-    const settings = settingsWith(configFile === undefined ? {} : { configFile });
+    const settings = await settingsWith(configFile === undefined ? {} : { configFile });
     return { file: settings.serversFile, config: await readConfig(settings) };
   },
   async startApp(options, signal) {
-    const settings = settingsWith(options);
+    const settings = await settingsWith(options);
     const config = await readConfig(settings);
-    const log = await openLog(settings);
+    const log = await openLogOf(settings);
     // The broker needs none of the app, and has less memory to be attacked in without it.
     const { startApp } = await import('./app.ts');
     return await startApp(
@@ -48,7 +63,7 @@ const cli = createCli({
     );
   },
   async startBroker(signal) {
-    const log = await openLog(readSettings(process.env, dotenv));
+    const log = await openLogOf(await settingsWith({}));
     const { createBroker, readBrokerOptions } = await import('#broker');
     const { readBuildContext } = await import('#runtimes/docker');
     const broker = createBroker(readBrokerOptions(process.env, imagesDir), {
@@ -61,12 +76,21 @@ const cli = createCli({
 });
 
 const ending = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
     // The first asks; who asks again does not want to wait.
     if (ending.signal.aborted) process.exit(1);
     ending.abort();
   });
+// A terminal that was closed and a pipe that nobody reads any more are no reason to die.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+// A bug ends the hub, but in order: its servers would outlive it.
+process.on('uncaughtException', error => {
+  process.exitCode = 1;
+  opened?.log.error({ error: error.stack }, 'the hub ends because of an error of its own');
+  if (!opened) process.stderr.write(`${error.stack}\n`);
+  ending.abort();
+});
 
 // Under npm there is a shell between npm and the hub, which dies of the signal that npm hands on and
 // does not hand it on itself. Without its parent the hub has nobody who could stop it.
@@ -77,8 +101,12 @@ if (process.env['npm_lifecycle_event'] !== undefined) {
   }, 500).unref();
 }
 
-process.exitCode = await cli.run(process.argv.slice(2), {
+const code = await cli.run(process.argv.slice(2), {
   out: text => process.stdout.write(`${text}\n`),
   err: text => process.stderr.write(`${text}\n`),
   signal: ending.signal,
 });
+await opened?.close();
+// Not left to the event loop: a log that nobody reads would keep the process for ever.
+if (opened) process.exit(process.exitCode ?? code);
+process.exitCode ??= code;

@@ -1,1 +1,1 @@
-export { type LogOptions, createLog } from './log.ts';
+export { type LogOptions, type OpenLog, createLog, openLog } from './log.ts';

@@ -1,5 +1,6 @@
 import { type DestinationStream, pino } from 'pino';
 import type { Log } from '#core';
+import { withoutSecrets } from './redact.ts';
 
 export type LogOptions = {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -7,27 +8,91 @@ export type LogOptions = {
   readonly format: 'json' | 'pretty';
 };
 
-/** Fields that may hold a credential, wherever they stand in what is logged. */
-const secretFields = ['authorization', 'token', 'password', 'secret', 'env', 'headers', 'cookie'];
+/** A log and the way to its end. */
+export type OpenLog = {
+  readonly log: Log;
+  /** Writes out what waits, for at most a second: a reader that has stopped reading is not waited for. */
+  close(): Promise<void>;
+};
 
-/** The hub's log on stderr, or on another stream: stdout stays free for what a command answers. */
-export async function createLog(options: LogOptions, stream?: DestinationStream): Promise<Log> {
-  const log: Log = pino(
+/** Lines that wait for a reader are kept up to this many bytes; then lines are lost, and counted. */
+const maxWaitingBytes = 4 * 1024 * 1024;
+const closeMs = 1_000;
+
+/**
+ * Opens the hub's log on a stream, which is stderr: stdout stays free for what a command answers. A
+ * terminal that is held and a collector that is stuck never hold the hub.
+ */
+export async function openLog(
+  options: LogOptions,
+  stream: NodeJS.WriteStream & { readonly fd: number },
+): Promise<OpenLog> {
+  const lines = stream.isTTY ? behindATerminal(stream.fd) : behindAPipe(stream);
+  const log = createLog(options, await format(options.format, lines));
+  return {
+    log,
+    async close() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, closeMs);
+      lines.whenWritten(resolve);
+      await promise;
+      clearTimeout(timer);
+    },
+  };
+}
+
+type Lines = DestinationStream & { whenWritten(then: () => void): void };
+
+/** Node writes to a terminal in the foreground, so that one that is held would hold the hub. */
+function behindATerminal(descriptor: number): Lines {
+  const destination = pino.destination({
+    dest: descriptor,
+    sync: false,
+    maxLength: maxWaitingBytes,
+  });
+  destination.on('error', () => {});
+  return {
+    write: line => destination.write(line),
+    whenWritten: then => destination.flush(() => then()),
+  };
+}
+
+/** Node writes to a pipe in the background, and keeps what is not read for as long as it takes. */
+function behindAPipe(stream: NodeJS.WriteStream): Lines {
+  let lost = 0;
+  return {
+    write(line) {
+      if (stream.writableLength + line.length > maxWaitingBytes) {
+        lost++;
+        return;
+      }
+      if (lost > 0) stream.write(`{"level":"warn","lines":${lost},"msg":"lines were lost"}\n`);
+      lost = 0;
+      stream.write(line);
+    },
+    whenWritten: then => stream.write('', () => then()),
+  };
+}
+
+/** The hub's log on a stream. Credentials are kept out of it, wherever they stand in what is logged. */
+export function createLog(options: LogOptions, stream: DestinationStream): Log {
+  return pino(
     {
       level: options.level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }) },
-      redact: { paths: secretFields.flatMap(field => [field, `*.${field}`]), censor: '[redacted]' },
+      formatters: { level: label => ({ level: label }), log: withoutSecrets },
     },
-    stream ?? (await openStream(options.format)),
+    stream,
   );
-  return log;
 }
 
-async function openStream(format: LogOptions['format']): Promise<DestinationStream> {
-  const stderr = pino.destination({ dest: 2, sync: true });
-  if (format === 'json') return stderr;
-  const { default: pretty } = await import('pino-pretty');
-  return pretty({ destination: 2, sync: true, translateTime: 'SYS:HH:MM:ss', singleLine: true });
+async function format(
+  how: LogOptions['format'],
+  destination: DestinationStream,
+): Promise<DestinationStream> {
+  if (how === 'json') return destination;
+  const { prettyFactory } = await import('pino-pretty');
+  const pretty = prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true });
+  return { write: line => destination.write(String(pretty(JSON.parse(line)))) };
 }
