@@ -11,6 +11,7 @@ import type { Router } from '#routing';
 import { errorAnswer } from '#rpc';
 import type { Servers } from '#servers';
 import type { Streamable } from '#transports';
+import { createEntrance } from './entrance.ts';
 import { problemOf, statusOf } from './errors.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import { type EngineReport, healthRoutes } from './routes/health.ts';
@@ -50,17 +51,19 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   let address = '';
 
   async function build(): Promise<FastifyInstance> {
-    const https = options.tls && {
+    const tls = options.tls && {
       cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
       key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
     };
     const server = fastify({
-      ...(https && { https }),
+      ...(tls && { https: tls }),
+      serverFactory: otherwise =>
+        createEntrance(
+          { tls, maxBodyBytes: options.maxBodyBytes },
+          { ...needs, letsIn: request => guard(request) === undefined, otherwise },
+        ),
       bodyLimit: options.maxBodyBytes,
       forceCloseConnections: true,
-      // A client may take its time over a long call, but not over the head of a request.
-      requestTimeout: 0,
-      keepAliveTimeout: 75_000,
       exposeHeadRoutes: false,
       // A path that cannot be decoded reaches no hook: who asks is looked at here.
       frameworkErrors(error, request, reply) {

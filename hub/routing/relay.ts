@@ -1,6 +1,6 @@
 import { HubError } from '#core';
 import { type Edit, type Request, type Span, membersOf, rawText, readMessage } from '#rpc';
-import type { Running, Server } from '#servers';
+import type { Caller, Running, Server } from '#servers';
 import type { Exchange, SessionState } from './session.ts';
 
 /** The members of a request's params. Throws HUB_REQUEST_INVALID where one stands twice. */
@@ -20,7 +20,7 @@ const twice = (where: string) =>
  * Passes a request to a server, which is started when it needs to be, and gives the bytes of its
  * answer. The request's bytes go on untouched but for its id, its progress token and the edits.
  */
-export async function relay(
+export function relay(
   request: Request,
   params: ReadonlyMap<string, Span>,
   edits: readonly Edit[],
@@ -31,18 +31,18 @@ export async function relay(
   const id = rawText(request.bytes, request.id);
   if (session.inFlight.has(id))
     throw new HubError('HUB_REQUEST_INVALID', `the id ${id} is in use by a request in flight`);
-  const { upstream } = server.running ?? (await whenReady(id, server, session));
-  const relayed = upstream.relay(
-    { request, edits, progressToken: progressTokenOf(request, params) },
-    { owner: session, related: bytes => exchange.related(bytes) },
-    server.config.callTimeoutMs,
-  );
-  session.inFlight.set(id, relayed);
-  try {
-    return await relayed.answer;
-  } finally {
-    session.inFlight.delete(id);
-  }
+  const outbound = { request, edits, progressToken: progressTokenOf(request, params) };
+  const caller: Caller = {
+    owner: session,
+    related: bytes => exchange.related(bytes),
+    settled: () => void session.inFlight.delete(id),
+  };
+  const send = ({ upstream }: Running): Promise<Buffer> => {
+    const relayed = upstream.relay(outbound, caller, server.config.callTimeoutMs);
+    session.inFlight.set(id, relayed);
+    return relayed.answer;
+  };
+  return server.running ? send(server.running) : whenReady(id, server, session).then(send);
 }
 
 /** Waits for a server that starts. A client may cancel meanwhile: its request is not sent then. */

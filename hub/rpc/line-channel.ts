@@ -31,7 +31,7 @@ export type LineChannel = {
   ended(closed: Closed): void;
 };
 
-const newline = Buffer.from('\n');
+const newline = 0x0a;
 /** What comes before `listen` is kept up to this many messages; a server speaks when it is asked. */
 const maxEarly = 1000;
 const noiseBytes = 2000;
@@ -55,11 +55,10 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
     line(bytes) {
       if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 0x0d)) return;
       for (const message of readMessages(bytes).messages)
-        hand(to =>
-          message.kind === 'malformed'
-            ? to.noise(bytes.toString('utf8', 0, noiseBytes))
-            : to.message(message),
-        );
+        if (message.kind === 'malformed')
+          hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
+        else if (receiver && !over) receiver.message(message);
+        else hand(to => to.message(message));
     },
     oversized(head, tail, bytes) {
       hand(to => to.oversized({ id: idAtAnEnd(head, tail), bytes }));
@@ -68,7 +67,12 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
 
   function flush(): void {
     if (queue.length === 0) return;
-    const chunk = queue.length === 1 && queue[0] ? queue[0] : Buffer.concat(queue, queuedBytes);
+    const chunk = Buffer.allocUnsafe(queuedBytes);
+    let at = 0;
+    for (const message of queue) {
+      at += message.copy(chunk, at);
+      chunk[at++] = newline;
+    }
     queue = [];
     queuedBytes = 0;
     sink.write(chunk);
@@ -109,7 +113,7 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
             { data: { server: options.server, retryable: true } },
           );
         if (queue.length === 0) setImmediate(flush);
-        queue.push(bytes, newline);
+        queue.push(bytes);
         queuedBytes += bytes.length + 1;
       },
       close(reason) {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type Span, skipSpace, skipString, skipValue } from './scan.ts';
-import { elementsOf, rawText, textOf } from './spans.ts';
+import { elementsOf, holds, rawText, textOf } from './spans.ts';
 
 /**
  * One JSON-RPC message: its envelope as spans into the bytes as they came. Payloads (`params`,
@@ -144,7 +144,7 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
   // Only now: a line break inside a string is refused above and must not become a space.
   flatten(bytes);
   if (twice !== undefined) return malformed('not_json_rpc', `"${twice}" stands twice`);
-  if (!version || rawText(bytes, version) !== '"2.0"')
+  if (!version || !holds(bytes, version.start, version.end, '"2.0"'))
     return malformed('not_json_rpc', '"jsonrpc" must be "2.0"');
   if (id && !isId(bytes, id)) {
     // Only an error may have the id null: it answers a request whose id could not be read.

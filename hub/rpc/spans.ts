@@ -1,9 +1,31 @@
 import { type Span, skipSpace, skipString, skipValue } from './scan.ts';
 
+/** What stands in nearly every message: comparing it takes a tenth of the time of decoding it. */
+const usual = [
+  'id',
+  'name',
+  '_meta',
+  'method',
+  'params',
+  'result',
+  'jsonrpc',
+  'arguments',
+  'tools/call',
+];
+
 /** The value of the JSON string between `start` and `end`, quotes included. */
 export function textOf(bytes: Buffer, start: number, end: number): string {
+  for (const text of usual) if (holds(bytes, start + 1, end - 1, text)) return text;
   const inner = bytes.toString('utf8', start + 1, end - 1);
   return inner.includes('\\') ? String(JSON.parse(bytes.toString('utf8', start, end))) : inner;
+}
+
+/** True where these bytes are that ASCII text. */
+export function holds(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let at = 0; at < text.length; at++)
+    if (bytes[start + at] !== text.charCodeAt(at)) return false;
+  return true;
 }
 
 /** The bytes of a value as text, as they stand in the message. */
@@ -72,7 +94,7 @@ export type Edit = { readonly span: Span; readonly text: string };
 
 /** The bytes with some spans replaced and everything else untouched. Spans may not overlap. */
 export function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
-  const ordered = edits.length > 1 ? edits.toSorted((a, b) => a.span.start - b.span.start) : edits;
+  const ordered = inOrder(edits);
   let length = bytes.length;
   for (const { span, text } of ordered) length += Buffer.byteLength(text) - (span.end - span.start);
   const out = Buffer.allocUnsafe(length);
@@ -85,4 +107,18 @@ export function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   }
   bytes.copy(out, to, from);
   return out;
+}
+
+/** By hand: for the two or three edits of a call toSorted takes more memory than all else done for it. */
+function inOrder(edits: readonly Edit[]): readonly Edit[] {
+  const ordered: Edit[] = [];
+  for (const edit of edits) {
+    let at = ordered.length;
+    for (let before = ordered[at - 1]; before && before.span.start > edit.span.start;) {
+      ordered[at] = before;
+      before = ordered[--at - 1];
+    }
+    ordered[at] = edit;
+  }
+  return ordered;
 }

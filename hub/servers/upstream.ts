@@ -30,6 +30,8 @@ export interface Caller {
   /** The session of the client: two callers with the same owner are the same client. */
   readonly owner: object;
   related(bytes: Buffer): void;
+  /** The request is not in flight any more: it is answered, given up or refused. Must not throw. */
+  settled?(): void;
 }
 
 /** A request in flight. */
@@ -97,7 +99,7 @@ export function createUpstream(
     if (over) throw over;
     const id = ++lastId;
     const timeout = setTimeout(() => {
-      pending.delete(id);
+      take(id);
       // The protocol forbids to cancel this one: its server is ended instead.
       if (method !== 'initialize') abandon(id, 'the call timed out');
       reject(
@@ -117,6 +119,7 @@ export function createUpstream(
     if (!entry) return undefined;
     pending.delete(id);
     clearTimeout(entry.timeout);
+    entry.caller?.settled?.();
     return entry;
   }
 
@@ -222,9 +225,14 @@ export function createUpstream(
         reject,
       );
       const text = String(id);
-      const own: Edit[] = [{ span: request.id, text }, ...edits];
-      if (progressToken) own.push({ span: progressToken, text });
-      send(id, splice(request.bytes, own));
+      const own = { span: request.id, text };
+      send(
+        id,
+        splice(
+          request.bytes,
+          progressToken ? [own, { span: progressToken, text }, ...edits] : [own, ...edits],
+        ),
+      );
       return {
         answer: promise,
         cancel(reason) {

@@ -3,69 +3,76 @@ import type { Exchange } from '#routing';
 import type { EventStream } from './event-stream.ts';
 import type { HttpSession } from './http-session.ts';
 
-/** The answering of one POST. */
-export interface PostExchange extends Exchange {
+export type PostOptions = {
   /** When it began, on the monotonic clock. */
   readonly since: number;
-  readonly streaming: boolean;
-  /** Begins an event stream, where the client takes one, so that a long call can be resumed. */
-  stream(): void;
-  /** The answers, one for each request of the POST. */
-  finish(answers: readonly Buffer[], batch: boolean): void;
-}
-
-export type ExchangeOptions = {
-  readonly since: number;
+  /** A batch is answered by an array, also where one message of it is answered. */
+  readonly batch: boolean;
+  /** Whether it is the `initialize` that opens the session. */
+  readonly opening: boolean;
   readonly acceptsJson: boolean;
   readonly acceptsStream: boolean;
-  /** Headers of the answer besides those of its body, asked for when it is sent. */
-  readonly headers: () => Readonly<Record<string, string>>;
   /** Whether the client knows events without data, by which a stream becomes resumable (2025-11-25). */
   readonly primes: boolean;
 };
 
-/** Answers as JSON, unless something must be said before the answer is there, or it takes long. */
-export function createPostExchange(
+/** The answering of one POST. */
+export type Post = Exchange & {
+  readonly response: ServerResponse;
+  readonly http: HttpSession;
+  readonly options: PostOptions;
+  /** Set once something was said before the answer, or it took long. */
+  events: EventStream | undefined;
+};
+
+/** It has one function of its own and no more, as each call has one of these. */
+export function createPost(
   response: ServerResponse,
   http: HttpSession,
-  options: ExchangeOptions,
-): PostExchange {
-  let events: EventStream | undefined;
-
-  function open(): EventStream {
-    if (events) return events;
-    events = http.openStream();
-    events.attach(response, undefined);
-    if (options.primes) events.prime();
-    return events;
-  }
-
-  return {
-    since: options.since,
-    get streaming() {
-      return events !== undefined;
-    },
+  options: PostOptions,
+): Post {
+  const post: Post = {
+    response,
+    http,
+    options,
+    events: undefined,
     related(bytes) {
-      if (options.acceptsStream) open().write(bytes);
-      else http.standing.write(bytes);
-    },
-    stream() {
-      if (options.acceptsStream) open();
-    },
-    finish(answers, batch) {
-      if (events || !options.acceptsJson) {
-        const stream = open();
-        for (const answer of answers) stream.write(answer);
-        http.finish(stream);
-        return;
-      }
-      const body =
-        batch || !answers[0]
-          ? Buffer.from(`[${answers.map(answer => answer.toString()).join(',')}]`)
-          : answers[0];
-      sendJson(response, 200, body, options.headers());
+      (beginStream(post) ?? http.standing).write(bytes);
     },
   };
+  return post;
+}
+
+/** Begins an event stream, where the client takes one, so that a long call can be resumed. */
+export function beginStream(post: Post): EventStream | undefined {
+  return post.options.acceptsStream && !post.options.opening ? openStream(post) : undefined;
+}
+
+function openStream(post: Post): EventStream {
+  if (post.events) return post.events;
+  post.events = post.http.openStream();
+  post.events.attach(post.response, undefined);
+  if (post.options.primes) post.events.prime();
+  return post.events;
+}
+
+/** Sends the answers, one for each request of the POST: as JSON, unless there is a stream. */
+export function finish(post: Post, answers: readonly Buffer[]): void {
+  const { response, http, options } = post;
+  const [only] = answers;
+  if (!only) response.writeHead(202).end();
+  else if (post.events || !options.acceptsJson) {
+    const events = openStream(post);
+    for (const answer of answers) events.write(answer);
+    http.finish(events);
+  } else {
+    const body = options.batch
+      ? Buffer.from(`[${answers.map(answer => answer.toString()).join(',')}]`)
+      : only;
+    // A client whose initialize is refused gets no session.
+    const opened = options.opening && http.session.protocolVersion !== undefined;
+    sendJson(response, 200, body, opened ? { 'mcp-session-id': http.id } : undefined);
+  }
 }
 
 /** One JSON body, in one write. */
@@ -73,7 +80,7 @@ export function sendJson(
   response: ServerResponse,
   status: number,
   body: Buffer,
-  headers: Readonly<Record<string, string>> = {},
+  headers?: Readonly<Record<string, string>>,
 ): void {
   response.writeHead(status, {
     'content-type': 'application/json',

@@ -15,7 +15,7 @@ import {
   rpcCodes,
 } from '#rpc';
 import { parseEventId } from './event-stream.ts';
-import { type PostExchange, createPostExchange, sendJson } from './exchange.ts';
+import { type Post, beginStream, createPost, finish, sendJson } from './exchange.ts';
 import { type HttpSession, createHttpSession } from './http-session.ts';
 
 /** MCP's streamable HTTP, revisions 2025-03-26 to 2025-11-25: one endpoint with POST, GET and DELETE. */
@@ -53,7 +53,7 @@ const refused = -32000;
 export function createStreamable(options: StreamableOptions, needs: StreamableNeeds): Streamable {
   const { clock } = needs;
   const sessions = new Map<string, HttpSession>();
-  const exchanges = new Set<PostExchange>();
+  const posts = new Set<Post>();
   let draining = false;
   let ticks = 0;
   let ticking: Disposable | undefined;
@@ -62,8 +62,8 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     ticking = undefined;
     const now = clock.monotonic();
     ticks++;
-    for (const exchange of exchanges)
-      if (!exchange.streaming && now - exchange.since > streamAfterMs) exchange.stream();
+    for (const post of posts)
+      if (!post.events && now - post.options.since > streamAfterMs) beginStream(post);
     for (const http of sessions.values()) {
       if (ticks % keepAliveTicks === 0) for (const stream of http.streams()) stream.keepAlive();
       if (http.active === 0 && now - http.usedAt > options.idleMs)
@@ -122,7 +122,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     return undefined;
   }
 
-  function post(
+  function receive(
     request: IncomingMessage,
     response: ServerResponse,
     body: Buffer,
@@ -162,7 +162,15 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         rpcCodes.invalidRequest,
         `MCP ${http.session.protocolVersion} has no batches: send one message a request`,
       );
-    void answer(response, http, messages, batch, accepts, opening !== undefined);
+    const post = createPost(response, http, {
+      since: clock.monotonic(),
+      batch,
+      opening: opening !== undefined,
+      acceptsJson: accepts.json,
+      acceptsStream: accepts.stream,
+      primes: http.session.protocolVersion === '2025-11-25',
+    });
+    answer(post, messages);
   }
 
   function open(view: View): HttpSession {
@@ -178,38 +186,32 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     return http;
   }
 
-  /** Hands the messages to the session and sends what comes back. Never rejects. */
-  async function answer(
-    response: ServerResponse,
-    http: HttpSession,
-    messages: readonly (Message | Malformed)[],
-    batch: boolean,
-    accepts: { readonly json: boolean; readonly stream: boolean },
-    opening: boolean,
-  ): Promise<void> {
-    const exchange = createPostExchange(response, http, {
-      since: clock.monotonic(),
-      acceptsJson: accepts.json,
-      acceptsStream: accepts.stream && !opening,
-      // A client whose initialize is refused gets no session.
-      headers: () =>
-        opening && http.session.protocolVersion !== undefined ? { 'mcp-session-id': http.id } : {},
-      primes: http.session.protocolVersion === '2025-11-25',
-    });
-    begin(http);
-    exchanges.add(exchange);
+  /**
+   * Hands the messages to the session and sends what comes back. One message is the usual case, for
+   * which a promise of its own would cost more than all the rest that is done here.
+   */
+  function answer(post: Post, messages: readonly (Message | Malformed)[]): void {
+    const { session } = post.http;
+    begin(post.http);
+    posts.add(post);
+    const [first] = messages;
+    if (messages.length === 1 && first && first.kind !== 'malformed')
+      void session.accept(first, post).then(only => send(post, only ? [only] : []));
+    else void answersTo(session, messages, post).then(answers => send(post, answers));
+  }
+
+  function send(post: Post, answers: readonly Buffer[]): void {
+    const { http, options: how } = post;
     try {
-      const answers = await answersTo(http.session, messages, exchange);
-      if (answers.length > 0) exchange.finish(answers, batch);
-      else response.writeHead(202).end();
+      finish(post, answers);
       // A client that could not be initialized has no session to come back to.
-      if (opening && http.session.protocolVersion === undefined)
+      if (how.opening && http.session.protocolVersion === undefined)
         end(http, 'initialize was refused');
     } catch (error) {
       needs.log.error({ error: String(error) }, 'an answer could not be sent');
-      response.destroy();
+      post.response.destroy();
     } finally {
-      exchanges.delete(exchange);
+      posts.delete(post);
       over(http);
     }
   }
@@ -247,7 +249,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
           refused,
           `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${protocolVersions.join(', ')}`,
         );
-      if (request.method === 'POST') return post(request, response, body, view);
+      if (request.method === 'POST') return receive(request, response, body, view);
       if (request.method === 'GET') return get(request, response, view);
       if (request.method === 'DELETE') {
         const http = sessionOf(request, response, view);
@@ -263,7 +265,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       draining = true;
       const until = clock.monotonic() + graceMs;
       // Calls without a session are in flight as well.
-      const isBusy = () => exchanges.size > 0 || needs.router.inFlight > 0;
+      const isBusy = () => posts.size > 0 || needs.router.inFlight > 0;
       while (isBusy() && clock.monotonic() < until)
         await new Promise<void>(resolve => clock.after(20, resolve));
       for (const http of Array.from(sessions.values())) end(http, 'the hub is stopping');
@@ -275,18 +277,11 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
 async function answersTo(
   session: Session,
   messages: readonly (Message | Malformed)[],
-  exchange: PostExchange,
+  post: Post,
 ): Promise<readonly Buffer[]> {
-  const [only] = messages;
-  if (messages.length === 1 && only && only.kind !== 'malformed') {
-    const answer = await session.accept(only, exchange);
-    return answer ? [answer] : [];
-  }
   const answers = await Promise.all(
     messages.map(async message =>
-      message.kind === 'malformed'
-        ? malformedAnswer(message)
-        : await session.accept(message, exchange),
+      message.kind === 'malformed' ? malformedAnswer(message) : await session.accept(message, post),
     ),
   );
   return answers.filter(answer => answer !== undefined);

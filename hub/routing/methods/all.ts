@@ -62,12 +62,12 @@ const list =
 /** Tools and prompts are called by their public names and known to their servers by their own. */
 const byName =
   (kind: ListKind): Method =>
-  async (request, session, exchange, needs) => {
+  (request, session, exchange, needs) => {
     const params = paramsOf(request);
     const { span, text } = needString(request, params, 'name', 'params.name');
     const { server, name } = needEntry(needs, kind, text);
     const edits = name === text ? [] : [{ span, text: JSON.stringify(name) }];
-    return await relay(request, params, edits, server, session, exchange);
+    return relay(request, params, edits, server, session, exchange);
   };
 
 const read: Method = async (request, session, exchange, needs) => {

@@ -4,9 +4,9 @@ import type { Method } from '../method.ts';
 import { initializeOne, ping, setLevel } from './hub.ts';
 
 /** Whatever the method is, known to the hub or not: the server answers it. */
-export const pass: Method = async (request, session, exchange) => {
+export const pass: Method = (request, session, exchange) => {
   if (session.view === 'all') throw new TypeError('a view of one server was expected');
-  return await relay(request, paramsOf(request), [], session.view, session, exchange);
+  return relay(request, paramsOf(request), [], session.view, session, exchange);
 };
 
 const subscribe: Method = async (request, session, exchange, needs) => {

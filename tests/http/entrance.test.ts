@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, test } from 'vitest';
+import { startHub, until } from '#helpers/hub';
+import { openSession } from '../transports/raw.ts';
+
+const ping = '{"jsonrpc":"2.0","id":"ü","method":"ping"}';
+const pong = '{"jsonrpc":"2.0","id":"ü","result":{}}';
+
+/** Writes these pieces, each after the one before has left, and gives what came back until `done`. */
+async function exchange(
+  url: string,
+  pieces: readonly (string | Buffer)[],
+  done: (text: string) => boolean,
+): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+  await once(socket, 'connect');
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  for (const piece of pieces) {
+    await new Promise(resolve => socket.write(piece, resolve));
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  await until(() => done(text));
+  socket.destroy();
+  return text;
+}
+
+const headOf = (session: string, ...more: readonly string[]) =>
+  [
+    'POST /mcp HTTP/1.1',
+    'host: localhost',
+    'accept: application/json, text/event-stream',
+    `mcp-session-id: ${session}`,
+    ...more,
+    '\r\n',
+  ].join('\r\n');
+
+const plain = 'content-type: application/json';
+const known = `content-length: ${Buffer.byteLength(ping)}`;
+
+describe('a POST to an MCP endpoint', () => {
+  for (const [name, headers] of [
+    ['of a known length', [plain, known]],
+    ['with a charset', [`${plain}; charset=utf-8`, known]],
+  ] as const)
+    test(`${name} is answered, wherever its body is cut`, async () => {
+      await using hub = await startHub([]);
+      const { id } = await openSession(`${hub.url}/mcp`);
+      const body = Buffer.from(ping);
+      for (const at of [0, 1, body.indexOf('ü') + 1, body.length - 1]) {
+        const pieces = [headOf(id, ...headers), body.subarray(0, at), body.subarray(at)];
+        const text = await exchange(hub.url, pieces, it => it.includes(pong));
+        assert.match(text, /^HTTP\/1\.1 200 /);
+      }
+    });
+
+  test('of a length that is not told is answered the same', async () => {
+    await using hub = await startHub([]);
+    const { id } = await openSession(`${hub.url}/mcp`);
+    const chunked = `${Buffer.byteLength(ping).toString(16)}\r\n${ping}\r\n0\r\n\r\n`;
+    const head = headOf(id, plain, 'transfer-encoding: chunked');
+    assert.match(await exchange(hub.url, [head, chunked], it => it.includes(pong)), / 200 OK/);
+  });
+
+  test('two on one connection, the second sent before the first is answered, come back in order', async () => {
+    await using hub = await startHub([]);
+    const { id } = await openSession(`${hub.url}/mcp`);
+    const request = headOf(id, plain, known) + ping;
+    const second = request.replaceAll('"ü"', '"ö"');
+    const text = await exchange(hub.url, [request + second], it => it.includes('"ö"'));
+    assert.ok(text.indexOf('"ü"') < text.indexOf('"ö"'), text);
+    assert.equal(text.match(/HTTP\/1\.1 200 /g)?.length, 2);
+  });
+
+  test('that ends in the middle of its body disturbs nobody', async () => {
+    await using hub = await startHub([]);
+    const { id } = await openSession(`${hub.url}/mcp`);
+    await exchange(hub.url, [headOf(id, plain, known), ping.slice(0, 5)], () => true);
+    const text = await exchange(hub.url, [headOf(id, plain, known), ping], it => it.includes(pong));
+    assert.match(text, /^HTTP\/1\.1 200 /);
+    assert.equal(hub.router.inFlight, 0);
+  });
+
+  test('is refused like any other: a foreign Host, no token, an empty body', async () => {
+    await using hub = await startHub([], { http: { token: 'secret' } });
+    const refusals = [
+      [headOf('none', plain, known).replace('localhost', 'evil.example') + ping, 403],
+      [headOf('none', plain, known) + ping, 401],
+      [headOf('none', plain, 'authorization: Bearer secret', known) + ping, 404],
+      [headOf('none', plain, 'authorization: Bearer secret', 'content-length: 0'), 400],
+    ] as const;
+    for (const [request, status] of refusals) {
+      const text = await exchange(hub.url, [request], it => it.includes('"error"'));
+      assert.match(text, new RegExp(`^HTTP/1.1 ${status} `));
+    }
+  });
+});
