@@ -76,11 +76,19 @@ const cli = createCli({
 });
 
 const ending = new AbortController();
+/** Under npm one Ctrl-C arrives twice: from the terminal, and handed on by npm. In milliseconds. */
+const sameSignalMs = 1_000;
+let endingSince = 0;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
-    // The first asks; who asks again does not want to wait.
-    if (ending.signal.aborted) process.exit(1);
-    ending.abort();
+    if (!ending.signal.aborted) {
+      endingSince = performance.now();
+      ending.abort();
+    } else if (performance.now() - endingSince > sameSignalMs) {
+      // Who asks again does not want to wait.
+      process.stderr.write('Ended at once. What still runs is removed by the next start.\n');
+      process.exit(1);
+    }
   });
 // A terminal that was closed and a pipe that nobody reads any more are no reason to die.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});

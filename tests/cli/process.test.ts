@@ -79,6 +79,15 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
 );
 
+test('a signal that arrives twice at once, as under npm, is one', async () => {
+  await using hub = await start();
+  const pid = await serverPid(hub);
+  hub.child.kill('SIGINT');
+  hub.child.kill('SIGINT');
+  assert.equal(await hub.ended, 0);
+  assert.equal(isAlive(pid), false);
+});
+
 test('a log that nobody reads holds neither calls nor the end', { timeout: 60_000 }, async () => {
   // Nothing reads stderr, whose pipe takes 64 KiB; each call is logged.
   await using hub = await start({ LOG_LEVEL: 'debug' });
