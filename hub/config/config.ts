@@ -88,11 +88,26 @@ export type Settings = {
   readonly dataDir: string;
   readonly serversFile: string;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  readonly logFormat: 'json' | 'pretty';
+  /** Undefined where nobody has chosen: the terminal decides. */
+  readonly logFormat: 'json' | 'pretty' | undefined;
   /** Names the hub on everything of its own, instead of the id in its data folder. */
   readonly hubId: string | undefined;
   /** The prefix of container names, volumes and the compose project they are grouped under. */
   readonly hubName: string;
   /** Where the engine answers; undefined for the platform's default. */
   readonly dockerHost: string | undefined;
+  /** Where Ollama answers, undefined for nowhere, and the model of prompts that no rule names one for. */
+  readonly ollama: { readonly url: string | undefined; readonly model: string };
+  /** With any password in it: never logged. Undefined: what it would hold is kept in memory. */
+  readonly redisUrl: string | undefined;
+  /** Undefined: vectors are kept in the data folder. */
+  readonly qdrantUrl: string | undefined;
+  readonly cache: {
+    readonly maxEntries: number;
+    /** The cosine, from 0 to 1, above which two prompts are the same. */
+    readonly similarityThreshold: number;
+  };
+  readonly breaker: { readonly failureThreshold: number; readonly recoveryMs: number };
+  /** Path of the rules by which prompts are improved. */
+  readonly rulesFile: string;
 };

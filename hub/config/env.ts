@@ -4,7 +4,7 @@ import { type Path, type Problem, pathText } from './problem.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A value with its variables filled in, and the paths where that was not possible. */
-export type Expanded = {
+type Expanded = {
   readonly value: unknown;
   /** Paths, as text, of strings left as they are because a variable is missing. */
   readonly unresolved: ReadonlySet<string>;
@@ -51,7 +51,7 @@ export function expandServer(entry: unknown, path: Path, env: Environment): Expa
 }
 
 /** One string with its variables filled in, and a sentence for each that cannot be. */
-export function expandText(
+function expandText(
   text: string,
   env: Environment,
 ): { readonly text: string; readonly faults: readonly string[] } {

@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { dirname, extname, resolve } from 'node:path';
 import { HubError, isObject, messageOf } from '#core';
 import type { Config, ServerConfig } from './config.ts';
+import { findEngineSocket } from './danger.ts';
 import { type Document, parseText } from './document.ts';
 import { type Environment, expandServer } from './env.ts';
 import { problemsOf } from './issues.ts';
 import { type Form, isEnabled, normalizeServer } from './normalize.ts';
-import type { Roots } from './paths.ts';
 import { type Path, type Problem, invalidFile, pathText } from './problem.ts';
+import type { Machine } from './sandbox.ts';
 import { envelopeSchema, serverName, serverSchema } from './schema.ts';
 
 export type LoadOptions = {
@@ -31,7 +32,11 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Co
   const { document, problems: syntax } = await parseText(text, format);
   const source = { file, value: document.value, placeOf: document.placeOf };
   if (document.value === undefined) throw invalidFile(source, syntax);
-  const { config, problems } = configOf(document, { ...options, folder: dirname(resolve(file)) });
+  const { config, problems } = await configOf(document, {
+    ...options,
+    folder: dirname(resolve(file)),
+    engineSocket: findEngineSocket(options.env),
+  });
   const all = [...syntax, ...problems];
   if (all.length > 0 || !config) throw invalidFile(source, all);
   return config;
@@ -62,16 +67,21 @@ function unreadable(file: string, error: unknown): HubError {
   return new HubError('HUB_CONFIG_INVALID', `${file}: ${why}`, { cause: error });
 }
 
-type Context = LoadOptions & Roots;
+type Context = LoadOptions & Machine;
 type Found<T> = { readonly problems: readonly Problem[] } & T;
 
-function configOf(document: Document, context: Context): Found<{ readonly config?: Config }> {
+async function configOf(
+  document: Document,
+  context: Context,
+): Promise<Found<{ readonly config?: Config }>> {
   const envelope = envelopeSchema.safeParse(document.value);
   const outside = envelope.error ? problemsOf(envelope.error.issues, []) : [];
   const named = forms.flatMap(form =>
     Array.from(new Set(document.keysAt([form])), name => ({ form, name })),
   );
-  const read = named.map(({ form, name }) => readServer(document, { form, name }, context));
+  const read = await Promise.all(
+    named.map(({ form, name }) => readServer(document, { form, name }, context)),
+  );
   const problems = [...outside, ...formProblems(document), ...read.flatMap(each => each.problems)];
   if (!envelope.success) return { problems };
   const { separator, max_length: maxLength } = envelope.data.naming;
@@ -98,11 +108,11 @@ function formProblems({ value, keysAt }: Document): readonly Problem[] {
     }));
 }
 
-function readServer(
+async function readServer(
   document: Document,
   { form, name }: { readonly form: Form; readonly name: string },
-  { env, home, folder }: Context,
-): Found<{ readonly server?: ServerConfig | undefined }> {
+  { env, ...machine }: Context,
+): Promise<Found<{ readonly server?: ServerConfig | undefined }>> {
   const path = [form, name];
   const named = serverName.safeParse(name);
   const problems: Problem[] = named.error
@@ -121,12 +131,11 @@ function readServer(
   const draft = {
     name,
     form,
-    home,
-    folder,
+    ...machine,
     entry: entry.data,
     written: new Set(isObject(value) ? Object.keys(value) : []),
   };
-  const server = normalizeServer(draft, (inside, text, showsValue = false) => {
+  const server = await normalizeServer(draft, (inside, text, showsValue = false) => {
     const at: Path = [...path, ...inside];
     // Nothing can be said about a value that is not known.
     if (!unresolved.has(pathText(at))) problems.push({ path: at, text, showsValue });

@@ -6,8 +6,8 @@ import {
   isImage,
   nameOfPackage,
 } from './package-spec.ts';
-import { type Roots, resolveInside } from './paths.ts';
-import { sandboxOf } from './sandbox.ts';
+import { resolveInside } from './paths.ts';
+import { type Machine, sandboxOf } from './sandbox.ts';
 import type { ServerEntry } from './schema.ts';
 
 /** Takes a problem at a path inside the entry. `showsValue` puts the value before the text. */
@@ -17,7 +17,7 @@ export type Report = (
   showsValue?: boolean,
 ) => void;
 
-type LocalDraft = Roots & {
+type LocalDraft = Machine & {
   readonly form: 'servers' | 'mcpServers';
   readonly entry: ServerEntry;
   readonly written: ReadonlySet<string>;
@@ -29,11 +29,14 @@ const packageForms =
   'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI) or "docker:name:tag" (an image); no options, ranges, URLs or git references';
 
 /** How a server that the hub runs itself is launched; undefined where the entry does not say what. */
-export function localLaunch(draft: LocalDraft, report: Report): LocalLaunch | undefined {
+export async function localLaunch(
+  draft: LocalDraft,
+  report: Report,
+): Promise<LocalLaunch | undefined> {
   const { entry, written } = draft;
   if (written.has('headers')) report(['headers'], 'goes with "url" only: remove it');
   const what = whatToRun(draft, report);
-  const sandbox = sandboxOf(entry, draft, report);
+  const sandbox = await sandboxOf(entry, draft, report);
   if (!what) return undefined;
   if (what.image !== undefined && entry.runtime === 'process')
     report(
@@ -45,7 +48,7 @@ export function localLaunch(draft: LocalDraft, report: Report): LocalLaunch | un
     runtime: entry.runtime,
     ...what,
     env: entry.env,
-    workingDirectory: workingDirectory(draft, what, report),
+    workingDirectory: await workingDirectory(draft, what, report),
     sandbox,
   };
 }
@@ -104,7 +107,11 @@ function agree(named: PackageSpec, line: PackageLine): PackageSpec | undefined {
   return named.spec === name ? line.package : undefined;
 }
 
-function workingDirectory(draft: LocalDraft, what: What, report: Report): string | undefined {
+async function workingDirectory(
+  draft: LocalDraft,
+  what: What,
+  report: Report,
+): Promise<string | undefined> {
   const { cwd } = draft.entry;
   if (cwd === undefined) return undefined;
   // The folder is one in the image, so it does not start at this machine's folders.
@@ -112,12 +119,8 @@ function workingDirectory(draft: LocalDraft, what: What, report: Report): string
     if (!cwd.startsWith('/')) report(['cwd'], 'write an absolute path in the image', true);
     return cwd;
   }
-  const inside = resolveInside(cwd, draft);
-  if (inside === undefined)
-    report(
-      ['cwd'],
-      'it leaves the folder of this file; write it without "..", or an absolute path',
-      true,
-    );
-  return inside;
+  const place = await resolveInside(cwd, draft);
+  if (!('refusal' in place)) return place.real;
+  report(['cwd'], place.refusal, true);
+  return undefined;
 }

@@ -1,6 +1,6 @@
 import type { RemoteLaunch, ServerConfig } from './config.ts';
 import { type Report, localLaunch } from './local-launch.ts';
-import type { Roots } from './paths.ts';
+import type { Machine } from './sandbox.ts';
 import type { ServerEntry } from './schema.ts';
 import { bytesOf } from './size.ts';
 
@@ -8,7 +8,7 @@ import { bytesOf } from './size.ts';
 export type Form = 'servers' | 'mcpServers';
 
 /** An entry with its name and what normalizing it needs to know. */
-export type Draft = Roots & {
+export type Draft = Machine & {
   readonly name: string;
   readonly form: Form;
   readonly entry: ServerEntry;
@@ -40,14 +40,19 @@ const localKeys = [
  * One shape from the many that a file may use. Reports every rule that joins several keys and is
  * broken; undefined then, as nothing sensible can be launched.
  */
-export function normalizeServer(draft: Draft, report: Report): ServerConfig | undefined {
+export async function normalizeServer(
+  draft: Draft,
+  report: Report,
+): Promise<ServerConfig | undefined> {
   const { name, form, entry } = draft;
   if (entry.disabled !== undefined && entry.enabled === entry.disabled)
     report(['enabled'], `says the opposite of "disabled": keep one of them`);
   const maxLineBytes = bytesOf(entry.max_line);
   if (maxLineBytes < kib || maxLineBytes > longestLineBytes)
     report(['max_line'], 'write a size from 1k to 512m', true);
-  const launch = isRemote(draft, report) ? remoteLaunch(draft, report) : localLaunch(draft, report);
+  const launch = isRemote(draft, report)
+    ? remoteLaunch(draft, report)
+    : await localLaunch(draft, report);
   return (
     launch && {
       name,

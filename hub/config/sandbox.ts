@@ -1,5 +1,6 @@
 import type { Sandbox } from './config.ts';
-import { type Roots, findTarget, holdsEngineSocket, resolveInside } from './paths.ts';
+import { findDanger } from './danger.ts';
+import { type Resolved, type Roots, findTarget, resolveInside } from './paths.ts';
 import type { ServerEntry } from './schema.ts';
 import { bytesOf } from './size.ts';
 
@@ -13,9 +14,17 @@ const shortMount = /^(.+):(\/[^:]*)(?::(ro|rw))?$/s;
 const targetRule =
   'write an absolute path in the container that is not "/" and not in /proc, /sys or /dev';
 
-/** What the container of a server may do, with paths made absolute. */
-export function sandboxOf(entry: ServerEntry, roots: Roots, report: Report): Sandbox {
-  const mounts = entry.mounts.flatMap((mount, index) => mountOf(mount, index, roots, report));
+/** Where the sources of mounts start, and the engine's socket if it is known. */
+export type Machine = Roots & { readonly engineSocket: string | undefined };
+
+/** What the container of a server may do, with paths made absolute and their links followed. */
+export async function sandboxOf(
+  entry: ServerEntry,
+  machine: Machine,
+  report: Report,
+): Promise<Sandbox> {
+  const written = entry.mounts.map((mount, index) => mountOf(mount, index, machine, report));
+  const mounts = (await Promise.all(written)).flat();
   const volumes = volumesOf(entry.volumes, report);
   const targets = [
     ...mounts.map(({ at, target }) => ({ at, target })),
@@ -43,10 +52,10 @@ export function sandboxOf(entry: ServerEntry, roots: Roots, report: Report): San
   };
 }
 
-function mountOf(
+async function mountOf(
   written: ServerEntry['mounts'][number],
   index: number,
-  roots: Roots,
+  machine: Machine,
   report: Report,
 ) {
   const at = ['mounts', index];
@@ -62,24 +71,26 @@ function mountOf(
       : { source: written.source, target: written.target, readOnly: written.read_only };
   const sourceAt = typeof written === 'string' ? at : [...at, 'source'];
   const targetAt = typeof written === 'string' ? at : [...at, 'target'];
-  const inside = source === '' ? undefined : resolveInside(source, roots);
-  if (inside === undefined)
-    report(
-      sourceAt,
-      'the source leaves its folder; write it without "..", or as an absolute path',
-      true,
-    );
-  else if (holdsEngineSocket(inside))
-    report(
-      sourceAt,
-      "it holds the engine's socket, which gives power over this machine; mount something else",
-      true,
-    );
+  const place = await findSource(source, readOnly, machine);
+  if ('refusal' in place) report(sourceAt, place.refusal, true);
   const allowed = findTarget(target);
   if (allowed === undefined) report(targetAt, targetRule, true);
-  return inside === undefined || allowed === undefined
+  return 'refusal' in place || allowed === undefined
     ? []
-    : [{ at: targetAt, source: inside, target: allowed, readOnly }];
+    : [{ at: targetAt, source: place.real, target: allowed, readOnly }];
+}
+
+/** Where the source really is: the engine is told that, so that a link made later changes nothing. */
+async function findSource(source: string, readOnly: boolean, machine: Machine): Promise<Resolved> {
+  if (source === '') return { refusal: 'write the path of a file or folder' };
+  const place = await resolveInside(source, machine);
+  if ('refusal' in place) return place;
+  // As it is written too: the engine may be on another machine, where there are other links.
+  for (const path of new Set([place.real, place.written])) {
+    const danger = await findDanger(path, readOnly, machine.engineSocket);
+    if (danger !== undefined) return { refusal: danger };
+  }
+  return place;
 }
 
 function volumesOf(written: ServerEntry['volumes'], report: Report) {

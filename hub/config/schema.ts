@@ -149,7 +149,9 @@ const server = z
       .max(1000)
       .default(3)
       .describe('Failures in a row before it is given up.'),
-    health_check_interval: seconds.default(30).describe('Seconds between health checks.'),
+    health_check_interval: seconds
+      .default(30)
+      .describe('Seconds between health checks. Without effect yet.'),
     timeout: seconds.default(60).describe('Seconds without progress after which a call fails.'),
     start_timeout: seconds
       .default(120)

@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { HubError } from '#core';
+import { readBackends } from './backends.ts';
 import type { Settings } from './config.ts';
 import type { Environment } from './env.ts';
 import { createVariables, mergeEnvironment } from './variables.ts';
@@ -21,7 +22,8 @@ const engineAddress = /^(?:unix|npipe|tcp|http|https|ssh):\/\/./;
  * that others can reach without token and TLS (spec G6).
  */
 export function readSettings(env: Environment, dotenv = ''): Settings {
-  const { text, secret, choice, list, fail, done } = createVariables(mergeEnvironment(env, dotenv));
+  const variables = createVariables(mergeEnvironment(env, dotenv));
+  const { text, secret, choice, list, address, fail, done } = variables;
   const certFile = text('ROUTER_TLS_CERT');
   const keyFile = text('ROUTER_TLS_KEY');
   if ((certFile === undefined) !== (keyFile === undefined))
@@ -34,7 +36,11 @@ export function readSettings(env: Environment, dotenv = ''): Settings {
     port: Number(
       text('ROUTER_PORT', isPort, 'a number from 0 to 65535; 0 is any free port') ?? 9090,
     ),
-    token: secret('ROUTER_TOKEN', /^[\x21-\x7e]+$/, 'printable characters without spaces'),
+    token: secret(
+      'ROUTER_TOKEN',
+      /^[\x21-\x7e]{16,}$/,
+      'at least 16 printable characters without spaces, such as `openssl rand -hex 32` gives',
+    ),
     tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
     allowedHosts: list(
       'ROUTER_ALLOWED_HOSTS',
@@ -52,7 +58,7 @@ export function readSettings(env: Environment, dotenv = ''): Settings {
     dataDir: text('DATA_DIR') ?? './data',
     serversFile: text('MCP_SERVERS_CONFIG') ?? './configs/mcp-servers.json',
     logLevel: choice('LOG_LEVEL', logLevels) ?? 'info',
-    logFormat: choice('LOG_FORMAT', logFormats) ?? 'pretty',
+    logFormat: choice('LOG_FORMAT', logFormats),
     hubId: text(
       'HUB_ID',
       value => hubId.test(value),
@@ -64,11 +70,12 @@ export function readSettings(env: Environment, dotenv = ''): Settings {
         value => hubName.test(value),
         '1 to 32 small letters, digits, "_" and "-", of which the first is a letter or digit',
       ) ?? 'agenthub',
-    dockerHost: text(
+    dockerHost: address(
       'DOCKER_HOST',
       value => engineAddress.test(value),
       'an address such as unix:///var/run/docker.sock or tcp://127.0.0.1:2375',
     ),
+    ...readBackends(variables),
   };
   done();
   refuseOpenAddress(settings);

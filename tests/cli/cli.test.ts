@@ -71,6 +71,24 @@ describe('used rightly', () => {
   });
 });
 
+test('check tells what to think about on stderr, a line each, and is content', async () => {
+  const config = await loadConfig(shipped, { env: {}, home: '/home/user' });
+  const servers = config.servers.map(server =>
+    server.launch.kind === 'local'
+      ? {
+          ...server,
+          launch: { ...server.launch, package: { ecosystem: 'npm', spec: 'x' } as const },
+        }
+      : server,
+  );
+  const needs = { loadConfig: async () => ({ file: 'hub.json', config: { ...config, servers } }) };
+  const { code, out, err } = await run(['check'], needs);
+  assert.equal(code, 0);
+  assert.match(out, /^hub\.json: fine, 4 servers/);
+  assert.equal(err.split('\n').length, 4);
+  assert.match(err, /^warning: memory: the package x has no version, [^\n]*$/m);
+});
+
 describe('used wrongly', () => {
   test.for([
     [[], 'agenthub: no command is given'],

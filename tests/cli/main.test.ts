@@ -70,13 +70,22 @@ test('a setting that is wrong ends with exit code 2', async () => {
   assert.match(stderr, /^ROUTER_HOST: "0\.0\.0\.0" can be reached from other machines/);
 });
 
+test('check refuses settings of parts that are still to come, all at once', async () => {
+  await writeFile(join(scratch, 'none.json'), '{"servers": {}}');
+  const env = { CB_FAILURE_THRESHOLD: 'abc', CACHE_MAX_SIZE: '-1' };
+  const { code, stdout, stderr } = await agenthub(['check', '--config', 'none.json'], env);
+  assert.deepEqual({ code, stdout }, { code: 2, stdout: '' });
+  assert.match(stderr, /^CACHE_MAX_SIZE: "-1" is not allowed[^\n]+\nCB_FAILURE_THRESHOLD: "abc"/);
+});
+
 test('.env of the working folder gives variables to settings and servers', async () => {
   await writeFile(join(scratch, '.env'), 'MCP_SERVERS_CONFIG=mine.yaml\nTIME_ZONE=UTC\n');
-  const servers = 'servers: {time: {command: uvx, args: [mcp-server-time, "${TIME_ZONE}"]}}';
+  const servers = 'servers: {time: {command: uvx, args: [mcp-server-time==1.0, "${TIME_ZONE}"]}}';
   await writeFile(join(scratch, 'mine.yaml'), servers);
   assert.deepEqual(await agenthub(['check']), {
     code: 0,
-    stdout: 'mine.yaml: fine, 1 server\n  time  pypi mcp-server-time  starts at the first call\n',
+    stdout:
+      'mine.yaml: fine, 1 server\n  time  pypi mcp-server-time==1.0  starts at the first call\n',
     stderr: '',
   });
 });

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { expandServer, expandText } from '../../hub/config/env.ts';
+import { expandServer } from '../../hub/config/env.ts';
 import { pathText } from '../../hub/config/problem.ts';
 
 const env = { HOST: 'localhost', EMPTY: '', A_1: 'one', NESTED: '${HOST}', undefined: undefined };
+
+/** One string as the command of a server, which is where variables are filled in. */
+const expand = (text: string) => expandServer({ command: text }, [], env);
 
 describe('filled in', () => {
   test.for([
@@ -26,7 +29,8 @@ describe('filled in', () => {
     // What a variable holds is a value, not text to look through again.
     ['${NESTED}', '${HOST}'],
   ] as const)('%j becomes %j', ([text, expected]) => {
-    assert.deepEqual(expandText(text, env), { text: expected, faults: [] });
+    const { value, problems } = expand(text);
+    assert.deepEqual({ value, problems }, { value: { command: expected }, problems: [] });
   });
 });
 
@@ -44,8 +48,9 @@ describe('refused', () => {
     ['${HOST', '"${" without its "}"'],
     ['${NOPE:-${HOST}}', '"${" without its "}"'],
   ] as const)('%j: %s', ([text, start]) => {
-    const { faults } = expandText(text, env);
-    assert.ok(faults[0]?.startsWith(start), faults.join('\n'));
+    const { value, problems } = expand(text);
+    assert.ok(problems[0]?.text.startsWith(start), JSON.stringify(problems));
+    assert.deepEqual(value, { command: text });
   });
 
   test('every variable that is missing is told, with its path', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
@@ -14,7 +14,8 @@ const env = { TOKEN: 's3cret', EMPTY: '', TWO: '2' };
 
 let scratch = '';
 beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'agenthub-config-'));
+  // Mounts have their links followed, and some systems keep the temporary folder behind one.
+  scratch = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-config-')));
 });
 afterAll(async () => {
   await rm(scratch, { recursive: true, force: true });

@@ -16,11 +16,18 @@ const defaults = {
   dataDir: './data',
   serversFile: './configs/mcp-servers.json',
   logLevel: 'info',
-  logFormat: 'pretty',
+  logFormat: undefined,
   hubId: undefined,
   hubName: 'agenthub',
   dockerHost: undefined,
+  ollama: { url: undefined, model: 'deepseek-r1:latest' },
+  redisUrl: undefined,
+  qdrantUrl: undefined,
+  cache: { maxEntries: 1000, similarityThreshold: 0.85 },
+  breaker: { failureThreshold: 3, recoveryMs: 30_000 },
+  rulesFile: './configs/enhancement-rules.json',
 };
+const sixteen = 'a-token-16-chars';
 const tls = { ROUTER_TLS_CERT: 'cert.pem', ROUTER_TLS_KEY: 'key.pem' };
 
 const readAll = async (file: string) =>
@@ -48,7 +55,7 @@ test('every setting is read', () => {
   const env = {
     ROUTER_HOST: '[::]',
     ROUTER_PORT: '0',
-    ROUTER_TOKEN: 'token',
+    ROUTER_TOKEN: sixteen,
     ...tls,
     ROUTER_ALLOWED_HOSTS: 'Hub.example, ::1 ,[fd00::1],',
     ROUTER_ALLOWED_ORIGINS: 'https://app.example:8443,app://obsidian.md',
@@ -60,11 +67,21 @@ test('every setting is read', () => {
     HUB_ID: 'compose-hub',
     HUB_NAME: 'hub-2',
     DOCKER_HOST: 'tcp://127.0.0.1:2375',
+    OLLAMA_HOST: 'host.docker.internal',
+    OLLAMA_PORT: '8080',
+    OLLAMA_MODEL: 'hf.co/org/model:Q4_K_M',
+    REDIS_URL: 'rediss://user:pa55@redis.example:6380/2',
+    QDRANT_URL: 'https://qdrant.example',
+    CACHE_MAX_SIZE: '1',
+    CACHE_SIMILARITY_THRESHOLD: '0.9',
+    CB_FAILURE_THRESHOLD: '5',
+    CB_RECOVERY_TIMEOUT: '60',
+    ENHANCEMENT_RULES_CONFIG: 'rules.json',
   };
   assert.deepEqual(readSettings(env), {
     host: '::',
     port: 0,
-    token: 'token',
+    token: sixteen,
     tls: { certFile: 'cert.pem', keyFile: 'key.pem' },
     allowedHosts: ['hub.example', '[::1]', '[fd00::1]'],
     allowedOrigins: ['https://app.example:8443', 'app://obsidian.md'],
@@ -76,6 +93,12 @@ test('every setting is read', () => {
     hubId: 'compose-hub',
     hubName: 'hub-2',
     dockerHost: 'tcp://127.0.0.1:2375',
+    ollama: { url: 'http://host.docker.internal:8080', model: 'hf.co/org/model:Q4_K_M' },
+    redisUrl: 'rediss://user:pa55@redis.example:6380/2',
+    qdrantUrl: 'https://qdrant.example',
+    cache: { maxEntries: 1, similarityThreshold: 0.9 },
+    breaker: { failureThreshold: 5, recoveryMs: 60_000 },
+    rulesFile: 'rules.json',
   });
 });
 
@@ -86,9 +109,19 @@ test('the process environment goes before .env', () => {
   assert.equal(mergeEnvironment({ ROUTER_PORT: '7000' }, dotenv)['ROUTER_PORT'], '7000');
 });
 
-test('settings of parts that are still to come are no error', () => {
-  const env = { OLLAMA_HOST: 'localhost', REDIS_URL: 'redis://redis', CB_FAILURE_THRESHOLD: '3' };
-  assert.deepEqual(readSettings(env), defaults);
+// Ollama itself reads OLLAMA_HOST, so what it and its clients understand is in people's environment.
+test.for([
+  ['ollama', undefined, 'http://ollama:11434'],
+  ['Ollama.example', '80', 'http://ollama.example:80'],
+  ['0.0.0.0:8080', undefined, 'http://0.0.0.0:8080'],
+  ['127.0.0.1:8080', '11434', 'http://127.0.0.1:8080'],
+  ['[::1]', undefined, 'http://[::1]:11434'],
+  ['http://ollama:8080/', undefined, 'http://ollama:8080'],
+  ['https://ollama.example', undefined, 'https://ollama.example'],
+  ['https://ollama.example', '8443', 'https://ollama.example:8443'],
+] as const)('OLLAMA_HOST=%s and OLLAMA_PORT=%s are %s', ([host, port, expected]) => {
+  const { ollama } = readSettings({ OLLAMA_HOST: host, OLLAMA_PORT: port });
+  assert.equal(ollama.url, expected);
 });
 
 describe('wrong values are told with the variable, the value and what is allowed', () => {
@@ -105,7 +138,8 @@ describe('wrong values are told with the variable, the value and what is allowed
     ],
     ['ROUTER_PORT', '90x', /^ROUTER_PORT: "90x"/],
     ['ROUTER_PORT', '-1', /^ROUTER_PORT: "-1"/],
-    ['ROUTER_TOKEN', 'two words', /^ROUTER_TOKEN: the value \(not shown\)/],
+    ['ROUTER_TOKEN', 'two words and more', /^ROUTER_TOKEN: the value \(not shown\)/],
+    ['ROUTER_TOKEN', 'too-short', /^ROUTER_TOKEN: the value \(not shown\).*at least 16/],
     [
       'ROUTER_ALLOWED_HOSTS',
       'a,b:80',
@@ -132,6 +166,32 @@ describe('wrong values are told with the variable, the value and what is allowed
       '/var/run/docker.sock',
       /^DOCKER_HOST: "\/var\/run\/docker.sock" is not allowed/,
     ],
+    ['OLLAMA_HOST', 'ftp://ollama', /^OLLAMA_HOST: "ftp:\/\/ollama" is not allowed. Write a host/],
+    ['OLLAMA_HOST', 'ollama:99999', /^OLLAMA_HOST: "ollama:99999"/],
+    ['OLLAMA_HOST', 'http://u:pa55@ollama', /^OLLAMA_HOST: the value \(not shown\)/],
+    ['OLLAMA_PORT', '0', /^OLLAMA_PORT: "0" is not allowed. Write a whole number from 1 to 65535$/],
+    ['OLLAMA_MODEL', 'two words', /^OLLAMA_MODEL: "two words" is not allowed/],
+    ['REDIS_URL', 'redis:6379', /^REDIS_URL: "redis:6379" is not allowed. Write an address such/],
+    ['REDIS_URL', 'http://redis', /^REDIS_URL: "http:\/\/redis"/],
+    ['REDIS_URL', 'redis://', /^REDIS_URL: "redis:\/\/"/],
+    ['REDIS_URL', 'redis://redis/first', /^REDIS_URL: "redis:\/\/redis\/first"/],
+    ['REDIS_URL', 'redis://:pa55', /^REDIS_URL: the value \(not shown\)/],
+    ['REDIS_URL', 'redis:pa55', /^REDIS_URL: the value \(not shown\)/],
+    ['REDIS_URL', 'http://u:pa55@redis', /^REDIS_URL: the value \(not shown\)/],
+    ['QDRANT_URL', 'qdrant:6333', /^QDRANT_URL: "qdrant:6333" is not allowed. Write an address/],
+    ['QDRANT_URL', 'https://u:pa55@qdrant', /^QDRANT_URL: the value \(not shown\)/],
+    ['QDRANT_URL', 'https://qdrant?api-key=pa55', /^QDRANT_URL: the value \(not shown\)/],
+    ['CACHE_MAX_SIZE', '-1', /^CACHE_MAX_SIZE: "-1" is not allowed. Write a whole number from 1/],
+    ['CACHE_MAX_SIZE', '1.5', /^CACHE_MAX_SIZE: "1.5"/],
+    ['CACHE_MAX_SIZE', '0x10', /^CACHE_MAX_SIZE: "0x10"/],
+    [
+      'CACHE_SIMILARITY_THRESHOLD',
+      '85',
+      /^CACHE_SIMILARITY_THRESHOLD: "85" is not allowed. Write a number from 0 to 1$/,
+    ],
+    ['CB_FAILURE_THRESHOLD', 'abc', /^CB_FAILURE_THRESHOLD: "abc" is not allowed/],
+    ['CB_RECOVERY_TIMEOUT', '0', /^CB_RECOVERY_TIMEOUT: "0" is not allowed/],
+    ['DOCKER_HOST', 'u:pa55@machine', /^DOCKER_HOST: the value \(not shown\)/],
     ['ROUTER_TLS_CERT', 'cert.pem', /^ROUTER_TLS_KEY: is not set, and TLS needs/],
     ['ROUTER_TLS_KEY', 'key.pem', /^ROUTER_TLS_CERT: is not set, and TLS needs/],
   ] as const)('%s=%s', ([name, value, message]) => {
@@ -139,6 +199,7 @@ describe('wrong values are told with the variable, the value and what is allowed
     assert.equal(code, 'HUB_CONFIG_INVALID');
     assert.match(told, message);
     if (name === 'ROUTER_TOKEN') assert.ok(!told.includes(value));
+    assert.ok(!told.includes('pa55'), told);
   });
 
   test('all of them at once', () => {
@@ -162,14 +223,14 @@ describe('an address that others can reach needs a token and TLS', () => {
   ])('%s is refused without them', host => {
     for (const [env, lacking] of [
       [{}, 'ROUTER_TOKEN, ROUTER_TLS_CERT and ROUTER_TLS_KEY'],
-      [{ ROUTER_TOKEN: 'token' }, 'Set ROUTER_TLS_CERT and ROUTER_TLS_KEY'],
+      [{ ROUTER_TOKEN: sixteen }, 'Set ROUTER_TLS_CERT and ROUTER_TLS_KEY'],
       [tls, 'Set ROUTER_TOKEN,'],
     ] as const) {
       const { code, message } = refusal({ ROUTER_HOST: host, ...env });
       assert.equal(code, 'HUB_LISTEN_REFUSED');
       assert.ok(message.startsWith(`ROUTER_HOST: "${host}"`) && message.includes(lacking), message);
     }
-    assert.equal(readSettings({ ROUTER_HOST: host, ROUTER_TOKEN: 'token', ...tls }).token, 'token');
+    assert.equal(readSettings({ ROUTER_HOST: host, ROUTER_TOKEN: sixteen, ...tls }).token, sixteen);
   });
 
   test("only the unspecified address is free in the hub's own container", () => {
@@ -182,10 +243,11 @@ describe('an address that others can reach needs a token and TLS', () => {
 
 test('.env.example names every setting, with its default', async () => {
   const example = await readAll('.env.example');
-  const source = await readAll('hub/config/settings.ts');
-  const read = [...source.matchAll(/(?:text|secret|choice|list)\(\s*'([A-Z_]+)'/g)].map(
-    ([, name = '']) => name,
-  );
+  const sources = ['hub/config/settings.ts', 'hub/config/backends.ts'];
+  const source = (await Promise.all(sources.map(readAll))).join('\n');
+  const read = [
+    ...source.matchAll(/(?:text|secret|choice|list|address|number)\(\s*'([A-Z_]+)'/g),
+  ].map(([, name = '']) => name);
   const named = [...example.matchAll(/^#([A-Z][A-Z_]+)=/gm)].map(([, name = '']) => name);
   assert.deepEqual(named.sort(), [...new Set(read)].sort());
   const uncommented = example.replaceAll(/^#(?=[A-Z][A-Z_]+=)/gm, '');

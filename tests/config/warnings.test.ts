@@ -33,3 +33,11 @@ test('a disabled server and the shipped separator give none; "." gives one', asy
   const [warning = ''] = await warnings({ servers, naming: { separator: '.' } });
   assert.match(warning, /naming\.separator/);
 });
+
+test('a command that is in no image is warned of, unless it is to run as a process', async () => {
+  const entry = { command: 'python3', args: ['server.py'] };
+  const [warning = ''] = await warnings({ servers: { one: entry } });
+  assert.match(warning, /^one: the command "python3" is in no image/);
+  assert.deepEqual(await warnings({ servers: { one: { ...entry, runtime: 'process' } } }), []);
+  assert.deepEqual(await warnings({ servers: { one: { ...entry, image: 'python:3.13' } } }), []);
+});

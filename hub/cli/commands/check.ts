@@ -1,4 +1,4 @@
-import type { Config, ServerConfig } from '#config';
+import { type Config, type ServerConfig, warningsOf } from '#config';
 import type { Command } from '../command.ts';
 import { columns } from '../help.ts';
 
@@ -22,11 +22,12 @@ export function createCheck({ loadConfig }: CheckNeeds): Command {
         help: 'The file to check. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
       },
     },
-    async run({ config: wanted }, { out }) {
+    async run({ config: wanted }, { out, err }) {
       const { file, config } = await loadConfig(typeof wanted === 'string' ? wanted : undefined);
       const { length } = config.servers;
       out(`${file}: fine, ${length} ${length === 1 ? 'server' : 'servers'}`);
       for (const line of columns(config.servers.map(summaryOf))) out(line);
+      for (const warning of warningsOf(config)) err(`warning: ${warning}`);
       return 0;
     },
   };
