@@ -77,7 +77,8 @@ function install() {
   console.error(`Installing dependencies from package-lock.json (${missing}).`);
   const { command, args } = npm();
   // npm deletes node_modules first, so neither it nor what it starts may run on the Node in there.
-  const result = spawnSync(command, [...args, 'ci'], {
+  // No warnings: npm judges packages by the Node that it runs on itself, and they run on another.
+  const result = spawnSync(command, [...args, 'ci', '--loglevel=error'], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...pathWithoutOurs() },
