@@ -150,12 +150,17 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
       ...(headers && { headers }),
     });
     // A client that went away wants no answer, and one may never come: events are waited for without end.
+    // What is being created is waited for: the engine may make it all the same, and it must be known of.
     response.on('close', () => {
-      asked.destroy();
+      if (call.done === undefined) asked.destroy();
       resolve();
     });
-    asked.on('error', error => reject(engine.unreachable(error)));
+    asked.on('error', error => {
+      call.done?.();
+      reject(engine.unreachable(error));
+    });
     asked.on('response', answered => {
+      call.done?.();
       const type = answered.headers['content-type'];
       response.writeHead(
         answered.statusCode ?? 502,
@@ -164,7 +169,8 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
       // Sent now: the first event may be hours away.
       response.flushHeaders();
       answered.on('error', error => reject(engine.unreachable(error)));
-      answered.pipe(response);
+      if (response.destroyed) answered.resume();
+      else answered.pipe(response);
     });
     asked.end(body?.content);
     // A body that the call does not need is read and forgotten, or the connection could not be used again.

@@ -32,15 +32,10 @@ export type Container = z.infer<ReturnType<typeof containerSchema>>;
 function containerSchema(owner: Owner) {
   return z.strictObject({
     Image: z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
-    // A name is looked up in the image's own files; a process that becomes root that way is still without capabilities.
-    User: z
-      .string()
-      .regex(
-        /^([1-9]\d{0,8}|(?!root(:|$))[a-z_][a-z0-9_-]{0,31})(:(\d{1,9}|[a-z_][a-z0-9_-]{0,31}))?$/,
-        {
-          error: 'must be a user other than root',
-        },
-      ),
+    // Numbers only: a name is looked up in the image's own files, which may map any name to root.
+    User: z.string().regex(/^[1-9]\d{0,8}(:\d{1,9})?$/, {
+      error: 'must be the number of a user other than root, such as "1000" or "1000:1000"',
+    }),
     Env: words.optional(),
     Entrypoint: words.optional(),
     Cmd: words.optional(),

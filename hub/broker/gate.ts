@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { rebuildBuild } from './build.ts';
 import { type Container, containerName, rebuildContainer, rebuildNetwork } from './container.ts';
 import type { Engine } from './engine.ts';
-import { resolveSource } from './mounts.ts';
+import { bindsOf, createHoldings } from './holdings.ts';
+import { checkSource, resolveSource } from './mounts.ts';
 import { checkVolume, findOwned } from './owner.ts';
 import { rebuildFilters, rebuildQuery } from './query.ts';
 import { refusal } from './refusal.ts';
@@ -17,6 +18,8 @@ export type Admitted = {
   readonly body?: { readonly type: string; readonly content: string | Buffer };
   /** The call becomes a raw stream in both directions. */
   readonly hijack: boolean;
+  /** To be called once the engine has answered, or cannot any more. */
+  readonly done?: () => void;
 };
 
 export type Asked = {
@@ -43,6 +46,8 @@ export function createGate(
   options: GateOptions,
   { engine, readBuildContext }: GateNeeds,
 ): (asked: Asked) => Promise<Admitted> {
+  const holdings = createHoldings(engine, options.hubId);
+
   return async ({ method, target, readBody }) => {
     const parsed = parseTarget(target);
     const { duty, hijack, ...route } = findRoute(method, parsed);
@@ -61,6 +66,14 @@ export function createGate(
         const id = await findOwned(engine, duty.object, duty.name, options.hubId);
         return finish(route.path.replace('{id}', id), query);
       }
+      case 'start_container': {
+        const query = rebuildQuery(parsed.query, route.query);
+        const id = await findOwned(engine, 'container', duty.name, options.hubId);
+        // A link may have been put in the place of a folder since the creation; the engine would follow it.
+        for (const { source } of await bindsOf(engine, id))
+          await checkSource(source, options.mountRoots);
+        return finish(route.path.replace('{id}', id), query);
+      }
       case 'filter': {
         const { filters, rest } = takeFilters(parsed.query);
         const query = rebuildQuery(rest, route.query);
@@ -72,7 +85,9 @@ export function createGate(
         const query = rebuildQuery(parsed.query, { name: each => containerName(each, options) });
         if (name === undefined) throw refusal('a container without a name');
         const container = rebuildContainer(await readBody(), options);
-        return finish(route.path, query, json(await settle(container)));
+        const settled = await settle(container);
+        const done = await holdings.reserve(name, bindsIn(settled));
+        return { ...finish(route.path, query, json(settled)), done };
       }
       case 'create_network': {
         const query = rebuildQuery(parsed.query, {});
@@ -92,7 +107,7 @@ export function createGate(
     const Mounts = [];
     for (const mount of host.Mounts ?? []) {
       if (mount.Type === 'volume') {
-        await checkVolume(engine, mount.Source, options.hubId);
+        await checkVolume(engine, mount.Source);
         Mounts.push(mount);
       } else {
         Mounts.push({ ...mount, Source: await resolveSource(mount.Source, options.mountRoots) });
@@ -104,6 +119,13 @@ export function createGate(
         : await findOwned(engine, 'network', host.NetworkMode, options.hubId);
     return { ...container, HostConfig: { ...host, Mounts, NetworkMode } };
   }
+}
+
+function bindsIn({ HostConfig: { Mounts = [] } }: Container) {
+  return Mounts.filter(mount => mount.Type === 'bind').map(mount => ({
+    source: mount.Source,
+    readOnly: mount.ReadOnly,
+  }));
 }
 
 function takeFilters(query: ReadonlyMap<string, string>) {

@@ -54,7 +54,7 @@ export async function resolveSource(source: string, roots: readonly string[]): P
         `The broker needs ${root} mounted at the same path (compose/mounts.yml)`,
     );
   }
-  const realRoots = await Promise.all(roots.map(each => realpath(each).catch(() => each)));
+  const realRoots = await followed(roots);
   const leadsOut = !realRoots.some(each => isIn(found, each));
   if (leadsOut || never.some(path => isIn(path, found) || isIn(found, path))) {
     throw refusal(`a mount of ${show(source)}: a link in it leads to ${show(found)}`);
@@ -66,6 +66,22 @@ export async function resolveSource(source: string, roots: readonly string[]): P
   return found;
 }
 
-function isIn(path: string, folder: string): boolean {
+/**
+ * Looks again at a source that `resolveSource` has given: what was a folder then may be a link since.
+ * Throws HUB_BROKER_REFUSED unless it leads to itself.
+ */
+export async function checkSource(source: string, roots: readonly string[]): Promise<void> {
+  // What was resolved lies below where the roots lead, which need not be below their names.
+  const found = await resolveSource(source, [...roots, ...(await followed(roots))]);
+  if (found !== source)
+    throw refusal(`a mount of ${show(source)}: it has become a link to ${show(found)}`);
+}
+
+function followed(roots: readonly string[]): Promise<readonly string[]> {
+  return Promise.all(roots.map(each => realpath(each).catch(() => each)));
+}
+
+/** True for the folder itself and all that lies in it. */
+export function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 }

@@ -1,7 +1,7 @@
 import { isObject } from '#core';
 import type { Engine } from './engine.ts';
 import { refusal, unknownObject } from './refusal.ts';
-import { hubLabel } from './schema.ts';
+import { hubLabel, managedLabel } from './schema.ts';
 import { show } from './target.ts';
 
 /**
@@ -25,13 +25,19 @@ export async function findOwned(
   throw unknownObject(kind, name);
 }
 
-/** A volume must be this hub's, or not be there yet: the engine then makes it, with our labels. */
-export async function checkVolume(engine: Engine, name: string, hubId: string): Promise<void> {
+/**
+ * A volume must have been made for a server, or not be there yet: the engine then makes it, with our
+ * labels. The hub that made it may have had another id: what a server keeps outlives the hub, and is
+ * found again by its name, which begins with this hub's.
+ */
+export async function checkVolume(engine: Engine, name: string): Promise<void> {
   const { status, body } = await engine.ask(`/volumes/${name}`);
   if (status === 404) return;
-  if (status !== 200 || !isObject(body) || !isOurs(body['Labels'], hubId)) {
-    throw refusal(`the volume ${show(name)}: it exists and does not belong to this hub`);
-  }
+  const labels = isObject(body) ? body['Labels'] : undefined;
+  if (status !== 200 || !isObject(labels) || labels[managedLabel] !== 'true')
+    throw refusal(
+      `the volume ${show(name)}: it exists and was not made for a server. Name another in "volumes", or remove it (docker volume rm ${name})`,
+    );
 }
 
 function isOurs(labels: unknown, hubId: string): boolean {

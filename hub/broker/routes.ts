@@ -7,6 +7,8 @@ export type Duty =
   | { readonly duty: 'none' }
   /** The named object must carry this hub's label; the engine is told its id, never the name. */
   | { readonly duty: 'own'; readonly object: 'container' | 'network'; readonly name: string }
+  /** As `own`; what the container mounts is looked at again. */
+  | { readonly duty: 'start_container'; readonly name: string }
   /** Only what carries this hub's label is listed or told. */
   | { readonly duty: 'filter'; readonly others: readonly string[] }
   | { readonly duty: 'create_container' }
@@ -76,7 +78,11 @@ const rows: readonly Row[] = [
     duty: own('container'),
     hijack: true,
   },
-  { method: 'POST', path: at(`/containers/${objectName}/start`), duty: own('container') },
+  {
+    method: 'POST',
+    path: at(`/containers/${objectName}/start`),
+    duty: name => ({ duty: 'start_container', name }),
+  },
   {
     method: 'POST',
     path: at(`/containers/${objectName}/stop`),

@@ -4,6 +4,7 @@ import { show } from './target.ts';
 
 /** The labels by which what is ours is known; the hub's driver writes the same. */
 export const hubLabel = 'io.agenthub.hub';
+export const managedLabel = 'io.agenthub.managed';
 export const baseLabel = 'io.agenthub.base';
 
 export type Owner = {
@@ -50,7 +51,7 @@ export function ownLabels({ hubId, hubName }: Owner) {
   return z
     .strictObject({
       [hubLabel]: z.literal(hubId).default(hubId),
-      'io.agenthub.managed': z.literal('true').default('true'),
+      [managedLabel]: z.literal('true').default('true'),
       'io.agenthub.server': text.optional(),
       'com.docker.compose.project': z.literal(hubName).optional(),
       // Never the name of a service in the compose file: compose would take the container for that service.

@@ -39,6 +39,7 @@ export const codes = {
   HUB_ENGINE_REFUSED: 'unavailable',
   HUB_IMAGE_MISSING: 'invalid',
   HUB_IMAGE_BUILD_FAILED: 'invalid',
+  HUB_REGISTRY_UNREACHABLE: 'unavailable',
   HUB_CONTAINER_NAME_TAKEN: 'conflict',
   HUB_LAUNCH_INVALID: 'invalid',
   HUB_COMMAND_MISSING: 'invalid',

@@ -14,3 +14,4 @@ export type {
   Usage,
   Volume,
 } from './runtime.ts';
+export { createStderrLines } from './stderr.ts';

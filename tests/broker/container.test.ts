@@ -140,6 +140,8 @@ describe('a container is refused, by name, that has', () => {
     ['the user 0', { User: '0' }, /"User"/],
     ['the user 0 in a group', { User: '0:1000' }, /"User"/],
     ['the user 0 with more digits', { User: '00' }, /"User"/],
+    ['a user by name, which the image may map to root', { User: 'toor' }, /"User".*"toor"/],
+    ['a group by name', { User: '1000:wheel' }, /"User"/],
     ['no user', { User: '' }, /"User"/],
     ['no user at all', { User: undefined }, /"User"/],
     ['a host part in another case', { hostconfig: { Privileged: true } }, /key "hostconfig"/],

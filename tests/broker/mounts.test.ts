@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { parseMountRoots, resolveSource } from '../../hub/broker/mounts.ts';
+import { checkSource, parseMountRoots, resolveSource } from '../../hub/broker/mounts.ts';
 
 let top = '';
 let root = '';
@@ -60,6 +60,29 @@ describe('no mount is admitted', () => {
 
   test('where no root is configured', async () => {
     await assert.rejects(resolveSource(root, []), /there is none/);
+  });
+});
+
+describe('what was resolved is looked at again', () => {
+  test('and is what it was, also where a root is a link', async () => {
+    const linked = join(top, 'linked');
+    await symlink(root, linked);
+    for (const source of [join(linked, 'inner'), linked])
+      await checkSource(await resolveSource(source, [linked]), [linked]);
+  });
+
+  test('and is refused when a link has taken its place', async () => {
+    const swapped = join(root, 'swapped');
+    await mkdir(swapped);
+    const source = await resolveSource(swapped, [root]);
+    await rename(swapped, join(root, 'moved'));
+    await symlink('inner', swapped);
+    await assert.rejects(checkSource(source, [root]), /has become a link to ".*inner"/);
+    await rm(swapped);
+    await symlink('/etc', swapped);
+    await assert.rejects(checkSource(source, [root]), /leads to "\/etc"/);
+    await rm(swapped);
+    await assert.rejects(checkSource(source, [root]), /it is not there/);
   });
 });
 

@@ -20,7 +20,7 @@ describe('a call of the hub is admitted', () => {
     ['POST', '/containers/create?name=x', 'create_container'],
     ['GET', '/containers/abc/json', 'own'],
     ['POST', '/containers/abc/attach', 'own'],
-    ['POST', '/containers/abc/start', 'own'],
+    ['POST', '/containers/abc/start', 'start_container'],
     ['POST', '/containers/abc/stop?t=1', 'own'],
     ['POST', '/containers/abc/wait', 'own'],
     ['GET', '/containers/abc/stats', 'own'],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -232,6 +232,15 @@ describeWithEngine('the broker', () => {
       await create('again', containerBody({ Mounts: [Mounts[1]] }));
     });
 
+    test('on the volume that a server of this name had under an earlier hub', async () => {
+      const Name = `${hubName}-kept`;
+      const Labels = { 'io.agenthub.hub': 'another', 'io.agenthub.managed': 'true' };
+      await viaEngine('POST', '/volumes/create', { Name, Labels });
+      leftovers.push(`/volumes/${Name}`);
+      const mount = { Type: 'volume', Source: Name, Target: '/data', ReadOnly: false };
+      await create('heir', containerBody({ Mounts: [mount] }));
+    });
+
     test('in a network of its own, whose name gives way to its id', async () => {
       const Name = `${hubName}-net`;
       const network = await viaBroker('POST', '/networks/create', {
@@ -287,7 +296,7 @@ describeWithEngine('the broker', () => {
       [
         "with another's volume",
         () => ({ Mounts: [{ Type: 'volume', Source: `${hubName}-${foreign}`, Target: '/x' }] }),
-        /exists and does not belong to this hub/,
+        /exists and was not made for a server/,
       ],
     ])('%s', async (_, host, message) => {
       const target = `/containers/create?name=${hubName}-refused`;
@@ -326,6 +335,43 @@ describeWithEngine('the broker', () => {
       const body = containerBody({}, { Cmd: ['x'.repeat(2 * 1024 * 1024)] });
       const answer = await viaBroker('POST', `/containers/create?name=${hubName}-big`, body);
       assertRefused(answer, /a body of more than 1048576 bytes/);
+    });
+  });
+
+  describe('starts no container', () => {
+    const bind = (Source: string, ReadOnly: boolean) => ({
+      Mounts: [{ Type: 'bind', Source, Target: '/x', ReadOnly }],
+    });
+    const isRunning = async (id: string) =>
+      (await viaEngine('GET', `/containers/${id}/json`)).text.includes('"Running":true');
+
+    test('whose folder has become a link out of the root since its creation', async () => {
+      const swapped = join(root, 'swapped');
+      await mkdir(swapped);
+      const id = await create('swapped', containerBody(bind(swapped, false)));
+      await rename(swapped, join(root, 'moved'));
+      await symlink('/etc', swapped);
+      const answer = await viaBroker('POST', `/containers/${id}/start`);
+      assertRefused(answer, /a mount of ".*swapped": a link in it leads to "\/etc"/);
+      assert.equal(await isRunning(id), false);
+      await rm(swapped);
+      await rename(join(root, 'moved'), swapped);
+      assert.equal((await viaBroker('POST', `/containers/${id}/start`)).status, 204);
+      assert.equal(await isRunning(id), true);
+    });
+
+    test('whose folder another one could replace by a link meanwhile: it is not created', async () => {
+      const [outer, inner] = [join(root, 'outer'), join(root, 'outer/inner')];
+      await mkdir(inner, { recursive: true });
+      const writer = await create('writer', containerBody(bind(outer, false)));
+      const target = `/containers/create?name=${hubName}-nested`;
+      const nested = containerBody(bind(inner, true));
+      assertRefused(
+        await viaBroker('POST', target, nested),
+        /inner" in .*-nested beside a writable mount of ".*outer" in .*-writer, which it lies in/,
+      );
+      assert.equal((await viaBroker('DELETE', `/containers/${writer}?force=1`)).status, 204);
+      await create('nested', nested);
     });
   });
 

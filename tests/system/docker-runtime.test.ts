@@ -78,6 +78,21 @@ describeWithEngine('a server in a container', () => {
     assert.deepEqual(await hub.leftovers(), []);
   });
 
+  test('ends by itself where that takes less than the grace, and is heard to the last', async () => {
+    await using hub = createHub();
+    const target = answering(`(process.on('SIGTERM', () => {
+      console.error('writing back');
+      setTimeout(() => { console.error('written back'); process.exit(0); }, 4000);
+    }), params => params)`);
+    const instance = await hub.launch(hub.spec('careful', target));
+    await askerOf(instance).ask('ready');
+    const stopped = instance.stop({ graceMs: 5000 });
+    assert.throws(() => instance.channel.send(Buffer.from('{}')), { code: 'HUB_SERVER_DOWN' });
+    assert.deepEqual(await stopped, { code: 0, detail: 'exited with code 0' });
+    assert.deepEqual(hub.lines.stderr, ['writing back', 'written back']);
+    assert.deepEqual(await hub.leftovers(), []);
+  });
+
   test('that exits by itself is told with its code, its last words, and is removed', async () => {
     await using hub = createHub();
     const target = script(`
@@ -270,7 +285,7 @@ describeWithEngine('a server in a container', () => {
         hub.launch(hub.spec('taken', echo)),
         fails(
           'HUB_CONTAINER_NAME_TAKEN',
-          new RegExp(`${name} is taken by something that no hub made .*docker rm -f ${name}`),
+          new RegExp(`${name} is taken by something that no hub made .*HUB_NAME`),
         ),
       );
       assert.ok(await other.inspect(), 'it is left alone');
@@ -294,8 +309,8 @@ describeWithEngine('a server in a container', () => {
     await assert.rejects(
       hub.launch(hub.spec('imageless', { ...echo, image })),
       fails(
-        'HUB_IMAGE_MISSING',
-        /^the image localhost:1\/no\/such-image:1.2 is not on this engine and could not be pulled: .*refused/,
+        'HUB_REGISTRY_UNREACHABLE',
+        /^the image localhost:1\/no\/such-image:1.2 is not on this engine, and its registry cannot be reached: .*refused/,
       ),
     );
     assert.deepEqual(await hub.leftovers(), []);

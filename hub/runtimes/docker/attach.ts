@@ -1,10 +1,11 @@
 import type { Duplex } from 'node:stream';
 import { type Closed, type LineChannelOptions, type Channel, createLineChannel } from '#rpc';
+import { createStderrLines } from '#runtimes';
 import { createDemux } from './demux.ts';
-import { createStderrLines } from './stderr.ts';
 
 /** The three standard streams of a container, on one connection to the engine. */
 export type Attachment = {
+  /** Closing it leaves the connection as it is, so that what comes on stderr until the end is heard. */
   readonly channel: Channel;
   /** Settles when nothing more comes from the container, with why the connection failed if it did. */
   readonly over: Promise<Error | undefined>;
@@ -23,7 +24,8 @@ export function createAttachment(
   const line = createLineChannel(options, {
     write: chunk => void (socket.writable && socket.write(chunk)),
     waitingBytes: () => socket.writableLength,
-    end: () => void socket.end(),
+    // Not the socket: as stdin may be attached to again, the engine would end stdout and stderr with it.
+    end: () => {},
   });
   const demux = createDemux({
     stdout: chunk => line.push(chunk),

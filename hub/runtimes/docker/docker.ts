@@ -8,7 +8,7 @@ import { createImages } from './images.ts';
 import { createInstance } from './instance.ts';
 import { hubLabel } from './labels.ts';
 import { createContainer, createNetwork, targetOf, tidyUp, toLaunchError } from './launch.ts';
-import { createOptions, nameOf } from './options.ts';
+import { createOptions, nameOf, userOf } from './options.ts';
 import { reap } from './reap.ts';
 
 export type DockerRuntimeOptions = {
@@ -83,6 +83,12 @@ export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs)
       throwIfCancelled(spec, signal);
     }
     // Not aborted midway: the engine might make a container whose id is then not known.
+    const user = userOf(target, image);
+    if (target.user === undefined && user !== image.user && image.user !== '')
+      log.info(
+        { server: spec.server, image: image.reference, imageUser: image.user, user },
+        'the user of the image may be root: it runs as another. Set "user" to a number to change it',
+      );
     const body = createOptions(owner, spec, target, image);
     const id = await createContainer(name, body, spec, { engine, log, owner });
     made.defer(() => tidyUp(log, `container ${name}`, () => engine.removeContainer(id)));

@@ -9,14 +9,15 @@ import { EngineError } from './engine-error.ts';
 import { jsonLines } from './json-lines.ts';
 import type { Image } from './options.ts';
 import { baseOf, imageOf } from './package-image.ts';
+import { isEngineCutOff, isInstallerCutOff } from './registry.ts';
 import { createSharedWork } from './shared-work.ts';
 
 /** Where the images of servers come from. */
 export interface Images {
   /**
    * An image that is there, built or pulled if need be, which is done once for all who ask at the
-   * same time. Throws HUB_IMAGE_MISSING or HUB_IMAGE_BUILD_FAILED, with the words of the engine or
-   * the installer.
+   * same time. Throws HUB_IMAGE_MISSING, HUB_IMAGE_BUILD_FAILED or, where another try may succeed,
+   * HUB_REGISTRY_UNREACHABLE, with the words of the engine or the installer.
    */
   provide(
     wanted: DockerTarget['image'],
@@ -140,21 +141,41 @@ function splitReference(reference: string): readonly [name: string, tag: string]
     : [reference, 'latest'];
 }
 
-const missing = (reference: string, words: string, cause?: unknown) =>
-  new HubError(
-    'HUB_IMAGE_MISSING',
-    `the image ${reference} is not on this engine and could not be pulled: ${words}. ` +
-      `Check its name, or bring it there (docker pull ${reference})`,
-    { cause },
-  );
+function missing(reference: string, words: string, cause?: unknown): HubError {
+  const image = `the image ${reference} is not on this engine`;
+  return isEngineCutOff(words)
+    ? new HubError(
+        'HUB_REGISTRY_UNREACHABLE',
+        `${image}, and its registry cannot be reached: ${words}. ` +
+          `Check the network and the name, or bring it there (docker pull ${reference})`,
+        { cause, data: { retryable: true } },
+      )
+    : new HubError(
+        'HUB_IMAGE_MISSING',
+        `${image} and could not be pulled: ${words}. ` +
+          `Check its name, or bring it there (docker pull ${reference})`,
+        { cause },
+      );
+}
 
-function failed(build: BuildOptions, output: readonly string[], words: string, cause?: unknown) {
+function failed(
+  build: BuildOptions,
+  output: readonly string[],
+  words: string,
+  cause?: unknown,
+): HubError {
   // The builder only repeats the command that failed; the command itself said why.
   const isStep = words.includes('returned a non-zero code') && output.length > 0;
   const why = isStep ? output.join('\n').slice(-shownCharacters) : words;
-  return new HubError(
-    'HUB_IMAGE_BUILD_FAILED',
-    `the image for ${build.package} could not be built:\n${why}`,
-    { cause },
-  );
+  return (isStep ? isInstallerCutOff(why) : isEngineCutOff(words))
+    ? new HubError(
+        'HUB_REGISTRY_UNREACHABLE',
+        `the image for ${build.package} could not be built, as a registry cannot be reached:\n${why}`,
+        { cause, data: { retryable: true } },
+      )
+    : new HubError(
+        'HUB_IMAGE_BUILD_FAILED',
+        `the image for ${build.package} could not be built:\n${why}`,
+        { cause },
+      );
 }

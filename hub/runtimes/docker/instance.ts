@@ -8,7 +8,7 @@ import { exitOf } from './exit.ts';
 import { usageOf } from './stats.ts';
 
 type Needs = {
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, 'findContainer' | 'waitForContainer' | 'stopContainer' | 'stats'>;
   readonly events: EngineEvents;
   readonly clock: Clock;
   readonly log: Log;
@@ -42,6 +42,8 @@ export function createInstance(running: Running, needs: Needs): Instance {
   let wasShort = false;
   let broken: Error | undefined;
   let stopping: Promise<Exit> | undefined;
+  /** The engine's part of stopping: settles when the container has ended, within the grace. */
+  let halting: Promise<void> | undefined;
 
   const watch = needs.events.watch(id, event => {
     if (event === 'die') suspected.resolve();
@@ -82,7 +84,9 @@ export function createInstance(running: Running, needs: Needs): Instance {
     try {
       let found = await engine.findContainer(id);
       if (found?.state.isRunning) {
-        await engine.waitForContainer(id, endingMs).catch(() => undefined);
+        if (!halting) await engine.waitForContainer(id, endingMs).catch(() => undefined);
+        // One that is being stopped has its grace, also where it closes its output before it ends.
+        await halting;
         found = await engine.findContainer(id);
       }
       if (!found) return { detail: `its container ${name} was removed by someone else` };
@@ -100,14 +104,18 @@ export function createInstance(running: Running, needs: Needs): Instance {
     }
   }
 
-  async function stop(graceMs: number): Promise<Exit> {
-    attachment.channel.close('stopped');
+  async function halt(graceMs: number): Promise<void> {
     try {
       await engine.stopContainer(id, Math.ceil(graceMs / 1000));
     } catch (error) {
       // It had ended already, or the engine is away; removal is forced in either case.
       log.debug({ container: name, problem: messageOf(error) }, 'the engine did not stop it');
     }
+  }
+
+  async function stop(graceMs: number): Promise<Exit> {
+    attachment.channel.close('stopped');
+    await (halting = halt(graceMs));
     suspected.resolve();
     return await exited;
   }

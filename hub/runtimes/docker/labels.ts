@@ -1,6 +1,6 @@
 /** Marks everything of one hub, so that the next run of it finds and removes what is left. */
 export const hubLabel = 'io.agenthub.hub';
-export const serverLabel = 'io.agenthub.server';
+const serverLabel = 'io.agenthub.server';
 /** Marks whatever any hub has made. */
 export const managedLabel = 'io.agenthub.managed';
 /** On images: which base they were built on, and from which package. */

@@ -31,6 +31,10 @@ export async function createContainer(
   }
 }
 
+/** Two hubs on one engine differ by their names; what else has the name is not the hub's to remove. */
+const remedy =
+  'Give this hub a HUB_NAME of its own, rename the server, or remove what has the name';
+
 /** Removes the container of this name that an earlier run of this hub has left. */
 async function removeStale(name: string, spec: LaunchSpec, { engine, log, owner }: Needs) {
   const other = await engine
@@ -39,7 +43,7 @@ async function removeStale(name: string, spec: LaunchSpec, { engine, log, owner 
   if (other && other.labels[hubLabel] !== owner.hubId)
     throw taken(
       `the container name ${name} is taken by ${ownerOf(other.labels)} (image ${other.image}, id ` +
-        `${other.id.slice(0, 12)}). Rename the server, or remove that container (docker rm -f ${name})`,
+        `${other.id.slice(0, 12)}). ${remedy}`,
       spec,
     );
   if (other) {
@@ -62,11 +66,7 @@ export async function createNetwork(spec: LaunchSpec, needs: Needs): Promise<str
   }
   const other = await engine.findNetwork(name).catch(unlessForeign(`network name ${name}`, spec));
   if (other && other.labels[hubLabel] !== owner.hubId)
-    throw taken(
-      `the network name ${name} is taken by ${ownerOf(other.labels)}. Rename the server, or remove ` +
-        `that network (docker network rm ${name})`,
-      spec,
-    );
+    throw taken(`the network name ${name} is taken by ${ownerOf(other.labels)}. ${remedy}`, spec);
   // The engine removes no network that a container is on.
   await removeStale(name, spec, needs);
   if (other) await engine.removeNetwork(other.id);
@@ -106,7 +106,7 @@ function unlessForeign(what: string, spec: LaunchSpec): (error: unknown) => neve
   return error => {
     if (!isRefusal(error, 403)) throw error;
     throw taken(
-      `the ${what} is taken by something that this hub has not made. Rename the server, or remove that`,
+      `the ${what} is taken by something that this hub has not made. ${remedy}`,
       spec,
       error,
     );

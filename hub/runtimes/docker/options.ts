@@ -53,7 +53,7 @@ export function createOptions(
   const { command, args, workingDirectory } = target;
   return {
     Image: image.reference,
-    User: target.user ?? (isRoot(image.user) ? unprivileged : image.user),
+    User: userOf(target, image),
     Env: Object.entries({ HOME: home, ...spec.env }).map(([key, value]) => `${key}=${value}`),
     // The image's own arguments go with its own entrypoint: neither is kept where the spec has one.
     ...(command !== undefined && { Entrypoint: [command] }),
@@ -133,8 +133,10 @@ function mounts(owner: Owner, target: DockerTarget): readonly MountBody[] {
   ];
 }
 
-/** True for each way in which an image can say that it runs as root. */
-function isRoot(user: string): boolean {
-  const [name = ''] = user.split(':');
-  return name === '' || name === 'root' || /^0+$/.test(name);
+/**
+ * The entry's user, else the image's own where that is a number other than root's. A name is looked up
+ * in the image's own files, which may map any name to root: an unprivileged user takes its place.
+ */
+export function userOf(target: DockerTarget, image: Image): string {
+  return target.user ?? (/^[1-9]\d{0,8}(:\d{1,9})?$/.test(image.user) ? image.user : unprivileged);
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '#core';
+import { createZombieCheck, linuxProcesses } from './members.ts';
 
 /** A server's process and everything it has started: npx, for one, leaves the work to a child. */
 export type Group = {
@@ -32,9 +32,13 @@ export function createGroup(
       return false;
     }
   };
+  // Where the first process of a container does not reap, the dead stay in the group for ever as
+  // zombies: signals to them succeed.
+  const isAllZombies =
+    platform === 'linux' ? createZombieCheck(leader, linuxProcesses) : () => false;
   const goneWithin = async (ms: number): Promise<boolean> => {
     const deadline = clock.monotonic() + ms;
-    while (signal(0) && !(platform === 'linux' && isAllZombies(leader))) {
+    while (signal(0) && !isAllZombies()) {
       if (clock.monotonic() >= deadline) return false;
       // Unlike the clock's, this timer keeps the hub alive until nothing is left behind.
       await delay(pollMs);
@@ -50,30 +54,6 @@ export function createGroup(
       await goneWithin(clearMs);
     },
   };
-}
-
-/**
- * In a container whose first process does not reap, the dead stay in the group for ever as zombies:
- * signals to them succeed. Linux tells in `/proc/PID/stat`: number, (name), state, parent, group.
- */
-function isAllZombies(group: number): boolean {
-  for (const pid of readdirSync('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    const [state, , itsGroup] = statOf(pid);
-    if (itsGroup === String(group) && state !== 'Z' && state !== 'X') return false;
-  }
-  return true;
-}
-
-function statOf(pid: string): readonly string[] {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name may hold spaces and parentheses.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
-  } catch {
-    // It has ended meanwhile.
-    return [];
-  }
 }
 
 /** Windows knows no groups and no polite signal: taskkill ends the tree under the process. */

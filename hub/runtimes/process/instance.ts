@@ -2,9 +2,14 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { finished } from 'node:stream/promises';
 import { type Clock, HubError } from '#core';
 import { createLineChannel } from '#rpc';
-import type { Exit, Instance, LaunchEvents, LaunchSpec } from '#runtimes';
+import {
+  type Exit,
+  type Instance,
+  type LaunchEvents,
+  type LaunchSpec,
+  createStderrLines,
+} from '#runtimes';
 import { createGroup } from './group.ts';
-import { createStderrLines } from './stderr-lines.ts';
 
 export type ProcessSpec = LaunchSpec & {
   readonly command: string;

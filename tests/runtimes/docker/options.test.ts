@@ -82,7 +82,10 @@ describe('the body that a container is created from', () => {
     ['00', undefined, '65532:65532'],
     ['root:staff', undefined, '65532:65532'],
     ['1000:1000', undefined, '1000:1000'],
-    ['node', undefined, 'node'],
+    ['1000', undefined, '1000'],
+    ['node', undefined, '65532:65532'],
+    ['node:node', undefined, '65532:65532'],
+    ['1000:staff', undefined, '65532:65532'],
     ['node', '1234', '1234'],
     ['', '0:0', '0:0'],
   ] as const)

@@ -1,4 +1,4 @@
-/** Of a longer line the rest is dropped. */
+/** Of a longer line the rest is dropped: stderr is for people to read. */
 const maxLineBytes = 4096;
 
 /** Cuts what a server writes to stderr into lines of bounded length; empty lines are left out. */
@@ -19,7 +19,7 @@ export function createStderrLines(line: (text: string) => void): {
   }
 
   function finish(): void {
-    // Bytes are joined before they are decoded, as a character may be cut by a frame.
+    // Bytes are joined before they are decoded, as a character may be cut by a chunk.
     const text = Buffer.concat(parts, filled).toString('utf8').trimEnd();
     parts = [];
     filled = 0;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { createStderrLines } from '../../../hub/runtimes/docker/stderr.ts';
+import { createStderrLines } from '#runtimes';
 
 function linesOf(...chunks: readonly (string | Buffer)[]): string[] {
   const lines: string[] = [];

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { test } from 'vitest';
+import { silent, systemClock } from '#core';
+import { createAttachment } from '../../../hub/runtimes/docker/attach.ts';
+import { createInstance } from '../../../hub/runtimes/docker/instance.ts';
+
+/** A container on an engine that stops it when `ended` is called, however long it is waited for. */
+function scene() {
+  const halted = Promise.withResolvers<void>();
+  const socket = new PassThrough();
+  let isRunning = true;
+  let isRemoved = false;
+  const found = async () => ({
+    id: 'id',
+    image: 'image',
+    labels: {},
+    state: { isRunning, exitCode: 0, oomKilled: false },
+  });
+  const instance = createInstance(
+    {
+      id: 'id',
+      name: 'name',
+      image: 'image',
+      memoryBytes: 1,
+      attachment: createAttachment(
+        socket,
+        { server: 'tested', maxLineBytes: 1000, maxWaitingBytes: 1000 },
+        () => {},
+      ),
+      remove: async () => void (isRemoved = true),
+    },
+    {
+      engine: {
+        findContainer: found,
+        waitForContainer: () => Promise.reject(new Error('no end in time')),
+        stopContainer: () => halted.promise,
+        stats: () => Promise.reject(new Error('none')),
+      },
+      events: {
+        start: async () => {},
+        stop: () => {},
+        watch: () => ({ [Symbol.dispose]: () => {} }),
+      },
+      clock: systemClock,
+      log: silent,
+      report: { stderr: () => {}, progress: () => {} },
+    },
+  );
+  return {
+    instance,
+    socket,
+    isRemoved: () => isRemoved,
+    ended: () => {
+      isRunning = false;
+      halted.resolve();
+    },
+  };
+}
+
+test('a container that is being stopped has its grace, also where its connection is lost meanwhile', async () => {
+  const { instance, socket, isRemoved, ended } = scene();
+  const stopped = instance.stop({ graceMs: 5000 });
+  socket.destroy(new Error('cut'));
+  for (let turns = 0; turns < 100; turns++) await turn();
+  assert.equal(isRemoved(), false, 'it was removed before it has ended');
+  ended();
+  assert.deepEqual(await stopped, { code: 0, detail: 'exited with code 0' });
+  assert.equal(isRemoved(), true);
+});
+
+test('a container whose connection is lost while nobody stops it is removed', async () => {
+  const { instance, socket, isRemoved } = scene();
+  socket.destroy(new Error('cut'));
+  assert.match((await instance.exited).detail, /^its output ended \(cut\) while it was running/);
+  assert.equal(isRemoved(), true);
+});
+
+test('the connection is kept while the container is stopped', async () => {
+  const { instance, socket, ended } = scene();
+  const stopped = instance.stop({ graceMs: 5000 });
+  await turn();
+  assert.equal(socket.writableEnded, false);
+  ended();
+  await stopped;
+  assert.equal(socket.destroyed, true);
+});
