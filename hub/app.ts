@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Config, type Settings, warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
-import { type EngineReport, createHttp } from '#http';
+import { type Engine, createHttp } from '#http';
 import { createRouter } from '#routing';
 import type { LaunchEvents, LaunchSpec, Runtime } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
@@ -90,10 +90,13 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   );
   const router = createRouter(config.naming, { servers, log, clock, hubVersion: version, newId });
   const streamable = createStreamable({ idleMs, maxSessions }, { router, clock, log, newId });
-  const engine = async (): Promise<EngineReport> =>
-    place.auto === 'docker'
-      ? { backend: 'docker', ...(await docker.probe(AbortSignal.timeout(probeMs))) }
-      : { backend: 'process', healthy: true, detail: 'no engine: servers are not isolated' };
+  const engine: Engine = {
+    backend: place.auto,
+    probe: async () =>
+      place.auto === 'docker'
+        ? await docker.probe(AbortSignal.timeout(probeMs))
+        : { healthy: true, detail: 'no engine: servers are not isolated' },
+  };
   const http = createHttp(
     {
       host: settings.host,

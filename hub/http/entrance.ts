@@ -44,9 +44,15 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
   return server;
 }
 
-/** How long the body of a POST of JSON is; NaN where it is something else, or its length is not told. */
+/**
+ * How long the body of a POST of JSON is; NaN where it is something else, its length is not told, or it
+ * comes from a browser, whose answer needs headers of its own.
+ */
 function plainLength({ method, headers }: IncomingMessage): number {
-  const isPlain = method === 'POST' && headers['content-type'] === 'application/json';
+  const isPlain =
+    method === 'POST' &&
+    headers['content-type'] === 'application/json' &&
+    headers.origin === undefined;
   return isPlain ? Number(headers['content-length']) : NaN;
 }
 

@@ -1,7 +1,10 @@
 import { timingSafeEqual, createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { isIPv4, isIPv6 } from 'node:net';
 
 export type GuardOptions = {
+  /** Where the hub listens: a name or an IP address, IPv6 without brackets. */
+  readonly host: string;
   /** Host names besides the loopback ones by which clients may reach the hub. */
   readonly allowedHosts: readonly string[];
   /** Origins besides loopback ones from which pages may call the hub. */
@@ -13,7 +16,9 @@ export type GuardOptions = {
 /** Why a request is not let in. */
 export type Refusal = { readonly status: 401 | 403; readonly message: string };
 
-const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
+const loopbackHosts = ['localhost', '[::1]'];
+/** Every address of the machine, and the name of none. */
+const wildcards = ['0.0.0.0', '::'];
 
 /**
  * Decides who may speak to the hub, before anything else is done: a page on the web may reach a local
@@ -25,6 +30,7 @@ export function createGuard(
 ): (request: Pick<IncomingMessage, 'headers'>) => Refusal | undefined {
   const hosts = new Set([
     ...loopbackHosts,
+    ...(wildcards.includes(options.host) ? [] : [hostHeaderOf(options.host)]),
     ...options.allowedHosts.map(host => host.toLowerCase()),
   ]);
   const origins = new Set(options.allowedOrigins.map(origin => origin.toLowerCase()));
@@ -32,7 +38,8 @@ export function createGuard(
 
   function isOwnHost(host: string): boolean {
     const name = host.toLowerCase().replace(/:\d+$/, '');
-    return hosts.has(name);
+    // All of 127.0.0.0/8 is this machine (RFC 1122, section 3.2.1.3).
+    return hosts.has(name) || (name.startsWith('127.') && isIPv4(name));
   }
 
   function isOwnOrigin(origin: string): boolean {
@@ -57,6 +64,12 @@ export function createGuard(
       return { status: 401, message: 'Authorization must be "Bearer" and the hub\'s token' };
     return undefined;
   };
+}
+
+/** An address as clients write it in Host: IPv6 in brackets, in its short form and without its zone. */
+function hostHeaderOf(host: string): string {
+  if (!isIPv6(host)) return host.toLowerCase();
+  return new URL(`http://[${host.replace(/%.*/, '')}]`).hostname;
 }
 
 /** The header with its scheme, whose case does not matter (RFC 9110, section 11.1), in ours. */

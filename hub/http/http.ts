@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
 import {
   type FastifyInstance,
   type FastifyReply,
@@ -10,12 +11,15 @@ import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
 import type { Router } from '#routing';
 import { errorAnswer } from '#rpc';
 import type { Servers } from '#servers';
-import type { Streamable } from '#transports';
+import { type Streamable, idOf } from '#transports';
+import { createCors, preflightHeaders } from './cors.ts';
 import { createEntrance } from './entrance.ts';
 import { problemOf, statusOf } from './errors.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
-import { type EngineReport, healthRoutes } from './routes/health.ts';
+import { createMethods } from './methods.ts';
+import { type Engine, healthRoutes } from './routes/health.ts';
 import { mcpRoutes } from './routes/mcp.ts';
+import { rootRoutes } from './routes/root.ts';
 import { serverRoutes } from './routes/servers.ts';
 
 export type HttpOptions = GuardOptions & {
@@ -31,7 +35,7 @@ export type HttpNeeds = {
   readonly servers: Servers;
   readonly router: Router;
   readonly streamable: Streamable;
-  readonly engine: () => Promise<EngineReport>;
+  readonly engine: Engine;
   readonly hubVersion: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -39,7 +43,7 @@ export type HttpNeeds = {
 };
 
 export type Http = Part & {
-  /** Where it listens, once started: `http://127.0.0.1:9090`. */
+  /** Where it listens, once started, with the host as it was given: `http://127.0.0.1:9090`. */
   readonly address: string;
 };
 
@@ -47,6 +51,7 @@ export type Http = Part & {
 export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const { log } = needs;
   const guard = createGuard(options);
+  const cors = createCors(options.allowedOrigins);
   let app: FastifyInstance | undefined;
   let address = '';
 
@@ -67,22 +72,35 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       exposeHeadRoutes: false,
       // A path that cannot be decoded reaches no hook: who asks is looked at here.
       frameworkErrors(error, request, reply) {
+        cors.mark(request.raw, reply.raw);
         if (!refuseForeign(request, reply)) sendError(error, request, reply);
       },
       logController: new LogController({ disableRequestLogging: true }),
     });
     server.addHook('onRequest', async (request, reply) => {
+      cors.mark(request.raw, reply.raw);
       if (refuseForeign(request, reply)) return reply;
+      if (cors.isPreflight(request.raw))
+        return await reply.code(204).headers(preflightHeaders).send();
     });
+    const methodsOf = createMethods(server);
     server.setErrorHandler((error, request, reply) => sendError(error, request, reply));
-    server.setNotFoundHandler((request, reply) =>
-      reply.code(404).send({
+    server.setNotFoundHandler((request, reply) => {
+      const { method, url } = request;
+      const methods = methodsOf(url.split('?')[0] ?? '').join(', ');
+      if (methods)
+        return reply
+          .code(405)
+          .header('allow', methods)
+          .send(refusalBody(url, `${method} is not a method of ${url}, which takes ${methods}`));
+      return reply.code(404).send({
         error: {
           code: 'HUB_REQUEST_INVALID',
-          message: `${request.method} ${request.url} is no path of this hub`,
+          message: `${method} ${url} is no path of this hub`,
         },
-      }),
-    );
+      });
+    });
+    rootRoutes(server, needs);
     healthRoutes(server, needs);
     serverRoutes(server, needs);
     mcpRoutes(server, needs);
@@ -92,7 +110,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   /** Refuses who may not speak to the hub; true where it did. */
   function refuseForeign(request: FastifyRequest, reply: FastifyReply): boolean {
     const refusal = guard(request.raw);
-    if (!refusal) return false;
+    // A browser does not send the token before it knows that it may.
+    if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
     if (refusal.status === 401) reply.header('www-authenticate', 'Bearer');
     log.warn({ url: request.url, status: refusal.status }, refusal.message);
     reply.code(refusal.status).send(refusalBody(request.url, refusal.message));
@@ -105,7 +124,9 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       return reply
         .code(statusOf(known))
         .header('content-type', 'application/json')
-        .send(isMcp(request.url) ? errorAnswer('null', known) : problemOf(known));
+        .send(
+          isMcp(request.url) ? errorAnswer(idOf(bytesOf(request.body)), known) : problemOf(known),
+        );
     const id = needs.newId();
     log.error({ id, url: request.url, error: stackOf(error) }, 'a request failed');
     return reply.code(500).send({
@@ -121,12 +142,16 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     async start() {
       const server = await build();
       try {
-        address = await server.listen({ host: options.host, port: options.port });
+        await server.listen({ host: options.host, port: options.port });
       } catch (error) {
         await server.close();
         throw listenError(options, error);
       }
       app = server;
+      const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
+      const bound = server.server.address();
+      const port = typeof bound === 'object' && bound ? bound.port : options.port;
+      address = `${options.tls ? 'https' : 'http'}://${host}:${port}`;
     },
     async stop() {
       await app?.close();
@@ -147,7 +172,7 @@ const isMcp = (url: string) => /^\/mcp(\/|\?|$)/.test(url);
 function fromFastify(error: unknown): HubError | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   if (error.statusCode === 413)
-    return new HubError('HUB_LINE_TOO_LONG', 'the body is larger than the hub takes', {
+    return new HubError('HUB_BODY_TOO_LARGE', 'the body is larger than the hub takes', {
       cause: error,
     });
   return typeof error.statusCode === 'number' && error.statusCode < 500
@@ -183,5 +208,8 @@ async function readPem(setting: string, file: string): Promise<Buffer> {
     );
   }
 }
+
+/** What an MCP endpoint was sent, where that was read. */
+const bytesOf = (body: unknown) => (Buffer.isBuffer(body) ? body : undefined);
 
 const stackOf = (error: unknown) => (error instanceof Error ? error.stack : String(error));

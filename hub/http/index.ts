@@ -1,2 +1,2 @@
 export { type Http, type HttpNeeds, type HttpOptions, createHttp } from './http.ts';
-export type { EngineReport } from './routes/health.ts';
+export type { Engine } from './routes/health.ts';

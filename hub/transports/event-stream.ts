@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { ReplayBudget, Share } from './replay-budget.ts';
 
 /** How much of a stream is kept for clients that lost their connection, and how far one may lag. */
 export type StreamBounds = {
@@ -6,6 +7,8 @@ export type StreamBounds = {
   readonly maxBytes: number;
   /** A connection with more than this unsent is dropped: its client resumes, or is gone. */
   readonly maxUnsentBytes: number;
+  /** A connection that takes nothing of what waits for it for this long is dropped. */
+  readonly stalledMs: number;
 };
 
 /**
@@ -26,10 +29,12 @@ export interface EventStream {
   attach(response: ServerResponse, after: number | undefined): boolean;
   /** Sends an event without data, by which the client learns an id to resume from. */
   prime(): void;
-  /** A comment that keeps proxies and sockets from giving up on a silent stream. */
+  /** A comment that keeps proxies and sockets from giving up on a silent stream, due within `stalledMs`. */
   keepAlive(): void;
   /** No more events: the connection ends when all is sent. */
   end(): void;
+  /** Forgets what is kept, and keeps nothing from here on. What is written still reaches a connection. */
+  discard(): void;
 }
 
 type Kept = { readonly sequence: number; readonly bytes: Buffer };
@@ -43,25 +48,35 @@ const headers = {
 const messageEnd = Buffer.from('\n\n');
 /** How soon a client may come back after a lost connection, in milliseconds. */
 const retryMs = 1_000;
+/** What an event takes in memory besides its bytes, with its part of the stream around it. */
+const eventCostBytes = 512;
 
 export function createEventStream(
   id: number,
   bounds: StreamBounds,
+  budget: ReplayBudget,
   extraHeaders: Readonly<Record<string, string>>,
 ): EventStream {
   const kept: Kept[] = [];
   let keptBytes = 0;
+  const share: Share = { giveUpOldest: dropOldest, rank: 'detached', bytes: 0 };
+  let discarded = false;
   let last = 0;
   /** The newest event that some connection was sent. */
   let sent = 0;
   let ended = false;
   let connection: ServerResponse | undefined;
 
+  function connect(to: ServerResponse | undefined): void {
+    connection = to;
+    budget.rank(share, ended ? 'ended' : to ? 'attached' : 'detached');
+  }
+
   function send(sequence: number, bytes: Buffer): void {
     if (!connection) return;
     if (connection.writableLength > bounds.maxUnsentBytes) {
       connection.destroy();
-      connection = undefined;
+      connect(undefined);
       return;
     }
     connection.write(bytes);
@@ -69,10 +84,23 @@ export function createEventStream(
   }
 
   function keep(sequence: number, bytes: Buffer): void {
+    if (discarded) return;
+    // What does not fit leaves a gap, behind which nothing before it is of use.
+    while (kept.length > 0 && !fits(bytes)) dropOldest();
+    if (!fits(bytes)) return;
     kept.push({ sequence, bytes });
     keptBytes += bytes.length;
-    while (kept.length > bounds.maxEvents || keptBytes > bounds.maxBytes)
-      keptBytes -= kept.shift()?.bytes.length ?? 0;
+    budget.resize(share, bytes.length + eventCostBytes);
+  }
+
+  const fits = (bytes: Buffer) =>
+    kept.length < bounds.maxEvents && keptBytes + bytes.length <= bounds.maxBytes;
+
+  function dropOldest(): void {
+    const oldest = kept.shift();
+    if (!oldest) return;
+    keptBytes -= oldest.bytes.length;
+    budget.resize(share, -oldest.bytes.length - eventCostBytes);
   }
 
   return {
@@ -98,11 +126,13 @@ export function createEventStream(
       // A client that names no event is content with what is kept.
       if (lost && after !== undefined) return false;
       if (connection && connection !== response) connection.end();
-      connection = response;
+      connect(response);
+      // The comments of `keepAlive` count as movement, unless they wait for a client that does not read.
+      response.setTimeout(bounds.stalledMs, () => response.destroy());
       response.writeHead(200, { ...headers, ...extraHeaders });
       response.flushHeaders();
       response.on('close', () => {
-        if (connection === response) connection = undefined;
+        if (connection === response) connect(undefined);
       });
       for (const event of missing) send(event.sequence, event.bytes);
       if (ended) response.end();
@@ -120,7 +150,11 @@ export function createEventStream(
     end() {
       ended = true;
       connection?.end();
-      connection = undefined;
+      connect(undefined);
+    },
+    discard() {
+      discarded = true;
+      while (kept.length > 0) dropOldest();
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from '#routing';
+import { sendJson } from './answer.ts';
 import type { EventStream } from './event-stream.ts';
 import type { HttpSession } from './http-session.ts';
 
@@ -73,19 +74,4 @@ export function finish(post: Post, answers: readonly Buffer[]): void {
     const opened = options.opening && http.session.protocolVersion !== undefined;
     sendJson(response, 200, body, opened ? { 'mcp-session-id': http.id } : undefined);
   }
-}
-
-/** One JSON body, in one write. */
-export function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: Buffer,
-  headers?: Readonly<Record<string, string>>,
-): void {
-  response.writeHead(status, {
-    'content-type': 'application/json',
-    'content-length': body.length,
-    ...headers,
-  });
-  response.end(body);
 }

@@ -1,5 +1,8 @@
+import type { Clock } from '#core';
 import type { Session, View } from '#routing';
 import { type EventStream, type StreamBounds, createEventStream } from './event-stream.ts';
+import { stalledMs } from './answer.ts';
+import type { ReplayBudget } from './replay-budget.ts';
 
 /** A client's session over streamable HTTP: the hub's session and the streams that it may resume. */
 export interface HttpSession {
@@ -17,7 +20,11 @@ export interface HttpSession {
   /** Marks a stream as over; a few of those are kept for clients that lost the end of it. */
   finish(stream: EventStream): void;
   find(stream: number): EventStream | undefined;
-  streams(): Iterable<EventStream>;
+  /** Sends a comment on every stream, so that nobody gives up on a silent one. */
+  keepAlive(): void;
+  /** Forgets the streams that have been over for long. */
+  expire(): void;
+  /** Cancels what is in flight; the stream of each call ends with its answer. */
   close(reason: string): void;
 }
 
@@ -25,6 +32,7 @@ const bounds: StreamBounds = {
   maxEvents: 1_000,
   maxBytes: 4 * 1024 * 1024,
   maxUnsentBytes: 64 * 1024 * 1024,
+  stalledMs,
 };
 
 /** Of what nobody listens to less is kept: most sessions never open that stream. */
@@ -32,41 +40,62 @@ const standingBounds: StreamBounds = { ...bounds, maxEvents: 256, maxBytes: 1024
 
 /** Streams that are over and kept for a client that comes back for their end. */
 const maxFinished = 16;
+/** How long those are kept: a client that lost its connection is back within seconds. */
+const finishedMs = 60_000;
 
 export function createHttpSession(
   id: string,
   view: View,
   open: (outlet: (bytes: Buffer) => void) => Session,
-  now: number,
+  needs: { readonly clock: Clock; readonly budget: ReplayBudget },
 ): HttpSession {
+  const { clock, budget } = needs;
   const headers = { 'mcp-session-id': id };
-  const standing = createEventStream(0, standingBounds, headers);
+  const standing = createEventStream(0, standingBounds, budget, headers);
   const streams = new Map([[standing.id, standing]]);
-  const finished: number[] = [];
+  const finished: { readonly stream: EventStream; readonly at: number }[] = [];
   let lastStream = 0;
+  let closed = false;
   const session = open(bytes => standing.write(bytes));
+
+  function forgetOldest(): void {
+    const oldest = finished.shift();
+    if (!oldest) return;
+    streams.delete(oldest.stream.id);
+    oldest.stream.discard();
+  }
+
   return {
     id,
     view,
     session,
     standing,
-    usedAt: now,
+    usedAt: clock.monotonic(),
     active: 0,
     openStream() {
-      const stream = createEventStream(++lastStream, bounds, headers);
-      streams.set(stream.id, stream);
+      const stream = createEventStream(++lastStream, bounds, budget, headers);
+      if (closed) stream.discard();
+      else streams.set(stream.id, stream);
       return stream;
     },
     finish(stream) {
       stream.end();
-      finished.push(stream.id);
-      if (finished.length > maxFinished) streams.delete(finished.shift() ?? 0);
+      finished.push({ stream, at: clock.monotonic() });
+      if (finished.length > maxFinished) forgetOldest();
     },
     find: number => streams.get(number),
-    streams: () => streams.values(),
+    keepAlive() {
+      for (const stream of streams.values()) stream.keepAlive();
+    },
+    expire() {
+      const since = clock.monotonic() - finishedMs;
+      while (finished[0] && finished[0].at < since) forgetOldest();
+    },
     close(reason) {
+      closed = true;
       session.close(reason);
-      for (const stream of streams.values()) stream.end();
+      standing.end();
+      for (const stream of streams.values()) stream.discard();
     },
   };
 }

@@ -1,3 +1,4 @@
+export { idOf, sendJson } from './answer.ts';
 export {
   type Streamable,
   type StreamableNeeds,

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, type Log, HubError } from '#core';
+import type { Clock, Log } from '#core';
 import type { Router, Session, View } from '#routing';
 import {
   type Malformed,
   type Message,
   allowsBatches,
-  encodeError,
   errorAnswer,
   isKnownVersion,
   malformedAnswer,
@@ -14,9 +13,12 @@ import {
   readMessages,
   rpcCodes,
 } from '#rpc';
+import { acceptedTypes, isJson } from './accepted.ts';
+import { refuse, sendJson } from './answer.ts';
 import { parseEventId } from './event-stream.ts';
-import { type Post, beginStream, createPost, finish, sendJson } from './exchange.ts';
-import { type HttpSession, createHttpSession } from './http-session.ts';
+import { type Post, beginStream, createPost, finish } from './exchange.ts';
+import type { HttpSession } from './http-session.ts';
+import { type SessionTableOptions, createSessionTable } from './session-table.ts';
 
 /** MCP's streamable HTTP, revisions 2025-03-26 to 2025-11-25: one endpoint with POST, GET and DELETE. */
 export interface Streamable {
@@ -27,11 +29,7 @@ export interface Streamable {
   drain(graceMs: number): Promise<void>;
 }
 
-export type StreamableOptions = {
-  /** A session without connection and request for this long is closed. */
-  readonly idleMs: number;
-  readonly maxSessions: number;
-};
+export type StreamableOptions = SessionTableOptions;
 
 export type StreamableNeeds = {
   readonly router: Pick<Router, 'open' | 'inFlight'>;
@@ -52,7 +50,7 @@ const refused = -32000;
 
 export function createStreamable(options: StreamableOptions, needs: StreamableNeeds): Streamable {
   const { clock } = needs;
-  const sessions = new Map<string, HttpSession>();
+  const sessions = createSessionTable(options, needs);
   const posts = new Set<Post>();
   let draining = false;
   let ticks = 0;
@@ -64,34 +62,14 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     ticks++;
     for (const post of posts)
       if (!post.events && now - post.options.since > streamAfterMs) beginStream(post);
-    for (const http of sessions.values()) {
-      if (ticks % keepAliveTicks === 0) for (const stream of http.streams()) stream.keepAlive();
-      if (http.active === 0 && now - http.usedAt > options.idleMs)
-        end(http, 'the session was idle');
-    }
+    if (ticks % keepAliveTicks === 0) sessions.keepAlive();
+    sessions.expire();
     keepTicking();
   }
 
   /** The ticker runs while there is anything to look after. */
   function keepTicking(): void {
     if (!ticking && sessions.size > 0) ticking = clock.after(tickMs, tick);
-  }
-
-  function end(http: HttpSession, reason: string): void {
-    sessions.delete(http.id);
-    http.close(reason);
-  }
-
-  /** Makes room by ending the session that has been idle longest. */
-  function makeRoom(): void {
-    if (sessions.size < options.maxSessions) return;
-    const idle = [...sessions.values()].filter(http => http.active === 0);
-    const oldest = idle.sort((a, b) => a.usedAt - b.usedAt)[0];
-    if (!oldest)
-      throw new HubError('HUB_SESSIONS_FULL', `${sessions.size} sessions are open and all in use`, {
-        data: { retryable: true },
-      });
-    end(oldest, 'too many sessions');
   }
 
   function begin(http: HttpSession): void {
@@ -109,16 +87,19 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     request: IncomingMessage,
     response: ServerResponse,
     view: View,
+    body?: Buffer,
   ): HttpSession | undefined {
     const id = request.headers['mcp-session-id'];
     if (id === undefined) {
-      refuse(response, 400, refused, 'the header Mcp-Session-Id is missing: initialize first');
+      const why = 'the header Mcp-Session-Id is missing: initialize first';
+      refuse(response, 400, refused, why, body);
       return undefined;
     }
-    const http = sessions.get(String(id));
+    const http = sessions.find(String(id));
     // A session belongs to the endpoint it was opened on, which decided what its client sees.
     if (http?.view === view) return http;
-    refuse(response, 404, sessionUnknown, 'the session is unknown or over: initialize again');
+    const why = 'the session is unknown or over: initialize again';
+    refuse(response, 404, sessionUnknown, why, body);
     return undefined;
   }
 
@@ -135,9 +116,10 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         406,
         refused,
         'Accept must name application/json or text/event-stream',
+        body,
       );
-    if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
-      return refuse(response, 415, refused, 'Content-Type must be application/json');
+    if (!isJson(request))
+      return refuse(response, 415, refused, 'Content-Type must be application/json', body);
     const { batch, messages } = readMessages(body);
     const bad = messages.find(message => message.kind === 'malformed');
     if (bad?.kind === 'malformed') return sendJson(response, 400, malformedAnswer(bad));
@@ -151,10 +133,16 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       } catch (error) {
         return sendJson(response, 503, errorAnswer(rawText(opening.bytes, opening.id), error));
       }
-    } else http = sessionOf(request, response, view);
+    } else http = sessionOf(request, response, view, body);
     if (!http) return;
     if (opening && http.session.protocolVersion !== undefined)
-      return refuse(response, 400, rpcCodes.invalidRequest, 'the session is initialized already');
+      return refuse(
+        response,
+        400,
+        rpcCodes.invalidRequest,
+        'the session is initialized already',
+        body,
+      );
     if (batch && !allowsBatches(http.session.protocolVersion ?? ''))
       return refuse(
         response,
@@ -174,14 +162,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   }
 
   function open(view: View): HttpSession {
-    makeRoom();
-    const http = createHttpSession(
-      needs.newId(),
-      view,
-      outlet => needs.router.open(view, outlet),
-      clock.monotonic(),
-    );
-    sessions.set(http.id, http);
+    const http = sessions.open(view);
     keepTicking();
     return http;
   }
@@ -206,7 +187,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       finish(post, answers);
       // A client that could not be initialized has no session to come back to.
       if (how.opening && http.session.protocolVersion === undefined)
-        end(http, 'initialize was refused');
+        sessions.end(http, 'initialize was refused');
     } catch (error) {
       needs.log.error({ error: String(error) }, 'an answer could not be sent');
       post.response.destroy();
@@ -241,20 +222,21 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     },
     handle(request, response, body, view) {
       const version = request.headers['mcp-protocol-version'];
-      if (draining) return refuse(response, 503, refused, 'the hub is stopping');
+      if (draining) return refuse(response, 503, refused, 'the hub is stopping', body);
       if (version !== undefined && !isKnownVersion(version))
         return refuse(
           response,
           400,
           refused,
           `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${protocolVersions.join(', ')}`,
+          body,
         );
       if (request.method === 'POST') return receive(request, response, body, view);
       if (request.method === 'GET') return get(request, response, view);
       if (request.method === 'DELETE') {
         const http = sessionOf(request, response, view);
         if (!http) return;
-        end(http, 'the client ended the session');
+        sessions.end(http, 'the client ended the session');
         response.writeHead(204).end();
         return;
       }
@@ -268,7 +250,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       const isBusy = () => posts.size > 0 || needs.router.inFlight > 0;
       while (isBusy() && clock.monotonic() < until)
         await new Promise<void>(resolve => clock.after(20, resolve));
-      for (const http of Array.from(sessions.values())) end(http, 'the hub is stopping');
+      sessions.endAll('the hub is stopping');
       ticking?.[Symbol.dispose]();
     },
   };
@@ -285,21 +267,4 @@ async function answersTo(
     ),
   );
   return answers.filter(answer => answer !== undefined);
-}
-
-/** What the client takes; without the header, anything. */
-function acceptedTypes(request: IncomingMessage): {
-  readonly json: boolean;
-  readonly stream: boolean;
-} {
-  const accept = request.headers.accept ?? '*/*';
-  const any = accept.includes('*/*');
-  return {
-    json: any || accept.includes('application/json') || accept.includes('application/*'),
-    stream: any || accept.includes('text/event-stream') || accept.includes('text/*'),
-  };
-}
-
-function refuse(response: ServerResponse, status: number, code: number, message: string): void {
-  sendJson(response, status, encodeError('null', code, message));
 }

@@ -143,7 +143,10 @@ export async function startHub(
     { idleMs: 60_000, maxSessions: 100, ...options.streamable },
     { router, clock, log, newId },
   );
-  const engine = async () => ({ backend: 'process' as const, healthy: true, detail: 'none' });
+  const engine = {
+    backend: 'process' as const,
+    probe: async () => ({ healthy: true, detail: 'none' }),
+  };
   const http = createHttp(
     {
       host: '127.0.0.1',

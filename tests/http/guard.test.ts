@@ -3,6 +3,7 @@ import { describe, test } from 'vitest';
 import { createGuard } from '../../hub/http/guard.ts';
 
 const guard = createGuard({
+  host: '127.0.0.1',
   allowedHosts: ['Hub.example'],
   allowedOrigins: ['https://notes.example'],
   token: undefined,
@@ -14,6 +15,8 @@ describe('the guard', () => {
     ['localhost:9090', true],
     ['LocalHost:9090', true],
     ['127.0.0.1:9090', true],
+    ['127.0.0.2', true],
+    ['127.200.3.4:80', true],
     ['[::1]:9090', true],
     ['[::1]', true],
     ['hub.example', true],
@@ -34,6 +37,9 @@ describe('the guard', () => {
     ['[::1', false],
     ['[::ffff:127.0.0.1]', false],
     ['127.1', false],
+    ['127.0.0.256', false],
+    ['127.0.0.1.5', false],
+    ['128.0.0.1', false],
     ['0.0.0.0', false],
     ['192.168.1.5:9090', false],
     ['not-hub.example', false],
@@ -68,8 +74,30 @@ describe('the guard', () => {
       assert.equal(refusal?.status, allowed ? undefined : 403);
     });
 
+  const listening: readonly (readonly [string, string, boolean])[] = [
+    ['192.0.2.2', '192.0.2.2:9090', true],
+    ['192.0.2.2', '192.0.2.3:9090', false],
+    ['hub.lan', 'Hub.LAN', true],
+    ['2001:db8::5', '[2001:db8::5]:9090', true],
+    ['2001:DB8:0:0::5', '[2001:db8::5]', true],
+    ['fe80::1%eth0', '[fe80::1]:9090', true],
+    ['0.0.0.0', '0.0.0.0:9090', false],
+    ['::', '[::]:9090', false],
+    ['0.0.0.0', 'localhost:9090', true],
+  ];
+  for (const [host, asked, allowed] of listening)
+    test(`of a hub that listens on ${host} ${allowed ? 'lets in' : 'refuses'} ${asked}`, () => {
+      const own = createGuard({ host, allowedHosts: [], allowedOrigins: [], token: undefined });
+      assert.equal(own({ headers: { host: asked } })?.status, allowed ? undefined : 403);
+    });
+
   test('asks every request for the token where there is one', () => {
-    const locked = createGuard({ allowedHosts: [], allowedOrigins: [], token: 'secret' });
+    const locked = createGuard({
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      token: 'secret',
+    });
     const host = 'localhost';
     assert.equal(locked({ headers: { host } })?.status, 401);
     for (const authorization of ['', 'secret', 'Bearer', 'Bearer ', 'Bearer secre', 'Basic secret'])

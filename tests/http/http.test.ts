@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
-import { posting, send } from '../transports/raw.ts';
+import { call, openSession, posting, send } from '../transports/raw.ts';
 
 const echo = [{ name: 'echo' }];
 const json = { 'content-type': 'application/json' };
@@ -85,6 +85,33 @@ describe('every path', () => {
     }
   });
 
+  test('that is asked by a verb it does not know is 405 and names those it knows', async () => {
+    await using hub = await startHub(echo);
+    const rows = [
+      ['GET', '/servers/echo/start', 'POST'],
+      ['GET', '/mcp/echo/tools/list', 'POST'],
+      ['POST', '/health?verbose', 'GET'],
+      ['DELETE', '/', 'GET'],
+      ['PUT', '/mcp', 'GET, POST, DELETE'],
+      ['OPTIONS', '/mcp/echo', 'GET, POST, DELETE'],
+    ] as const;
+    for (const [method, path, allow] of rows) {
+      const response = await send(`${hub.url}${path}`, { method });
+      assert.deepEqual([response.status, response.headers['allow']], [405, allow], path);
+      assert.match(await response.body(), /is not a method of/);
+    }
+    assert.equal((await send(`${hub.url}/servers/echo/explode`)).status, 404);
+  });
+
+  test('is found from /, which says where things are', async () => {
+    await using hub = await startHub([]);
+    const response = await send(hub.url);
+    assert.equal(response.status, 200);
+    const { name, paths } = JSON.parse(await response.body());
+    assert.equal(name, 'AgentHub');
+    assert.deepEqual(Object.keys(paths), ['/mcp', '/mcp/{server}', '/health', '/servers']);
+  });
+
   test('answers what is no HTTP with 400 and goes on', async () => {
     await using hub = await startHub([]);
     const { port } = new URL(hub.url);
@@ -124,11 +151,38 @@ describe('/health', () => {
     assert.equal(health.servers.broken.state, 'failed');
     assert.match(health.servers.broken.last_error, /exited with code 3/);
     assert.equal(health.servers.idle.state, 'stopped');
+    assert.equal(health.servers.echo.backend, 'process');
+    assert.equal(health.servers.echo.latency_ms, null, 'it was not measured');
     const one = await send(`${hub.url}/health/echo`);
     assert.equal(one.status, 200);
-    assert.equal(typeof (await one.json())['latency_ms'], 'number');
-    for (const name of ['broken', 'idle'])
-      assert.equal((await send(`${hub.url}/health/${name}`)).status, 503, name);
+    const measured = await one.json();
+    assert.deepEqual([measured['name'], measured['backend']], ['echo', 'process']);
+    assert.equal(typeof measured['latency_ms'], 'number');
+    const later = JSON.parse(await (await send(`${hub.url}/health`)).body());
+    assert.equal(later.servers.echo.latency_ms, measured['latency_ms']);
+  });
+
+  test('of a server is 200 where a call reaches it or starts it, and 503 where not', async () => {
+    await using hub = await startHub([
+      { name: 'broken', file: 'exit-at-once.mjs', restartOnFailure: false },
+      { name: 'idle', file: 'echo.mjs', autoStart: false },
+      { name: 'ended', file: 'echo.mjs', autoStart: false },
+      { name: 'off', file: 'echo.mjs', enabled: false, autoStart: false },
+    ]);
+    await post(`${hub.url}/servers/ended/stop`);
+    const rows = [
+      ['broken', 503, 'failed'],
+      ['idle', 200, 'stopped'],
+      ['ended', 503, 'stopped'],
+      ['off', 503, 'stopped'],
+    ] as const;
+    for (const [name, status, state] of rows) {
+      const response = await send(`${hub.url}/health/${name}`);
+      assert.equal(response.status, status, name);
+      const health = await response.json();
+      assert.deepEqual([health['state'], health['backend']], [state, 'process'], name);
+    }
+    assert.equal((await post(`${hub.url}/mcp/idle/tools/list`, {})).status, 200);
   });
 
   test('is 503 where every server that should run has failed', async () => {
@@ -265,17 +319,150 @@ describe('POST /mcp/{server}/{method}', () => {
     assert.ok(error.data.stderr);
   });
 
+  test('tells the server when the client hangs up', async () => {
+    await using hub = await startHub(echo);
+    const hangUp = new AbortController();
+    const body = { name: 'slow', arguments: { ms: 15_000 } };
+    const lost = Promise.allSettled(
+      Array.from({ length: 10 }, () =>
+        send(`${hub.url}/mcp/echo/tools/call`, {
+          method: 'POST',
+          body,
+          signal: hangUp.signal,
+        }),
+      ),
+    );
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 10);
+    hangUp.abort();
+    await lost;
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 0, String, 5_000);
+    assert.equal(hub.router.sessionCount, 0);
+    assert.equal(hub.router.inFlight, 0);
+  });
+
+  test('refuses with the id of the request, where that can be read', async () => {
+    await using hub = await startHub(echo);
+    const message = { jsonrpc: '2.0', id: 'mine', method: 'tools/list' };
+    for (const path of ['/mcp/nobody', '/mcp/nobody/tools/list', '/mcp/echo/tools/call']) {
+      const response = await post(`${hub.url}${path}`, message);
+      assert.equal((await response.json())['id'], 'mine', path);
+    }
+  });
+
   test('refuses a body above the bound with 413', async () => {
     await using hub = await startHub(echo, { http: { maxBodyBytes: 1_000 } });
     for (const path of ['/mcp/echo/tools/call', '/mcp', '/servers/echo/start']) {
       const response = await post(`${hub.url}${path}`, { text: 'x'.repeat(2_000) });
       assert.equal(response.status, 413, path);
-      assert.match(await response.body(), /larger than the hub takes/);
+      const text = await response.body();
+      assert.match(text, /larger than the hub takes/);
+      assert.match(text, /"HUB_BODY_TOO_LARGE"/);
     }
   });
 });
 
+describe('a page of an allowed origin', () => {
+  const origin = 'https://Notes.example';
+  const options = { http: { allowedOrigins: ['https://notes.example'], token: 'secret' } };
+  const asking = { 'access-control-request-method': 'POST' };
+  const preflight = (url: string, headers: Record<string, string>) =>
+    send(url, { method: 'OPTIONS', headers });
+
+  test('may ask before it sends, without the token that it will send then', async () => {
+    await using hub = await startHub(echo, options);
+    for (const path of ['/mcp', '/mcp/echo', '/mcp/echo/tools/list', '/health']) {
+      const { status, headers } = await preflight(`${hub.url}${path}`, { origin, ...asking });
+      assert.equal(status, 204, path);
+      assert.equal(headers['access-control-allow-origin'], origin);
+      assert.equal(headers['access-control-allow-methods'], 'GET, POST, DELETE');
+      assert.equal(
+        headers['access-control-allow-headers'],
+        'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id',
+      );
+      assert.equal(headers['access-control-max-age'], '600');
+      assert.equal(headers['vary'], 'Origin');
+    }
+    const url = `${hub.url}/mcp`;
+    assert.equal((await preflight(url, { origin })).status, 401, 'that is no preflight');
+    const local = { origin: 'http://localhost:5173', ...asking };
+    const other = await preflight(url, local);
+    assert.equal(other.status, 401, 'a loopback origin is not one that was configured');
+    assert.equal(other.headers['access-control-allow-origin'], undefined);
+    const foreign = await preflight(url, { origin: 'https://evil.example', ...asking });
+    assert.equal(foreign.status, 403);
+    const rebound = await preflight(url, { host: 'evil.example', origin, ...asking });
+    assert.equal(rebound.status, 403);
+  });
+
+  test('reads every answer: JSON, events, refusals and errors', async () => {
+    await using hub = await startHub(echo, options);
+    const own = { authorization: 'Bearer secret', origin };
+    const isReadable = (response: Awaited<ReturnType<typeof send>>, what: string) => {
+      assert.equal(response.headers['access-control-allow-origin'], origin, what);
+      assert.equal(
+        response.headers['access-control-expose-headers'],
+        'Mcp-Session-Id, WWW-Authenticate',
+      );
+      assert.equal(response.headers['vary'], 'Origin', what);
+    };
+    const initialize = { protocolVersion: '2025-11-25', capabilities: {} };
+    const opened = await send(`${hub.url}/mcp`, {
+      method: 'POST',
+      headers: { ...posting, ...own },
+      body: { jsonrpc: '2.0', id: 0, method: 'initialize', params: initialize },
+    });
+    assert.equal(opened.status, 200);
+    isReadable(opened, 'initialize');
+    const session = { ...own, 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const streamed = await send(`${hub.url}/mcp`, {
+      method: 'POST',
+      headers: { ...posting, ...session, accept: 'text/event-stream' },
+      body: call(1, 'echo_echo', { text: 'hello' }),
+    });
+    assert.match(String(streamed.headers['content-type']), /event-stream/);
+    isReadable(streamed, 'a stream');
+    const listening = await send(`${hub.url}/mcp`, {
+      headers: { ...session, accept: 'text/event-stream' },
+    });
+    isReadable(listening, 'the GET stream');
+    listening.cut();
+    const refused = await send(`${hub.url}/mcp`, { headers: { origin } });
+    assert.equal(refused.status, 401);
+    isReadable(refused, 'a refusal');
+    isReadable(await send(`${hub.url}/health`, { headers: own }), 'health');
+    isReadable(await send(`${hub.url}/no/such`, { headers: own }), 'no path');
+    isReadable(await send(`${hub.url}/mcp/%`, { headers: own }), 'a path that is none');
+    isReadable(
+      await send(`${hub.url}/mcp/echo/tools/list`, { method: 'POST', headers: own }),
+      'a single call',
+    );
+    const local = { ...own, origin: 'http://localhost:5173' };
+    const other = await send(`${hub.url}/health`, { headers: local });
+    assert.equal(other.status, 200);
+    assert.equal(other.headers['access-control-allow-origin'], undefined);
+    assert.equal(other.headers['vary'], 'Origin');
+  });
+
+  test('is all that these headers are for', async () => {
+    await using hub = await startHub(echo);
+    const { headers } = await send(`${hub.url}/health`, {
+      headers: { origin: 'http://localhost' },
+    });
+    assert.equal(headers['access-control-allow-origin'], undefined);
+    assert.equal(headers['vary'], undefined);
+  });
+});
+
 describe('listening', () => {
+  const notHere = process.platform === 'darwin' && 'macOS gives loopback one address';
+  test.skipIf(notHere)('on another address of this machine lets in who asks for that', async () => {
+    await using hub = await startHub(echo, { http: { host: '127.0.0.2' } });
+    assert.match(hub.url, /^http:\/\/127\.0\.0\.2:\d+$/);
+    assert.equal((await send(`${hub.url}/health`)).status, 200);
+    const session = await openSession(`${hub.url}/mcp`);
+    assert.equal((await session.end()).status, 204);
+  });
+
   test('on a port that is taken fails and says so', async () => {
     await using hub = await startHub([]);
     const port = Number(new URL(hub.url).port);
@@ -307,7 +494,7 @@ describe('listening', () => {
       );
       const tls = { certFile, keyFile };
       await using hub = await startHub([], { http: { host: '0.0.0.0', tls, token: 'secret' } });
-      assert.match(hub.url, /^https:/);
+      assert.match(hub.url, /^https:\/\/0\.0\.0\.0:\d+$/);
       const status = (authorization: string) =>
         new Promise<number | undefined>((resolve, reject) => {
           request(

@@ -3,9 +3,21 @@ import { type IncomingMessage, type ServerResponse, createServer, request } from
 import { once } from 'node:events';
 import { describe, test } from 'vitest';
 import { until } from '#helpers/hub';
-import { createEventStream, parseEventId } from '../../hub/transports/event-stream.ts';
+import {
+  type EventStream,
+  createEventStream as create,
+  parseEventId,
+} from '../../hub/transports/event-stream.ts';
+import { createReplayBudget } from '../../hub/transports/replay-budget.ts';
 
-const bounds = { maxEvents: 5, maxBytes: 1_000, maxUnsentBytes: 1024 * 1024 };
+const bounds = { maxEvents: 5, maxBytes: 1_000, maxUnsentBytes: 1024 * 1024, stalledMs: 60_000 };
+
+/** A stream that shares its budget with no other. */
+const createEventStream = (
+  id: number,
+  within: typeof bounds,
+  headers: Readonly<Record<string, string>>,
+) => create(id, within, createReplayBudget(1024 * 1024), headers);
 
 /** A real HTTP server; `connect` gives both ends of one more request. */
 async function serve() {
@@ -150,6 +162,117 @@ describe('an event stream', () => {
     }
     assert.equal(stream.attached, false);
     assert.ok(written < 200, `${written} chunks were buffered`);
+  });
+});
+
+describe('a connection', () => {
+  const short = { ...bounds, maxUnsentBytes: 64 * 1024 * 1024, stalledMs: 400 };
+
+  test('of which nothing moves is dropped, also by comments', async () => {
+    await using http = await serve();
+    const stream = createEventStream(0, short, {});
+    const end = await http.connect();
+    stream.attach(end.response, undefined);
+    await end.started();
+    end.pause();
+    stream.write(bytes('x'.repeat(16 * 1024 * 1024)));
+    await until(() => {
+      stream.keepAlive();
+      return !stream.attached;
+    });
+  });
+
+  test('that reads stays, however long there is nothing but comments', async () => {
+    await using http = await serve();
+    const stream = createEventStream(0, short, {});
+    const end = await http.connect();
+    stream.attach(end.response, undefined);
+    await end.started();
+    let comments = 0;
+    const timer = setInterval(() => {
+      stream.keepAlive();
+      comments++;
+    }, 100);
+    await until(() => comments === 12);
+    clearInterval(timer);
+    assert.equal(stream.attached, true);
+    stream.write(bytes('news'));
+    await until(() => end.data().length === 1);
+  });
+});
+
+describe('streams that share a budget', () => {
+  /** Events of 500 bytes, which cost 1,012 with what keeping them takes: three fit. */
+  const event = (digit: number) => bytes(String(digit).repeat(500 - 'id: 1-1\ndata: \n\n'.length));
+  const within = { ...bounds, maxBytes: 100_000 };
+
+  /** What a client gets that comes back for all of a stream: nothing where part of it is lost. */
+  async function replayed(http: Awaited<ReturnType<typeof serve>>, stream: EventStream) {
+    const end = await http.connect();
+    const whole = stream.attach(end.response, 0);
+    if (whole) await end.started();
+    stream.end();
+    if (whole) await until(end.ended);
+    end.cut();
+    return end.data().map(data => data?.[0]);
+  }
+
+  test('give up what ended first, then what has no connection, then the rest', async () => {
+    await using http = await serve();
+    const budget = createReplayBudget(3_100);
+    const [attached, detached, ended, endedLater] = [1, 2, 3, 4].map(id =>
+      create(id, within, budget, {}),
+    );
+    assert.ok(attached && detached && ended && endedLater);
+    const { response } = await http.connect();
+    attached.attach(response, undefined);
+    attached.write(event(1));
+    detached.write(event(2));
+    ended.write(event(3));
+    ended.end();
+    assert.equal(budget.keptBytes, 3 * 1_012);
+    endedLater.write(event(4));
+    endedLater.end();
+    assert.equal(budget.keptBytes, 3 * 1_012);
+    assert.deepEqual(await replayed(http, ended), [], 'it ended first');
+    attached.write(event(5));
+    assert.deepEqual(await replayed(http, endedLater), [], 'it ended later');
+    attached.write(event(6));
+    assert.deepEqual(await replayed(http, detached), [], 'it had no connection');
+    attached.write(event(7));
+    assert.equal(budget.keptBytes, 3 * 1_012);
+    assert.deepEqual(await replayed(http, attached), [], 'its first is gone');
+  });
+
+  test('keep nothing once discarded, and what is written then is sent', async () => {
+    await using http = await serve();
+    const budget = createReplayBudget(10_000);
+    const stream = create(1, within, budget, {});
+    const end = await http.connect();
+    stream.attach(end.response, undefined);
+    stream.write(event(1));
+    stream.discard();
+    assert.equal(budget.keptBytes, 0);
+    stream.write(event(2));
+    stream.end();
+    await until(end.ended);
+    assert.deepEqual(
+      end.data().map(data => data?.[0]),
+      ['1', '2'],
+    );
+    assert.equal(budget.keptBytes, 0);
+  });
+
+  test('cost the same however many there are', () => {
+    const budget = createReplayBudget(2_000 * 600);
+    const streams = Array.from({ length: 20_000 }, (_, id) => create(id, within, budget, {}));
+    const start = performance.now();
+    for (const stream of streams) stream.write(bytes('x'));
+    for (const stream of streams) stream.end();
+    for (const stream of streams) stream.discard();
+    assert.equal(budget.keptBytes, 0);
+    const tookMs = performance.now() - start;
+    assert.ok(tookMs < 2_000, `${tookMs} ms`);
   });
 });
 

@@ -144,6 +144,48 @@ describe('resuming', () => {
   });
 });
 
+describe('what is kept for resuming', () => {
+  const progress = call('c', 'echo_progress', { steps: 1 }, { progressToken: 'tok' });
+
+  test('of a stream that is over is forgotten after a minute', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub(echo, { clock, streamable: { idleMs: 600_000 } });
+    const session = await openSession(all(hub));
+    const over = await session.post(progress);
+    await over.body();
+    const from = { 'last-event-id': over.events()[0]?.id ?? '' };
+    clock.advance(59_000);
+    const again = await session.get(from);
+    await again.body();
+    assert.equal(again.events().length, over.events().length - 1);
+    clock.advance(3_000);
+    assert.equal((await session.get(from)).status, 400);
+    assert.equal(hub.streamable.sessionCount, 1);
+  });
+
+  test('is bounded for all sessions together: the stream that ended first is forgotten first', async () => {
+    await using hub = await startHub(echo);
+    const streaming = { accept: 'text/event-stream' };
+    const ended = [];
+    // 18 answers of 3.9 MB are more than 64 MiB; those of one session alone would all be kept.
+    for (let opened = 0; opened < 3; opened++) {
+      const session = await openSession(all(hub));
+      for (let id = 0; id < 6; id++) {
+        const response = await session.post(call(id, 'echo_bytes', { n: 3_900_000 }), streaming);
+        await response.body();
+        ended.push({ session, from: response.events()[0]?.id ?? '' });
+      }
+    }
+    const statuses = [];
+    for (const { session, from } of ended) {
+      const resumed = await session.get({ 'last-event-id': from });
+      await resumed.body();
+      statuses.push(resumed.status);
+    }
+    assert.deepEqual(statuses, [400, ...Array.from({ length: 17 }, () => 200)]);
+  });
+});
+
 describe('the GET stream', () => {
   test('brings what the client is told outside its requests, also what came before it', async () => {
     await using hub = await startHub(echo);
@@ -196,7 +238,7 @@ describe('a session', () => {
     const session = await openSession(all(hub));
     const missing = await send(all(hub), { method: 'POST', headers: posting, body: ping });
     assert.equal(missing.status, 400);
-    assert.match(await missing.body(), /Mcp-Session-Id is missing/);
+    assert.match(await missing.body(), /"id":1,.*Mcp-Session-Id is missing/);
     const wrong = { ...posting, 'mcp-session-id': 'made-up' };
     for (const method of ['POST', 'GET', 'DELETE'])
       assert.equal(
@@ -216,7 +258,7 @@ describe('a session', () => {
     assert.equal(status, 404);
     assert.deepEqual(JSON.parse(await response.body()), {
       jsonrpc: '2.0',
-      id: null,
+      id: 1,
       error: { code: -32001, message: 'the session is unknown or over: initialize again' },
     });
     assert.equal((await session.end()).status, 404);
@@ -228,11 +270,12 @@ describe('a session', () => {
     const session = await openSession(all(hub));
     const again = await session.post({
       ...ping,
+      id: 'again',
       method: 'initialize',
       params: { protocolVersion: '2025-11-25' },
     });
     assert.equal(again.status, 400);
-    assert.match(await again.body(), /-32600.*initialized already/);
+    assert.match(await again.body(), /"id":"again",.*-32600.*initialized already/);
   });
 
   test('is not left behind by an initialize that fails', async () => {
@@ -317,7 +360,8 @@ describe('what is refused', () => {
   test('has the status and the code of the specification', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
-    const rows: readonly (readonly [string, string, Record<string, string>, number, number])[] = [
+    type Row = readonly [string, string, Record<string, string>, number, number, id?: number];
+    const rows: readonly Row[] = [
       ['broken JSON', '{"jsonrpc":', {}, 400, -32700],
       ['no JSON', 'hello', {}, 400, -32700],
       ['nothing', '', {}, 400, -32700],
@@ -342,14 +386,22 @@ describe('what is refused', () => {
         { 'mcp-protocol-version': '1999-01-01' },
         400,
         -32000,
+        1,
       ],
-      ['an Accept of neither', JSON.stringify(ping), { accept: 'text/html' }, 406, -32000],
-      ['another Content-Type', JSON.stringify(ping), { 'content-type': 'text/plain' }, 415, -32000],
+      ['an Accept of neither', JSON.stringify(ping), { accept: 'text/html' }, 406, -32000, 1],
+      [
+        'another Content-Type',
+        JSON.stringify(ping),
+        { 'content-type': 'text/plain' },
+        415,
+        -32000,
+        1,
+      ],
     ];
-    for (const [what, body, headers, status, code] of rows) {
+    for (const [what, body, headers, status, code, readable = null] of rows) {
       const response = await session.post(body, headers);
       const { error, id } = JSON.parse(await response.body());
-      assert.deepEqual([response.status, error.code, id], [status, code, null], what);
+      assert.deepEqual([response.status, error.code, id], [status, code, readable], what);
     }
     const noType = await send(all(hub), {
       method: 'POST',
@@ -426,6 +478,19 @@ describe('clients and the end', () => {
     assert.equal(hub.server('echo').running?.upstream.inFlight(), 0);
   });
 
+  test('ending a session answers the calls that are streamed as well', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub(echo, { clock });
+    const session = await openSession(all(hub));
+    const slow = session.post(call('s', 'echo_slow', { ms: 60_000 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    clock.advance(3_000);
+    const streamed = await slow;
+    assert.match(String(streamed.headers['content-type']), /^text\/event-stream/);
+    await session.end();
+    assert.match(await streamed.body(), /"id":"s".*HUB_CALL_CANCELLED/);
+  });
+
   test('draining lets a call end, refuses what is new, and ends all sessions', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
@@ -434,7 +499,7 @@ describe('clients and the end', () => {
     const drained = hub.streamable.drain(5_000);
     const refused = await session.post(ping);
     assert.equal(refused.status, 503);
-    assert.match(await refused.body(), /the hub is stopping/);
+    assert.match(await refused.body(), /"id":1,.*the hub is stopping/);
     assert.match(await (await slow).body(), /slept 300 ms/);
     await drained;
     assert.equal(hub.streamable.sessionCount, 0);

@@ -1,22 +1,22 @@
 import type { FastifyInstance } from 'fastify';
 import { type Clock, type JsonObject, HubError, messageOf } from '#core';
 import type { Router } from '#routing';
-import type { Server, Servers } from '#servers';
+import type { Running, Server, Servers } from '#servers';
 import type { Streamable } from '#transports';
 
-/** Whether the engine that servers run on answers. */
-export type EngineReport = {
-  /** What servers are run on: containers, or processes of this machine where no engine answered. */
+/** What servers run on where their config leaves it open. */
+export type Engine = {
+  /** Containers, or processes of this machine where no engine answered. */
   readonly backend: 'docker' | 'process';
-  readonly healthy: boolean;
-  readonly detail: string;
+  /** Whether the engine answers now. Does not reject. */
+  readonly probe: () => Promise<{ readonly healthy: boolean; readonly detail: string }>;
 };
 
 type Needs = {
   readonly servers: Servers;
   readonly router: Pick<Router, 'sessionCount'>;
   readonly streamable: Pick<Streamable, 'sessionCount'>;
-  readonly engine: () => Promise<EngineReport>;
+  readonly engine: Engine;
   readonly hubVersion: string;
   readonly clock: Clock;
 };
@@ -25,10 +25,22 @@ type Needs = {
 export function healthRoutes(app: FastifyInstance, needs: Needs): void {
   const { servers, clock } = needs;
   const startedAt = clock.monotonic();
+  /** How long the last ping took, in milliseconds. A server that runs anew has had none. */
+  const latencies = new WeakMap<Running, number>();
+
+  function healthOf({ config, status, restarts, lastError, running }: Server): JsonObject {
+    return {
+      state: status.state,
+      backend: backendOf(config, needs.engine),
+      latency_ms: (running && latencies.get(running)) ?? null,
+      restart_count: restarts,
+      last_error: lastError?.message ?? null,
+    };
+  }
 
   app.get('/health', async (_request, reply) => {
     const before = clock.monotonic();
-    const engine = await needs.engine();
+    const engine = { ...needs.engine, ...(await needs.engine.probe()) };
     const latencyMs = clock.monotonic() - before;
     const wanted = servers.all.filter(({ config }) => config.enabled && config.autoStart);
     const usable =
@@ -57,11 +69,11 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
 
   app.get<{ Params: { name: string } }>('/health/:name', async (request, reply) => {
     const server = servers.get(request.params.name);
-    const health = healthOf(server);
+    const { name } = server.config;
     const { running } = server;
     if (!running) {
-      reply.code(503);
-      return { name: server.config.name, ...health };
+      reply.code(isLazy(server) ? 200 : 503);
+      return { name, ...healthOf(server) };
     }
     const before = clock.monotonic();
     try {
@@ -70,14 +82,11 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
       // A server that refuses the ping is alive.
       if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') {
         reply.code(503);
-        return { name: server.config.name, ...health, last_error: messageOf(error) };
+        return { name, ...healthOf(server), last_error: messageOf(error) };
       }
     }
-    return {
-      name: server.config.name,
-      ...health,
-      latency_ms: round(clock.monotonic() - before),
-    };
+    latencies.set(running, round(clock.monotonic() - before));
+    return { name, ...healthOf(server) };
   });
 }
 
@@ -88,13 +97,15 @@ function isDown({ status, config }: Server): boolean {
   return config.enabled && (status.state === 'failed' || status.state === 'unreachable');
 }
 
-function healthOf(server: Server): JsonObject {
-  const { status, lastError } = server;
-  return {
-    state: status.state,
-    restart_count: server.restarts,
-    last_error: lastError?.message ?? null,
-  };
+/** Not running and yet usable: a call starts it. */
+function isLazy({ status, config }: Server): boolean {
+  return config.enabled && status.state === 'stopped' && !status.byHand;
+}
+
+/** What a server runs on, or would. */
+function backendOf({ launch }: Server['config'], engine: Engine): 'docker' | 'process' | 'remote' {
+  if (launch.kind === 'remote') return 'remote';
+  return launch.runtime === 'auto' ? engine.backend : launch.runtime;
 }
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100;

@@ -3,7 +3,7 @@ import { HubError } from '#core';
 import type { Router, View } from '#routing';
 import { type Request, errorAnswer, membersOf, rawText, readMessage } from '#rpc';
 import type { Servers } from '#servers';
-import type { Streamable } from '#transports';
+import { type Streamable, sendJson } from '#transports';
 import { statusOf } from '../errors.ts';
 
 type Needs = {
@@ -21,7 +21,7 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
       done(null, body),
     );
 
-    const method = ['GET', 'POST', 'DELETE', 'PUT', 'PATCH'];
+    const method = ['GET', 'POST', 'DELETE'];
     scope.route({
       method,
       url: '/mcp',
@@ -44,6 +44,7 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
       async (request, reply) => {
         const server = needs.servers.get(request.params.server);
         const message = requestOf(request.params['*'], bodyOf(request.body));
+        const client = reply.raw;
         try {
           await server.ready();
         } catch (error) {
@@ -51,13 +52,14 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
           reply.header('content-type', 'application/json');
           return await reply.code(statusOf(error)).send(errorAnswer(id, error));
         }
+        reply.hijack();
+        // Nobody can come back for the answer: the server need not work for a client that is gone.
+        if (client.destroyed) return;
         const session = needs.router.open(server, () => {});
-        try {
-          const answer = await session.accept(message, { related() {} });
-          return await reply.header('content-type', 'application/json').send(answer);
-        } finally {
-          session.close('the request is over');
-        }
+        client.once('close', () => session.close('the client hung up'));
+        const answer = await session.accept(message, { related() {} });
+        session.close('the request is over');
+        if (answer && !client.destroyed) sendJson(client, 200, answer);
       },
     );
   });

@@ -1,0 +1,19 @@
+import type { IncomingMessage } from 'node:http';
+
+/** What the client takes as an answer; without the header, anything. */
+export function acceptedTypes(request: IncomingMessage): {
+  readonly json: boolean;
+  readonly stream: boolean;
+} {
+  const accept = request.headers.accept ?? '*/*';
+  const any = accept.includes('*/*');
+  return {
+    json: any || accept.includes('application/json') || accept.includes('application/*'),
+    stream: any || accept.includes('text/event-stream') || accept.includes('text/*'),
+  };
+}
+
+/** Whether the body is said to be JSON, which MCP requires of every POST. */
+export function isJson(request: IncomingMessage): boolean {
+  return /^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '');
+}
