@@ -10,7 +10,7 @@ import {
   listMethods,
 } from '#servers';
 import { type Collision, assignNames } from './names.ts';
-import { matcherOf } from './uri-template.ts';
+import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 
 /** One thing on the endpoint of all servers. */
 export type Entry = {
@@ -30,9 +30,15 @@ export interface Catalog {
   find(kind: ListKind, publicName: string): Entry | undefined;
   /** Who answers for a resource: the one that lists it, else the first with a template for it. */
   findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined;
-  /** Names that two servers wanted, for the operator. */
+  /** Names that two servers wanted or could want, for the operator. */
   collisions(): readonly Collision[];
 }
+
+/**
+ * What one read of a URI that nobody lists may cost in matching it with the templates of a server, of
+ * which there may be a thousand: some tenths of a millisecond. Beyond it the others do not match.
+ */
+const stepsPerServer = 100_000;
 
 type Section = {
   readonly entries: readonly Entry[];
@@ -40,19 +46,29 @@ type Section = {
   readonly collisions: readonly Collision[];
 };
 
-/** A catalog of what the servers list now. It is rebuilt, one kind at a time, when a list changes. */
-export function createCatalog(servers: Pick<Servers, 'all'>, naming: Naming): Catalog {
+/**
+ * A catalog of what the servers list now. It is rebuilt, one kind at a time, when a list changes.
+ * `ownUris` are those of the hub's own resources, which no server can have.
+ */
+export function createCatalog(
+  servers: Pick<Servers, 'all'>,
+  naming: Naming,
+  ownUris: readonly string[],
+): Catalog {
   const changed = createEmitter<ListKind>();
   const sections = new Map<ListKind, Section>();
-  let matchers: readonly { readonly entry: Entry; readonly matches: (uri: string) => boolean }[] =
-    [];
+  let matchers: readonly { readonly entry: Entry; readonly matches: Matcher }[] = [];
+  const serverNames = servers.all.map(({ config }) => config.name);
 
   function build(kind: ListKind): void {
     // In the order of the config, so that the same names come out after every restart.
     const offers = servers.all.flatMap(server =>
       server.listing[kind].map(item => ({ server, item })),
     );
-    const named = kind === 'tool' || kind === 'prompt' ? byPrefix(offers) : byUri(offers);
+    const named =
+      kind === 'tool' || kind === 'prompt'
+        ? byPrefix(offers)
+        : byUri(offers, kind === 'resource' ? ownUris : []);
     const entries = offers.map(({ server, item }, index): Entry => {
       const publicName = named.names[index] ?? item.key;
       return { server, name: item.key, publicName, bytes: renamed(kind, item, publicName) };
@@ -71,12 +87,13 @@ export function createCatalog(servers: Pick<Servers, 'all'>, naming: Naming): Ca
   const byPrefix = (offers: readonly Offer[]) =>
     assignNames(
       offers.map(({ server, item }) => ({ server: server.config.name, name: item.key })),
+      serverNames,
       naming,
     );
 
   /** URIs are names already: only one that another server lists too gets its server in front. */
-  function byUri(offers: readonly Offer[]) {
-    const taken = new Set<string>();
+  function byUri(offers: readonly Offer[], reserved: readonly string[]) {
+    const taken = new Set(reserved);
     const collisions: Collision[] = [];
     const names = offers.map(({ server, item }) => {
       const { name } = server.config;
@@ -97,6 +114,17 @@ export function createCatalog(servers: Pick<Servers, 'all'>, naming: Naming): Ca
       changed.fire(kind);
     });
 
+  /** Each server has a budget of its own, so that the templates of one cannot use up that of another. */
+  function findTemplate(uri: string): Entry | undefined {
+    const budgets = new Map<Server, Budget>();
+    for (const { entry, matches } of matchers) {
+      const budget = budgets.get(entry.server) ?? { stepsLeft: stepsPerServer };
+      budgets.set(entry.server, budget);
+      if (matches(uri, budget)) return entry;
+    }
+    return undefined;
+  }
+
   const find = (kind: ListKind, publicName: string) => sections.get(kind)?.byName.get(publicName);
 
   return {
@@ -106,7 +134,7 @@ export function createCatalog(servers: Pick<Servers, 'all'>, naming: Naming): Ca
     findResource(uri) {
       const listed = find('resource', uri);
       if (listed) return { server: listed.server, uri: listed.name };
-      const templated = matchers.find(({ matches }) => matches(uri))?.entry;
+      const templated = findTemplate(uri);
       if (!templated) return undefined;
       const prefixLength = templated.publicName.length - templated.name.length;
       return { server: templated.server, uri: uri.slice(prefixLength) };

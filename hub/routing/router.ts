@@ -1,4 +1,4 @@
-import { type Clock, type JsonObject, type Log, HubError, messageOf } from '#core';
+import { type Clock, type JsonObject, type Log, HubError } from '#core';
 import type { Naming } from '#config';
 import {
   type Message,
@@ -7,7 +7,6 @@ import {
   RpcError,
   encodeCall,
   errorAnswer,
-  logLevels,
   membersOf,
   rawText,
   rpcCodes,
@@ -17,6 +16,7 @@ import {
 } from '#rpc';
 import { type ListKind, type Server, type Servers, describeServer } from '#servers';
 import { createCatalog } from './catalog.ts';
+import { createLevels } from './levels.ts';
 import { createLists } from './lists.ts';
 import { methodsOfAll, serversUri } from './methods/all.ts';
 import { wantsLevel } from './methods/hub.ts';
@@ -68,15 +68,17 @@ const ownResources = [
 /** Knows every open session, and tells each what concerns it. */
 export function createRouter(naming: Naming, needs: RouterNeeds): Router {
   const { servers, log } = needs;
-  const sessions = new Set<SessionState>();
-  const catalog = createCatalog(servers, naming);
+  /** By themselves, since a caller names its owner without a type. */
+  const sessions = new Map<object, SessionState>();
+  const levels = createLevels(() => sessions.values(), needs);
+  const catalog = createCatalog(servers, naming, [serversUri]);
   const methodNeeds: MethodNeeds = {
     servers,
     catalog,
     lists: createLists(catalog, { resource: ownResources }),
     subscriptions: createSubscriptions(servers, needs),
     hubVersion: needs.hubVersion,
-    logLevelChanged: () => servers.all.forEach(setServerLevel),
+    logLevelChanged: () => servers.all.forEach(server => levels.update(server)),
     snapshot,
   };
 
@@ -97,7 +99,7 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
       const due = announced.get(view) ?? [];
       announced.delete(view);
       for (const method of due)
-        for (const session of sessions)
+        for (const session of sessions.values())
           if (session.view === view && session.protocolVersion !== undefined)
             session.outlet(encodeCall(undefined, method));
     });
@@ -109,28 +111,9 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
     const collisions = catalog.collisions();
     const seen = JSON.stringify(collisions);
     if (collisions.length > 0 && seen !== reported)
-      log.warn({ collisions }, 'servers want the same names: the later in the config got others');
+      log.warn({ collisions }, 'servers want the same names: some got others');
     reported = seen;
   });
-
-  /** Asks a server for the most talkative level that any session wants. */
-  function setServerLevel(server: Server): void {
-    const wanted = [...sessions]
-      .filter(session => session.view === 'all' || session.view === server)
-      .flatMap(({ logLevel }) => (logLevel === undefined ? [] : [logLevels.indexOf(logLevel)]));
-    const { running } = server;
-    if (wanted.length === 0 || !running || !('logging' in running.introduction.capabilities))
-      return;
-    running.upstream
-      .request(
-        'logging/setLevel',
-        { level: logLevels[Math.min(...wanted)] },
-        server.config.callTimeoutMs,
-      )
-      .catch((error: unknown) =>
-        log.warn({ server: server.config.name, error: messageOf(error) }, 'the level was refused'),
-      );
-  }
 
   function updated(server: Server, notification: Notification): void {
     const span = membersOf(notification.bytes, notification.params)?.get('uri');
@@ -161,10 +144,10 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
         'several clients have calls in flight: a notification that names none was not passed on',
       );
     else if (caller !== 'none') {
-      const owner = [...sessions].find(session => session === caller.owner);
+      const owner = sessions.get(caller.owner);
       if (owner && (!isLog || wantsLevel(owner, params))) caller.related(notification.bytes);
     } else {
-      for (const session of sessions)
+      for (const session of sessions.values())
         if (session.view === server || (isLog && session.view === 'all'))
           if (!isLog || wantsLevel(session, params)) session.outlet(notification.bytes);
     }
@@ -173,7 +156,7 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
   for (const server of servers.all) {
     server.listed(kind => announce(server, kind));
     server.changed(({ state }) => {
-      if (state === 'running') setServerLevel(server);
+      if (state === 'running') levels.update(server);
     });
     server.notified(notification =>
       notification.method === 'notifications/resources/updated'
@@ -243,7 +226,7 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
         logLevel: undefined,
         inFlight: new Map(),
       };
-      sessions.add(state);
+      sessions.set(state, state);
       return {
         get protocolVersion() {
           return state.protocolVersion;

@@ -15,7 +15,7 @@ export function describeServer(server: Server): JsonObject {
     ...(status.state === 'starting' && { progress: status.progress }),
     ...('why' in status && { why: status.why }),
     ...(status.state === 'running' && { started_at: new Date(status.since).toISOString() }),
-    ...(status.state === 'backing_off' && { retry_at: new Date(status.until).toISOString() }),
+    ...('until' in status && { retry_at: new Date(status.until).toISOString() }),
     ...(status.state === 'stopped' && { stopped_by_hand: status.byHand }),
     restart_count: server.restarts,
     last_error: lastError

@@ -77,10 +77,7 @@ export async function readList(
     if (next === undefined && !tooLong) return items;
     if (next === undefined || tooLong || cursors.has(next)) {
       const why = tooLong ? 'the list is too long' : 'the server repeats a cursor';
-      needs.log.warn(
-        { server, method, items: items.length, pages: page },
-        `${why}: the list is cut here`,
-      );
+      needs.log.warn({ method, items: items.length, pages: page }, `${why}: the list is cut here`);
       return items.slice(0, maxItems[kind]);
     }
     cursors.add(next);
@@ -104,7 +101,7 @@ export async function readListing(
     } catch (error) {
       // Servers announce resources and know no templates: only silence keeps a server from being ready.
       if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') throw error;
-      needs.log.debug({ server, method, error: messageOf(error) }, 'the server has no such list');
+      needs.log.debug({ method, error: messageOf(error) }, 'the server has no such list');
       return [];
     }
   };

@@ -1,5 +1,6 @@
 import type { ServerConfig } from '#config';
 import { HubError } from '#core';
+import { withoutName } from './failures.ts';
 import type { ServerStatus } from './server.ts';
 
 /** Why a server in this state takes no call, or undefined where it runs or may be started. Pure. */
@@ -11,6 +12,11 @@ export function refusalOf(
 ): HubError | undefined {
   const { name } = config;
   const said = stderr ? { stderr } : {};
+  const later = (until: number) => ({
+    server: name,
+    retryable: true,
+    retryAfterMs: Math.max(0, until - now),
+  });
   if (!config.enabled)
     return new HubError('HUB_SERVER_DISABLED', `${name} is disabled in the config`, {
       data: { server: name },
@@ -31,22 +37,20 @@ export function refusalOf(
     case 'failed':
       return new HubError(
         'HUB_SERVER_FAILED',
-        `${name} has failed: ${status.why}. Start it again with POST /servers/${name}/restart`,
+        `${name} has failed: ${withoutName(name, status.why)}. Start it again with POST /servers/${name}/restart`,
         { data: { server: name, ...said } },
       );
     case 'backing_off':
-      return new HubError('HUB_SERVER_DOWN', `${name} is restarting: ${status.why}`, {
-        data: {
-          server: name,
-          retryable: true,
-          retryAfterMs: Math.max(0, status.until - now),
-          ...said,
-        },
-      });
-    case 'unreachable':
-      return new HubError('HUB_ENGINE_UNREACHABLE', `${name} is out of reach: ${status.why}`, {
-        data: { server: name, retryable: true },
-      });
+      return new HubError(
+        'HUB_SERVER_DOWN',
+        `${name} is restarting: ${withoutName(name, status.why)}`,
+        { data: { ...later(status.until), ...said } },
+      );
+    case 'unreachable': {
+      const { code, why, until } = status;
+      const message = why.startsWith(`${name} `) ? why : `${name} is out of reach: ${why}`;
+      return new HubError(code, message, { data: later(until) });
+    }
     case 'starting':
     case 'running':
       return undefined;

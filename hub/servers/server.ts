@@ -2,6 +2,7 @@ import type { ServerConfig } from '#config';
 import type { Clock, Event, Log } from '#core';
 import type { Notification } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
+import type { AwayCode } from './failures.ts';
 import type { Introduction } from './handshake.ts';
 import type { ListKind, Listing } from './listing.ts';
 import type { Upstream } from './upstream.ts';
@@ -14,7 +15,14 @@ export type ServerStatus =
   | { readonly state: 'backing_off'; readonly until: number; readonly why: string }
   | { readonly state: 'stopping'; readonly since: number }
   | { readonly state: 'failed'; readonly since: number; readonly why: string }
-  | { readonly state: 'unreachable'; readonly since: number; readonly why: string };
+  | {
+      readonly state: 'unreachable';
+      readonly since: number;
+      readonly until: number;
+      /** What is away. */
+      readonly code: AwayCode;
+      readonly why: string;
+    };
 
 /** A server that answers: its session and what it said of itself. */
 export type Running = {

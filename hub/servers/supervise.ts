@@ -4,22 +4,25 @@ import type { ServerConfig } from '#config';
 import { backoffMs, createIntensity } from '#resilience';
 import type { Notification } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
+import { awayCodeOf, goneError, startFailure, withoutName } from './failures.ts';
 import { introduce } from './handshake.ts';
+import { createLimitedLog } from './limited-log.ts';
 import {
   type Item,
   type ListKind,
   type Listing,
   emptyListing,
   listKinds,
-  readList,
   readListing,
   sameItems,
 } from './listing.ts';
 import { refusalOf } from './refusal.ts';
+import { createRereads } from './reread.ts';
 import type { Server, ServerNeeds, ServerStatus, Running } from './server.ts';
+import { createStatusLog } from './status-log.ts';
 import { createStderrRing } from './stderr-ring.ts';
-import { aborted, within } from './within.ts';
 import { type Upstream, createUpstream } from './upstream.ts';
+import { aborted, within } from './within.ts';
 
 /** A server that has run this long has its restarts forgotten. */
 const restartWindowMs = 5 * 60_000;
@@ -32,7 +35,10 @@ const exitNoticeMs = 1_000;
 /** Supervises one server: a single loop takes it from state to state, one step at a time. */
 export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
   const { clock } = needs;
-  const log = needs.log.child({ server: config.name });
+  const { name } = config;
+  const log = needs.log.child({ server: name });
+  const output = createLimitedLog(log, { clock });
+  const logStatus = createStatusLog(log, { clock });
   const changed = createEmitter<ServerStatus>();
   const listed = createEmitter<ListKind>();
   const notified = createEmitter<Notification>();
@@ -48,8 +54,7 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
 
   function become(next: ServerStatus): void {
     status = next;
-    const { state, ...facts } = next;
-    log.debug({ ...facts }, state);
+    logStatus(next, running?.instance.about ?? {});
     changed.fire(next);
   }
 
@@ -62,7 +67,7 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
   const events: LaunchEvents = {
     stderr(line) {
       stderr.add(line);
-      log.info({ stderr: line }, 'stderr');
+      output.info({ stderr: line }, 'stderr');
     },
     progress(text) {
       log.info({}, text);
@@ -76,64 +81,35 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
     listed.fire(kind);
   }
 
-  /** Reads a list again when the server says that it changed; changes meanwhile are read once more. */
-  const rereading = new Map<ListKind, 'reading' | 'again'>();
-  const changedEarly = new Set<ListKind>();
-  async function reread(kind: ListKind, upstream: Upstream): Promise<void> {
-    if (rereading.has(kind)) {
-      rereading.set(kind, 'again');
-      return;
-    }
-    rereading.set(kind, 'reading');
-    try {
-      do {
-        rereading.set(kind, 'reading');
-        const items = await readList(config.name, upstream, kind, config.callTimeoutMs, { log });
-        if (running?.upstream === upstream) replaceList(kind, items);
-      } while (rereading.get(kind) === 'again');
-    } catch (error) {
-      log.warn({ list: kind, error: messageOf(error) }, 'a changed list could not be read');
-    } finally {
-      rereading.delete(kind);
-    }
-  }
-
-  function hear(notification: Notification, upstream: () => Upstream): void {
-    const kinds: readonly ListKind[] =
-      notification.method === 'notifications/tools/list_changed'
-        ? ['tool']
-        : notification.method === 'notifications/prompts/list_changed'
-          ? ['prompt']
-          : notification.method === 'notifications/resources/list_changed'
-            ? ['resource', 'template']
-            : [];
-    if (kinds.length === 0) notified.fire(notification);
-    else if (running) for (const kind of kinds) void reread(kind, upstream());
-    // The first lists are being read: which of them are older than the change cannot be told.
-    else for (const kind of kinds) changedEarly.add(kind);
-  }
-
   /** Launches, initialises and reads the lists. Throws when any of it fails, with nothing left. */
   async function bringUp(signal: AbortSignal): Promise<Running> {
     stderr.clear();
-    changedEarly.clear();
     const instance = await needs.launch(config, events, signal);
     const deadline = AbortSignal.timeout(config.startTimeoutMs);
     try {
-      const upstream: Upstream = createUpstream({ server: config.name }, instance.channel, {
+      const upstream: Upstream = createUpstream({ server: name }, instance.channel, {
         log,
-        notified: notification => hear(notification, () => upstream),
+        output,
+        notified(notification) {
+          if (!rereads.hear(notification)) notified.fire(notification);
+        },
+      });
+      const rereads = createRereads({ server: name, timeoutMs: config.callTimeoutMs }, upstream, {
+        clock,
+        log,
+        isCurrent: () => running?.upstream === upstream,
+        replace: replaceList,
       });
       void failWhenGone(instance, upstream);
       const greet = async () => {
         const introduction = await introduce(
-          config.name,
+          name,
           upstream,
           needs.hubVersion,
           config.startTimeoutMs,
         );
         const lists = await readListing(
-          config.name,
+          name,
           upstream,
           introduction.capabilities,
           config.startTimeoutMs,
@@ -145,7 +121,7 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
       signal.throwIfAborted();
       running = { instance, upstream, introduction };
       for (const kind of listKinds) replaceList(kind, lists[kind]);
-      for (const kind of changedEarly) void reread(kind, upstream);
+      rereads.begin();
       return running;
     } catch (error) {
       running = undefined;
@@ -156,22 +132,15 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
 
   /** Answers every request in flight when the channel ends, and says how the server ended. */
   async function failWhenGone(instance: Instance, upstream: Upstream): Promise<void> {
-    const { reason } = await instance.channel.closed;
+    const { reason, error } = await instance.channel.closed;
     const exit = await Promise.race([
       instance.exited,
       delay(exitNoticeMs, undefined, { ref: false }),
     ]);
-    upstream.fail(gone(exit?.detail ?? reason));
+    upstream.fail(gone(exit?.detail ?? reason, error));
   }
 
-  function gone(how: string): HubError {
-    const said = stderr.text();
-    return new HubError(
-      'HUB_SERVER_DOWN',
-      `${config.name} is gone: ${how}${said ? `. It wrote: ${lastLine(said)}` : ''}`,
-      { data: { server: config.name, retryable: true, ...(said && { stderr: said }) } },
-    );
-  }
+  const gone = (how: string, cause?: Error) => goneError(name, how, stderr.text(), cause);
 
   async function supervise(signal: AbortSignal): Promise<void> {
     // Starts that time out, and the waits between them, must all fall into the window, or a server
@@ -187,15 +156,17 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
     const stopRequested = aborted(signal);
     let failures = 0;
     while (!signal.aborted) {
-      let why: string;
-      let away = false;
+      let error: unknown;
       become({ state: 'starting', since: clock.now(), progress: 'launching' });
       try {
         const { instance, upstream } = await bringUp(signal);
         const since = clock.monotonic();
         become({ state: 'running', since: clock.now() });
-        log.info({ ...instance.about }, 'running');
-        await Promise.race([instance.exited, instance.channel.closed, stopRequested]);
+        const cause = await Promise.race([
+          instance.exited.then(() => undefined),
+          instance.channel.closed.then(closed => closed.error),
+          stopRequested.then(() => undefined),
+        ]);
         running = undefined;
         if (signal.aborted) {
           upstream.fail(gone('it was stopped'));
@@ -205,56 +176,42 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
         const exit = await instance.stop({ graceMs: 0 });
         // A stop that came meanwhile says itself how it ends.
         if (signal.aborted) return;
-        const error = gone(exit.detail);
-        upstream.fail(error);
-        why = failedWith(error);
+        const ended = gone(exit.detail, cause);
+        upstream.fail(ended);
+        error = ended;
         if (clock.monotonic() - since > restartWindowMs) failures = 0;
-      } catch (error) {
+      } catch (caught) {
         if (signal.aborted) return;
-        why = failedWith(startFailure(error));
-        log.warn({ error: why }, 'the server did not start');
-        // What the operator must mend is not tried again by itself.
-        if (kindOf(error) === 'invalid' || kindOf(error) === 'conflict') {
-          become({ state: 'failed', since: clock.now(), why });
-          return;
-        }
-        away = error instanceof HubError && error.code === 'HUB_ENGINE_UNREACHABLE';
+        error = startFailure(name, caught, stderr.text());
+      }
+      const why = failedWith(error);
+      // What the operator must mend is not tried again by itself.
+      if (kindOf(error) === 'invalid' || kindOf(error) === 'conflict') {
+        become({ state: 'failed', since: clock.now(), why });
+        return;
       }
       failures++;
-      // An engine that is away is nothing the server did: it is tried for as long as it takes.
+      const away = awayCodeOf(error);
+      // What is away is nothing the server did: it is tried for as long as it takes.
       if (!away && (!config.restartOnFailure || !intensity.record())) {
         const given = config.restartOnFailure
-          ? `gave up after ${config.maxRestarts} restarts: ${why}`
-          : `restart_on_failure is off: ${why}`;
-        log.error({ error: why }, 'the server has failed');
-        become({ state: 'failed', since: clock.now(), why: given });
+          ? `gave up after ${config.maxRestarts} restarts`
+          : 'restart_on_failure is off';
+        const said = `${given}: ${withoutName(name, why)}`;
+        become({ state: 'failed', since: clock.now(), why: said });
         return;
       }
       const delayMs = backoffMs(backoff, failures, needs.random);
+      const now = clock.now();
+      const until = now + delayMs;
       become(
         away
-          ? { state: 'unreachable', since: clock.now(), why }
-          : { state: 'backing_off', until: clock.now() + delayMs, why },
+          ? { state: 'unreachable', since: now, until, code: away, why }
+          : { state: 'backing_off', until, why },
       );
       await delay(delayMs, undefined, { signal }).catch(() => undefined);
       if (!away) restarts++;
     }
-  }
-
-  /** What a caller reads when the server does not come up: with the end of its stderr. */
-  function startFailure(error: unknown): unknown {
-    const isTold =
-      error instanceof HubError &&
-      error.code !== 'HUB_SERVER_DOWN' &&
-      error.code !== 'HUB_SERVER_START_FAILED' &&
-      kindOf(error) !== 'timeout';
-    if (isTold) return error;
-    const said = stderr.text();
-    return new HubError(
-      'HUB_SERVER_START_FAILED',
-      `${config.name} did not start: ${messageOf(error)}`,
-      { cause: error, data: { server: config.name, ...(said && { stderr: said }) } },
-    );
   }
 
   function start(): void {
@@ -291,8 +248,8 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
 
   const refusal = () =>
     closing
-      ? new HubError('HUB_SHUTTING_DOWN', `${config.name} is not started: the hub is stopping`, {
-          data: { server: config.name, retryable: true },
+      ? new HubError('HUB_SHUTTING_DOWN', `${name} is not started: the hub is stopping`, {
+          data: { server: name, retryable: true },
         })
       : refusalOf(config, status, stderr.text(), clock.now());
 
@@ -340,5 +297,3 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
     },
   };
 }
-
-const lastLine = (text: string) => text.slice(text.lastIndexOf('\n') + 1);

@@ -16,6 +16,7 @@ import {
   splice,
   valueOf,
 } from '#rpc';
+import type { LimitedLog } from './limited-log.ts';
 
 /** A client's request on its way to a server: the message and what must differ in it. */
 export type Outbound = {
@@ -73,6 +74,8 @@ export type UpstreamOptions = { readonly server: string };
 
 export type UpstreamNeeds = {
   readonly log: Log;
+  /** For what the server can make the hub log as often as it likes. */
+  readonly output: LimitedLog;
   /** Notifications of the server that are about no request in flight. */
   readonly notified: (notification: Notification) => void;
 };
@@ -102,6 +105,8 @@ export function createUpstream(
       take(id);
       // The protocol forbids to cancel this one: its server is ended instead.
       if (method !== 'initialize') abandon(id, 'the call timed out');
+      // What the hub itself asked is reported by whoever asked it.
+      if (caller) needs.log.warn({ method, timeoutMs }, 'a call timed out');
       reject(
         new HubError(
           'HUB_CALL_TIMEOUT',
@@ -138,7 +143,7 @@ export function createUpstream(
     try {
       channel.send(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
     } catch (error) {
-      needs.log.debug({ server, error: messageOf(error) }, 'a cancellation could not be sent');
+      needs.log.debug({ error: messageOf(error) }, 'a cancellation could not be sent');
     }
   }
 
@@ -147,11 +152,11 @@ export function createUpstream(
     const entry = take(id);
     if (entry) entry.settle(answer);
     else if (answer.failed)
-      needs.log.warn(
-        { server, answer: answer.bytes.toString('utf8', 0, 500) },
+      needs.output.warn(
+        { answer: answer.bytes.toString('utf8', 0, 500) },
         'the server reported an error that answers no request',
       );
-    else needs.log.debug({ server, id }, 'an answer came that nobody waits for');
+    else needs.log.debug({ id }, 'an answer came that nobody waits for');
   }
 
   /** A server asks something of a client. Which client cannot be told before sessions say so. */
@@ -168,7 +173,7 @@ export function createUpstream(
     try {
       channel.send(answer);
     } catch (error) {
-      needs.log.debug({ server, error: messageOf(error) }, 'an answer could not be sent');
+      needs.log.debug({ error: messageOf(error) }, 'an answer could not be sent');
     }
   }
 
@@ -198,12 +203,12 @@ export function createUpstream(
         `${server} answered with ${bytes} bytes, which is above its "max_line"; the answer was discarded`,
         { data: { server, bytes } },
       );
-      needs.log.warn({ server, bytes, answered: entry?.method }, error.message);
+      needs.output.warn({ bytes, answered: entry?.method }, error.message);
       entry?.reject(error);
     },
     noise(text) {
-      needs.log.warn(
-        { server, stdout: text },
+      needs.output.warn(
+        { stdout: text },
         'the server wrote something else than JSON-RPC on stdout',
       );
     },
@@ -255,11 +260,10 @@ export function createUpstream(
       const answer = await promise;
       if (!answer.failed) return answer;
       const error = valueOf(answer.bytes, answer.payload);
-      throw new HubError(
-        'HUB_SERVER_PROTOCOL',
-        `${server} refused ${method}: ${isObject(error) ? String(error['message']) : 'no reason given'}`,
-        { data: { server, method, error } },
-      );
+      const why = isObject(error) ? String(error['message']) : 'no reason given';
+      // Of a remote server the channel answers what could not be delivered, and names it already.
+      const message = why.startsWith(`${server} `) ? why : `${server} refused ${method}: ${why}`;
+      throw new HubError('HUB_SERVER_PROTOCOL', message, { data: { server, method, error } });
     },
 
     notify(method, params) {

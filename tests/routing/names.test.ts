@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { Naming } from '#config';
-import { assignNames, publicNameOf } from '../../hub/routing/names.ts';
+import { type Wish, assignNames } from '../../hub/routing/names.ts';
 
 const usual: Naming = { separator: '_', maxLength: 46 };
+
+/** Names of wishes of servers in the order of the wishes. */
+const named = (wishes: readonly Wish[], naming = usual) =>
+  assignNames(wishes, [...new Set(wishes.map(({ server }) => server))], naming);
+
+const publicNameOf = (wish: Wish, naming: Naming) => named([wish], naming).names[0] ?? '';
 
 describe('a public name', () => {
   const rows: readonly (readonly [Naming['separator'], string, string, string])[] = [
@@ -56,28 +62,53 @@ describe('a public name', () => {
 });
 
 describe('names for all', () => {
-  test('the first in the config has the name, the second one with its hash, and it is reported', () => {
-    const wishes = [
-      { server: 'a', name: 'b_c' },
-      { server: 'a_b', name: 'c' },
-    ];
-    const { names, collisions } = assignNames(wishes, usual);
-    assert.deepEqual(names, ['a_b_c', 'a_b_c_0c1d18f']);
-    assert.deepEqual(collisions, [
-      { server: 'a_b', name: 'c', wanted: 'a_b_c', publicName: 'a_b_c_0c1d18f' },
+  test('one that two servers could have is of the longer server name, whoever is there', () => {
+    const servers = ['a', 'a_b'];
+    const ofA = { server: 'a', name: 'b_c' };
+    const ofAB = { server: 'a_b', name: 'c' };
+    const got = { ...ofA, wanted: 'a_b_c', publicName: 'a_b_c_662f0bb' };
+    for (const order of [servers, servers.toReversed()])
+      for (const [wishes, names] of [
+        [[ofA], ['a_b_c_662f0bb']],
+        [[ofAB], ['a_b_c']],
+        [
+          [ofA, ofAB],
+          ['a_b_c_662f0bb', 'a_b_c'],
+        ],
+        [
+          [ofAB, ofA],
+          ['a_b_c', 'a_b_c_662f0bb'],
+        ],
+      ] as const)
+        assert.deepEqual(assignNames(wishes, order, usual), {
+          names,
+          collisions: wishes.some(({ server }) => server === 'a') ? [got] : [],
+        });
+  });
+
+  test('a server whose name begins with that of another keeps its names short', () => {
+    const { names, collisions } = named([
+      { server: 'github', name: 'search' },
+      { server: 'github_enterprise', name: 'search' },
+      { server: 'github', name: 'enterprises' },
     ]);
-    assert.deepEqual(assignNames(wishes, usual), { names, collisions });
+    assert.deepEqual(names, ['github_search', 'github_enterprise_search', 'github_enterprises']);
+    assert.deepEqual(collisions, []);
+  });
+
+  test('no tool can be called as another is with its hash', () => {
+    const servers = ['a', 'a_b'];
+    const [hashed = ''] = assignNames([{ server: 'a', name: 'b_c' }], servers, usual).names;
+    const copy = { server: 'a_b', name: hashed.slice('a_b_'.length) };
+    assert.notEqual(assignNames([copy], servers, usual).names[0], hashed);
   });
 
   test('two names that differ only in characters that are replaced stay two', () => {
-    const { names, collisions } = assignNames(
-      [
-        { server: 'a', name: 'x.y' },
-        { server: 'a', name: 'x/y' },
-        { server: 'a', name: 'x_y' },
-      ],
-      usual,
-    );
+    const { names, collisions } = named([
+      { server: 'a', name: 'x.y' },
+      { server: 'a', name: 'x/y' },
+      { server: 'a', name: 'x_y' },
+    ]);
     assert.equal(new Set(names).size, 3);
     assert.equal(names[2], 'a_x_y');
     assert.deepEqual(collisions, []);
@@ -95,7 +126,7 @@ describe('names for all', () => {
       { server: 'l', name: long },
       { server: 'l', name: long },
     ];
-    const { names } = assignNames(wishes, usual);
+    const { names } = named(wishes);
     assert.equal(new Set(names).size, wishes.length, names.join(' '));
     for (const name of names) assert.ok(name.length <= 46);
   });
@@ -103,7 +134,7 @@ describe('names for all', () => {
   test('a thousand wishes for one name are still named in time', () => {
     const wishes = Array.from({ length: 1_000 }, () => ({ server: 'a', name: 'same' }));
     const started = performance.now();
-    const { names } = assignNames(wishes, usual);
+    const { names } = named(wishes);
     assert.equal(new Set(names).size, wishes.length);
     assert.ok(performance.now() - started < 10_000);
   });

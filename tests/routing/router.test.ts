@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { describe, test, vi } from 'vitest';
 import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { startHub, until } from '#helpers/hub';
+import type { Server } from '#servers';
 import { namesIn, openClient } from './clients.ts';
 
 const twoEchoes = [
@@ -273,7 +274,53 @@ describe('log messages', () => {
   });
 });
 
+describe('the level of a server', () => {
+  /** What a server of the hub was asked for, without asking it. */
+  function levelsAsked(server: Server) {
+    const { running } = server;
+    if (!running) return assert.fail('it does not run');
+    const asked: unknown[] = [];
+    const spied = vi.spyOn(running.upstream, 'request').mockImplementation((method, params) => {
+      asked.push(method === 'logging/setLevel' && params && 'level' in params && params.level);
+      return new Promise(() => {});
+    });
+    return { asked, [Symbol.dispose]: () => spied.mockRestore() };
+  }
+
+  test('is info again when the last session that set one has left, and is not asked for twice', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const [quiet, loud, silent] = [openClient(hub), openClient(hub), openClient(hub)];
+    using spy = levelsAsked(hub.server('echo'));
+    silent.session.close('it never set one');
+    await quiet.ask('logging/setLevel', { level: 'error' });
+    await loud.ask('logging/setLevel', { level: 'debug' });
+    await quiet.ask('logging/setLevel', { level: 'warning' });
+    loud.session.close('over');
+    quiet.session.close('over');
+    assert.deepEqual(spy.asked, ['error', 'debug', 'warning', 'info']);
+  });
+});
+
 describe('subscriptions', () => {
+  test('of one session are bounded, and there is room again after one ends', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const [greedy, other] = [openClient(hub), openClient(hub, hub.server('echo'))];
+    for (const client of [greedy, other]) {
+      const answers = await Promise.all(
+        Array.from({ length: 1_005 }, (_, at) =>
+          client.ask('resources/subscribe', { uri: `echo://note/${at}` }),
+        ),
+      );
+      const refused = answers.filter(({ error }) => error.code !== undefined);
+      assert.equal(refused.length, 5);
+      assert.equal(refused[0]?.error.data['code'], 'HUB_SUBSCRIPTIONS_FULL');
+      assert.match(refused[0]?.error.message ?? '', /subscribed to 1000 resources.*Unsubscribe/);
+      await client.ask('resources/unsubscribe', { uri: 'echo://note/0' });
+      const again = await client.ask('resources/subscribe', { uri: 'echo://note/1004' });
+      assert.equal(again.error.code, undefined);
+    }
+  });
+
   test('bring updates under the URI of the subscriber, to subscribers only, until they end', async () => {
     await using hub = await startHub(twoEchoes);
     const [one, other, direct] = [

@@ -24,6 +24,7 @@ function connect(options: { readonly maxLineBytes?: number } = {}) {
   );
   const upstream = createUpstream({ server: 'files' }, line.channel, {
     log,
+    output: log,
     notified: notification => void notified.push(notification),
   });
   return {
@@ -202,6 +203,13 @@ describe('a call that is given up', () => {
     const error = await errorOf(call.answer);
     assert.equal(error.code, 'HUB_CALL_TIMEOUT');
     assert.match(error.message, /^files did not answer tools\/call within 0.03 s/);
+    assert.deepEqual(connection.logged, [
+      {
+        level: 'warn',
+        message: 'a call timed out',
+        fields: { method: 'tools/call', timeoutMs: 30 },
+      },
+    ]);
     const [, cancelled] = await connection.written();
     assert.deepEqual(JSON.parse(cancelled ?? ''), {
       jsonrpc: '2.0',
@@ -244,6 +252,7 @@ describe('a call that is given up', () => {
     const error = await errorOf(connection.upstream.request('initialize', {}, 20));
     assert.equal(error.code, 'HUB_CALL_TIMEOUT');
     assert.equal((await connection.written()).length, 1);
+    assert.deepEqual(connection.logged, [], 'whoever started the server says so');
   });
 });
 

@@ -89,6 +89,7 @@ const subscribe: Method = async (request, session, exchange, needs) => {
   const { span, text } = needString(request, params, 'uri', 'params.uri');
   const { server, uri } = needResource(needs, text);
   const edits = uri === text ? [] : [{ span, text: JSON.stringify(uri) }];
+  using _ = needs.subscriptions.claim(session);
   const answer = await relay(request, params, edits, server, session, exchange);
   if (isResult(answer)) needs.subscriptions.add(server, uri, session, text);
   return answer;

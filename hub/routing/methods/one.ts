@@ -10,6 +10,7 @@ export const pass: Method = (request, session, exchange) => {
 };
 
 const subscribe: Method = async (request, session, exchange, needs) => {
+  using _ = needs.subscriptions.claim(session);
   const answer = await pass(request, session, exchange, needs);
   const uri = stringAt(request.bytes, paramsOf(request).get('uri'));
   if (session.view !== 'all' && uri !== undefined && isResult(answer))

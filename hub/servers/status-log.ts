@@ -1,0 +1,46 @@
+import type { Clock, Log } from '#core';
+import type { ServerStatus } from './server.ts';
+
+/**
+ * Writes the life of a server to its log: one line for each state that it comes to. `about` is what
+ * identifies the instance that runs.
+ */
+export function createStatusLog(
+  log: Log,
+  needs: { readonly clock: Pick<Clock, 'now'> },
+): (status: ServerStatus, about: object) => void {
+  let state: ServerStatus['state'] = 'stopped';
+  /** Why it was away when that was last said: who waits for an engine need not read it every 30 s. */
+  let away: string | undefined;
+
+  return (status, about) => {
+    const isNew = status.state !== state;
+    state = status.state;
+    if (status.state === 'starting') log.debug({ progress: status.progress }, 'starting');
+    if (!isNew) return;
+    switch (status.state) {
+      case 'starting':
+        return;
+      case 'running':
+        log.info(about, 'running');
+        break;
+      case 'stopping':
+        log.info({}, 'stopping');
+        break;
+      case 'stopped':
+        log.info({ by_hand: status.byHand }, 'stopped');
+        break;
+      case 'failed':
+        log.error({}, `the server has failed: ${status.why}`);
+        break;
+      case 'unreachable':
+      case 'backing_off': {
+        const line = `${status.why}, starting again in ${status.until - needs.clock.now()} ms`;
+        if (status.why === away) log.debug({}, line);
+        else log.warn({}, line);
+        break;
+      }
+    }
+    away = status.state === 'unreachable' ? status.why : undefined;
+  };
+}

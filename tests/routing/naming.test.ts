@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createEmitter } from '#core';
+import { configOf } from '#helpers/hub';
+import { type ListKind, type Server, listMethods } from '#servers';
+import { createCatalog } from '../../hub/routing/catalog.ts';
+
+/** A server that offers what it is told to, and nothing while it has not been told. */
+function createOffering(name: string) {
+  const listed = createEmitter<ListKind>();
+  const nothing = createEmitter<never>().event;
+  let listing: Server['listing'] = { tool: [], resource: [], template: [], prompt: [] };
+  const server: Server = {
+    config: configOf({ name }),
+    status: { state: 'stopped', byHand: false },
+    changed: nothing,
+    listed: listed.event,
+    notified: nothing,
+    get listing() {
+      return listing;
+    },
+    running: undefined,
+    restarts: 0,
+    lastError: undefined,
+    stderr: () => '',
+    start() {},
+    async stop() {},
+    async close() {},
+    ready: () => Promise.reject(new Error('it does not run')),
+  };
+  return Object.assign(server, {
+    offer(kind: ListKind, ...keys: readonly string[]) {
+      const { key: member } = listMethods[kind];
+      const items = keys.map(key => ({
+        key,
+        bytes: Buffer.from(JSON.stringify({ [member]: key })),
+      }));
+      listing = { ...listing, [kind]: items };
+      listed.fire(kind);
+    },
+  });
+}
+
+const naming = { separator: '_', maxLength: 46 } as const;
+
+describe('the name of a tool', () => {
+  test('stays with its server when one starts that could have it too, and is reported', () => {
+    const [a, ab] = [createOffering('a'), createOffering('a_b')];
+    const catalog = createCatalog({ all: [a, ab] }, naming, []);
+    ab.offer('tool', 'c');
+    assert.equal(catalog.find('tool', 'a_b_c')?.server, ab);
+    a.offer('tool', 'b_c');
+    assert.equal(catalog.find('tool', 'a_b_c')?.server, ab);
+    const [collision] = catalog.collisions();
+    assert.deepEqual([collision?.server, collision?.wanted], ['a', 'a_b_c']);
+    const own = collision?.publicName ?? '';
+    assert.equal(catalog.find('tool', own)?.server, a);
+    ab.offer('tool');
+    assert.equal(catalog.find('tool', 'a_b_c'), undefined, 'nor is it given to the other');
+    assert.equal(catalog.find('tool', own)?.server, a);
+  });
+});
+
+describe("the hub's own resource", () => {
+  test('is of no server, which has its own under another URI', () => {
+    const greedy = createOffering('greedy');
+    const catalog = createCatalog({ all: [greedy] }, naming, ['hub://servers']);
+    greedy.offer('resource', 'hub://servers');
+    assert.deepEqual(
+      catalog.list('resource').map(({ bytes }) => bytes.toString()),
+      ['{"uri":"greedy+hub://servers"}'],
+    );
+    assert.equal(catalog.findResource('greedy+hub://servers')?.uri, 'hub://servers');
+    assert.equal(catalog.collisions().length, 1);
+  });
+});
+
+describe('a URI that nobody lists', () => {
+  test('is looked for in hostile templates in little time, and found with another server', () => {
+    const [hostile, honest] = [createOffering('hostile'), createOffering('honest')];
+    const catalog = createCatalog({ all: [hostile, honest] }, naming, []);
+    hostile.offer(
+      'template',
+      ...Array.from({ length: 1_000 }, (_, at) => `${'{+a}a'.repeat(15)}${at}!`),
+    );
+    honest.offer('template', 'x://{name}');
+    const uri = `x://${'a'.repeat(2_000)}`;
+    catalog.findResource(uri);
+    const started = performance.now();
+    for (let read = 0; read < 100; read++) assert.equal(catalog.findResource(uri)?.server, honest);
+    const each = (performance.now() - started) / 100;
+    // Without a budget it is a quarter of a second.
+    assert.ok(each < 20, `${each} ms`);
+  });
+});

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
+import { describe, test } from 'vitest';
+import { type Code, HubError, systemClock } from '#core';
+import { configOf, createRecordingLog, until } from '#helpers/hub';
+import type { Instance } from '#runtimes';
+import { createRemoteRuntime } from '#runtimes/remote';
+import { type Server, createServer, describeServer, planLaunch } from '#servers';
+
+/** Answers initialize and has no lists; the hub's other messages are taken. */
+function remoteServer(status = 200): HttpServer {
+  return createHttpServer((request, response) => {
+    let body = '';
+    request.on('data', chunk => (body += String(chunk)));
+    request.on('end', () => {
+      if (request.method !== 'POST') return response.writeHead(405).end();
+      if (status !== 200) return response.writeHead(status).end();
+      const { id, method } = JSON.parse(body);
+      if (method !== 'initialize') return response.writeHead(202).end();
+      const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: {} };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      return response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    });
+  });
+}
+
+async function listen(server: HttpServer, port: number): Promise<number> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address ? address.port : assert.fail('no port');
+}
+
+async function close(server: HttpServer): Promise<void> {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+}
+
+/** A supervised server that is never given up on, were it for the number of its restarts. */
+function supervise(name: string, launch: (signal: AbortSignal) => Promise<Instance>) {
+  const { log, logged } = createRecordingLog();
+  const server = createServer(
+    { ...configOf({ name }), maxRestarts: 0 },
+    {
+      clock: systemClock,
+      log,
+      // The longest jitter: tests wait no longer than they must.
+      random: () => 1,
+      hubVersion: '0',
+      launch: (_config, _events, signal) => launch(signal),
+    },
+  );
+  return { server, logged, [Symbol.asyncDispose]: () => server.close() };
+}
+
+function superviseRemote(port: number, transport: 'http' | 'sse' = 'http') {
+  const runtime = createRemoteRuntime(
+    {},
+    { clock: systemClock, log: createRecordingLog().log, random: () => 1 },
+  );
+  const url = `http://127.0.0.1:${port}/mcp`;
+  const config = {
+    ...configOf({ name: 'far' }),
+    launch: { kind: 'remote', transport, url, headers: {} },
+  } as const;
+  const spec = planLaunch(config, { auto: 'process', dataDir: '/nonexistent' });
+  const events = { stderr() {}, progress() {} };
+  return supervise('far', signal => runtime.launch(spec, events, signal));
+}
+
+async function refusalOf(server: Server): Promise<HubError> {
+  const error = await server.ready().then(
+    () => assert.fail('it answers'),
+    (reason: unknown) => reason,
+  );
+  return error instanceof HubError ? error : assert.fail(String(error));
+}
+
+describe('a server elsewhere that refuses connections', () => {
+  for (const transport of ['http', 'sse'] as const)
+    test(`over ${transport} is unreachable, named once, and not given up`, async () => {
+      const free = remoteServer();
+      const port = await listen(free, 0);
+      await close(free);
+      await using scene = superviseRemote(port, transport);
+      const { server, logged } = scene;
+      const told: string[] = [];
+      using _ = server.changed(({ state }) => void told.push(state));
+      const error = await refusalOf(server);
+      assert.equal(error.code, 'HUB_REMOTE_UNREACHABLE');
+      assert.match(error.message, /^far cannot be reached at \S+: .*ECONNREFUSED.*is right$/);
+      assert.equal(error.data.retryable, true);
+      assert.ok(Number(error.data.retryAfterMs) <= 500);
+      assert.equal(describeServer(server)['state'], 'unreachable');
+      assert.ok(describeServer(server)['retry_at']);
+      await until(() => told.filter(state => state === 'unreachable').length === 3);
+      assert.equal(server.restarts, 0);
+      const warnings = logged.filter(({ level }) => level === 'warn');
+      assert.deepEqual(
+        warnings.map(({ message }) => /^far cannot .*, starting again in \d+ ms$/.test(message)),
+        [true],
+        'the same reason is said once',
+      );
+    });
+
+  test('runs once it is there, is unreachable when it goes, and comes back', async () => {
+    const first = remoteServer();
+    const port = await listen(first, 0);
+    await close(first);
+    await using scene = superviseRemote(port);
+    const { server } = scene;
+    server.start();
+    await until(() => server.status.state === 'unreachable');
+    const second = remoteServer();
+    await listen(second, port);
+    await until(() => server.status.state === 'running');
+    await close(second);
+    for (let call = 0; call < 3; call++)
+      await server.running?.upstream.request('ping', {}, 1_000).catch(() => undefined);
+    await until(() => server.status.state === 'unreachable');
+    assert.match(server.lastError?.message ?? '', /^far is gone: it cannot be reached at /);
+    const third = remoteServer();
+    await listen(third, port);
+    await until(() => server.status.state === 'running');
+    await close(third);
+  });
+
+  test('that answers with a status is not away: it fails, and is named once', async () => {
+    const refusing = remoteServer(401);
+    await using scene = superviseRemote(await listen(refusing, 0));
+    const { server } = scene;
+    const error = await refusalOf(server);
+    assert.equal(error.code, 'HUB_SERVER_FAILED');
+    assert.match(
+      error.message,
+      /^far has failed: gave up after 0 restarts: the server at \S+ refused the hub \(401/,
+    );
+    assert.equal(error.message.match(/\bfar\b/g)?.length, 2, 'once besides the path of the remedy');
+    await close(refusing);
+  });
+});
+
+describe('what a launch lacks', () => {
+  for (const code of [
+    'HUB_ENGINE_UNREACHABLE',
+    'HUB_REGISTRY_UNREACHABLE',
+  ] as const satisfies readonly Code[])
+    test(`with ${code} it is tried for as long as it takes`, async () => {
+      let launches = 0;
+      await using scene = supervise('files', async () => {
+        launches++;
+        throw new HubError(code, 'no answer');
+      });
+      const error = await refusalOf(scene.server);
+      assert.equal(error.code, code);
+      assert.match(error.message, /^files is out of reach: no answer$/);
+      await until(() => launches === 3);
+    });
+
+  test('what the operator must mend is one error in the log, and is not tried again', async () => {
+    await using scene = supervise('files', async () => {
+      throw new HubError('HUB_LAUNCH_INVALID', 'files: the folder /x is missing');
+    });
+    const error = await refusalOf(scene.server);
+    assert.match(error.message, /^files has failed: the folder \/x is missing\. Start it again/);
+    const lines = scene.logged.filter(({ level }) => level !== 'debug');
+    assert.deepEqual(lines, [
+      {
+        level: 'error',
+        fields: {},
+        message: 'the server has failed: files: the folder /x is missing',
+      },
+    ]);
+  });
+});

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createRecordingLog } from '#helpers/hub';
+import { createLimitedLog } from '../../hub/servers/limited-log.ts';
+
+describe('a log that is limited', () => {
+  test('takes fifty lines a second, and then says how many it did not take', () => {
+    const clock = createManualClock();
+    const { log, logged } = createRecordingLog();
+    const limited = createLimitedLog(log, { clock });
+    for (let second = 0; second < 3; second++) {
+      for (let line = 0; line < 1_000; line++) limited.info({ line }, 'stderr');
+      clock.advance(1_000);
+    }
+    assert.equal(logged.filter(({ message }) => message === 'stderr').length, 150);
+    assert.deepEqual(
+      logged.filter(({ level }) => level === 'warn').map(({ message }) => message),
+      Array(3).fill('950 lines were not logged: the server writes more than 50 a second'),
+    );
+    assert.equal(clock.waiting, 0);
+  });
+
+  test('counts stderr and noise together, and takes all again once it is calm', () => {
+    const clock = createManualClock();
+    const { log, logged } = createRecordingLog();
+    const limited = createLimitedLog(log, { clock });
+    for (let line = 0; line < 40; line++) {
+      limited.info({}, 'stderr');
+      limited.warn({}, 'noise');
+    }
+    assert.equal(logged.length, 50);
+    clock.advance(5_000);
+    assert.equal(logged.length, 51);
+    for (let line = 0; line < 100; line++) {
+      limited.info({}, 'calm');
+      clock.advance(20);
+    }
+    assert.equal(logged.filter(({ message }) => message === 'calm').length, 100);
+  });
+
+  test('costs next to nothing in a flood', () => {
+    const limited = createLimitedLog(silent, { clock: createManualClock() });
+    const started = performance.now();
+    for (let line = 0; line < 1_000_000; line++) limited.info({}, 'stderr');
+    assert.ok(performance.now() - started < 1_000);
+  });
+});

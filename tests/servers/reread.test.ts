@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { HubError, silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createRecordingLog } from '#helpers/hub';
+import { type Notification, readMessage } from '#rpc';
+import type { ListKind } from '#servers';
+import { createRereads } from '../../hub/servers/reread.ts';
+
+/** Lets all that has been answered be taken in. */
+const settled = () => new Promise(resolve => setImmediate(resolve));
+
+/** A server that answers lists at once, and does `upon` whenever one is read. */
+function scene(
+  options: { readonly upon?: () => void; readonly refuses?: boolean; readonly early?: true } = {},
+) {
+  const clock = createManualClock();
+  const { log, logged } = createRecordingLog();
+  const asked: string[] = [];
+  const replaced: ListKind[] = [];
+  let current = true;
+  const rereads = createRereads(
+    { server: 'files', timeoutMs: 1_000 },
+    {
+      async request(method) {
+        asked.push(method);
+        options.upon?.();
+        if (options.refuses) throw new HubError('HUB_SERVER_DOWN', 'files is gone');
+        const answer = readMessage(
+          Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"tools":[],"prompts":[]}}'),
+        );
+        return answer.kind === 'answer' ? answer : assert.fail(answer.kind);
+      },
+    },
+    {
+      clock,
+      log: options.refuses ? log : silent,
+      isCurrent: () => current,
+      replace: kind => void replaced.push(kind),
+    },
+  );
+  /** The server says that its tools or its prompts changed. */
+  function changed(kind: 'tool' | 'prompt'): void {
+    const method = `notifications/${kind}s/list_changed`;
+    assert.ok(rereads.hear(notificationOf(method)));
+  }
+  if (options.early !== true) rereads.begin();
+  return { clock, logged, asked, replaced, rereads, changed, leave: () => (current = false) };
+}
+
+function notificationOf(method: string): Notification {
+  const message = readMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method })));
+  return message.kind === 'notification' ? message : assert.fail(message.kind);
+}
+
+describe('a list that changed', () => {
+  test('is read at once, and once a second for all changes after that', async () => {
+    const { clock, asked, replaced, changed } = scene();
+    for (let change = 0; change < 10; change++) changed('tool');
+    assert.deepEqual(asked, ['tools/list']);
+    await settled();
+    for (let change = 0; change < 10; change++) changed('tool');
+    clock.advance(999);
+    await settled();
+    assert.equal(asked.length, 1);
+    clock.advance(1);
+    await settled();
+    assert.equal(asked.length, 2);
+    clock.advance(10_000);
+    await settled();
+    assert.equal(asked.length, 2, 'nothing changed since');
+    assert.equal(clock.waiting, 0);
+    changed('tool');
+    assert.equal(asked.length, 3);
+    assert.deepEqual(replaced, ['tool', 'tool']);
+  });
+
+  test('whenever it is read is read once a second', async () => {
+    const server: ReturnType<typeof scene> = scene({ upon: () => server.changed('tool') });
+    server.changed('tool');
+    for (let tenth = 0; tenth < 50; tenth++) {
+      await settled();
+      server.clock.advance(100);
+    }
+    await settled();
+    assert.equal(server.asked.length, 6);
+  });
+
+  test('of one kind does not wait for another', () => {
+    const { asked, changed } = scene();
+    changed('tool');
+    changed('prompt');
+    assert.deepEqual(asked, ['tools/list', 'prompts/list']);
+  });
+
+  test('is not read any more once the server is gone', async () => {
+    const { clock, asked, replaced, changed, leave } = scene();
+    changed('tool');
+    changed('tool');
+    leave();
+    await settled();
+    clock.advance(1_000);
+    await settled();
+    assert.equal(asked.length, 1);
+    assert.deepEqual(replaced, []);
+  });
+
+  test('that cannot be read is logged, and read again after the next change', async () => {
+    const { clock, asked, logged, changed } = scene({ refuses: true });
+    changed('tool');
+    await settled();
+    assert.deepEqual(
+      logged.map(({ level, message }) => `${level} ${message}`),
+      ['warn a changed list could not be read'],
+    );
+    clock.advance(1_000);
+    await settled();
+    changed('tool');
+    assert.equal(asked.length, 2);
+  });
+
+  test('before the first lists are read is read again after them', () => {
+    const { asked, changed, rereads } = scene({ early: true });
+    changed('tool');
+    changed('tool');
+    assert.deepEqual(asked, []);
+    rereads.begin();
+    assert.deepEqual(asked, ['tools/list']);
+  });
+
+  test('of resources are their templates too; other notifications are not of lists', () => {
+    const { asked, rereads } = scene();
+    assert.equal(rereads.hear(notificationOf('notifications/resources/updated')), false);
+    assert.deepEqual(asked, []);
+    assert.ok(rereads.hear(notificationOf('notifications/resources/list_changed')));
+    assert.deepEqual(asked, ['resources/list', 'resources/templates/list']);
+  });
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import {
+  type Fixture,
+  type Logged,
+  createFixtureServers,
+  createRecordingLog,
+  until,
+} from '#helpers/hub';
+
+/** A supervised fixture server and what LOG_LEVEL=info shows of it, but for its stderr. */
+function scene(fixture: Fixture) {
+  const { log, logged } = createRecordingLog();
+  const servers = createFixtureServers([fixture], { log });
+  const lines = () =>
+    logged.filter(({ level, message }) => level !== 'debug' && message !== 'stderr').map(lineOf);
+  return {
+    server: servers.get(fixture.name),
+    lines,
+    [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
+  };
+}
+
+const lineOf = ({ level, message }: Logged) => `${level} ${message}`;
+
+describe('at LOG_LEVEL=info', () => {
+  test('a start, a stop by hand and another start are a line each', async () => {
+    await using running = scene({ name: 'echo' });
+    const { server, lines } = running;
+    await server.ready();
+    await Promise.all([server.stop(true), server.stop(true)]);
+    server.start();
+    await server.ready();
+    assert.deepEqual(lines(), ['info running', 'info stopping', 'info stopped', 'info running']);
+  });
+
+  test('a server that was never started ends without a word', async () => {
+    await using idle = scene({ name: 'echo' });
+    await idle.server.close();
+    assert.deepEqual(idle.lines(), []);
+  });
+
+  test('a death is a warning that says when it starts again, a restart says that it runs', async () => {
+    await using dying = scene({ name: 'echo' });
+    const { server, lines } = dying;
+    const { instance } = await server.ready();
+    process.kill(Number(instance.about['pid']), 'SIGKILL');
+    await until(() => server.restarts === 1 && server.running !== undefined);
+    const [first, died = '', ...rest] = lines();
+    assert.equal(first, 'info running');
+    assert.match(died, /^warn echo is gone: .*SIGKILL.*, starting again in \d+ ms$/);
+    assert.deepEqual(rest, ['info running']);
+  });
+
+  test('giving up is one error, after a warning for each start that failed', async () => {
+    await using failing = scene({ name: 'exit-at-once', maxRestarts: 1 });
+    failing.server.start();
+    await until(() => failing.server.status.state === 'failed');
+    const [warning = '', error = '', ...rest] = failing.lines();
+    assert.match(
+      warning,
+      /^warn exit-at-once did not start: .*code 3.*, starting again in \d+ ms$/,
+    );
+    assert.match(
+      error,
+      /^error the server has failed: gave up after 1 restarts: it did not start: /,
+    );
+    assert.deepEqual(rest, []);
+  });
+});
