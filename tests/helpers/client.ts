@@ -25,9 +25,7 @@ export async function connect(url: string, version: SdkVersion = 'v1'): Promise<
     return over(client, async () => (await client.listTools()).tools);
   }
   const client = new Client(clientInfo);
-  // The SDK's transport declares an optional member in a way that exactOptionalPropertyTypes refuses.
-  const transport: object = new StreamableHTTPClientTransport(new URL(url));
-  await client.connect(transport as Parameters<typeof client.connect>[0]);
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
   return over(client, async () => (await client.listTools()).tools);
 }
 

@@ -38,7 +38,7 @@ ERROR: Could not find a version that satisfies the requirement zodx==1 (from ver
 ERROR: No matching distribution found for zodx==1`;
 const npmAway = `npm error code EAI_AGAIN
 npm error syscall getaddrinfo
-npm error request to https://registry.npmjs.org/zod failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org`;
+npm error request to https://registry.example.org/zod failed, reason: getaddrinfo EAI_AGAIN registry.example.org`;
 
 describe('an image that could not be made for want of a registry may be tried again', () => {
   test.each<[string, Wanted, string, string]>([
@@ -86,7 +86,7 @@ describe('an image that could not be made for another reason is not tried again'
     [
       'a package that npm does not have',
       npm,
-      'npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/network',
+      'npm error code E404\nnpm error 404 Not Found - GET https://registry.example.org/network',
       step,
       'HUB_IMAGE_BUILD_FAILED',
     ],
