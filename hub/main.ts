@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { type Settings, loadConfig, mergeEnvironment, readSettings } from '#config';
+import { type Settings, loadConfig, mergeEnvironment, readSettings, withTags } from '#config';
 import { type ServeOptions, createCli } from '#cli';
 import { type Log, HubError, messageOf } from '#core';
 import { type OpenLog, openLog } from '#telemetry';
@@ -53,7 +53,8 @@ const cli = createCli({
   },
   async startApp(options, signal) {
     const settings = await settingsWith(options);
-    const config = await readConfig(settings);
+    const whole = await readConfig(settings);
+    const config = options.tags ? withTags(whole, options.tags) : whole;
     const log = await openLogOf(settings);
     // The broker needs none of the app, and has less memory to be attacked in without it.
     const { startApp } = await import('./app.ts');

@@ -13,5 +13,6 @@ export { schemaJson } from './export.ts';
 export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
 export { type LoadOptions, loadConfig } from './load.ts';
 export { readSettings } from './settings.ts';
+export { withTags } from './tags.ts';
 export { warningsOf } from './warnings.ts';
 export { mergeEnvironment } from './variables.ts';

@@ -36,6 +36,19 @@ async function run(
 }
 
 describe('used rightly', () => {
+  test('serve hands the tags to the app', async () => {
+    const asked: ServeOptions[] = [];
+    const startApp = async (options: ServeOptions) => {
+      asked.push(options);
+      return { address: 'http://127.0.0.1:9090', stop: async () => {} };
+    };
+    await run(['serve', '--tags', 'work, notes'], { startApp }, AbortSignal.abort());
+    assert.deepEqual(asked, [{ tags: ['work', 'notes'] }]);
+    const { code, err } = await run(['serve', '--tags', 'work,,notes']);
+    assert.equal(code, 2);
+    assert.match(err, /--tags: "work,,notes" is not allowed/);
+  });
+
   test.for(['--help', '-h', 'help'])('%s lists the commands', async arg => {
     const { code, out } = await run([arg]);
     assert.equal(code, 0);

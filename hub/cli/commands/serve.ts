@@ -7,6 +7,8 @@ export type ServeOptions = {
   readonly configFile?: string;
   /** Goes before ROUTER_PORT. 0: any free port. */
   readonly port?: number;
+  /** Only the servers with any of these. */
+  readonly tags?: readonly string[];
 };
 
 /** A hub that listens. */
@@ -37,11 +39,17 @@ export function createServe({ startApp }: ServeNeeds): Command {
         placeholder: 'number',
         help: 'The port to listen on; 0 is any free one. Default: ROUTER_PORT, or 9090.',
       },
+      tags: {
+        type: 'string',
+        placeholder: 'a,b',
+        help: 'Only the servers with any of these tags. Default: all.',
+      },
     },
-    async run({ config, port }, { out, signal }) {
+    async run({ config, port, tags }, { out, signal }) {
       const options = {
         ...(typeof config === 'string' && { configFile: config }),
         ...(typeof port === 'string' && { port: parsePort(port) }),
+        ...(typeof tags === 'string' && { tags: parseTags(tags) }),
       };
       let running: Running;
       try {
@@ -60,6 +68,15 @@ export function createServe({ startApp }: ServeNeeds): Command {
 }
 
 const isAbort = (error: unknown) => error instanceof Error && error.name === 'AbortError';
+
+function parseTags(text: string): readonly string[] {
+  const tags = text.split(',').map(tag => tag.trim());
+  if (!tags.includes('')) return tags;
+  throw new HubError(
+    'HUB_USAGE',
+    `--tags: ${JSON.stringify(text)} is not allowed: write tags with commas between them`,
+  );
+}
 
 function parsePort(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
