@@ -1,4 +1,4 @@
-import { type Code, type Kind, HubError, codes, kindOf, messageOf } from '#core';
+import { type Code, type ErrorData, type Kind, HubError, codes, kindOf, messageOf } from '#core';
 import type { Malformed } from './message.ts';
 
 /** Codes of JSON-RPC 2.0 (section 5.1) and of MCP that the hub answers with itself. */
@@ -9,6 +9,9 @@ export const rpcCodes = {
   invalidParams: -32602,
   internalError: -32603,
   resourceNotFound: -32002,
+  headerMismatch: -32020,
+  missingCapability: -32021,
+  unsupportedVersion: -32022,
 } as const;
 
 /**
@@ -33,8 +36,8 @@ const codeOfKind: Readonly<Record<Kind, number>> = {
 export class RpcError extends HubError {
   readonly rpcCode: number;
 
-  constructor(rpcCode: number, code: Code, message: string) {
-    super(code, message);
+  constructor(rpcCode: number, code: Code, message: string, data: ErrorData = {}) {
+    super(code, message, { data });
     this.rpcCode = rpcCode;
   }
 }

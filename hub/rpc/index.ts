@@ -15,6 +15,16 @@ export {
   createLineChannel,
   idAtAnEnd,
 } from './line-channel.ts';
+export { createLineSplitter } from './lines.ts';
+export { type Members, dropMembers, setMembers } from './members.ts';
+export {
+  decodeHeaderValue,
+  encodeHeaderValue,
+  headerMismatch,
+  headersFor,
+  mcpHeaders,
+  nameMember,
+} from './mcp-headers.ts';
 export {
   type Answer,
   type Malformed,
@@ -24,14 +34,20 @@ export {
   readMessage,
   readMessages,
 } from './message.ts';
+export { type ParamHeader, type ParamHeaders, readParamHeaders } from './param-headers.ts';
 export {
+  type Era,
   type LogLevel,
   allowsBatches,
   isKnownVersion,
   isLogLevel,
   latestVersion,
   logLevels,
+  metaKeys,
+  modernVersion,
+  modernVersions,
   protocolVersions,
 } from './protocol.ts';
+export { type Reply, whole } from './reply.ts';
 export type { Span } from './scan.ts';
 export { type Edit, elementsOf, membersOf, rawText, splice, stringAt, valueOf } from './spans.ts';

@@ -4,7 +4,30 @@ export const protocolVersions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024
 /** The newest revision, which the hub offers to servers and to clients that ask for an unknown one. */
 export const latestVersion = protocolVersions[0];
 
-/** True for a revision that the hub speaks. */
+/**
+ * How a client or a server speaks MCP: `legacy` opens a session with `initialize` (revisions up to
+ * 2025-11-25), `modern` tells all about itself in every request (2026-07-28).
+ */
+export type Era = 'legacy' | 'modern';
+
+/** The stateless revision. */
+export const modernVersion = '2026-07-28';
+
+/** What `server/discover` names, and the refusal of another revision (-32022): the stateless ones. */
+export const modernVersions = [modernVersion] as const;
+
+/** What the members of `params._meta` and `result._meta` are called that MCP 2026-07-28 defines. */
+export const metaKeys = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  relatedTask: 'io.modelcontextprotocol/related-task',
+} as const;
+
+/** True for a sessionful revision that the hub speaks. */
 export function isKnownVersion(version: unknown): version is (typeof protocolVersions)[number] {
   return protocolVersions.some(known => known === version);
 }

@@ -1,0 +1,7 @@
+/** The bytes of an answer; in pieces where one of them is kept, to be sent to others as it is. */
+export type Reply = Buffer | readonly Buffer[];
+
+/** The same in one piece. */
+export function whole(reply: Reply): Buffer {
+  return Buffer.isBuffer(reply) ? reply : Buffer.concat(reply);
+}
