@@ -2,6 +2,10 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
+/** What still has to be stopped when the benchmark ends early. */
+const leftovers = new Set<() => void>();
+process.on('exit', () => leftovers.forEach(stop => stop()));
+
 export type Child = AsyncDisposable & { readonly pid: number };
 
 /** A port that was free a moment ago. */
@@ -34,15 +38,44 @@ export async function forkReady(file: string, args: readonly string[]): Promise<
 /** Runs a program that ends at SIGTERM, at the latest with the benchmark. */
 export function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Child {
   const child = spawn(command, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
-  process.on('exit', () => child.kill('SIGTERM'));
+  const stop = () => void child.kill('SIGTERM');
+  leftovers.add(stop);
   return {
     pid: child.pid ?? 0,
     async [Symbol.asyncDispose]() {
-      child.kill('SIGTERM');
+      stop();
       await gone(child);
+      leftovers.delete(stop);
     },
   };
 }
+
+/** Runs a program whose own children end with it: all of its process group get the signal. */
+export function runGroup(command: string, args: readonly string[]): Child {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'ignore'], detached: true });
+  const { pid = 0 } = child;
+  const end = (signal: NodeJS.Signals) => {
+    try {
+      if (pid > 0) process.kill(-pid, signal);
+    } catch {
+      // All of them are gone.
+    }
+  };
+  const stop = () => end('SIGTERM');
+  leftovers.add(stop);
+  return {
+    pid,
+    async [Symbol.asyncDispose]() {
+      stop();
+      const late = setTimeout(() => end('SIGKILL'), killMs);
+      await gone(child);
+      clearTimeout(late);
+      leftovers.delete(stop);
+    },
+  };
+}
+
+const killMs = 5_000;
 
 async function gone(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');

@@ -59,6 +59,18 @@ export async function ownContainer(serverFile: string): Promise<string> {
   return container.id;
 }
 
+/** The same container by the docker command line, which is how the peers run one. */
+export function dockerRun(serverFile: string): readonly string[] {
+  const mount = `${dirname(serverFile)}:${dirname(inContainer)}:ro`;
+  const start = ['--entrypoint', 'node', nodeImage, inContainer];
+  return ['docker', 'run', ...dockerOptions.split(' '), '-v', mount, ...start];
+}
+
+const dockerOptions =
+  '-i --rm --init --user 65532:65532 --network none --cap-drop ALL --read-only ' +
+  '--security-opt no-new-privileges --memory 512m --memory-swap 512m --cpus 1 --pids-limit 256 ' +
+  '--log-driver local --log-opt max-size=1m --log-opt max-file=2 --label agenthub.bench=true';
+
 /** Attaches to a created container, then starts it: its raw stream, in Docker's frames. */
 export async function attachAndStart(id: string): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();

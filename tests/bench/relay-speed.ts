@@ -5,6 +5,7 @@ import {
   type SubjectName,
   startSubjects,
 } from './subjects/subjects.ts';
+import { median } from './median.ts';
 import { cpuMs, engineCpuMs, residentMb } from './usage.ts';
 
 /** Medians over the rounds of one subject doing one job. */
@@ -27,29 +28,35 @@ export type Comparison = {
   readonly figures: ReadonlyMap<SubjectName, Figures>;
 };
 
-export type SpeedOptions = { readonly rounds: number; readonly durationMs: number };
+export type SpeedOptions = {
+  readonly rounds: number;
+  readonly durationMs: number;
+  readonly withPeers: boolean;
+};
 
 const concurrencies = [1, 32];
 const sizes = [200, 20_000];
 const sampleMs = 100;
+const warmUpMs = 1_000;
 
 /**
- * Compares the hub with the same server directly, with a relay of SDK classes and with a bare HTTP
- * server. All are up all the time, and take turns (A B C D A B C D), so that what else the machine does falls on all.
+ * Compares the hub with the same server directly, with a relay of SDK classes, with a bare HTTP server
+ * and with the peers. All are up all the time, and take turns (A B C D A B C D), so that what else the machine does falls on all.
  */
 export async function compareRelays(
   runtime: RuntimeKind,
-  { rounds, durationMs }: SpeedOptions,
+  { rounds, durationMs, withPeers }: SpeedOptions,
   progress: (text: string) => void,
 ): Promise<readonly Comparison[]> {
   await using opened = new AsyncDisposableStack();
   progress(`${runtime}: starting`);
-  const subjects = await startSubjects(runtime, opened);
+  const subjects = await startSubjects(runtime, withPeers, opened);
   const jobs = sizes.flatMap(bytes =>
     concurrencies.map((concurrency): Job => ({ concurrency, bytes, durationMs })),
   );
   // Compiles what is hot, and lets the heaps grow to what they need.
-  for (const job of jobs) for (const { load } of subjects) await load.run(job);
+  for (const job of jobs)
+    for (const { load } of subjects) await load.run({ ...job, durationMs: warmUpMs });
 
   const comparisons: Comparison[] = [];
   for (const job of jobs) {
@@ -112,6 +119,4 @@ function summary(all: readonly Figures[]): Figures {
   };
 }
 
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 const most = (values: readonly number[]) => (values.length === 0 ? undefined : Math.max(...values));

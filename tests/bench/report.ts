@@ -2,7 +2,7 @@ import type { Comparison, Figures } from './relay-speed.ts';
 import type { SubjectName } from './subjects/subjects.ts';
 
 const columns = ['', 'calls/s', 'p50 ms', 'p99 ms', 'CPU us', 'engine us', 'RSS MB', 'wrong'];
-const widths = [12, 10, 9, 9, 9, 11, 9, 7];
+const widths = [14, 10, 9, 9, 9, 11, 9, 7];
 
 /** The absolute numbers of one job, then the hub's against each of the others. */
 export function comparisonText({ runtime, job, figures }: Comparison): string {
@@ -13,7 +13,7 @@ export function comparisonText({ runtime, job, figures }: Comparison): string {
   ];
   const hub = figures.get('hub');
   for (const [name, of] of figures)
-    if (hub && name !== 'hub') lines.push(`  hub : ${name.padEnd(10)} ${ratios(hub, of)}`);
+    if (hub && name !== 'hub') lines.push(`  hub : ${name.padEnd(12)} ${ratios(hub, of)}`);
   return lines.join('\n');
 }
 
@@ -47,9 +47,3 @@ const row = (texts: readonly string[]) =>
       index === 0 ? text.padEnd(widths[index] ?? 0) : text.padStart(widths[index] ?? 0),
     )
     .join('');
-
-/** What was aimed at, and whether it was reached. */
-export function targetText(name: string, reached: boolean | undefined, seen: string): string {
-  const verdict = reached === undefined ? 'not measured' : reached ? 'reached' : 'MISSED';
-  return `  ${verdict.padEnd(13)} ${name}: ${seen}`;
-}

@@ -1,7 +1,8 @@
 /** What the load generator speaks to. */
 export type Target =
   | { readonly kind: 'mcp'; readonly url: string; readonly tool: string }
-  | { readonly kind: 'http'; readonly url: string }
+  | { readonly kind: 'list'; readonly url: string; readonly bytes: number }
+  | { readonly kind: 'http'; readonly url: string; readonly bytes: number }
   | { readonly kind: 'process'; readonly serverFile: string }
   | { readonly kind: 'container'; readonly id: string };
 
@@ -29,12 +30,19 @@ export function requestText(id: number, tool: string, bytes: number): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${tool}","arguments":{"mark":"mark-${id}-","bytes":${bytes}}}}`;
 }
 
+/** A request for the list of all tools. */
+export const listText = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`;
+
 /** True for the reply to that request and to no other. */
 export function isReply(reply: Buffer, id: number, bytes: number): boolean {
+  return hasId(reply, id) && reply.length >= bytes && reply.includes(`mark-${id}-`);
+}
+
+/** True where the reply has that id and no other. */
+export function hasId(reply: Buffer, id: number): boolean {
   const at = reply.indexOf(`"id":${id}`);
   const after = reply[at + String(id).length + 5];
-  const endsThere = after === 0x2c || after === 0x7d;
-  return at >= 0 && endsThere && reply.length >= bytes && reply.includes(`mark-${id}-`);
+  return at >= 0 && (after === 0x2c || after === 0x7d);
 }
 
 /** A way to the server that is open for as long as it is asked for. */

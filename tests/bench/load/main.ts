@@ -1,8 +1,8 @@
 // The load generator: a process of its own for each subject, so that none pays for another. Its parent
 // sends a target once, then jobs, and gets an outcome for each.
 import { wayOverAttach, wayOverPipe } from './direct.ts';
-import { type Job, type Target, type Way, isReply } from './job.ts';
-import { wayOverHttp, wayOverMcp } from './over-http.ts';
+import { type Job, type Target, type Way, hasId, isReply } from './job.ts';
+import { wayOverHttp, wayOverList, wayOverMcp } from './over-http.ts';
 import { runJob } from './run.ts';
 
 type Order = { readonly target: Target } | { readonly job: Job };
@@ -14,9 +14,14 @@ async function connectTo(target: Target): Promise<Way> {
   switch (target.kind) {
     case 'mcp':
       return await wayOverMcp(target.url, target.tool);
+    case 'list':
+      // The id is as long as it happens to be.
+      isRight = (reply, id) =>
+        hasId(reply, id) && reply.length === target.bytes + String(id).length;
+      return await wayOverList(target.url);
     case 'http':
-      // It answers 500 bytes and no id.
-      isRight = reply => reply.length === 500;
+      // Whatever is asked for, it answers the same, with no id of ours in it.
+      isRight = reply => reply.length === target.bytes;
       return wayOverHttp(target.url);
     case 'process':
       return wayOverPipe(target.serverFile);

@@ -1,5 +1,5 @@
-import { type Way, requestText } from './job.ts';
-import { type HttpConnection, openConnection } from './http-connection.ts';
+import { type Way, listText, requestText } from './job.ts';
+import { openConnection } from './http-connection.ts';
 
 const introduction = JSON.stringify({
   jsonrpc: '2.0',
@@ -12,18 +12,25 @@ const introduction = JSON.stringify({
   },
 });
 
+type Text = (id: number, bytes: number) => string;
+
+const callOf =
+  (tool: string): Text =>
+  (id, bytes) =>
+    requestText(id, tool, bytes);
+
 /** Calls a tool over streamable HTTP, all calls in one open session. */
-export async function wayOverMcp(url: string, tool: string): Promise<Way> {
-  const connection = await openConnection(new URL(url));
-  const headers = await openSession(connection);
-  connection.close();
-  return wayOver(url, headers, tool);
-}
+export const wayOverMcp = async (url: string, tool: string): Promise<Way> =>
+  wayOver(url, await openSession(url), callOf(tool));
+
+/** Lists the tools, in one open session. */
+export const wayOverList = async (url: string): Promise<Way> =>
+  wayOver(url, await openSession(url), listText);
 
 /** Posts the same requests to a server that answers whatever it likes. */
-export const wayOverHttp = (url: string): Way => wayOver(url, '', 'any');
+export const wayOverHttp = (url: string): Way => wayOver(url, '', callOf('any'));
 
-function wayOver(url: string, headers: string, tool: string): Way {
+function wayOver(url: string, headers: string, text: Text): Way {
   return {
     async begin(concurrency) {
       const all = await Promise.all(
@@ -34,7 +41,7 @@ function wayOver(url: string, headers: string, tool: string): Way {
         call(id, bytes, done) {
           const connection = free.pop();
           if (!connection) throw new Error('more calls at once than connections');
-          connection.post(headers, requestText(id, tool, bytes), ({ body }) => {
+          connection.post(headers, text(id, bytes), ({ body }) => {
             free.push(connection);
             done(body);
           });
@@ -45,11 +52,23 @@ function wayOver(url: string, headers: string, tool: string): Way {
   };
 }
 
-async function openSession(connection: HttpConnection): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
+/** One request on a connection of its own: the body of its answer. */
+export async function postOnce(url: string, headers: string, text: string): Promise<Buffer> {
+  const connection = await openConnection(new URL(url));
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  connection.post(headers, text, ({ body }) => resolve(body));
+  const body = await promise;
+  connection.close();
+  return body;
+}
+
+/** Opens a session: the headers that name it, as they go into a request. */
+export async function openSession(url: string): Promise<string> {
+  const connection = await openConnection(new URL(url));
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
   connection.post('', introduction, ({ status, head, body }) => {
     const session = /\r\nmcp-session-id: (\S+)/.exec(head)?.[1];
-    if (session === undefined) throw new Error(`initialize: ${status} ${body.toString()}`);
+    if (session === undefined) reject(new Error(`initialize: ${status} ${body.toString()}`));
     resolve(`mcp-session-id: ${session}\r\nmcp-protocol-version: 2025-11-25\r\n`);
   });
   const headers = await promise;
@@ -58,5 +77,6 @@ async function openSession(connection: HttpConnection): Promise<string> {
     initialized.resolve(),
   );
   await initialized.promise;
+  connection.close();
   return headers;
 }

@@ -1,8 +1,13 @@
-// What no relay on node:http can go below: it reads the request and answers 500 bytes of JSON.
+// What no relay on node:http can go below: it reads the request and answers JSON that it has ready, 500
+// bytes of it or the file that it is given, and does nothing else.
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
+const [port, file] = process.argv.slice(2);
 const head = '{"jsonrpc":"2.0","id":1,"result":"';
-const body = Buffer.from(`${head}${'x'.repeat(500 - head.length - 2)}"}`);
+const body = file
+  ? readFileSync(file)
+  : Buffer.from(`${head}${'x'.repeat(500 - head.length - 2)}"}`);
 
 const server = createServer((request, response) => {
   request.resume();
@@ -14,5 +19,5 @@ const server = createServer((request, response) => {
     response.end(body);
   });
 });
-server.listen(Number(process.argv[2]), '127.0.0.1', () => process.send?.('listening'));
+server.listen(Number(port), '127.0.0.1', () => process.send?.('listening'));
 process.on('disconnect', () => process.exit(0));

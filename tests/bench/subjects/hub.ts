@@ -4,38 +4,48 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort, run } from '../child.ts';
 
-export type Hub = AsyncDisposable & { readonly pid: number; readonly url: string };
+export type Hub = AsyncDisposable & {
+  readonly pid: number;
+  readonly url: string;
+  /** When its process was started, on the clock of `performance.now`. */
+  readonly spawnedAt: number;
+};
 
 const startMs = 120_000;
 const pollMs = 100;
 
+type Servers = Readonly<Record<string, object>>;
+
 /** Starts the hub as `npm start` does, with these servers, and waits until all of them are running. */
-export async function startHub(
-  name: string,
-  servers: Readonly<Record<string, object>>,
-): Promise<Hub> {
+export async function startHub(name: string, servers: Servers): Promise<Hub> {
+  await using opened = new AsyncDisposableStack();
+  const hub = opened.use(await spawnHub(name, servers));
+  await allRunning(hub.url);
+  const kept = opened.move();
+  return { ...hub, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** Starts the hub and waits for nothing. */
+export async function spawnHub(name: string, servers: Servers): Promise<Hub> {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-bench-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
   const config = join(folder, 'servers.json');
   await writeFile(config, JSON.stringify({ servers }));
   const port = await freePort();
+  const words = await startArguments();
+  const spawnedAt = performance.now();
   const hub = opened.use(
-    run(
-      process.execPath,
-      [...(await startArguments()), '--config', config, '--port', String(port)],
-      {
-        ...process.env,
-        DATA_DIR: join(folder, 'data'),
-        HUB_NAME: name,
-        LOG_LEVEL: 'error',
-      },
-    ),
+    run(process.execPath, [...words, '--config', config, '--port', String(port)], {
+      ...process.env,
+      DATA_DIR: join(folder, 'data'),
+      HUB_NAME: name,
+      LOG_LEVEL: 'error',
+    }),
   );
   const url = `http://127.0.0.1:${port}`;
-  await allRunning(url);
   const kept = opened.move();
-  return { pid: hub.pid, url, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { pid: hub.pid, url, spawnedAt, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 /** What follows `node` in the script `start`, so that flags set there count here too. */

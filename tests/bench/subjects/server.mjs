@@ -1,5 +1,6 @@
 // The MCP server that every subject calls: one tool, answered as cheaply as Node can, so that what is
 // measured is the way to it. `fill` returns `mark` and then as many letters as `bytes` asks for.
+// An argument asks for so many tools; all of them do the same.
 const fillers = new Map();
 const out = [];
 let rest = '';
@@ -15,6 +16,13 @@ const inputSchema = {
   properties: { mark: { type: 'string' }, bytes: { type: 'number' } },
 };
 
+const count = Number(process.argv[2] ?? 1);
+const tools = Array.from({ length: count }, (_, index) => ({
+  name: index === 0 ? 'fill' : `fill${index}`,
+  description: 'Fills.',
+  inputSchema,
+}));
+
 const results = {
   initialize: () => ({
     protocolVersion: '2025-11-25',
@@ -22,7 +30,7 @@ const results = {
     serverInfo: { name: 'bench', version: '1.0.0' },
   }),
   ping: () => ({}),
-  'tools/list': () => ({ tools: [{ name: 'fill', description: 'Fills.', inputSchema }] }),
+  'tools/list': () => ({ tools }),
   'tools/call': ({ arguments: { mark, bytes } }) => ({
     content: [{ type: 'text', text: mark + filler(bytes - mark.length) }],
   }),

@@ -1,12 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { forkReady, freePort } from '../child.ts';
-import { containerEntry, ownContainer, removeContainer } from '../containers.ts';
+import { containerEntry, dockerRun, ownContainer, removeContainer } from '../containers.ts';
 import type { Target } from '../load/job.ts';
 import { type Load, startLoad } from '../load/load.ts';
+import { type PeerName, peers } from '../peers.ts';
 import { startHub } from './hub.ts';
+import { startPeer } from './peer.ts';
 
 export type RuntimeKind = 'process' | 'docker';
-export type SubjectName = 'hub' | 'direct' | 'sdk relay' | 'floor';
+export type SubjectName = 'hub' | 'direct' | 'sdk relay' | 'floor' | PeerName;
 
 /** One way to the server, and the load generator that goes it. */
 export type Subject = {
@@ -19,9 +21,12 @@ export type Subject = {
 export const serverFile = fileURLToPath(new URL('server.mjs', import.meta.url));
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
+export const floorBytes = 500;
+
 /** Starts everything that is compared, and adds how to stop it to `opened`. */
 export async function startSubjects(
   runtime: RuntimeKind,
+  withPeers: boolean,
   opened: AsyncDisposableStack,
 ): Promise<readonly Subject[]> {
   const load = async (target: Target) => opened.use(await startLoad(target));
@@ -51,6 +56,12 @@ export async function startSubjects(
       ? { kind: 'container', id: await container() }
       : { kind: 'process', serverFile },
   );
+  const command = runtime === 'docker' ? dockerRun(serverFile) : [process.execPath, serverFile];
+  const started: Subject[] = [];
+  for (const name of withPeers ? peers : []) {
+    const { pid, url } = opened.use(await startPeer(name, command));
+    started.push({ name, pid, load: await load({ kind: 'mcp', url, tool: 'fill' }) });
+  }
   return [
     {
       name: 'hub',
@@ -66,7 +77,12 @@ export async function startSubjects(
     {
       name: 'floor',
       pid: floor.pid,
-      load: await load({ kind: 'http', url: `http://127.0.0.1:${floorPort}/` }),
+      load: await load({
+        kind: 'http',
+        url: `http://127.0.0.1:${floorPort}/`,
+        bytes: floorBytes,
+      }),
     },
+    ...started,
   ];
 }
