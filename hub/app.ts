@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type Config, type Settings, warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
 import { type Engine, createHttp } from '#http';
@@ -9,9 +9,24 @@ import type { LaunchEvents, LaunchSpec, Runtime } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
 import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
-import { type Placement, createServer, createServers, planLaunch, serverFolder } from '#servers';
-import { openDataDir } from '#store';
-import { createStreamable } from '#transports';
+import {
+  type Placement,
+  createEras,
+  createServers,
+  maxEras,
+  planLaunch,
+  serverFolder,
+} from '#servers';
+import { createTable, openDataDir } from '#store';
+import {
+  type StdioStreams,
+  createConnections,
+  createSse,
+  createStreamable,
+  createWebSockets,
+  maxMessageBytes,
+  openStdio,
+} from '#transports';
 
 export type AppOptions = {
   readonly config: Config;
@@ -22,11 +37,18 @@ export type AppOptions = {
   /** What child processes may inherit from, and no more than a few names of it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
+  /** Whether the hub listens for clients. */
+  readonly listens: boolean;
+  /** The client on stdin and stdout, where one is served there. */
+  readonly stdio: StdioStreams | undefined;
 };
 
 /** The running hub. */
 export type App = {
-  readonly address: string;
+  /** Undefined where it does not listen. */
+  readonly address: string | undefined;
+  /** Resolves when the client on stdin and stdout is gone; undefined where none is served there. */
+  readonly clientGone?: Promise<unknown>;
   stop(): Promise<void>;
 };
 
@@ -36,7 +58,14 @@ const drainMs = 5_000;
 const trustSettings = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 const idleMs = 30 * 60_000;
 const maxSessions = 10_000;
+const maxConnections = 1_000;
+/** How long the client on stdin and stdout is answered after it wrote its last: it waits two seconds itself. */
+const stdioGraceMs = 1_000;
+/** How long a client on stdin waits for servers that start, so that its first list is whole. */
+const firstListsMs = 10_000;
 const probeMs = 3_000;
+/** Which era the servers speak, in the data folder. */
+const erasFile = 'eras.json';
 
 /** Starts the hub: opens its data, finds the engine, listens, and starts its servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
@@ -78,18 +107,22 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       await mkdir(serverFolder(place.dataDir, spec.server), { recursive: true, mode: 0o700 });
     return await runtimes[spec.target.kind].launch(spec, events, aborting);
   };
-  const servers = createServers(config.servers, server =>
-    createServer(server, {
-      clock,
-      log,
-      random: Math.random,
-      hubVersion: version,
-      launch: async (wanted, events, aborting) =>
-        await launch(planLaunch(wanted, place), events, aborting),
-    }),
-  );
+  const eras = createEras({
+    kept: createTable({ file: join(dataDir.path, erasFile), maxEntries: maxEras }, { log }),
+    log,
+  });
+  const servers = createServers(config.servers, {
+    clock,
+    log,
+    random: Math.random,
+    hubVersion: version,
+    eras,
+    launch: async (wanted, events, aborting, instance) =>
+      await launch(planLaunch(wanted, place, instance), events, aborting),
+  });
   const router = createRouter(config.naming, { servers, log, clock, hubVersion: version, newId });
   const streamable = createStreamable({ idleMs, maxSessions }, { router, clock, log, newId });
+  const connections = createConnections({ maxConnections }, { router, clock, log });
   const engine: Engine = {
     backend: place.auto,
     probe: async () =>
@@ -105,9 +138,21 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       token: settings.token,
       allowedHosts: settings.allowedHosts,
       allowedOrigins: settings.allowedOrigins,
-      maxBodyBytes: 64 * 1024 * 1024,
+      maxBodyBytes: maxMessageBytes,
     },
-    { servers, router, streamable, engine, hubVersion: version, clock, log, newId },
+    {
+      servers,
+      router,
+      streamable,
+      connections,
+      webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log }),
+      sse: createSse({ connections, newId }),
+      engine,
+      hubVersion: version,
+      clock,
+      log,
+      newId,
+    },
   );
   const fleet: Part = {
     name: 'servers',
@@ -117,12 +162,38 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   const sessions: Part = {
     name: 'sessions',
     start: async () => {},
-    stop: () => streamable.drain(drainMs),
+    async stop() {
+      const drained = Promise.all([streamable.drain(drainMs), connections.drain(drainMs)]);
+      router.close();
+      await drained;
+    },
   };
-  opened.use(await startAll([docker, http, fleet, sessions], signal));
+  const ends = options.listens ? [http] : [];
+  opened.use(await startAll([docker, ...ends, fleet, sessions], signal));
+  // Some clients list once and never again: they are not read before there is something to list.
+  if (options.stdio) await servers.settled(firstListsMs, signal);
+  const client =
+    options.stdio &&
+    openStdio(
+      options.stdio,
+      'all',
+      { maxMessageBytes, graceMs: stdioGraceMs },
+      { connections, clock, log },
+    );
   const running = opened.move();
-  log.info({ address: http.address, data: settings.dataDir }, 'AgentHub listens');
-  return { address: http.address, stop: () => running.disposeAsync() };
+  const address = options.listens ? http.address : undefined;
+  log.info(
+    { address, data: settings.dataDir },
+    client ? 'AgentHub serves stdin' : 'AgentHub listens',
+  );
+  return {
+    address,
+    ...(client && { clientGone: client.over }),
+    async stop() {
+      await running.disposeAsync();
+      await client?.over;
+    },
+  };
 }
 
 /** Where `runtime: auto` puts servers. It is decided once: an engine that goes away later is waited for. */

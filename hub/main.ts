@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Settings, loadConfig, mergeEnvironment, readSettings, withTags } from '#config';
 import { type ServeOptions, createCli } from '#cli';
-import { type Log, HubError, messageOf } from '#core';
+import { type Log, HubError, messageOf, systemClock } from '#core';
 import { type OpenLog, openLog } from '#telemetry';
 
 const root = join(import.meta.dirname, '..');
@@ -32,11 +33,20 @@ async function settingsWith({ configFile, port }: ServeOptions): Promise<Setting
   };
 }
 
+/** Where a hub with these settings is reached from its own machine. */
+function addressOf({ host, port, tls }: Settings): string {
+  const isLocal = host.startsWith('127.') || ['0.0.0.0', '::', '::1'].includes(host);
+  const name = isLocal ? 'localhost' : isIPv6(host) ? `[${host}]` : host;
+  return `${tls ? 'https' : 'http'}://${name}:${port}`;
+}
+
 const readConfig = async (settings: Settings) =>
   await loadConfig(settings.serversFile, {
     env: mergeEnvironment(process.env, await readDotenv()),
     home: homedir(),
   });
+
+const stdio = { input: process.stdin, output: process.stdout };
 
 let opened: OpenLog | undefined;
 async function openLogOf({ logLevel, logFormat }: Settings): Promise<Log> {
@@ -59,7 +69,33 @@ const cli = createCli({
     // The broker needs none of the app, and has less memory to be attacked in without it.
     const { startApp } = await import('./app.ts');
     return await startApp(
-      { config, settings, version, imagesDir, environment: process.env, log },
+      {
+        config,
+        settings,
+        version,
+        imagesDir,
+        environment: process.env,
+        log,
+        listens: options.stdio !== true || options.port !== undefined,
+        stdio: options.stdio ? stdio : undefined,
+      },
+      signal,
+    );
+  },
+  async connectStdio(options, signal) {
+    // Not of a `.env`: the client runs in folders whose files must not decide who gets the token.
+    const settings = readSettings(process.env);
+    const log = await openLogOf(settings);
+    const { bridgeStdio, dialHub, maxMessageBytes } = await import('#transports');
+    const hub = {
+      url: options.url ?? addressOf(settings),
+      server: options.server,
+      token: settings.token,
+    };
+    await bridgeStdio(
+      stdio,
+      { maxMessageBytes, graceMs: 5_000 },
+      { dial: on => dialHub(hub, on, systemClock), clock: systemClock, random: Math.random, log },
       signal,
     );
   },

@@ -53,11 +53,15 @@ export function ownLabels({ hubId, hubName }: Owner) {
       [hubLabel]: z.literal(hubId).default(hubId),
       [managedLabel]: z.literal('true').default('true'),
       'io.agenthub.server': text.optional(),
+      'io.agenthub.instance': text.optional(),
       'com.docker.compose.project': z.literal(hubName).optional(),
       // Never the name of a service in the compose file: compose would take the container for that service.
       'com.docker.compose.service': z.string().startsWith('mcp-').max(255).optional(),
       'com.docker.compose.oneoff': z.literal('False').optional(),
-      'com.docker.compose.container-number': z.literal('1').optional(),
+      'com.docker.compose.container-number': z
+        .string()
+        .regex(/^\d{1,7}$/)
+        .optional(),
       'com.docker.compose.config-hash': text.optional(),
       'com.docker.compose.project.config_files': z.literal('').optional(),
     })

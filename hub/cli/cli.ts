@@ -3,11 +3,15 @@ import { HubError, kindOf } from '#core';
 import type { Command, ExitCode, Io } from './command.ts';
 import { type BrokerNeeds, createBrokerCommand } from './commands/broker.ts';
 import { type CheckNeeds, createCheck } from './commands/check.ts';
+import { type ConnectNeeds, createConnectStdio } from './commands/connect-stdio.ts';
 import { createSchema } from './commands/schema.ts';
 import { type ServeNeeds, createServe } from './commands/serve.ts';
 import { commandHelp, generalHelp } from './help.ts';
 
-export type CliNeeds = ServeNeeds & CheckNeeds & BrokerNeeds & { readonly version: string };
+export type CliNeeds = ServeNeeds &
+  ConnectNeeds &
+  CheckNeeds &
+  BrokerNeeds & { readonly version: string };
 
 /** The command line of the hub. */
 export interface Cli {
@@ -19,6 +23,7 @@ export interface Cli {
 export function createCli(needs: CliNeeds): Cli {
   const commands = [
     createServe(needs),
+    createConnectStdio(needs),
     createCheck(needs),
     createSchema(),
     createBrokerCommand(needs),

@@ -1,4 +1,5 @@
 export { type Cli, type CliNeeds, createCli } from './cli.ts';
 export type { ExitCode, Io } from './command.ts';
 export type { Checked } from './commands/check.ts';
+export type { ConnectOptions } from './commands/connect-stdio.ts';
 export type { Running, ServeOptions } from './commands/serve.ts';

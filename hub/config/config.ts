@@ -26,6 +26,14 @@ export type ServerConfig = {
   /** A call that makes no progress for this long fails. */
   readonly callTimeoutMs: number;
   readonly maxLineBytes: number;
+  /** One instance for all clients, or one for each client with a session. */
+  readonly instance: 'shared' | 'session';
+  /** How the hub speaks to it; `auto` is the newest that the server speaks. */
+  readonly era: 'auto' | 'legacy' | 'modern';
+  /** At most this many instances of sessions at once. */
+  readonly maxInstances: number;
+  /** An instance of a session that has nothing to do for this long is stopped. */
+  readonly instanceIdleMs: number;
   readonly launch: LocalLaunch | RemoteLaunch;
 };
 

@@ -66,6 +66,10 @@ export async function normalizeServer(
       startTimeoutMs: entry.start_timeout * 1000,
       callTimeoutMs: entry.timeout * 1000,
       maxLineBytes,
+      instance: entry.instance,
+      era: entry.era,
+      maxInstances: entry.max_instances,
+      instanceIdleMs: entry.instance_idle * 1000,
       launch,
     }
   );
@@ -105,6 +109,8 @@ function remoteLaunch({ entry, written }: Draft, report: Report): RemoteLaunch |
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
       report(['headers', header], 'write printable characters, without line breaks', true);
   }
+  if (entry.era === 'modern' && transportOf(entry) === 'sse')
+    report(['era'], '"modern" does not go with "sse", which is older: remove it');
   if (url === undefined) return undefined;
   const parsed = URL.parse(url);
   if (!parsed || !['http:', 'https:'].includes(parsed.protocol))

@@ -161,6 +161,29 @@ const server = z
       .describe(
         'Longest message of the server, such as "64m". From 1k to 512m; a longer one fails its call.',
       ),
+    instance: z
+      .enum(['shared', 'session'])
+      .default('shared')
+      .describe(
+        '"session": an instance of its own for each session of a client, for servers that keep something for one client or ask it something. "shared": one for all.',
+      ),
+    max_instances: z
+      .int()
+      .min(1)
+      .max(200)
+      .default(20)
+      .describe('With "instance": "session", most instances at once.'),
+    instance_idle: seconds
+      .default(1800)
+      .describe(
+        'With "instance": "session", seconds without a call after which an instance is stopped.',
+      ),
+    era: z
+      .enum(['auto', 'legacy', 'modern'])
+      .default('auto')
+      .describe(
+        'Revisions of MCP that the hub speaks to the server: "legacy" up to 2025-11-25, with a session; "modern" from 2026-07-28 on, without. "auto": the newest that the server speaks, found out once.',
+      ),
   })
   .meta({ id: 'server' });
 

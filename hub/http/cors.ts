@@ -4,17 +4,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 export interface Cors {
   /** Puts what browsers ask for on an answer, where its request comes from an allowed origin. */
   mark(request: IncomingMessage, response: ServerResponse): void;
+  /** What a preflight is told, besides the origin. */
+  preflightHeaders(request: IncomingMessage): Readonly<Record<string, string>>;
   /** Whether a browser asks on behalf of an allowed origin if it may send a request. */
   isPreflight(request: IncomingMessage): boolean;
 }
 
-/** What a preflight is told, besides the origin. */
-export const preflightHeaders = {
-  'access-control-allow-methods': 'GET, POST, DELETE',
-  'access-control-allow-headers':
-    'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id',
-  'access-control-max-age': '600',
-} as const;
+/** The headers of requests that pages may set. */
+const allowedHeaders =
+  'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name';
+
+/** Headers that repeat an argument of a tool (MCP 2026-07-28): the tools name them. */
+const paramHeader = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+const maxParamHeaders = 64;
 
 /**
  * For the origins that are configured, and for no other: loopback origins may call the hub, but their
@@ -33,6 +35,18 @@ export function createCors(allowedOrigins: readonly string[]): Cors {
       if (!isAllowed(origin)) return;
       response.setHeader('access-control-allow-origin', origin);
       response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, WWW-Authenticate');
+    },
+    preflightHeaders({ headers }) {
+      // With credentials there is no wildcard: those are allowed that are asked for.
+      const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
+      const params = asked.map(name => name.trim()).filter(name => paramHeader.test(name));
+      return {
+        'access-control-allow-methods': 'GET, POST, DELETE',
+        'access-control-allow-headers': [allowedHeaders, ...params.slice(0, maxParamHeaders)].join(
+          ', ',
+        ),
+        'access-control-max-age': '600',
+      };
     },
     isPreflight: ({ method, headers }) =>
       method === 'OPTIONS' &&

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { http, https } from '#core';
 import type { View } from '#routing';
 import type { Servers } from '#servers';
-import type { Streamable } from '#transports';
+import type { Streamable, WebSockets } from '#transports';
 
 export type EntranceOptions = {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
@@ -12,6 +12,7 @@ export type EntranceOptions = {
 export type EntranceNeeds = {
   readonly servers: Pick<Servers, 'find'>;
   readonly streamable: Pick<Streamable, 'handle'>;
+  readonly webSockets: WebSockets;
   /** Whether the hub lets a request in. Who is not let in is refused by `otherwise`. */
   readonly letsIn: (request: IncomingMessage) => boolean;
   /** Answers whatever does not go the short way. */
@@ -35,9 +36,25 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
     if (view === undefined || !needs.letsIn(request)) needs.otherwise(request, response);
     else readBody(request, length, body => needs.streamable.handle(request, response, body, view));
   };
+  /**
+   * What a WebSocket is asked for. Whoever is not let in, or offers another protocol, as clients do that
+   * would rather speak HTTP/2, sent a request like any other.
+   */
+  const upgradeOf = (request: IncomingMessage): View | undefined =>
+    isWebSocket(request) && needs.letsIn(request)
+      ? viewOf((request.url ?? '').split('?')[0] ?? '', needs.servers)
+      : undefined;
+  const upgrading = {
+    shouldUpgradeCallback: (request: IncomingMessage) => upgradeOf(request) !== undefined,
+  };
   const server = options.tls
-    ? https.createServer(options.tls, listener)
-    : http.createServer(listener);
+    ? https.createServer({ ...options.tls, ...upgrading }, listener)
+    : http.createServer(upgrading, listener);
+  server.on('upgrade', (request, socket, head) => {
+    const view = upgradeOf(request);
+    if (view === undefined) socket.destroy();
+    else needs.webSockets.accept(request, socket, head, view);
+  });
   server.keepAliveTimeout = keepAliveMs;
   // A client may take its time over a long call, but not over the head of a request.
   server.requestTimeout = 0;
@@ -55,6 +72,9 @@ function plainLength({ method, headers }: IncomingMessage): number {
     headers.origin === undefined;
   return isPlain ? Number(headers['content-length']) : NaN;
 }
+
+const isWebSocket = ({ method, headers }: IncomingMessage) =>
+  method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 
 /** What an MCP endpoint shows; undefined for every other path, and for a server that is unknown. */
 function viewOf(url: string, servers: Pick<Servers, 'find'>): View | undefined {

@@ -11,8 +11,8 @@ import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
 import type { Router } from '#routing';
 import { errorAnswer } from '#rpc';
 import type { Servers } from '#servers';
-import { type Streamable, idOf } from '#transports';
-import { createCors, preflightHeaders } from './cors.ts';
+import { type Connections, type Sse, type Streamable, type WebSockets, idOf } from '#transports';
+import { createCors } from './cors.ts';
 import { createEntrance } from './entrance.ts';
 import { problemOf, statusOf } from './errors.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
@@ -21,6 +21,7 @@ import { type Engine, healthRoutes } from './routes/health.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { rootRoutes } from './routes/root.ts';
 import { serverRoutes } from './routes/servers.ts';
+import { sseRoutes } from './routes/sse.ts';
 
 export type HttpOptions = GuardOptions & {
   readonly host: string;
@@ -35,6 +36,9 @@ export type HttpNeeds = {
   readonly servers: Servers;
   readonly router: Router;
   readonly streamable: Streamable;
+  readonly connections: Pick<Connections, 'size'>;
+  readonly webSockets: WebSockets;
+  readonly sse: Sse;
   readonly engine: Engine;
   readonly hubVersion: string;
   readonly clock: Clock;
@@ -81,7 +85,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       cors.mark(request.raw, reply.raw);
       if (refuseForeign(request, reply)) return reply;
       if (cors.isPreflight(request.raw))
-        return await reply.code(204).headers(preflightHeaders).send();
+        return await reply.code(204).headers(cors.preflightHeaders(request.raw)).send();
     });
     const methodsOf = createMethods(server);
     server.setErrorHandler((error, request, reply) => sendError(error, request, reply));
@@ -104,6 +108,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     healthRoutes(server, needs);
     serverRoutes(server, needs);
     mcpRoutes(server, needs);
+    sseRoutes(server, needs);
     return server;
   }
 
@@ -166,7 +171,7 @@ function refusalBody(url: string, message: string): object {
     : { error: { code: 'HUB_REQUEST_INVALID', message } };
 }
 
-const isMcp = (url: string) => /^\/mcp(\/|\?|$)/.test(url);
+const isMcp = (url: string) => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
 
 /** Fastify's own refusals: a body that is too large, of another type, or not JSON. */
 function fromFastify(error: unknown): HubError | undefined {

@@ -23,7 +23,7 @@ export type Entry = {
 };
 
 /** What all servers offer, under names that cannot collide. */
-export interface Catalog {
+export interface Catalog extends Disposable {
   /** Fires with the kind of list that is not what it was. */
   readonly changed: Event<ListKind>;
   list(kind: ListKind): readonly Entry[];
@@ -47,13 +47,15 @@ type Section = {
 };
 
 /**
- * A catalog of what the servers list now. It is rebuilt, one kind at a time, when a list changes.
- * `ownUris` are those of the hub's own resources, which no server can have.
+ * A catalog of what the servers list now. It is rebuilt, one kind at a time, when a list changes, until it
+ * is disposed. `ownUris` are those of the hub's own resources, which no server can have. `offersOf` tells
+ * whose lists are those of a server: its own, unless a session has an instance for itself.
  */
 export function createCatalog(
   servers: Pick<Servers, 'all'>,
   naming: Naming,
   ownUris: readonly string[],
+  offersOf: (server: Server) => Pick<Server, 'listing' | 'listed'> = server => server,
 ): Catalog {
   const changed = createEmitter<ListKind>();
   const sections = new Map<ListKind, Section>();
@@ -63,7 +65,7 @@ export function createCatalog(
   function build(kind: ListKind): void {
     // In the order of the config, so that the same names come out after every restart.
     const offers = servers.all.flatMap(server =>
-      server.listing[kind].map(item => ({ server, item })),
+      offersOf(server).listing[kind].map(item => ({ server, item })),
     );
     const named =
       kind === 'tool' || kind === 'prompt'
@@ -108,11 +110,12 @@ export function createCatalog(
   }
 
   for (const kind of listKinds) build(kind);
-  for (const server of servers.all)
-    server.listed(kind => {
+  const heard = servers.all.map(server =>
+    offersOf(server).listed(kind => {
       build(kind);
       changed.fire(kind);
-    });
+    }),
+  );
 
   /** Each server has a budget of its own, so that the templates of one cannot use up that of another. */
   function findTemplate(uri: string): Entry | undefined {
@@ -140,6 +143,9 @@ export function createCatalog(
       return { server: templated.server, uri: uri.slice(prefixLength) };
     },
     collisions: () => [...sections.values()].flatMap(section => section.collisions),
+    [Symbol.dispose]() {
+      for (const one of heard) one[Symbol.dispose]();
+    },
   };
 }
 

@@ -1,11 +1,17 @@
-import { HubError } from '#core';
-import { type ListKind, listMethods } from '#servers';
+import { type Clock, HubError } from '#core';
+import type { Reply } from '#rpc';
+import { type ListKind, type Servers, listMethods } from '#servers';
 import type { Catalog } from './catalog.ts';
 
-/** The lists of all servers as results, made when a list changes and not when it is asked for. */
+/** The lists of all servers as answers, made when a list changes and not when it is asked for. */
 export interface Lists {
-  /** The result of a list method as JSON text. Throws HUB_REQUEST_INVALID for a cursor of no page. */
-  page(kind: ListKind, cursor: string | undefined): string;
+  /**
+   * The answer of a list method to the request with this id, given as JSON text; `modern` with what MCP
+   * 2026-07-28 wants in it. Throws HUB_REQUEST_INVALID for a cursor of no page.
+   */
+  answer(kind: ListKind, cursor: string | undefined, id: string, modern: boolean): Reply;
+  /** Reads again what servers gave for a while that is over. Undefined where nothing is, as mostly. */
+  freshen(kind: ListKind): Promise<void> | undefined;
 }
 
 /** Entries of a page: clients of a few hundred tools get them in one answer. */
@@ -14,11 +20,23 @@ const pageSize = 1_000;
 /** Items that the hub itself offers, as JSON text, by kind. */
 export type OwnItems = Partial<Readonly<Record<ListKind, readonly string[]>>>;
 
-export function createLists(catalog: Catalog, own: OwnItems): Lists {
-  const pages = new Map<ListKind, readonly string[]>();
+export type ListsNeeds = {
+  readonly catalog: Catalog;
+  readonly servers: Pick<Servers, 'all'>;
+  readonly clock: Pick<Clock, 'now'>;
+};
+
+const answerStart = '{"jsonrpc":"2.0","id":';
+const answerEnd = '}}';
+const wholeEnd = Buffer.from(answerEnd);
+
+export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
+  const { catalog, servers, clock } = needs;
+  /** Each page from the value of its id on, without the two braces at its end. */
+  const pages = new Map<ListKind, readonly Buffer[]>();
   catalog.changed(kind => pages.delete(kind));
 
-  function pagesOf(kind: ListKind): readonly string[] {
+  function pagesOf(kind: ListKind): readonly Buffer[] {
     const made = pages.get(kind);
     if (made) return made;
     const { member } = listMethods[kind];
@@ -30,25 +48,67 @@ export function createLists(catalog: Catalog, own: OwnItems): Lists {
     const fresh = Array.from({ length: count }, (_, index) => {
       const some = items.slice(index * pageSize, (index + 1) * pageSize).join(',');
       const next = index + 1 < count ? `,"nextCursor":"${cursorOf(index + 1)}"` : '';
-      return `{"${member}":[${some}]${next}}`;
+      return Buffer.from(`,"result":{"${member}":[${some}]${next}`);
     });
     pages.set(kind, fresh);
     return fresh;
   }
 
+  /** How long the list may be kept, and by whom: as the strictest of the servers says. */
+  function caching(kind: ListKind): string {
+    let until = Infinity;
+    let cacheScope = 'public';
+    for (const server of servers.all) {
+      if (server.listing[kind].length === 0) continue;
+      until = Math.min(until, server.freshUntil(kind));
+      if (server.scope(kind) === 'private') cacheScope = 'private';
+    }
+    const ttlMs = until === Infinity ? 0 : Math.max(0, Math.floor(until - clock.now()));
+    return `,"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"${cacheScope}"`;
+  }
+
   return {
-    page(kind, cursor) {
+    answer(kind, cursor, id, modern) {
       const all = pagesOf(kind);
       const index = cursor === undefined ? 0 : all.findIndex((_, at) => cursorOf(at) === cursor);
       const page = all[index];
       if (page === undefined)
         throw new HubError(
           'HUB_REQUEST_INVALID',
-          `"cursor" ${JSON.stringify(cursor)} is of no page of this list. Begin again without one`,
+          `"params.cursor" ${JSON.stringify(cursor)} is of no page of this list. Begin again without one`,
         );
-      return page;
+      // The page is kept: an answer of a thousand tools costs no more than its way to the socket.
+      return [
+        Buffer.from(`${answerStart}${id}`),
+        page,
+        modern ? Buffer.from(`${caching(kind)}${answerEnd}`) : wholeEnd,
+      ];
+    },
+    freshen(kind) {
+      const now = clock.now();
+      const stale = servers.all.filter(server => {
+        const introduction = server.running?.introduction;
+        return (
+          introduction?.era === 'modern' &&
+          !announces(introduction.capabilities, kind) &&
+          server.freshUntil(kind) <= now
+        );
+      });
+      if (stale.length === 0) return undefined;
+      return Promise.all(stale.map(server => server.refresh(kind))).then(() => undefined);
     },
   };
+}
+
+/** True where the server tells of changes to the list: it is read again then, and not before. */
+function announces(capabilities: { readonly [name: string]: unknown }, kind: ListKind): boolean {
+  const declared = capabilities[listMethods[kind].capability];
+  return (
+    typeof declared === 'object' &&
+    declared !== null &&
+    'listChanged' in declared &&
+    declared.listChanged === true
+  );
 }
 
 const cursorOf = (index: number) => Buffer.from(`page ${index}`).toString('base64url');

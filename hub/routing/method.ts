@@ -1,10 +1,16 @@
-import type { JsonObject } from '#core';
-import type { Request } from '#rpc';
-import type { Servers } from '#servers';
+import type { JsonObject, Log } from '#core';
+import type { Reply } from '#rpc';
+import type { Server, Servers } from '#servers';
+import type { Asks } from './asks.ts';
+import type { Call } from './call.ts';
 import type { Catalog } from './catalog.ts';
+import type { Inputs } from './inputs.ts';
+import type { Levels } from './levels.ts';
+import type { Listens } from './listens.ts';
 import type { Lists } from './lists.ts';
-import type { Exchange, SessionState } from './session.ts';
+import type { StatelessClients } from './stateless-clients.ts';
 import type { Subscriptions } from './subscriptions.ts';
+import type { Tasks } from './tasks.ts';
 
 /** What the methods work with. */
 export type MethodNeeds = {
@@ -12,7 +18,18 @@ export type MethodNeeds = {
   readonly catalog: Catalog;
   readonly lists: Lists;
   readonly subscriptions: Subscriptions;
+  readonly listens: Listens;
+  readonly levels: Levels;
+  readonly tasks: Tasks;
+  readonly asks: Asks;
+  readonly inputs: Inputs;
+  readonly statelessClients: StatelessClients;
+  /** Whether what works for this session may be stopped to make room for another. */
+  readonly mayEnd: (session: object) => boolean;
+  readonly log: Log;
   readonly hubVersion: string;
+  /** Has a server that is listened to tell what somebody wants to know now. */
+  readonly watch: (server: Server) => void;
   /** Called when a session chose another log level. */
   readonly logLevelChanged: () => void;
   /** What `hub://servers` reads as. */
@@ -20,9 +37,10 @@ export type MethodNeeds = {
 };
 
 /** Handles one request; the bytes of the answer. Throws HubError for an error answer. */
-export type Method = (
-  request: Request,
-  session: SessionState,
-  exchange: Exchange,
-  needs: MethodNeeds,
-) => Buffer | Promise<Buffer>;
+export type Method = (call: Call, needs: MethodNeeds) => Reply | Promise<Reply>;
+
+/** The server of a view that shows one. Throws where it shows all: only a bug comes here. */
+export function serverOf({ session }: Call): Server {
+  if (session.view === 'all') throw new TypeError('a view of one server was expected');
+  return session.view;
+}

@@ -1,82 +1,61 @@
 import { HubError } from '#core';
-import { type Edit, type Request, type Span, membersOf, rawText, readMessage } from '#rpc';
-import type { Caller, Running, Server } from '#servers';
-import type { Exchange, SessionState } from './session.ts';
+import { type Edit, metaKeys, rawText } from '#rpc';
+import type { Running, Server } from '#servers';
+import type { Call } from './call.ts';
+import type { MethodNeeds } from './method.ts';
+import { whenReady } from './ready.ts';
+import { pass } from './send.ts';
+import { toModern } from './to-modern.ts';
 
-/** The members of a request's params. Throws HUB_REQUEST_INVALID where one stands twice. */
-export function paramsOf(request: Request): ReadonlyMap<string, Span> {
-  if (!request.params) return none;
-  const params = membersOf(request.bytes, request.params);
-  if (!params) throw twice('"params"');
-  return params;
+type Needs = Pick<MethodNeeds, 'servers' | 'asks' | 'inputs' | 'statelessClients' | 'mayEnd'>;
+
+/**
+ * The instance that works for the client of a call: one of its own, where the config wants that. A server
+ * that keeps no session has nothing that clients could be kept apart by.
+ */
+export function instanceFor(server: Server, call: Call, needs: Needs): Server {
+  const { session, era, meta, request } = call;
+  if (server.config.instance === 'shared') return server;
+  if (era === 'legacy')
+    return session.client
+      ? needs.servers.instances.of(server, session, session.client, needs.mayEnd)
+      : server;
+  if (server.running?.introduction.era !== 'legacy') return server;
+  const client = meta?.get(metaKeys.clientInfo);
+  return needs.statelessClients.instanceOf(server, client ? rawText(request.bytes, client) : '');
 }
-
-const none: ReadonlyMap<string, Span> = new Map();
-
-const twice = (where: string) =>
-  new HubError('HUB_REQUEST_INVALID', `a member of ${where} stands twice`);
 
 /**
  * Passes a request to a server, which is started when it needs to be, and gives the bytes of its
- * answer. The request's bytes go on untouched but for its id, its progress token and the edits.
+ * answer. Between a client and a server that speak alike the bytes go on untouched but for the id, the
+ * progress token and the edits.
  */
 export function relay(
-  request: Request,
-  params: ReadonlyMap<string, Span>,
+  call: Call,
   edits: readonly Edit[],
   server: Server,
-  session: SessionState,
-  exchange: Exchange,
+  needs: Needs,
 ): Promise<Buffer> {
-  const id = rawText(request.bytes, request.id);
+  const { id, session } = call;
   if (session.inFlight.has(id))
     throw new HubError('HUB_REQUEST_INVALID', `the id ${id} is in use by a request in flight`);
-  const outbound = { request, edits, progressToken: progressTokenOf(request, params) };
-  const caller: Caller = {
-    owner: session,
-    related: bytes => exchange.related(bytes),
-    settled: () => void session.inFlight.delete(id),
-  };
-  const send = ({ upstream }: Running): Promise<Buffer> => {
-    const relayed = upstream.relay(outbound, caller, server.config.callTimeoutMs);
-    session.inFlight.set(id, relayed);
-    return relayed.answer;
-  };
-  return server.running ? send(server.running) : whenReady(id, server, session).then(send);
+  const instance = instanceFor(server, call, needs);
+  const { running } = instance;
+  return running
+    ? send(call, edits, instance, running, needs)
+    : whenReady(call, instance).then(ready => send(call, edits, instance, ready, needs));
 }
 
-/** Waits for a server that starts. A client may cancel meanwhile: its request is not sent then. */
-async function whenReady(id: string, server: Server, session: SessionState): Promise<Running> {
-  const cancelled = Promise.withResolvers<never>();
-  const cancel = () =>
-    cancelled.reject(
-      new HubError(
-        'HUB_CALL_CANCELLED',
-        `the client cancelled while ${server.config.name} started`,
-        {
-          data: { server: server.config.name },
-        },
-      ),
-    );
-  session.inFlight.set(id, { cancel });
-  try {
-    return await Promise.race([server.ready(), cancelled.promise]);
-  } finally {
-    session.inFlight.delete(id);
-  }
-}
-
-/** True where a server's answer is a result and not an error. */
-export function isResult(answer: Buffer): boolean {
-  const message = readMessage(answer);
-  return message.kind === 'answer' && !message.failed;
-}
-
-function progressTokenOf(request: Request, params: ReadonlyMap<string, Span>): Span | undefined {
-  const meta = params.get('_meta');
-  // What is no object holds no token, and is the server's to refuse.
-  if (!meta || request.bytes[meta.start] !== 0x7b) return undefined;
-  const members = membersOf(request.bytes, meta);
-  if (!members) throw twice('"params._meta"');
-  return members.get('progressToken');
+function send(
+  call: Call,
+  edits: readonly Edit[],
+  server: Server,
+  running: Running,
+  needs: Needs,
+): Promise<Buffer> {
+  const { era } = running.introduction;
+  if (era === call.era) return pass(call, edits, server, running);
+  return era === 'modern'
+    ? toModern(call, edits, server, running, needs.asks)
+    : needs.inputs.call(call, edits, server, running);
 }

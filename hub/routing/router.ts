@@ -1,8 +1,10 @@
-import { type Clock, type JsonObject, type Log, HubError } from '#core';
+import { randomBytes } from 'node:crypto';
+import { type Clock, type JsonObject, type Log, HubError, createLedger, messageOf } from '#core';
 import type { Naming } from '#config';
 import {
   type Message,
   type Notification,
+  type Reply,
   type Request,
   RpcError,
   encodeCall,
@@ -10,29 +12,43 @@ import {
   membersOf,
   rawText,
   rpcCodes,
-  splice,
   stringAt,
-  valueOf,
 } from '#rpc';
-import { type ListKind, type Server, type Servers, describeServer } from '#servers';
-import { createCatalog } from './catalog.ts';
+import { type Server, type Servers, type Upstream, describeServer } from '#servers';
+import { createAnnouncements } from './announcements.ts';
+import { createAsks } from './asks.ts';
+import { type Call, readCall } from './call.ts';
+import { changeMethods } from './changes.ts';
+import { createFromServers } from './from-servers.ts';
+import { createInputs } from './inputs.ts';
 import { createLevels } from './levels.ts';
-import { createLists } from './lists.ts';
-import { methodsOfAll, serversUri } from './methods/all.ts';
-import { wantsLevel } from './methods/hub.ts';
-import { methodsOfOne, pass } from './methods/one.ts';
+import { createListens } from './listens.ts';
+import { methodsOfAll, modernMethodsOfAll } from './methods/all.ts';
+import { methodsOfOne, modernMethodsOfOne, pass } from './methods/one.ts';
 import type { Collision } from './names.ts';
 import type { Method, MethodNeeds } from './method.ts';
+import { createOffering } from './offering.ts';
+import { createRequestStates } from './request-state.ts';
 import type { Exchange, Session, SessionState, View } from './session.ts';
+import { createSessionState } from './session-state.ts';
+import { createStatelessClients } from './stateless-clients.ts';
 import { createSubscriptions } from './subscriptions.ts';
+import { createTasks } from './tasks.ts';
 
 /** From clients to servers and back. */
 export interface Router {
-  /** Opens a session. `outlet` gets what the client is told outside its requests. */
-  open(view: View, outlet: (bytes: Buffer) => void): Session;
+  /**
+   * Opens a session. `outlet` gets what the client is told outside its requests; `isConnected` tells
+   * whether the client is there, where its session may outlive its connections.
+   */
+  open(view: View, outlet: (bytes: Buffer) => void, isConnected?: () => boolean): Session;
   readonly sessionCount: number;
-  /** Requests that are being answered. */
+  /** Requests that are being answered, without those that only listen. */
   readonly inFlight: number;
+  /** The description of a tool, as a client of the view reads it; undefined where it lists none such. */
+  describeTool(view: View, publicName: string): Buffer | undefined;
+  /** Ends all that only ends when the hub does: requests to listen, and calls that wait for clients. */
+  close(): void;
   collisions(): readonly Collision[];
   snapshot(): JsonObject;
 }
@@ -40,69 +56,64 @@ export interface Router {
 export type RouterNeeds = {
   readonly servers: Servers;
   readonly log: Log;
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly hubVersion: string;
   readonly newId: () => string;
 };
 
-/** Changes of lists within this time reach the clients as one. */
-const changeDelayMs = 100;
-
-const changeMethods: Readonly<Record<ListKind, string>> = {
-  tool: 'notifications/tools/list_changed',
-  prompt: 'notifications/prompts/list_changed',
-  resource: 'notifications/resources/list_changed',
-  template: 'notifications/resources/list_changed',
-};
-
-const ownResources = [
-  JSON.stringify({
-    uri: serversUri,
-    name: 'servers',
-    title: 'Servers of this hub',
-    description: 'The servers behind this hub, their states and what each offers.',
-    mimeType: 'application/json',
-  }),
-];
-
 /** Knows every open session, and tells each what concerns it. */
 export function createRouter(naming: Naming, needs: RouterNeeds): Router {
-  const { servers, log } = needs;
-  /** By themselves, since a caller names its owner without a type. */
-  const sessions = new Map<object, SessionState>();
-  const levels = createLevels(() => sessions.values(), needs);
-  const catalog = createCatalog(servers, naming, [serversUri]);
+  const { servers, log, clock } = needs;
+  const open = createLedger<SessionState>();
+  const sessions = () => open.entries().map(([, session]) => session);
+  const { catalog, lists } = createOffering(naming, needs);
+  const levels = createLevels(sessions, needs);
+  const tasks = createTasks();
+  const asks = createAsks({ clock, tasks });
+  const listens = createListens();
+  const watch = (server: Server) =>
+    server.watch({ resources: subscriptions.urisOf(server), tasks: listens.tasksOf(server) });
+  const subscriptions = createSubscriptions({ log, changed: watch });
+  const inputs = createInputs({
+    clock,
+    levels,
+    states: createRequestStates(randomBytes(32), { clock }),
+    newId: needs.newId,
+  });
+  /** Clients that come back find their session, though not what their servers remembered. */
+  const mayEnd = (holder: object) =>
+    !sessions().some(session => session === holder && session.isConnected());
   const methodNeeds: MethodNeeds = {
     servers,
     catalog,
-    lists: createLists(catalog, { resource: ownResources }),
-    subscriptions: createSubscriptions(servers, needs),
+    lists,
+    subscriptions,
+    listens,
+    levels,
+    tasks,
+    asks,
+    inputs,
+    statelessClients: createStatelessClients({
+      instances: servers.instances,
+      isWaiting: instance => inputs.isWaiting(instance),
+      mayEnd,
+    }),
+    mayEnd,
+    log,
     hubVersion: needs.hubVersion,
-    logLevelChanged: () => servers.all.forEach(server => levels.update(server)),
+    watch,
+    logLevelChanged() {
+      for (const server of servers.all) levels.update(server);
+      for (const { instances } of sessions())
+        for (const server of instances.values()) levels.update(server);
+    },
     snapshot,
   };
+  const announce = createAnnouncements({ clock, sessions, listens });
+  const fromServers = createFromServers({ sessions, asks, tasks, listens, subscriptions, log });
 
   function snapshot(): JsonObject {
     return { servers: servers.all.map(describeServer) };
-  }
-
-  /** Tells the sessions of a view that a list changed, once for many changes. */
-  const announced = new Map<View, Set<string>>();
-  function announce(view: View, kind: ListKind): void {
-    const methods = announced.get(view);
-    if (methods) {
-      methods.add(changeMethods[kind]);
-      return;
-    }
-    announced.set(view, new Set([changeMethods[kind]]));
-    needs.clock.after(changeDelayMs, () => {
-      const due = announced.get(view) ?? [];
-      announced.delete(view);
-      for (const method of due)
-        for (const session of sessions.values())
-          if (session.view === view && session.protocolVersion !== undefined)
-            session.outlet(encodeCall(undefined, method));
-    });
   }
 
   let reported = '';
@@ -115,72 +126,64 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
     reported = seen;
   });
 
-  function updated(server: Server, notification: Notification): void {
-    const span = membersOf(notification.bytes, notification.params)?.get('uri');
-    const uri = stringAt(notification.bytes, span);
-    if (!span || uri === undefined) return;
-    for (const [session, publicUri] of methodNeeds.subscriptions.of(server, uri))
-      session.outlet(
-        publicUri === uri
-          ? notification.bytes
-          : splice(notification.bytes, [{ span, text: JSON.stringify(publicUri) }]),
-      );
+  /** Gives a session on the endpoint of all what its own instances offer in place of the others. */
+  function personalize(session: SessionState): void {
+    if (session.view !== 'all') return;
+    session.own?.catalog[Symbol.dispose]();
+    session.own = createOffering(naming, needs, session.instances);
   }
 
-  /**
-   * A notification that names no request belongs to the request in flight, where all in flight are of
-   * one client. Of several clients it cannot be told whose it is, so that none gets it; with nothing
-   * in flight it is about the server itself and goes to all who see it.
-   */
-  function unrelated(server: Server, notification: Notification): void {
-    // The hub has answered what the server asked: there is nothing of its own left to cancel.
-    if (notification.method === 'notifications/cancelled') return;
-    const isLog = notification.method === 'notifications/message';
-    const params = isLog ? valueOf(notification.bytes, notification.params) : undefined;
-    const caller = server.running?.upstream.onlyCaller() ?? 'none';
-    if (caller === 'several')
-      log.debug(
-        { server: server.config.name, method: notification.method },
-        'several clients have calls in flight: a notification that names none was not passed on',
-      );
-    else if (caller !== 'none') {
-      const owner = sessions.get(caller.owner);
-      if (owner && (!isLog || wantsLevel(owner, params))) caller.related(notification.bytes);
-    } else {
-      for (const session of sessions.values())
-        if (session.view === server || (isLog && session.view === 'all'))
-          if (!isLog || wantsLevel(session, params)) session.outlet(notification.bytes);
-    }
-  }
-
-  for (const server of servers.all) {
-    server.listed(kind => announce(server, kind));
-    server.changed(({ state }) => {
-      if (state === 'running') levels.update(server);
+  /** Hears what a server says; `session` is that of one which works for no other. */
+  function hear(server: Server, session: SessionState | undefined): void {
+    server.listed(kind => {
+      if (session) {
+        if (!session.own) personalize(session);
+        session.outlet(encodeCall(undefined, changeMethods[kind]));
+      } else announce(server, kind);
     });
-    server.notified(notification =>
-      notification.method === 'notifications/resources/updated'
-        ? updated(server, notification)
-        : unrelated(server, notification),
-    );
+    server.changed(({ state }) => {
+      if (state === 'running') {
+        levels.update(server);
+        subscriptions.renew(server);
+      } else {
+        asks.sourceGone(server);
+        if (!session) tasks.serverGone(server);
+      }
+    });
+    server.notified(notification => fromServers.told(server, notification, session));
+    server.asked(asked => fromServers.asked(server, asked, session));
   }
+
+  for (const server of servers.all) hear(server, undefined);
+  servers.instances.opened(({ server, base, session }) => {
+    const state = sessions().find(one => one === session);
+    state?.instances.set(base, server);
+    hear(server, state);
+    if (state?.own) personalize(state);
+  });
 
   let answering = 0;
   /** Without `async`, as is all on the way of a call: each such frame costs half a kilobyte of memory. */
-  function answer(request: Request, session: SessionState, exchange: Exchange): Promise<Buffer> {
+  function answer(request: Request, session: SessionState, exchange: Exchange): Promise<Reply> {
     const failed = (error: unknown) =>
       errorAnswer(rawText(request.bytes, request.id), known(request, error));
     try {
-      const answered = methodOf(request, session)(request, session, exchange, methodNeeds);
-      if (Buffer.isBuffer(answered)) return Promise.resolve(answered);
-      answering++;
+      const call = readCall(request, session, exchange);
+      const answered = methodOf(call)(call, methodNeeds);
+      if (!(answered instanceof Promise)) return Promise.resolve(answered);
+      const isCounted = request.method !== 'subscriptions/listen';
+      if (isCounted) answering++;
+      const over = () => {
+        if (isCounted) answering--;
+        if (session.inFlight.get(call.id) === call.flight) session.inFlight.delete(call.id);
+      };
       return answered.then(
-        bytes => {
-          answering--;
-          return bytes;
+        reply => {
+          over();
+          return reply;
         },
         (error: unknown) => {
-          answering--;
+          over();
           return failed(error);
         },
       );
@@ -209,38 +212,67 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
       ?.cancel(stringAt(notification.bytes, params?.get('reason')));
   }
 
+  /** A notification has no answer that could say that it did not arrive. */
+  function tell(upstream: Upstream, notification: Notification): void {
+    try {
+      upstream.forward(notification);
+    } catch (error) {
+      log.debug({ method: notification.method, error: messageOf(error) }, 'a server was not told');
+    }
+  }
+
+  /** Notifications of a client that a server of its own may know what to do with. */
+  function notified(notification: Notification, session: SessionState): void {
+    const { method } = notification;
+    if (method === 'notifications/cancelled') return cancelled(notification, session);
+    if (method === 'notifications/progress') return asks.progressed(session, notification);
+    if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
+    const shared = session.view === 'all' ? servers.all : [session.view];
+    for (const { running } of [...session.instances.values(), ...shared]) {
+      // What is about one client means nothing to a server that works for others as well.
+      if (running?.introduction.era === 'legacy' && running.upstream.onlyOwner() === session)
+        tell(running.upstream, notification);
+    }
+  }
+
   return {
     get sessionCount() {
-      return sessions.size;
+      return open.size;
     },
     get inFlight() {
       return answering;
     },
+    describeTool: (view, publicName) =>
+      view === 'all'
+        ? catalog.find('tool', publicName)?.bytes
+        : view.listing.tool.find(({ key }) => key === publicName)?.bytes,
+    close() {
+      listens.endAll();
+      inputs.close();
+    },
     collisions: () => catalog.collisions(),
     snapshot,
-    open(view, outlet) {
-      const state: SessionState = {
-        view,
-        outlet,
-        protocolVersion: undefined,
-        logLevel: undefined,
-        inFlight: new Map(),
-      };
-      sessions.set(state, state);
+    open(view, outlet, isConnected = () => true) {
+      const state = createSessionState(view, outlet, isConnected, asks);
+      const number = open.add(state);
       return {
         get protocolVersion() {
           return state.protocolVersion;
         },
         accept(message: Message, exchange) {
           if (message.kind === 'request') return answer(message, state, exchange);
-          if (message.kind === 'notification' && message.method === 'notifications/cancelled')
-            cancelled(message, state);
+          if (message.kind === 'notification') notified(message, state);
+          else asks.answered(state, message);
           return Promise.resolve(undefined);
         },
         close(reason) {
-          if (!sessions.delete(state)) return;
-          for (const relayed of state.inFlight.values()) relayed.cancel(reason);
-          methodNeeds.subscriptions.removeAll(state);
+          if (!open.take(number)) return;
+          for (const flight of state.inFlight.values()) flight.cancel(reason);
+          for (const ask of Array.from(state.asks.values())) ask.giveUp(reason);
+          subscriptions.removeAll(state);
+          tasks.removeAll(state);
+          state.own?.catalog[Symbol.dispose]();
+          servers.instances.release(state);
           if (state.logLevel !== undefined) methodNeeds.logLevelChanged();
         },
       };
@@ -248,16 +280,15 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
   };
 }
 
-function methodOf(request: Request, session: SessionState): Method {
-  const method =
-    session.view === 'all'
-      ? methodsOfAll.get(request.method)
-      : (methodsOfOne.get(request.method) ?? pass);
-  if (!method)
-    throw new RpcError(
-      rpcCodes.methodNotFound,
-      'HUB_REQUEST_INVALID',
-      `the hub knows no method ${JSON.stringify(request.method)}`,
-    );
-  return method;
+function methodOf({ request, era, session }: Call): Method {
+  const { method } = request;
+  if (session.view !== 'all')
+    return (era === 'modern' ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;
+  const found = (era === 'modern' ? modernMethodsOfAll : methodsOfAll).get(method);
+  if (found) return found;
+  throw new RpcError(
+    rpcCodes.methodNotFound,
+    'HUB_REQUEST_INVALID',
+    `the hub knows no method ${JSON.stringify(method)}`,
+  );
 }

@@ -1,37 +1,53 @@
-import type { LogLevel, Message } from '#rpc';
-import type { Relayed, Server } from '#servers';
+import type { Register } from '#core';
+import type { LogLevel, Message, Reply } from '#rpc';
+import type { Offering } from './offering.ts';
+import type { ClientOfSession, Exchange, Owner, Relayed, Server } from '#servers';
+
+export type { Exchange } from '#servers';
 
 /** What a client sees: every server under public names, or one server as it is. */
 export type View = 'all' | Server;
 
-/**
- * Where messages go that the hub sends about a request while it works on it, so that a transport can
- * put them on the stream of that request.
- */
-export interface Exchange {
-  related(bytes: Buffer): void;
-}
-
 /** One connected client. Every transport speaks to the hub through this and nothing else. */
 export interface Session {
-  /** The revision agreed on at `initialize`; undefined before. */
+  /** The revision agreed on at `initialize`; undefined before, and for clients that need none. */
   readonly protocolVersion: string | undefined;
   /**
    * Answers a request with the bytes of its JSON-RPC answer: exactly one, and never a rejection. A
-   * notification, or an answer of the client, yields nothing.
+   * notification, or an answer of the client, yields nothing. What is said about the request before
+   * that goes to the exchange, requests of the server to the client among it.
    */
-  accept(message: Message, exchange: Exchange): Promise<Buffer | undefined>;
+  accept(message: Message, exchange: Exchange): Promise<Reply | undefined>;
   /** Cancels what is in flight and forgets the client. Safe to call twice. */
   close(reason: string): void;
 }
 
+/** What can be stopped because its client does not want it any more. */
+export type Cancellable = Pick<Relayed, 'cancel'>;
+
+/** A request of a server that a client has not answered yet. */
+export interface Ask {
+  /** Ends it without an answer: the client is told, where it still can be, and who asked learns why. */
+  readonly giveUp: (reason: string) => void;
+}
+
 /** What the router keeps of a session. */
-export type SessionState = {
+export type SessionState = Owner & {
   readonly view: View;
   /** To the client, outside any request. Must not throw, and must bound what it keeps. */
   readonly outlet: (bytes: Buffer) => void;
+  /** Whether anybody is there: a client that keeps no connection may be gone without a word. */
+  readonly isConnected: () => boolean;
   protocolVersion: string | undefined;
+  /** What the client said of itself at `initialize`. */
+  client: ClientOfSession | undefined;
   logLevel: LogLevel | undefined;
   /** Requests that a server works on or will, by the client's id as JSON text. */
-  readonly inFlight: Map<string, Pick<Relayed, 'cancel'>>;
+  readonly inFlight: Register<Cancellable>;
+  /** The servers that work for this session alone, by the servers that they are instances of. */
+  readonly instances: Map<Server, Server>;
+  /** What the session finds on the endpoint of all, where its own instances offer something else. */
+  own: Offering | undefined;
+  /** What the client is asked, by the hub's id as JSON text. */
+  readonly asks: Map<string, Ask>;
 };

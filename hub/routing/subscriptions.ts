@@ -1,43 +1,57 @@
 import { type Log, HubError, messageOf } from '#core';
-import type { Server, Servers } from '#servers';
-import type { SessionState } from './session.ts';
+import type { Server } from '#servers';
 
-/** Which sessions want to know of changes to which resource of which server. */
-export interface Subscriptions {
-  /**
-   * Room for one more subscription of the session while its server is asked, until disposed. Throws
-   * HUB_SUBSCRIPTIONS_FULL where there is none.
-   */
-  claim(session: SessionState): Disposable;
-  /** `publicUri` is what the session calls the resource. */
-  add(server: Server, uri: string, session: SessionState, publicUri: string): void;
-  /** True where the session was the last to want it, so that the server may be told. */
-  remove(server: Server, uri: string, session: SessionState): boolean;
-  of(server: Server, uri: string): ReadonlyMap<SessionState, string>;
-  /** Forgets a session, and unsubscribes what nobody else wants. */
-  removeAll(session: SessionState): void;
+/** Who wants to know of changes: a client's session, or one request to listen. */
+export interface Subscriber {
+  /** To the client. Must not throw, and must bound what it keeps. */
+  outlet(bytes: Buffer): void;
 }
 
-/** More for one session are refused: a client may not fill the hub's memory. */
-const maxPerSession = 1_000;
+/** Who wants to know of changes to which resource of which server. */
+export interface Subscriptions {
+  /**
+   * Room for one more subscription of the subscriber while its server is asked, until disposed. Throws
+   * HUB_SUBSCRIPTIONS_FULL where there is none.
+   */
+  claim(subscriber: Subscriber): Disposable;
+  /** `publicUri` is what the subscriber calls the resource. */
+  add(server: Server, uri: string, subscriber: Subscriber, publicUri: string): void;
+  /** True where the subscriber was the last to want it, so that the server may be told. */
+  remove(server: Server, uri: string, subscriber: Subscriber): boolean;
+  of(server: Server, uri: string): ReadonlyMap<Subscriber, string>;
+  /** The URIs of a server that anybody wants to hear of. */
+  urisOf(server: Server): readonly string[];
+  /** Subscribes anew at a server that has been started again. */
+  renew(server: Server): void;
+  /** Forgets a subscriber, and unsubscribes what nobody else wants. */
+  removeAll(subscriber: Subscriber): void;
+}
 
-/** A resource that some session wants to hear of. */
+/** More for one subscriber are refused: a client may not fill the hub's memory. */
+const maxPerSubscriber = 1_000;
+
+/** A resource that somebody wants to hear of. */
 type Topic = {
   readonly server: Server;
   readonly uri: string;
   /** With the URI under which each of them knows it. */
-  readonly sessions: Map<SessionState, string>;
+  readonly subscribers: Map<Subscriber, string>;
 };
 
-/** Keeps the server subscribed while any session is, also over its restarts. */
-export function createSubscriptions(
-  servers: Pick<Servers, 'all'>,
-  needs: { readonly log: Log },
-): Subscriptions {
+export type SubscriptionsNeeds = {
+  readonly log: Log;
+  /** Called when a server that listens by itself has another set of URIs to listen for. */
+  readonly changed: (server: Server) => void;
+};
+
+/** Keeps the server subscribed while anybody is, also over its restarts. */
+export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
   const byServer = new Map<Server, Map<string, Topic>>();
-  const bySession = new Map<SessionState, Set<Topic>>();
-  const claims = new Map<SessionState, number>();
-  const none: ReadonlyMap<SessionState, string> = new Map();
+  const bySubscriber = new Map<Subscriber, Set<Topic>>();
+  const claims = new Map<Subscriber, number>();
+  const none: ReadonlyMap<Subscriber, string> = new Map();
+
+  const isModern = ({ running }: Server) => running?.introduction.era === 'modern';
 
   async function tell(server: Server, method: string, uri: string): Promise<void> {
     try {
@@ -48,61 +62,69 @@ export function createSubscriptions(
     }
   }
 
-  for (const server of servers.all)
-    server.changed(({ state }) => {
-      if (state !== 'running') return;
-      for (const uri of byServer.get(server)?.keys() ?? [])
-        void tell(server, 'resources/subscribe', uri);
-    });
-
   const topicOf = (server: Server, uri: string) => byServer.get(server)?.get(uri);
 
   /** True where nobody wants the topic any more. */
-  function leave(topic: Topic, session: SessionState): boolean {
-    const { server, uri, sessions } = topic;
-    if (!sessions.delete(session)) return false;
-    const topics = bySession.get(session);
+  function leave(topic: Topic, subscriber: Subscriber): boolean {
+    const { server, uri, subscribers } = topic;
+    if (!subscribers.delete(subscriber)) return false;
+    const topics = bySubscriber.get(subscriber);
     topics?.delete(topic);
-    if (topics?.size === 0) bySession.delete(session);
-    if (sessions.size > 0) return false;
-    byServer.get(server)?.delete(uri);
+    if (topics?.size === 0) bySubscriber.delete(subscriber);
+    if (subscribers.size > 0) return false;
+    const uris = byServer.get(server);
+    uris?.delete(uri);
+    if (uris?.size === 0) byServer.delete(server);
+    if (isModern(server)) needs.changed(server);
     return true;
   }
 
   return {
-    claim(session) {
-      const claimed = claims.get(session) ?? 0;
-      if ((bySession.get(session)?.size ?? 0) + claimed >= maxPerSession)
+    claim(subscriber) {
+      const claimed = claims.get(subscriber) ?? 0;
+      if ((bySubscriber.get(subscriber)?.size ?? 0) + claimed >= maxPerSubscriber)
         throw new HubError(
           'HUB_SUBSCRIPTIONS_FULL',
-          `this session is subscribed to ${maxPerSession} resources, which is the most. Unsubscribe from some, or open another session`,
+          `this session is subscribed to ${maxPerSubscriber} resources, which is the most. Unsubscribe from some, or open another session`,
         );
-      claims.set(session, claimed + 1);
+      claims.set(subscriber, claimed + 1);
       return {
         [Symbol.dispose]() {
-          const left = (claims.get(session) ?? 0) - 1;
-          if (left > 0) claims.set(session, left);
-          else claims.delete(session);
+          const left = (claims.get(subscriber) ?? 0) - 1;
+          if (left > 0) claims.set(subscriber, left);
+          else claims.delete(subscriber);
         },
       };
     },
-    add(server, uri, session, publicUri) {
+    add(server, uri, subscriber, publicUri) {
       const uris = byServer.get(server) ?? new Map<string, Topic>();
       byServer.set(server, uris);
-      const topic: Topic = uris.get(uri) ?? { server, uri, sessions: new Map() };
+      const known = uris.get(uri);
+      const topic: Topic = known ?? { server, uri, subscribers: new Map() };
       uris.set(uri, topic);
-      topic.sessions.set(session, publicUri);
-      const topics = bySession.get(session) ?? new Set<Topic>();
-      bySession.set(session, topics.add(topic));
+      topic.subscribers.set(subscriber, publicUri);
+      const topics = bySubscriber.get(subscriber) ?? new Set<Topic>();
+      bySubscriber.set(subscriber, topics.add(topic));
+      if (!known && isModern(server)) needs.changed(server);
     },
-    remove(server, uri, session) {
+    remove(server, uri, subscriber) {
       const topic = topicOf(server, uri);
-      return topic !== undefined && leave(topic, session);
+      return topic !== undefined && leave(topic, subscriber);
     },
-    of: (server, uri) => topicOf(server, uri)?.sessions ?? none,
-    removeAll(session) {
-      for (const topic of Array.from(bySession.get(session) ?? []))
-        if (leave(topic, session)) void tell(topic.server, 'resources/unsubscribe', topic.uri);
+    of: (server, uri) => topicOf(server, uri)?.subscribers ?? none,
+    urisOf: server => [...(byServer.get(server)?.keys() ?? [])],
+    renew(server) {
+      if (isModern(server)) needs.changed(server);
+      else
+        for (const uri of byServer.get(server)?.keys() ?? [])
+          void tell(server, 'resources/subscribe', uri);
+    },
+    removeAll(subscriber) {
+      for (const topic of Array.from(bySubscriber.get(subscriber) ?? [])) {
+        const { server, uri } = topic;
+        if (leave(topic, subscriber) && !isModern(server))
+          void tell(server, 'resources/unsubscribe', uri);
+      }
     },
   };
 }

@@ -75,6 +75,8 @@ export type Target = DockerTarget | ProcessTarget | RemoteTarget;
 export type LaunchSpec = {
   /** The server's name in the config: container names and messages are made from it. */
   readonly server: string;
+  /** Which of several instances of the server this is; absent for the one that all clients share. */
+  readonly instance?: string;
   readonly target: Target;
   /** Values are secrets: they are never logged, labelled or shown. */
   readonly env: Readonly<Record<string, string>>;
@@ -104,6 +106,8 @@ export type Usage = {
 export interface Instance {
   /** What identifies it to the operator: container id and name, pid, or URL. Holds no secret. */
   readonly about: JsonObject;
+  /** What the program itself is known by, such as the id of its image; absent where nothing tells. */
+  readonly identity?: string;
   readonly channel: Channel;
   /** Settles exactly once, whoever ended it; never rejects. */
   readonly exited: Promise<Exit>;

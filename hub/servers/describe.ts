@@ -29,8 +29,12 @@ export function describeServer(server: Server): JsonObject {
       instance: running.instance.about,
       server_info: running.introduction.serverInfo,
       protocol_version: running.introduction.protocolVersion,
+      era: running.introduction.era,
       in_flight: running.upstream.inFlight(),
     }),
+    instance_mode: config.instance,
+    ...(config.instance === 'session' && { instances: server.instances }),
+    ...(server.advice.length > 0 && { advice: server.advice }),
     source:
       launch.kind === 'remote'
         ? { url: withoutSecrets(launch.url), transport: launch.transport }

@@ -1,8 +1,19 @@
 export { describeListing, describeServer } from './describe.ts';
-export { hubInfo } from './handshake.ts';
-export { type Item, type ListKind, type Listing, listKinds, listMethods } from './listing.ts';
+export { type Eras, createEras, maxEras } from './eras.ts';
+export { type Introduction, hubInfo } from './handshake.ts';
+export type { ClientOfSession } from './client-of-session.ts';
+export type { Instances, OwnInstance } from './instances.ts';
+export {
+  type CacheScope,
+  type Item,
+  type ListKind,
+  type Listing,
+  listKinds,
+  listMethods,
+} from './listing.ts';
 export { type Placement, planLaunch, serverFolder } from './plan.ts';
-export type { Running, Server, ServerNeeds, ServerStatus } from './server.ts';
+export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
 export { type Servers, createServers } from './servers.ts';
 export { createServer } from './supervise.ts';
-export type { Caller, Relayed, Upstream } from './upstream.ts';
+export type { Asked, Caller, Exchange, Owner, Question, Relayed } from './caller.ts';
+export type { Upstream } from './upstream.ts';

@@ -1,6 +1,6 @@
-import { type Log, HubError, isObject, messageOf } from '#core';
-import { type Answer, elementsOf, membersOf, stringAt } from '#rpc';
-import type { Upstream } from './upstream.ts';
+import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
+import { type Answer, elementsOf, membersOf, stringAt, valueOf } from '#rpc';
+import type { Asking } from './handshake.ts';
 
 export const listKinds = ['tool', 'resource', 'template', 'prompt'] as const;
 export type ListKind = (typeof listKinds)[number];
@@ -16,6 +16,20 @@ export type Item = {
 export type Listing = Readonly<Record<ListKind, readonly Item[]>>;
 
 export const emptyListing: Listing = { tool: [], resource: [], template: [], prompt: [] };
+
+/** Who may be given a list from the hub's memory: anybody, or only who it was read for. */
+export type CacheScope = 'public' | 'private';
+
+/** A list as it was read. */
+export type Reading = {
+  readonly items: readonly Item[];
+  /** Until when the server lets it be used, in milliseconds since the epoch; 0 where it says nothing. */
+  readonly freshUntil: number;
+  readonly scope: CacheScope;
+};
+
+/** What a server has no list of. */
+export const emptyReading: Reading = { items: [], freshUntil: 0, scope: 'private' };
 
 type ListMethod = {
   readonly method: string;
@@ -52,33 +66,35 @@ const maxItems: Readonly<Record<ListKind, number>> = {
 };
 const maxPages = 1_000;
 
-type ListNeeds = { readonly log: Log };
+type ListNeeds = { readonly clock: Pick<Clock, 'now'>; readonly log: Log };
 
 /** Reads all pages of one list. Rejects with HubError where the server does not answer. */
 export async function readList(
   server: string,
-  upstream: Pick<Upstream, 'request'>,
+  asking: Pick<Asking, 'request'>,
   kind: ListKind,
   timeoutMs: number,
   needs: ListNeeds,
-): Promise<readonly Item[]> {
+): Promise<Reading> {
   const { method } = listMethods[kind];
   const items: Item[] = [];
+  // Counted from the first page: the others may be kept for longer, but make one list with it.
+  const since = needs.clock.now();
+  let ttlMs = Infinity;
+  let scope: CacheScope = 'public';
   const cursors = new Set<string>();
   let cursor: string | undefined;
   for (let page = 1; ; page++) {
-    const answer = await upstream.request(
-      method,
-      cursor === undefined ? {} : { cursor },
-      timeoutMs,
-    );
+    const answer = await asking.request(method, cursor === undefined ? {} : { cursor }, timeoutMs);
     const next = readPage(server, kind, answer, items);
     const tooLong = items.length > maxItems[kind] || (next !== undefined && page >= maxPages);
-    if (next === undefined && !tooLong) return items;
+    ({ ttlMs, scope } = stricter({ ttlMs, scope }, answer));
+    const reading = { freshUntil: ttlMs > 0 ? since + ttlMs : 0, scope };
+    if (next === undefined && !tooLong) return { items, ...reading };
     if (next === undefined || tooLong || cursors.has(next)) {
       const why = tooLong ? 'the list is too long' : 'the server repeats a cursor';
       needs.log.warn({ method, items: items.length, pages: page }, `${why}: the list is cut here`);
-      return items.slice(0, maxItems[kind]);
+      return { items: items.slice(0, maxItems[kind]), ...reading };
     }
     cursors.add(next);
     cursor = next;
@@ -88,21 +104,21 @@ export async function readList(
 /** Reads every list that the server's capabilities announce; one that fails is empty, and logged. */
 export async function readListing(
   server: string,
-  upstream: Pick<Upstream, 'request'>,
+  asking: Pick<Asking, 'request'>,
   capabilities: unknown,
   timeoutMs: number,
   needs: ListNeeds,
-): Promise<Listing> {
-  const read = async (kind: ListKind): Promise<readonly Item[]> => {
+): Promise<Readonly<Record<ListKind, Reading>>> {
+  const read = async (kind: ListKind): Promise<Reading> => {
     const { capability, method } = listMethods[kind];
-    if (!isObject(capabilities) || !isObject(capabilities[capability])) return [];
+    if (!isObject(capabilities) || !isObject(capabilities[capability])) return emptyReading;
     try {
-      return await readList(server, upstream, kind, timeoutMs, needs);
+      return await readList(server, asking, kind, timeoutMs, needs);
     } catch (error) {
       // Servers announce resources and know no templates: only silence keeps a server from being ready.
       if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') throw error;
       needs.log.debug({ method, error: messageOf(error) }, 'the server has no such list');
-      return [];
+      return emptyReading;
     }
   };
   const [tool, resource, template, prompt] = await Promise.all([
@@ -135,6 +151,20 @@ function readPage(
       items.push({ key: name, bytes: Buffer.from(answer.bytes.subarray(start, end)) });
   }
   return stringAt(answer.bytes, result?.get('nextCursor'));
+}
+
+/** What holds for all pages so far and this one (MCP 2026-07-28, caching). */
+function stricter(
+  before: { readonly ttlMs: number; readonly scope: CacheScope },
+  { bytes, payload }: Answer,
+): { readonly ttlMs: number; readonly scope: CacheScope } {
+  const result = membersOf(bytes, payload);
+  const ttlMs = valueOf(bytes, result?.get('ttlMs'));
+  const isPublic = stringAt(bytes, result?.get('cacheScope')) === 'public';
+  return {
+    ttlMs: typeof ttlMs === 'number' ? Math.min(before.ttlMs, Math.max(0, ttlMs)) : 0,
+    scope: isPublic ? before.scope : 'private',
+  };
 }
 
 /** True where two lists say the same in the same order, byte by byte. */

@@ -17,10 +17,18 @@ export type Placement = {
 /** More than this waiting for a server to read it, and calls are refused. In bytes. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-/** How to launch a server: its config, and where it goes. Pure. Throws HUB_LAUNCH_INVALID. */
-export function planLaunch(config: ServerConfig, place: Placement): LaunchSpec {
+/**
+ * How to launch a server: its config, and where it goes; `instance` tells it from the one that all clients
+ * share. Pure. Throws HUB_LAUNCH_INVALID.
+ */
+export function planLaunch(config: ServerConfig, place: Placement, instance?: string): LaunchSpec {
   const { launch } = config;
-  const common = { server: config.name, maxLineBytes: config.maxLineBytes, maxWaitingBytes };
+  const common = {
+    server: config.name,
+    ...(instance !== undefined && { instance }),
+    maxLineBytes: config.maxLineBytes,
+    maxWaitingBytes,
+  };
   if (launch.kind === 'remote') {
     const { transport, url, headers } = launch;
     return { ...common, target: { kind: 'remote', transport, url, headers }, env: {} };

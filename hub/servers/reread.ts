@@ -1,14 +1,18 @@
-import { type Clock, type Log, messageOf } from '#core';
+import { type Clock, type Log, isObject, messageOf } from '#core';
 import type { Notification } from '#rpc';
-import { type Item, type ListKind, readList } from './listing.ts';
-import type { Upstream } from './upstream.ts';
+import type { Asking } from './handshake.ts';
+import { type ListKind, type Reading, listKinds, listMethods, readList } from './listing.ts';
 
-/** Reads lists again of which a server says that they changed. */
+/** Reads lists again, of which a server says that they changed or which may have. */
 export type Rereads = {
   /** True where the notification was that a list changed. */
   hear(notification: Notification): boolean;
   /** The first lists have been read: those that changed meanwhile are read again. */
   begin(): void;
+  /** The server may not have been heard for a while: all lists are read again of which it tells changes. */
+  doubt(): void;
+  /** Reads a list now, or waits where that is being done. Never rejects. */
+  refresh(kind: ListKind): Promise<void>;
 };
 
 const kindsOf: ReadonlyMap<string, readonly ListKind[]> = new Map([
@@ -17,12 +21,21 @@ const kindsOf: ReadonlyMap<string, readonly ListKind[]> = new Map([
   ['notifications/resources/list_changed', ['resource', 'template']],
 ]);
 
+/** True for what tells that a list changed. */
+export const isListChange = (method: string): boolean => kindsOf.has(method);
+
+export type RereadsOptions = {
+  readonly server: string;
+  readonly timeoutMs: number;
+  readonly capabilities: { readonly [name: string]: unknown };
+};
+
 export type RereadsNeeds = {
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log: Log;
   /** False once the server is gone: nothing is read then, and nothing replaced. */
   readonly isCurrent: () => boolean;
-  readonly replace: (kind: ListKind, items: readonly Item[]) => void;
+  readonly replace: (kind: ListKind, reading: Reading) => void;
 };
 
 /**
@@ -33,26 +46,42 @@ const spacingMs = 1_000;
 
 /** The rereads of one session with a server: at once for a first change, once for all that follow. */
 export function createRereads(
-  options: { readonly server: string; readonly timeoutMs: number },
-  upstream: Pick<Upstream, 'request'>,
+  options: RereadsOptions,
+  asking: Pick<Asking, 'request'>,
   needs: RereadsNeeds,
 ): Rereads {
   const { log } = needs;
+  const { server, timeoutMs, capabilities } = options;
   /** Changes before the lists were read: which of the lists are older cannot be told. */
   let early: Set<ListKind> | undefined = new Set();
   const under = new Map<ListKind, 'read' | 'changed again'>();
+  const readings = new Map<ListKind, Promise<void>>();
+
+  /** One reading. Of those that change while it lasts it may have seen the old or the new. */
+  function read(kind: ListKind): Promise<void> {
+    const reading = readList(server, asking, kind, timeoutMs, needs)
+      .then(
+        found => {
+          if (needs.isCurrent()) needs.replace(kind, found);
+        },
+        (error: unknown) =>
+          log.warn({ list: kind, error: messageOf(error) }, 'a changed list could not be read'),
+      )
+      .finally(() => readings.delete(kind));
+    readings.set(kind, reading);
+    return reading;
+  }
 
   async function reread(kind: ListKind): Promise<void> {
     do {
       under.set(kind, 'read');
+      // One that is under way may have begun before the change.
+      const earlier = readings.get(kind);
+      if (earlier) await earlier;
+      if (!needs.isCurrent()) break;
       const spaced = Promise.withResolvers<void>();
       needs.clock.after(spacingMs, spaced.resolve);
-      try {
-        const items = await readList(options.server, upstream, kind, options.timeoutMs, { log });
-        if (needs.isCurrent()) needs.replace(kind, items);
-      } catch (error) {
-        log.warn({ list: kind, error: messageOf(error) }, 'a changed list could not be read');
-      }
+      await read(kind);
       await spaced.promise;
     } while (under.get(kind) === 'changed again' && needs.isCurrent());
     under.delete(kind);
@@ -64,6 +93,8 @@ export function createRereads(
     else if (needs.isCurrent()) void reread(kind);
   }
 
+  const offered = (kind: ListKind) => capabilities[listMethods[kind].capability];
+
   return {
     hear({ method }) {
       const kinds = kindsOf.get(method);
@@ -74,6 +105,15 @@ export function createRereads(
       const kinds = early ?? [];
       early = undefined;
       for (const kind of kinds) changed(kind);
+    },
+    doubt() {
+      for (const kind of listKinds) {
+        const capability = offered(kind);
+        if (isObject(capability) && capability['listChanged'] === true) changed(kind);
+      }
+    },
+    async refresh(kind) {
+      if (isObject(offered(kind)) && needs.isCurrent()) await (readings.get(kind) ?? read(kind));
     },
   };
 }

@@ -2,9 +2,12 @@ import type { ServerConfig } from '#config';
 import type { Clock, Event, Log } from '#core';
 import type { Notification } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
+import type { Asked } from './caller.ts';
+import type { ClientOfSession } from './client-of-session.ts';
+import type { Eras } from './eras.ts';
 import type { AwayCode } from './failures.ts';
 import type { Introduction } from './handshake.ts';
-import type { ListKind, Listing } from './listing.ts';
+import type { CacheScope, ListKind, Listing } from './listing.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Where a server stands (spec 1.11). Every view of it, health included, derives from this. */
@@ -31,6 +34,14 @@ export type Running = {
   readonly introduction: Introduction;
 };
 
+/** What clients want to hear of from a server of the stateless revision. */
+export type Interest = {
+  /** URIs of resources, as the server knows them. */
+  readonly resources: readonly string[];
+  /** Ids of tasks, as the server knows them. */
+  readonly tasks: readonly string[];
+};
+
 /** One configured server, kept as its config wants it. */
 export interface Server {
   readonly config: ServerConfig;
@@ -40,15 +51,36 @@ export interface Server {
   readonly listed: Event<ListKind>;
   /** Notifications that are about no request in flight, except those on lists. */
   readonly notified: Event<Notification>;
+  /** Requests of the server to a client. Each must be answered, once, by the only listener. */
+  readonly asked: Event<Asked & { readonly upstream: Upstream }>;
   /** What it offers; what it last offered while it is not running. */
   readonly listing: Listing;
   readonly running: Running | undefined;
   readonly restarts: number;
+  /** How many instances sessions have of it for themselves. */
+  readonly instances: number;
+  /** What the operator should change in the server's entry, as sentences. */
+  readonly advice: readonly string[];
   /** `stderr` is what it had written by then, shortened. */
   readonly lastError:
     { readonly at: number; readonly message: string; readonly stderr: string } | undefined;
   /** The end of what it wrote to stderr. */
   stderr(): string;
+  /** Adds to the advice and logs it, unless it was given before. */
+  advise(text: string): void;
+  /**
+   * Says all that clients want to hear of, in place of what was said before. Without effect on a server
+   * that keeps a session: its clients subscribe.
+   */
+  watch(interest: Interest): void;
+  /**
+   * Until when the list may be given as it is, in milliseconds since the epoch. 0 for a server that
+   * keeps a session, which says nothing about it.
+   */
+  freshUntil(kind: ListKind): number;
+  scope(kind: ListKind): CacheScope;
+  /** Reads a list again. Never rejects: a list that cannot be read stays as it is. */
+  refresh(kind: ListKind): Promise<void>;
   /** Begins to run, unless it does. Resolves at once: `running` or `failed` is told by `changed`. */
   start(): void;
   /** Ends it and resolves when nothing of it is left. `byHand`: calls do not start it again. */
@@ -64,10 +96,25 @@ export type ServerNeeds = {
   readonly log: Log;
   readonly random: () => number;
   readonly hubVersion: string;
-  /** Launches an instance as the config says, on the runtime that the app chose. */
+  readonly eras: Eras;
+  /** The instances that sessions have for themselves. */
+  readonly instances: { count(server: Server): number };
+  /**
+   * Launches an instance as the config says, on the runtime that the app chose. `instance` tells it from
+   * the one that all clients share.
+   */
   readonly launch: (
     config: ServerConfig,
     events: LaunchEvents,
     signal: AbortSignal,
+    instance?: string,
   ) => Promise<Instance>;
+};
+
+/** What makes a server one that a session has for itself. */
+export type Own = {
+  /** Tells it from the other instances of `base`, in names and in the log. */
+  readonly instance: string;
+  readonly base: Server;
+  readonly client: ClientOfSession | undefined;
 };

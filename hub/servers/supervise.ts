@@ -1,51 +1,48 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { HubError, createEmitter, kindOf, messageOf } from '#core';
+import { HubError, createEmitter, messageOf } from '#core';
 import type { ServerConfig } from '#config';
-import { backoffMs, createIntensity } from '#resilience';
 import type { Notification } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
-import { awayCodeOf, goneError, startFailure, withoutName } from './failures.ts';
-import { introduce } from './handshake.ts';
+import type { Asked } from './caller.ts';
+import { goneError, startFailure } from './failures.ts';
 import { createLimitedLog } from './limited-log.ts';
-import {
-  type Item,
-  type ListKind,
-  type Listing,
-  emptyListing,
-  listKinds,
-  readListing,
-  sameItems,
-} from './listing.ts';
+import { type ListKind, emptyListing, listKinds } from './listing.ts';
+import { createOffers } from './offers.ts';
 import { refusalOf } from './refusal.ts';
-import { createRereads } from './reread.ts';
-import type { Server, ServerNeeds, ServerStatus, Running } from './server.ts';
+import { createRestarts } from './restarts.ts';
+import type { Interest, Own, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
+import { type StartNeeds, type Started, graceMs, startServer } from './start.ts';
 import { createStatusLog } from './status-log.ts';
 import { createStderrRing } from './stderr-ring.ts';
-import { type Upstream, createUpstream } from './upstream.ts';
-import { aborted, within } from './within.ts';
+import type { Upstream } from './upstream.ts';
+import { aborted } from './within.ts';
 
-/** A server that has run this long has its restarts forgotten. */
-const restartWindowMs = 5 * 60_000;
-const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
-/** How long a server has from the end of its input to its end. */
-const graceMs = 5_000;
 /** How long the exit of a process may come after the end of its stdout, to be named in errors. */
 const exitNoticeMs = 1_000;
 
-/** Supervises one server: a single loop takes it from state to state, one step at a time. */
-export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
+/**
+ * Supervises one server: a single loop takes it from state to state, one step at a time. One that a session
+ * has for itself (`own`) is not started again when it ends, but by the next call.
+ */
+export function createServer(config: ServerConfig, needs: ServerNeeds, own?: Own): Server {
   const { clock } = needs;
   const { name } = config;
-  const log = needs.log.child({ server: name });
+  const log = needs.log.child({ server: name, ...(own && { instance: own.instance }) });
   const output = createLimitedLog(log, { clock });
   const logStatus = createStatusLog(log, { clock });
   const changed = createEmitter<ServerStatus>();
   const listed = createEmitter<ListKind>();
   const notified = createEmitter<Notification>();
+  const asked = createEmitter<Asked & { readonly upstream: Upstream }>();
+  const advice: string[] = [];
   const stderr = createStderrRing();
   let status: ServerStatus = { state: 'stopped', byHand: false };
   let running: Running | undefined;
-  let listing: Listing = emptyListing;
+  let session: Started | undefined;
+  let interest: Interest = { resources: [], tasks: [] };
+  /** What those are told that wait for an instance of a session. */
+  let failure: HubError | undefined;
+  const offers = createOffers(own?.base.listing ?? emptyListing, listed.fire);
   let restarts = 0;
   let lastError: Server['lastError'];
   let closing = false;
@@ -54,7 +51,7 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
 
   function become(next: ServerStatus): void {
     status = next;
-    logStatus(next, running?.instance.about ?? {});
+    logStatus(next, running ? { ...running.instance.about, era: running.introduction.era } : {});
     changed.fire(next);
   }
 
@@ -75,59 +72,37 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
     },
   };
 
-  function replaceList(kind: ListKind, items: readonly Item[]): void {
-    if (sameItems(listing[kind], items)) return;
-    listing = { ...listing, [kind]: items };
-    listed.fire(kind);
+  const startNeeds: StartNeeds = {
+    ...needs,
+    log,
+    output,
+    events,
+    own,
+    interest: () => interest,
+    notified: notified.fire,
+    asked: asked.fire,
+    replace: offers.replace,
+    isCurrent: upstream => running?.upstream === upstream,
+    launching: () => stderr.clear(),
+    opened: (instance, upstream) => void failWhenGone(instance, upstream),
+  };
+
+  /** Starts it once. Throws when that fails, with nothing left. */
+  async function bringUp(signal: AbortSignal): Promise<Running> {
+    const started = await startServer(config, startNeeds, signal);
+    running = started.running;
+    session = started;
+    started.subscription?.want(interest);
+    for (const kind of listKinds) offers.replace(kind, started.lists[kind]);
+    started.rereads.begin();
+    return running;
   }
 
-  /** Launches, initialises and reads the lists. Throws when any of it fails, with nothing left. */
-  async function bringUp(signal: AbortSignal): Promise<Running> {
-    stderr.clear();
-    const instance = await needs.launch(config, events, signal);
-    const deadline = AbortSignal.timeout(config.startTimeoutMs);
-    try {
-      const upstream: Upstream = createUpstream({ server: name }, instance.channel, {
-        log,
-        output,
-        notified(notification) {
-          if (!rereads.hear(notification)) notified.fire(notification);
-        },
-      });
-      const rereads = createRereads({ server: name, timeoutMs: config.callTimeoutMs }, upstream, {
-        clock,
-        log,
-        isCurrent: () => running?.upstream === upstream,
-        replace: replaceList,
-      });
-      void failWhenGone(instance, upstream);
-      const greet = async () => {
-        const introduction = await introduce(
-          name,
-          upstream,
-          needs.hubVersion,
-          config.startTimeoutMs,
-        );
-        const lists = await readListing(
-          name,
-          upstream,
-          introduction.capabilities,
-          config.startTimeoutMs,
-          { log },
-        );
-        return { introduction, lists };
-      };
-      const { introduction, lists } = await within(greet(), signal, deadline);
-      signal.throwIfAborted();
-      running = { instance, upstream, introduction };
-      for (const kind of listKinds) replaceList(kind, lists[kind]);
-      rereads.begin();
-      return running;
-    } catch (error) {
-      running = undefined;
-      await instance.stop({ graceMs: signal.aborted ? graceMs : 0 });
-      throw error;
-    }
+  /** From here on nobody may be handed the instance that is about to end, or has ended. */
+  function letGo(): void {
+    running = undefined;
+    session?.subscription?.stop();
+    session = undefined;
   }
 
   /** Answers every request in flight when the channel ends, and says how the server ended. */
@@ -143,18 +118,8 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
   const gone = (how: string, cause?: Error) => goneError(name, how, stderr.text(), cause);
 
   async function supervise(signal: AbortSignal): Promise<void> {
-    // Starts that time out, and the waits between them, must all fall into the window, or a server
-    // that never comes up would be tried for ever.
-    const slowestMs = config.startTimeoutMs + backoff.maxMs;
-    const intensity = createIntensity(
-      {
-        maxRestarts: config.maxRestarts,
-        windowMs: restartWindowMs + config.maxRestarts * slowestMs,
-      },
-      clock,
-    );
+    const policy = createRestarts(config, needs);
     const stopRequested = aborted(signal);
-    let failures = 0;
     while (!signal.aborted) {
       let error: unknown;
       become({ state: 'starting', since: clock.now(), progress: 'launching' });
@@ -167,7 +132,7 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
           instance.channel.closed.then(closed => closed.error),
           stopRequested.then(() => undefined),
         ]);
-        running = undefined;
+        letGo();
         if (signal.aborted) {
           upstream.fail(gone('it was stopped'));
           await instance.stop({ graceMs });
@@ -179,38 +144,25 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
         const ended = gone(exit.detail, cause);
         upstream.fail(ended);
         error = ended;
-        if (clock.monotonic() - since > restartWindowMs) failures = 0;
+        policy.ran(clock.monotonic() - since);
       } catch (caught) {
         if (signal.aborted) return;
         error = startFailure(name, caught, stderr.text());
       }
       const why = failedWith(error);
-      // What the operator must mend is not tried again by itself.
-      if (kindOf(error) === 'invalid' || kindOf(error) === 'conflict') {
+      if (own) {
+        failure = error instanceof HubError ? error : goneError(name, why, stderr.text(), error);
         become({ state: 'failed', since: clock.now(), why });
+        // Whoever asks for it from here on starts another loop.
+        loop?.end.abort();
+        become({ state: 'stopped', byHand: false });
         return;
       }
-      failures++;
-      const away = awayCodeOf(error);
-      // What is away is nothing the server did: it is tried for as long as it takes.
-      if (!away && (!config.restartOnFailure || !intensity.record())) {
-        const given = config.restartOnFailure
-          ? `gave up after ${config.maxRestarts} restarts`
-          : 'restart_on_failure is off';
-        const said = `${given}: ${withoutName(name, why)}`;
-        become({ state: 'failed', since: clock.now(), why: said });
-        return;
-      }
-      const delayMs = backoffMs(backoff, failures, needs.random);
-      const now = clock.now();
-      const until = now + delayMs;
-      become(
-        away
-          ? { state: 'unreachable', since: now, until, code: away, why }
-          : { state: 'backing_off', until, why },
-      );
+      const { status: next, delayMs, counts } = policy.after(error, why);
+      become(next);
+      if (delayMs === undefined) return;
       await delay(delayMs, undefined, { signal }).catch(() => undefined);
-      if (!away) restarts++;
+      if (counts) restarts++;
     }
   }
 
@@ -237,8 +189,7 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
     const ending = loop;
     if (ending) {
       ending.end.abort();
-      // From here on nobody may be handed the instance that is about to end.
-      running = undefined;
+      letGo();
       become({ state: 'stopping', since: clock.now() });
       await ending.over;
     }
@@ -251,18 +202,22 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
       ? new HubError('HUB_SHUTTING_DOWN', `${name} is not started: the hub is stopping`, {
           data: { server: name, retryable: true },
         })
-      : refusalOf(config, status, stderr.text(), clock.now());
+      : own && status.state === 'failed'
+        ? failure
+        : refusalOf(config, status, stderr.text(), clock.now());
 
-  return {
+  const server: Server = {
     config,
     changed: changed.event,
     listed: listed.event,
     notified: notified.event,
+    asked: asked.event,
+    advice,
     get status() {
       return status;
     },
     get listing() {
-      return listing;
+      return offers.listing;
     },
     get running() {
       return running;
@@ -270,10 +225,31 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
     get restarts() {
       return restarts;
     },
+    get instances() {
+      return needs.instances.count(server);
+    },
     get lastError() {
       return lastError;
     },
     stderr: () => stderr.text(),
+    advise(text) {
+      if (own) {
+        own.base.advise(text);
+        return;
+      }
+      if (advice.includes(text)) return;
+      advice.push(text);
+      log.warn({}, text);
+    },
+    watch(wanted) {
+      interest = wanted;
+      session?.subscription?.want(wanted);
+    },
+    freshUntil: offers.freshUntil,
+    scope: offers.scope,
+    async refresh(kind) {
+      await session?.rereads.refresh(kind);
+    },
     start,
     stop,
     async close() {
@@ -282,7 +258,8 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
     },
     async ready() {
       if (running) return running;
-      const refused = refusal();
+      // An instance of a session that ended, or is about to, makes room for another.
+      const refused = own && !closing ? undefined : refusal();
       if (refused) throw refused;
       const { promise, resolve, reject } = Promise.withResolvers<Running>();
       using _ = changed.event(() => {
@@ -296,4 +273,5 @@ export function createServer(config: ServerConfig, needs: ServerNeeds): Server {
       return await promise;
     },
   };
+  return server;
 }

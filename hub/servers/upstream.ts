@@ -1,47 +1,19 @@
-import { type Log, HubError, isObject, messageOf } from '#core';
+import { type Log, HubError, createLedger, isObject, messageOf } from '#core';
 import {
   type Answer,
   type Channel,
-  type Edit,
   type Message,
   type Notification,
   type Request,
-  type Span,
   encodeCall,
-  encodeError,
   encodeResult,
   membersOf,
   rawText,
-  rpcCodes,
   splice,
   valueOf,
 } from '#rpc';
+import type { Asked, Caller, Listening, Outbound, Owner, Relayed } from './caller.ts';
 import type { LimitedLog } from './limited-log.ts';
-
-/** A client's request on its way to a server: the message and what must differ in it. */
-export type Outbound = {
-  readonly request: Request;
-  /** Replacements besides those of the id and the progress token, which are the upstream's own. */
-  readonly edits: readonly Edit[];
-  readonly progressToken: Span | undefined;
-};
-
-/** Who asked. What the server sends about a request while it works on it goes to its caller. */
-export interface Caller {
-  /** The session of the client: two callers with the same owner are the same client. */
-  readonly owner: object;
-  related(bytes: Buffer): void;
-  /** The request is not in flight any more: it is answered, given up or refused. Must not throw. */
-  settled?(): void;
-}
-
-/** A request in flight. */
-export type Relayed = {
-  /** The answer with the client's own id. Rejects with HubError when there is none. */
-  readonly answer: Promise<Buffer>;
-  /** Tells the server that nobody waits any more, and rejects the answer with HUB_CALL_CANCELLED. */
-  cancel(reason: string | undefined): void;
-};
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
 export interface Upstream {
@@ -49,12 +21,18 @@ export interface Upstream {
   relay(outbound: Outbound, caller: Caller, timeoutMs: number): Relayed;
   /** The hub's own request: its answer, whose payload is a result. Rejects with HubError. */
   request(method: string, params: object | undefined, timeoutMs: number): Promise<Answer>;
+  /** A request without a time limit, which `cancel` ends without an answer. Throws HubError. */
+  listen(params: object): Listening;
   notify(method: string, params?: object): void;
+  /** Passes a client's notification on as it is. Throws HubError where the server cannot take it. */
+  forward(notification: Notification): void;
   /**
    * The caller of the newest request in flight, where all in flight have the same owner. Requests of
    * the hub's own do not count.
    */
   onlyCaller(): Caller | 'none' | 'several';
+  /** The owner of all calls so far, where there is but one. */
+  onlyOwner(): Owner | 'none' | 'several';
   /** How many requests wait for an answer. */
   inFlight(): number;
   /** Rejects every request in flight: the server is gone. */
@@ -64,8 +42,7 @@ export interface Upstream {
 type Pending = {
   readonly method: string;
   readonly caller: Caller | undefined;
-  readonly progressToken: string | undefined;
-  readonly timeout: NodeJS.Timeout;
+  readonly timeout: NodeJS.Timeout | undefined;
   settle(answer: Answer): void;
   reject(error: HubError): void;
 };
@@ -76,8 +53,10 @@ export type UpstreamNeeds = {
   readonly log: Log;
   /** For what the server can make the hub log as often as it likes. */
   readonly output: LimitedLog;
-  /** Notifications of the server that are about no request in flight. */
+  /** Notifications of the server that name no request in flight. */
   readonly notified: (notification: Notification) => void;
+  /** Requests of the server, but for `ping`, which is answered here. */
+  readonly asked: (asked: Asked) => void;
 };
 
 /** Pairs answers with requests by ids of the hub's own, and gives each client its own id back. */
@@ -87,44 +66,54 @@ export function createUpstream(
   needs: UpstreamNeeds,
 ): Upstream {
   const { server } = options;
-  const pending = new Map<number, Pending>();
-  let lastId = 0;
+  const pending = createLedger<Pending>();
   let over: HubError | undefined;
+  /** Requests that are open for good, and wait for no answer. */
+  let listening = 0;
+  let onlyOwner: Owner | 'none' | 'several' = 'none';
 
   function begin(
     method: string,
     caller: Caller | undefined,
-    progressToken: string | undefined,
-    timeoutMs: number,
+    timeoutMs: number | undefined,
     settle: (answer: Answer) => void,
     reject: (error: HubError) => void,
   ): number {
     if (over) throw over;
-    const id = ++lastId;
-    const timeout = setTimeout(() => {
-      take(id);
-      // The protocol forbids to cancel this one: its server is ended instead.
-      if (method !== 'initialize') abandon(id, 'the call timed out');
-      // What the hub itself asked is reported by whoever asked it.
-      if (caller) needs.log.warn({ method, timeoutMs }, 'a call timed out');
-      reject(
-        new HubError(
-          'HUB_CALL_TIMEOUT',
-          `${server} did not answer ${method} within ${timeoutMs / 1000} s. Raise "timeout" of this server if it needs longer`,
-          { data: { server, method, timeoutMs } },
-        ),
-      );
-    }, timeoutMs);
-    pending.set(id, { method, caller, progressToken, timeout, settle, reject });
+    const timeout =
+      timeoutMs === undefined ? undefined : setTimeout(() => expire(id, timeoutMs), timeoutMs);
+    if (!timeout) listening++;
+    const id = pending.add({ method, caller, timeout, settle, reject });
     return id;
   }
 
+  function expire(id: number, timeoutMs: number): void {
+    const entry = pending.find(id);
+    if (!entry) return;
+    const { method, caller } = entry;
+    if (caller?.owner.isAsked) {
+      entry.timeout?.refresh();
+      return;
+    }
+    take(id);
+    // The protocol forbids to cancel this one: its server is ended instead.
+    if (method !== 'initialize') abandon(id, 'the call timed out');
+    // What the hub itself asked is reported by whoever asked it.
+    if (caller) needs.log.warn({ method, timeoutMs }, 'a call timed out');
+    entry.reject(
+      new HubError(
+        'HUB_CALL_TIMEOUT',
+        `${server} did not answer ${method} within ${timeoutMs / 1000} s. Raise "timeout" of this server if it needs longer`,
+        { data: { server, method, timeoutMs } },
+      ),
+    );
+  }
+
   function take(id: number): Pending | undefined {
-    const entry = pending.get(id);
+    const entry = pending.take(id);
     if (!entry) return undefined;
-    pending.delete(id);
-    clearTimeout(entry.timeout);
-    entry.caller?.settled?.();
+    if (entry.timeout) clearTimeout(entry.timeout);
+    else listening--;
     return entry;
   }
 
@@ -140,18 +129,16 @@ export function createUpstream(
 
   /** Tells the server that the answer is not wanted any more. */
   function abandon(id: number, reason: string | undefined): void {
-    try {
-      channel.send(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
-    } catch (error) {
-      needs.log.debug({ error: messageOf(error) }, 'a cancellation could not be sent');
-    }
+    tell(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
   }
 
   function answered(answer: Answer): void {
     const id = answer.id ? Number(rawText(answer.bytes, answer.id)) : NaN;
     const entry = take(id);
-    if (entry) entry.settle(answer);
-    else if (answer.failed)
+    if (entry) {
+      entry.caller?.seen?.(answer);
+      entry.settle(answer);
+    } else if (answer.failed)
       needs.output.warn(
         { answer: answer.bytes.toString('utf8', 0, 500) },
         'the server reported an error that answers no request',
@@ -159,31 +146,28 @@ export function createUpstream(
     else needs.log.debug({ id }, 'an answer came that nobody waits for');
   }
 
-  /** A server asks something of a client. Which client cannot be told before sessions say so. */
-  function asked(request: Request): void {
-    const id = rawText(request.bytes, request.id);
-    const answer =
-      request.method === 'ping'
-        ? encodeResult(id, '{}')
-        : encodeError(
-            id,
-            rpcCodes.methodNotFound,
-            `the hub does not pass ${request.method} on to a client`,
-          );
+  /** Sends an answer to the server, or a notification, which it may be too late for. */
+  function tell(bytes: Buffer): void {
     try {
-      channel.send(answer);
+      channel.send(bytes);
     } catch (error) {
-      needs.log.debug({ error: messageOf(error) }, 'an answer could not be sent');
+      needs.log.debug({ error: messageOf(error) }, 'the server could not be told');
     }
+  }
+
+  function asked(request: Request): void {
+    if (request.method === 'ping') tell(encodeResult(rawText(request.bytes, request.id), '{}'));
+    else needs.asked({ request, answer: tell, tell });
   }
 
   function progressed(notification: Notification): void {
     const token = membersOf(notification.bytes, notification.params)?.get('progressToken');
-    const entry = token && pending.get(Number(rawText(notification.bytes, token)));
-    if (!token || !entry?.caller || entry.progressToken === undefined) return;
+    const entry = token && pending.find(Number(rawText(notification.bytes, token)));
+    if (!token || entry?.caller?.progressToken === undefined) return;
     // A call that makes progress is alive, however long it takes.
-    entry.timeout.refresh();
-    entry.caller.related(splice(notification.bytes, [{ span: token, text: entry.progressToken }]));
+    entry.timeout?.refresh();
+    const { exchange, progressToken } = entry.caller;
+    exchange.related(splice(notification.bytes, [{ span: token, text: progressToken }]));
   }
 
   channel.listen({
@@ -195,8 +179,8 @@ export function createUpstream(
     },
     oversized({ id, bytes }) {
       // Where the line did not tell which call it answers, a single one in flight is the one.
-      const [only] = pending.size === 1 ? pending.keys() : [];
-      const number = id === undefined ? only : Number(id);
+      const [only] = pending.size === 1 ? pending.entries() : [];
+      const number = id === undefined ? only?.[0] : Number(id);
       const entry = number === undefined ? undefined : take(number);
       const error = new HubError(
         'HUB_LINE_TOO_LONG',
@@ -215,13 +199,11 @@ export function createUpstream(
   });
 
   return {
-    relay({ request, edits, progressToken }, caller, timeoutMs) {
+    relay({ request, id: clientId, edits, progressToken }, caller, timeoutMs) {
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-      const clientId = rawText(request.bytes, request.id);
       const id = begin(
         request.method,
         caller,
-        progressToken && rawText(request.bytes, progressToken),
         timeoutMs,
         answer =>
           resolve(
@@ -229,6 +211,8 @@ export function createUpstream(
           ),
         reject,
       );
+      if (onlyOwner === 'none') onlyOwner = caller.owner;
+      else if (onlyOwner !== caller.owner) onlyOwner = 'several';
       const text = String(id);
       const own = { span: request.id, text };
       send(
@@ -255,7 +239,7 @@ export function createUpstream(
 
     async request(method, params, timeoutMs) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-      const id = begin(method, undefined, undefined, timeoutMs, resolve, reject);
+      const id = begin(method, undefined, timeoutMs, resolve, reject);
       send(id, encodeCall(id, method, params));
       const answer = await promise;
       if (!answer.failed) return answer;
@@ -266,13 +250,31 @@ export function createUpstream(
       throw new HubError('HUB_SERVER_PROTOCOL', message, { data: { server, method, error } });
     },
 
+    listen(params) {
+      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+      const method = 'subscriptions/listen';
+      const id = begin(method, undefined, undefined, resolve, reject);
+      send(id, encodeCall(id, method, params));
+      return {
+        id,
+        over: promise,
+        cancel(reason) {
+          if (!take(id)) return;
+          abandon(id, reason);
+          reject(new HubError('HUB_CALL_CANCELLED', `${method}: ${reason}`, { data: { server } }));
+        },
+      };
+    },
+
     notify(method, params) {
       channel.send(encodeCall(undefined, method, params));
     },
 
+    forward: notification => channel.send(notification.bytes),
+
     onlyCaller() {
       let newest: Caller | undefined;
-      for (const { caller } of pending.values()) {
+      for (const [, { caller }] of pending.entries()) {
         if (!caller) continue;
         if (newest && newest.owner !== caller.owner) return 'several';
         newest = caller;
@@ -280,11 +282,13 @@ export function createUpstream(
       return newest ?? 'none';
     },
 
-    inFlight: () => pending.size,
+    onlyOwner: () => onlyOwner,
+
+    inFlight: () => pending.size - listening,
 
     fail(error) {
       over ??= error;
-      for (const id of Array.from(pending.keys())) take(id)?.reject(error);
+      for (const [id] of pending.entries()) take(id)?.reject(error);
     },
   };
 }

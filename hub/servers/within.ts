@@ -12,16 +12,23 @@ export function aborted(signal: AbortSignal): Promise<void> {
 export async function within<T>(
   work: Promise<T>,
   stopping: AbortSignal,
-  deadline: AbortSignal,
+  deadline?: AbortSignal,
 ): Promise<T> {
-  const late = aborted(deadline).then(() => {
-    throw new HubError(
-      'HUB_SERVER_START_FAILED',
-      'it did not answer initialize and its lists in time. Raise "start_timeout" if it needs longer',
-    );
-  });
+  const late =
+    deadline &&
+    aborted(deadline).then(() => {
+      throw lateStart();
+    });
   const stopped = aborted(stopping).then(() => {
     throw new HubError('HUB_SERVER_STOPPED', 'it was stopped while it started');
   });
-  return await Promise.race([work, late, stopped]);
+  return await Promise.race(late ? [work, late, stopped] : [work, stopped]);
 }
+
+/** A server took longer than its `start_timeout`. */
+export const lateStart = (cause?: unknown): HubError =>
+  new HubError(
+    'HUB_SERVER_START_FAILED',
+    'it did not answer initialize and its lists in time. Raise "start_timeout" if it needs longer',
+    { cause },
+  );

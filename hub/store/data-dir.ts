@@ -1,7 +1,8 @@
-import { mkdir, readFile, rename, open } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError, messageOf } from '#core';
+import { writeWhole } from './write-whole.ts';
 
 /** The folder of everything the hub writes, held by one hub at a time. */
 export type DataDir = AsyncDisposable & {
@@ -40,7 +41,7 @@ export async function openDataDir(path: string, newId: () => string): Promise<Da
     if (!isBusy(error)) throw refused(error);
     throw new HubError(
       'HUB_DATA_LOCKED',
-      `DATA_DIR: another hub runs with ${JSON.stringify(path)}. Stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
+      `DATA_DIR: another hub runs with ${JSON.stringify(path)}. Join it with "agenthub connect-stdio", stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
       { cause: error },
     );
   }
@@ -70,17 +71,4 @@ async function readOrMakeId(file: string, newId: () => string): Promise<string> 
   const id = newId();
   await writeWhole(file, `${id}\n`);
   return id;
-}
-
-/** Writes beside the file, syncs, and renames over it: a reader sees the old text or the new. */
-export async function writeWhole(file: string, text: string): Promise<void> {
-  const beside = `${file}.new`;
-  const handle = await open(beside, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(beside, file);
 }

@@ -1,1 +1,3 @@
-export { type DataDir, openDataDir, writeWhole } from './data-dir.ts';
+export { type DataDir, openDataDir } from './data-dir.ts';
+export { type Table, type TableOptions, createTable } from './table.ts';
+export { writeWhole } from './write-whole.ts';

@@ -15,5 +15,6 @@ export function acceptedTypes(request: IncomingMessage): {
 
 /** Whether the body is said to be JSON, which MCP requires of every POST. */
 export function isJson(request: IncomingMessage): boolean {
-  return /^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '');
+  const type = request.headers['content-type'];
+  return type === 'application/json' || /^application\/json\s*(;|$)/i.test(type ?? '');
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { encodeError, rawText, readMessage } from '#rpc';
+import { type Reply, encodeError, membersOf, rawText, readMessage, rpcCodes } from '#rpc';
 
 /** A connection that takes nothing of an answer for this long is dropped, as its client does not read. */
 export const stalledMs = 60_000;
@@ -8,18 +8,27 @@ export const stalledMs = 60_000;
 export function sendJson(
   response: ServerResponse,
   status: number,
-  body: Buffer,
+  body: Reply,
   headers?: Readonly<Record<string, string>>,
 ): void {
   response.writeHead(status, {
     'content-type': 'application/json',
-    'content-length': body.length,
+    'content-length': lengthOf(body),
     ...headers,
   });
-  response.end(body);
+  if (Buffer.isBuffer(body)) response.end(body);
+  else {
+    response.cork();
+    for (const piece of body) response.write(piece);
+    response.end();
+    response.uncork();
+  }
   // Most answers have left by now. The rest is held in memory until the client reads it.
   if (response.writableLength > 0) response.setTimeout(stalledMs, () => response.destroy());
 }
+
+const lengthOf = (body: Reply) =>
+  Buffer.isBuffer(body) ? body.length : body.reduce((sum, { length }) => sum + length, 0);
 
 /** Answers with a JSON-RPC error that carries the id of the request in `body`, where there is one. */
 export function refuse(
@@ -37,4 +46,22 @@ export function idOf(body: Buffer | undefined): string {
   if (!body || body.length === 0) return 'null';
   const message = readMessage(body);
   return message.kind === 'request' ? rawText(message.bytes, message.id) : 'null';
+}
+
+/** What the codes of JSON-RPC errors are to HTTP (MCP 2026-07-28); all others travel with 200. */
+const statusOfCode: ReadonlyMap<number, number> = new Map([
+  [rpcCodes.methodNotFound, 404],
+  [rpcCodes.headerMismatch, 400],
+  [rpcCodes.missingCapability, 400],
+  [rpcCodes.unsupportedVersion, 400],
+]);
+
+/** The HTTP status for a JSON-RPC answer of the stateless revision. */
+export function statusOf(answer: Buffer): number {
+  // A large result is not read again to find out that it is no error.
+  if (!answer.includes('"error"')) return 200;
+  const message = readMessage(answer);
+  if (message.kind !== 'answer' || !message.failed) return 200;
+  const code = membersOf(message.bytes, message.payload)?.get('code');
+  return (code && statusOfCode.get(Number(rawText(message.bytes, code)))) ?? 200;
 }

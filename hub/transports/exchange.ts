@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from '#routing';
+import { type Reply, whole } from '#rpc';
 import { sendJson } from './answer.ts';
 import type { EventStream } from './event-stream.ts';
 import type { HttpSession } from './http-session.ts';
@@ -58,17 +59,17 @@ function openStream(post: Post): EventStream {
 }
 
 /** Sends the answers, one for each request of the POST: as JSON, unless there is a stream. */
-export function finish(post: Post, answers: readonly Buffer[]): void {
+export function finish(post: Post, answers: readonly Reply[]): void {
   const { response, http, options } = post;
   const [only] = answers;
   if (!only) response.writeHead(202).end();
   else if (post.events || !options.acceptsJson) {
     const events = openStream(post);
-    for (const answer of answers) events.write(answer);
+    for (const answer of answers) events.write(whole(answer));
     http.finish(events);
   } else {
     const body = options.batch
-      ? Buffer.from(`[${answers.map(answer => answer.toString()).join(',')}]`)
+      ? Buffer.from(`[${answers.map(answer => whole(answer).toString()).join(',')}]`)
       : only;
     // A client whose initialize is refused gets no session.
     const opened = options.opening && http.session.protocolVersion !== undefined;

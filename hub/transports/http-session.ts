@@ -46,7 +46,7 @@ const finishedMs = 60_000;
 export function createHttpSession(
   id: string,
   view: View,
-  open: (outlet: (bytes: Buffer) => void) => Session,
+  open: (outlet: (bytes: Buffer) => void, isConnected: () => boolean) => Session,
   needs: { readonly clock: Clock; readonly budget: ReplayBudget },
 ): HttpSession {
   const { clock, budget } = needs;
@@ -56,7 +56,10 @@ export function createHttpSession(
   const finished: { readonly stream: EventStream; readonly at: number }[] = [];
   let lastStream = 0;
   let closed = false;
-  const session = open(bytes => standing.write(bytes));
+  const session = open(
+    bytes => standing.write(bytes),
+    () => http.active > 0,
+  );
 
   function forgetOldest(): void {
     const oldest = finished.shift();
@@ -65,7 +68,7 @@ export function createHttpSession(
     oldest.stream.discard();
   }
 
-  return {
+  const http: HttpSession = {
     id,
     view,
     session,
@@ -98,4 +101,5 @@ export function createHttpSession(
       for (const stream of streams.values()) stream.discard();
     },
   };
+  return http;
 }

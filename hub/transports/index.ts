@@ -1,7 +1,20 @@
 export { idOf, sendJson } from './answer.ts';
 export {
+  type Connections,
+  type ConnectionsNeeds,
+  type ConnectionsOptions,
+  createConnections,
+} from './connection-table.ts';
+export { maxMessageBytes } from './connection.ts';
+export { type Sse, createSse, messagesPath } from './sse.ts';
+export { type BridgeNeeds, type BridgeOptions, bridgeStdio } from './stdio-bridge.ts';
+export type { StdioStreams } from './stdio-frames.ts';
+export { type Stdio, type StdioNeeds, type StdioOptions, openStdio } from './stdio.ts';
+export {
   type Streamable,
   type StreamableNeeds,
   type StreamableOptions,
   createStreamable,
 } from './streamable.ts';
+export { type HubAddress, type Link, type LinkHandlers, dialHub } from './websocket-dial.ts';
+export { type WebSockets, type WebSocketsOptions, createWebSockets } from './websocket.ts';

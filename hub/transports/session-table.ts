@@ -66,7 +66,7 @@ export function createSessionTable(
       const http = createHttpSession(
         needs.newId(),
         view,
-        outlet => needs.router.open(view, outlet),
+        (outlet, isConnected) => needs.router.open(view, outlet, isConnected),
         { clock, budget },
       );
       sessions.set(http.id, http);

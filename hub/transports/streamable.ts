@@ -1,13 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock, Log } from '#core';
+import { type Clock, type Log, createLedger } from '#core';
 import type { Router, Session, View } from '#routing';
 import {
   type Malformed,
   type Message,
+  type Reply,
   allowsBatches,
   errorAnswer,
   isKnownVersion,
   malformedAnswer,
+  modernVersion,
+  modernVersions,
   protocolVersions,
   rawText,
   readMessages,
@@ -18,21 +21,29 @@ import { refuse, sendJson } from './answer.ts';
 import { parseEventId } from './event-stream.ts';
 import { type Post, beginStream, createPost, finish } from './exchange.ts';
 import type { HttpSession } from './http-session.ts';
+import { createModern } from './modern.ts';
+import { isModern } from './modern-request.ts';
 import { type SessionTableOptions, createSessionTable } from './session-table.ts';
 
-/** MCP's streamable HTTP, revisions 2025-03-26 to 2025-11-25: one endpoint with POST, GET and DELETE. */
+/**
+ * MCP's streamable HTTP: one endpoint with POST, GET and DELETE for the revisions 2025-03-26 to
+ * 2025-11-25, with POST alone for 2026-07-28.
+ */
 export interface Streamable {
   /** Answers a request to an MCP endpoint. `body` is what a POST carried. */
   handle(request: IncomingMessage, response: ServerResponse, body: Buffer, view: View): void;
   readonly sessionCount: number;
-  /** Begins no more work, waits at most `graceMs` for calls in flight, then ends all sessions. */
+  /**
+   * Begins no more work from here on, waits at most `graceMs` for calls in flight, then ends all
+   * sessions. Requests to listen are not waited for: the router ends those.
+   */
   drain(graceMs: number): Promise<void>;
 }
 
 export type StreamableOptions = SessionTableOptions;
 
 export type StreamableNeeds = {
-  readonly router: Pick<Router, 'open' | 'inFlight'>;
+  readonly router: Pick<Router, 'open' | 'inFlight' | 'describeTool'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;
@@ -51,7 +62,8 @@ const refused = -32000;
 export function createStreamable(options: StreamableOptions, needs: StreamableNeeds): Streamable {
   const { clock } = needs;
   const sessions = createSessionTable(options, needs);
-  const posts = new Set<Post>();
+  const modern = createModern({ maxRequests: options.maxSessions }, needs);
+  const posts = createLedger<Post>();
   let draining = false;
   let ticks = 0;
   let ticking: Disposable | undefined;
@@ -60,7 +72,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     ticking = undefined;
     const now = clock.monotonic();
     ticks++;
-    for (const post of posts)
+    for (const [, post] of posts.entries())
       if (!post.events && now - post.options.since > streamAfterMs) beginStream(post);
     if (ticks % keepAliveTicks === 0) sessions.keepAlive();
     sessions.expire();
@@ -124,10 +136,16 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     const bad = messages.find(message => message.kind === 'malformed');
     if (bad?.kind === 'malformed') return sendJson(response, 400, malformedAnswer(bad));
     const first = messages[0];
+    const { headers } = request;
+    if (isModern(headers, batch, first))
+      return modern.receive({ headers, response, view, accepts, batch, message: first });
+    const version = headers['mcp-protocol-version'];
+    if (version !== undefined && !isKnownVersion(version))
+      return refuseVersion(response, version, body);
     const opening =
       !batch && first?.kind === 'request' && first.method === 'initialize' ? first : undefined;
     let http: HttpSession | undefined;
-    if (opening && request.headers['mcp-session-id'] === undefined) {
+    if (opening && headers['mcp-session-id'] === undefined) {
       try {
         http = open(view);
       } catch (error) {
@@ -174,14 +192,14 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   function answer(post: Post, messages: readonly (Message | Malformed)[]): void {
     const { session } = post.http;
     begin(post.http);
-    posts.add(post);
+    const number = posts.add(post);
     const [first] = messages;
     if (messages.length === 1 && first && first.kind !== 'malformed')
-      void session.accept(first, post).then(only => send(post, only ? [only] : []));
-    else void answersTo(session, messages, post).then(answers => send(post, answers));
+      void session.accept(first, post).then(only => send(post, number, only ? [only] : []));
+    else void answersTo(session, messages, post).then(answers => send(post, number, answers));
   }
 
-  function send(post: Post, answers: readonly Buffer[]): void {
+  function send(post: Post, number: number, answers: readonly Reply[]): void {
     const { http, options: how } = post;
     try {
       finish(post, answers);
@@ -192,7 +210,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       needs.log.error({ error: String(error) }, 'an answer could not be sent');
       post.response.destroy();
     } finally {
-      posts.delete(post);
+      posts.take(number);
       over(http);
     }
   }
@@ -223,15 +241,10 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     handle(request, response, body, view) {
       const version = request.headers['mcp-protocol-version'];
       if (draining) return refuse(response, 503, refused, 'the hub is stopping', body);
-      if (version !== undefined && !isKnownVersion(version))
-        return refuse(
-          response,
-          400,
-          refused,
-          `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${protocolVersions.join(', ')}`,
-          body,
-        );
       if (request.method === 'POST') return receive(request, response, body, view);
+      if (version === modernVersion) return refuseMethod(request, response, 'POST');
+      if (version !== undefined && !isKnownVersion(version))
+        return refuseVersion(response, version);
       if (request.method === 'GET') return get(request, response, view);
       if (request.method === 'DELETE') {
         const http = sessionOf(request, response, view);
@@ -240,27 +253,40 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         response.writeHead(204).end();
         return;
       }
-      response.setHeader('allow', 'GET, POST, DELETE');
-      refuse(response, 405, refused, `${request.method} is not a method of this endpoint`);
+      refuseMethod(request, response, 'GET, POST, DELETE');
     },
     async drain(graceMs) {
       draining = true;
       const until = clock.monotonic() + graceMs;
       // Calls without a session are in flight as well.
-      const isBusy = () => posts.size > 0 || needs.router.inFlight > 0;
+      const isBusy = () => posts.size > 0 || modern.isBusy || needs.router.inFlight > 0;
+      // Whoever stops the hub ends what listens for changes, now that no more of that can begin.
+      await Promise.resolve();
       while (isBusy() && clock.monotonic() < until)
         await new Promise<void>(resolve => clock.after(20, resolve));
+      modern.endAll('the hub is stopping');
       sessions.endAll('the hub is stopping');
       ticking?.[Symbol.dispose]();
     },
   };
 }
 
+function refuseVersion(response: ServerResponse, version: unknown, body?: Buffer): void {
+  const known = [...modernVersions, ...protocolVersions].join(', ');
+  const why = `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${known}`;
+  refuse(response, 400, refused, why, body);
+}
+
+function refuseMethod(request: IncomingMessage, response: ServerResponse, allowed: string): void {
+  response.setHeader('allow', allowed);
+  refuse(response, 405, refused, `${request.method} is not a method of this endpoint`);
+}
+
 async function answersTo(
   session: Session,
   messages: readonly (Message | Malformed)[],
   post: Post,
-): Promise<readonly Buffer[]> {
+): Promise<readonly Reply[]> {
   const answers = await Promise.all(
     messages.map(async message =>
       message.kind === 'malformed' ? malformedAnswer(message) : await session.accept(message, post),

@@ -18,8 +18,9 @@ const target: DockerTarget = {
   logs: 'bounded',
 };
 
-const spec = (of: DockerTarget): LaunchSpec => ({
+const spec = (of: DockerTarget, instance?: string): LaunchSpec => ({
   server: 'memory',
+  ...(instance !== undefined && { instance }),
   target: of,
   env: { TOKEN: 'secret' },
   maxLineBytes: 1,
@@ -35,9 +36,23 @@ test.each<[string, Partial<DockerTarget>, string]>([
   const changed = { ...target, ...change };
   const body: unknown = JSON.parse(
     JSON.stringify(
-      createOptions(owner, spec(changed), changed, { reference: 'node:24-bookworm-slim', user }),
+      createOptions(owner, spec(changed), changed, {
+        reference: 'node:24-bookworm-slim',
+        id: 'sha256:1',
+        user,
+      }),
     ),
   );
   const rebuilt: unknown = rebuildContainer(JSON.stringify(body), owner);
   assert.deepEqual(rebuilt, body);
+});
+
+test('what the driver writes for an instance of a session passes the broker unchanged', () => {
+  const image = { reference: 'node:24-bookworm-slim', id: 'sha256:1', user: '1000' };
+  for (const instance of ['1', '9999', 'probe']) {
+    const body: unknown = JSON.parse(
+      JSON.stringify(createOptions(owner, spec(target, instance), target, image)),
+    );
+    assert.deepEqual(rebuildContainer(JSON.stringify(body), owner), body);
+  }
 });

@@ -19,6 +19,7 @@ async function run(
   const cli = createCli({
     version: '1.2.3',
     startApp: async () => assert.fail('nothing asked for the app'),
+    connectStdio: async () => assert.fail('nothing asked for a hub'),
     startBroker: async () => assert.fail('nothing asked for the broker'),
     loadConfig: async (file = shipped) => ({
       file,
@@ -49,10 +50,27 @@ describe('used rightly', () => {
     assert.match(err, /--tags: "work,,notes" is not allowed/);
   });
 
+  test('connect-stdio hands on where the hub is, and ends with its client', async () => {
+    const asked: object[] = [];
+    const connectStdio = async (options: object) => void asked.push(options);
+    const args = ['connect-stdio', '--url', 'https://hub.example', '--server', 'notes'];
+    assert.deepEqual(await run(args, { connectStdio }), { code: 0, out: '', err: '' });
+    assert.equal((await run(['connect-stdio'], { connectStdio })).code, 0);
+    assert.deepEqual(asked, [{ url: 'https://hub.example', server: 'notes' }, {}]);
+  });
+
+  test('connect-stdio exits with 1 and the message where no hub answers', async () => {
+    const connectStdio = async () => {
+      throw new HubError('HUB_CONNECT_FAILED', 'no hub answers');
+    };
+    const ended = await run(['connect-stdio'], { connectStdio });
+    assert.deepEqual(ended, { code: 1, out: '', err: 'no hub answers' });
+  });
+
   test.for(['--help', '-h', 'help'])('%s lists the commands', async arg => {
     const { code, out } = await run([arg]);
     assert.equal(code, 0);
-    for (const name of ['serve', 'check', 'schema'])
+    for (const name of ['serve', 'connect-stdio', 'check', 'schema'])
       assert.match(out, new RegExp(`^  ${name} `, 'm'));
   });
 
@@ -153,6 +171,24 @@ describe('serve', () => {
     assert.deepEqual(
       { code, out },
       { code: 0, out: 'AgentHub answers at http://127.0.0.1:9090/mcp' },
+    );
+  });
+
+  test('--stdio ends with its client, and keeps stdout for messages', async () => {
+    const seen: (ServeOptions | string)[] = [];
+    const { promise: clientGone, resolve } = Promise.withResolvers<void>();
+    const { code, out, err } = await run(['serve', '--stdio', '--port', '0'], {
+      async startApp(options) {
+        seen.push(options);
+        setImmediate(resolve);
+        const stop = async () => void seen.push('stopped');
+        return { address: 'http://127.0.0.1:9090', clientGone, stop };
+      },
+    });
+    assert.deepEqual(seen, [{ stdio: true, port: 0 }, 'stopped']);
+    assert.deepEqual(
+      { code, out, err },
+      { code: 0, out: '', err: 'AgentHub answers at http://127.0.0.1:9090/mcp' },
     );
   });
 

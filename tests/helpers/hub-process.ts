@@ -23,6 +23,8 @@ export type HubProcessOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** Kept by the caller, for hubs that follow each other; else made, and removed at the end. */
   readonly dataDir?: string;
+  /** Any free one, unless given. */
+  readonly port?: number;
 };
 
 const root = join(import.meta.dirname, '..', '..');
@@ -43,7 +45,7 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
   const dataDir = options.dataDir ?? join(folder, 'data');
   const child = spawn(
     process.execPath,
-    [...startArgs.map(inRoot), '--config', file, '--port', '0'],
+    [...startArgs.map(inRoot), '--config', file, '--port', String(options.port ?? 0)],
     {
       // No .env of whoever runs the tests.
       cwd: folder,

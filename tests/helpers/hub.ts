@@ -6,14 +6,31 @@ import { type Clock, type Log, type Part, systemClock } from '#core';
 import { type HttpOptions, createHttp } from '#http';
 import { createRouter } from '#routing';
 import { createProcessRuntime } from '#runtimes/process';
-import { type Server, type Servers, createServer, createServers, planLaunch } from '#servers';
-import { type StreamableOptions, createStreamable } from '#transports';
+import { createTable } from '#store';
+import {
+  type Eras,
+  type Server,
+  type Servers,
+  createEras,
+  createServers,
+  planLaunch,
+} from '#servers';
+import {
+  type Connections,
+  type ConnectionsOptions,
+  type StreamableOptions,
+  createConnections,
+  createSse,
+  createStreamable,
+  createWebSockets,
+} from '#transports';
 
 /** A fixture server, or any command, with what differs from an ordinary config. */
 export type Fixture = Partial<Omit<ServerConfig, 'launch'>> & {
   readonly name: string;
   /** A file of tests/fixtures/servers; the name of the server with `.mjs` unless given. */
   readonly file?: string;
+  readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 };
 
@@ -28,6 +45,7 @@ export type HubOptions = {
   readonly naming?: Partial<Naming>;
   readonly http?: Partial<HttpOptions>;
   readonly streamable?: Partial<StreamableOptions>;
+  readonly connections?: Partial<ConnectionsOptions>;
   /** The clock of the router, the sessions and HTTP. */
   readonly clock?: Clock;
   /** False: servers are started by the test. */
@@ -41,6 +59,7 @@ export type TestHub = AsyncDisposable & {
   readonly servers: Servers;
   readonly router: ReturnType<typeof createRouter>;
   readonly streamable: ReturnType<typeof createStreamable>;
+  readonly connections: Connections;
   readonly http: Part;
   readonly logged: readonly Logged[];
   server(name: string): Server;
@@ -50,7 +69,7 @@ const fixtures = join(import.meta.dirname, '../fixtures/servers');
 
 /** The config of a fixture server: short waits, and nothing else that is not a default. */
 export function configOf(fixture: Fixture): ServerConfig {
-  const { file = `${fixture.name}.mjs`, env = {}, ...rest } = fixture;
+  const { file = `${fixture.name}.mjs`, args = [], env = {}, ...rest } = fixture;
   return {
     description: undefined,
     tags: [],
@@ -62,6 +81,10 @@ export function configOf(fixture: Fixture): ServerConfig {
     startTimeoutMs: 20_000,
     callTimeoutMs: 20_000,
     maxLineBytes: 64 * 1024 * 1024,
+    instance: 'shared',
+    era: 'auto',
+    maxInstances: 20,
+    instanceIdleMs: 30 * 60_000,
     ...rest,
     launch: {
       kind: 'local',
@@ -69,7 +92,7 @@ export function configOf(fixture: Fixture): ServerConfig {
       image: undefined,
       package: undefined,
       command: process.execPath,
-      args: [join(fixtures, file)],
+      args: [join(fixtures, file), ...args],
       env,
       workingDirectory: undefined,
       sandbox: {
@@ -99,31 +122,36 @@ export function createRecordingLog(): { readonly log: Log; readonly logged: read
   return { log, logged };
 }
 
+/** The eras of servers, remembered as long as the test runs. */
+export function createTestEras(log: Log): Eras {
+  return createEras({ kept: createTable({ file: undefined, maxEntries: 100 }, { log }), log });
+}
+
 /** Servers over fixtures, without the rooms above them. Disposing stops them. */
 export function createFixtureServers(
   fixturesOf: readonly Fixture[],
-  needs: { readonly log: Log; readonly clock?: Clock },
+  needs: { readonly log: Log; readonly clock?: Clock; readonly eras?: Eras },
 ): Servers & AsyncDisposable {
   const clock = needs.clock ?? systemClock;
   const runtime = createProcessRuntime(
     { environment: process.env, platform: process.platform },
     { clock: systemClock },
   );
-  const servers = createServers(fixturesOf.map(configOf), config =>
-    createServer(config, {
-      clock,
-      log: needs.log,
-      // The longest jitter: tests wait no longer than they must.
-      random: () => 1,
-      hubVersion: '0.0.0-test',
-      launch: async (wanted, events, signal) =>
-        await runtime.launch(
-          planLaunch(wanted, { auto: 'process', dataDir: '/nonexistent' }),
-          events,
-          signal,
-        ),
-    }),
-  );
+  const { log, eras = createTestEras(log) } = needs;
+  const servers = createServers(fixturesOf.map(configOf), {
+    clock,
+    log,
+    // The longest jitter: tests wait no longer than they must.
+    random: () => 1,
+    hubVersion: '0.0.0-test',
+    eras,
+    launch: async (wanted, events, signal, instance) =>
+      await runtime.launch(
+        planLaunch(wanted, { auto: 'process', dataDir: '/nonexistent' }, instance),
+        events,
+        signal,
+      ),
+  });
   return Object.assign(servers, { [Symbol.asyncDispose]: () => servers.stopAll() });
 }
 
@@ -143,6 +171,16 @@ export async function startHub(
     { idleMs: 60_000, maxSessions: 100, ...options.streamable },
     { router, clock, log, newId },
   );
+  const connections = createConnections(
+    { maxConnections: 100, ...options.connections },
+    { router, clock, log },
+  );
+  const maxBodyBytes = options.http?.maxBodyBytes ?? 64 * 1024 * 1024;
+  const webSockets = createWebSockets(
+    { maxMessageBytes: maxBodyBytes },
+    { connections, clock, log },
+  );
+  const sse = createSse({ connections, newId });
   const engine = {
     backend: 'process' as const,
     probe: async () => ({ healthy: true, detail: 'none' }),
@@ -151,14 +189,26 @@ export async function startHub(
     {
       host: '127.0.0.1',
       port: 0,
-      maxBodyBytes: 64 * 1024 * 1024,
+      maxBodyBytes,
       allowedHosts: [],
       allowedOrigins: [],
       token: undefined,
       tls: undefined,
       ...options.http,
     },
-    { servers, router, streamable, engine, hubVersion, clock, log, newId },
+    {
+      servers,
+      router,
+      streamable,
+      connections,
+      webSockets,
+      sse,
+      engine,
+      hubVersion,
+      clock,
+      log,
+      newId,
+    },
   );
   await http.start(new AbortController().signal);
   if (options.start ?? true) {
@@ -174,11 +224,14 @@ export async function startHub(
     servers,
     router,
     streamable,
+    connections,
     http,
     logged,
     server: name => servers.get(name),
     async [Symbol.asyncDispose]() {
-      await streamable.drain(0);
+      const drained = Promise.all([streamable.drain(0), connections.drain(0)]);
+      router.close();
+      await drained;
       await servers.stopAll();
       await http.stop();
     },

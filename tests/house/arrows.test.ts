@@ -36,6 +36,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
   'jsonc-parser': ['config'],
   pino: ['telemetry'],
   'pino-pretty': ['telemetry'],
+  ws: ['transports'],
   yaml: ['config'],
   zod: ['broker', 'config', 'http'],
 };

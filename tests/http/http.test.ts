@@ -109,7 +109,14 @@ describe('every path', () => {
     assert.equal(response.status, 200);
     const { name, paths } = JSON.parse(await response.body());
     assert.equal(name, 'AgentHub');
-    assert.deepEqual(Object.keys(paths), ['/mcp', '/mcp/{server}', '/health', '/servers']);
+    assert.deepEqual(Object.keys(paths), [
+      '/mcp',
+      '/mcp/{server}',
+      '/sse',
+      '/sse/{server}',
+      '/health',
+      '/servers',
+    ]);
   });
 
   test('answers what is no HTTP with 400 and goes on', async () => {
@@ -377,7 +384,7 @@ describe('a page of an allowed origin', () => {
       assert.equal(headers['access-control-allow-methods'], 'GET, POST, DELETE');
       assert.equal(
         headers['access-control-allow-headers'],
-        'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id',
+        'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name',
       );
       assert.equal(headers['access-control-max-age'], '600');
       assert.equal(headers['vary'], 'Origin');
@@ -392,6 +399,19 @@ describe('a page of an allowed origin', () => {
     assert.equal(foreign.status, 403);
     const rebound = await preflight(url, { host: 'evil.example', origin, ...asking });
     assert.equal(rebound.status, 403);
+  });
+
+  test('may send the headers that repeat arguments of a tool, those that it asks for', async () => {
+    await using hub = await startHub(echo, options);
+    const { headers } = await preflight(`${hub.url}/mcp`, {
+      origin,
+      ...asking,
+      'access-control-request-headers': 'content-type, MCP-Param-Region,mcp-param-a b, cookie',
+    });
+    assert.equal(
+      headers['access-control-allow-headers'],
+      'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name, mcp-param-region',
+    );
   });
 
   test('reads every answer: JSON, events, refusals and errors', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isObject } from '#core';
 import type { TestHub } from '#helpers/hub';
-import { readMessage } from '#rpc';
+import { readMessage, whole } from '#rpc';
 import type { View } from '#routing';
 
 type Params = { readonly [name: string]: unknown };
@@ -27,7 +27,8 @@ export function openClient(hub: TestHub, view: View = 'all') {
     const message = readMessage(Buffer.from(text));
     if (message.kind === 'malformed') return assert.fail(`${text}: ${message.detail}`);
     const exchange = { related: (bytes: Buffer) => void related.push(parse(bytes)) };
-    return { answer: await session.accept(message, exchange), related };
+    const reply = await session.accept(message, exchange);
+    return { answer: reply && whole(reply), related };
   }
 
   async function ask(

@@ -33,6 +33,7 @@ describe('the endpoint of all servers', () => {
         logging: {},
         prompts: { listChanged: true },
         resources: { listChanged: true, subscribe: true },
+        tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
         tools: { listChanged: true },
       });
     }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
 import { describe, test } from 'vitest';
 import { type Code, HubError, systemClock } from '#core';
-import { configOf, createRecordingLog, until } from '#helpers/hub';
+import { configOf, createRecordingLog, until, createTestEras } from '#helpers/hub';
 import type { Instance } from '#runtimes';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { type Server, createServer, describeServer, planLaunch } from '#servers';
@@ -49,6 +49,8 @@ function supervise(name: string, launch: (signal: AbortSignal) => Promise<Instan
       // The longest jitter: tests wait no longer than they must.
       random: () => 1,
       hubVersion: '0',
+      eras: createTestEras(log),
+      instances: { count: () => 0 },
       launch: (_config, _events, signal) => launch(signal),
     },
   );

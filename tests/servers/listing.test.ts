@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { HubError, silent } from '#core';
+import { HubError, silent, systemClock } from '#core';
 import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
 import { type Answer, readMessage } from '#rpc';
 import { readList, readListing } from '../../hub/servers/listing.ts';
@@ -21,6 +21,7 @@ function answering(results: readonly (object | HubError)[]) {
   };
 }
 
+const needs = { clock: systemClock, log: silent };
 const tool = (name: unknown) => ({ name, inputSchema: { type: 'object' } });
 
 describe('a list', () => {
@@ -30,7 +31,7 @@ describe('a list', () => {
       { nextCursor: '2', tools: [] },
       { tools: [tool('b')] },
     ]);
-    const items = await readList('s', upstream, 'tool', 1_000, { log: silent });
+    const { items } = await readList('s', upstream, 'tool', 1_000, needs);
     assert.deepEqual(
       items.map(({ key, bytes }) => [key, bytes.toString()]),
       [
@@ -49,7 +50,7 @@ describe('a list', () => {
     const upstream = answering(
       Array.from({ length: 10 }, () => ({ tools: [tool('a')], nextCursor: 'same' })),
     );
-    const items = await readList('s', upstream, 'tool', 1_000, { log });
+    const { items } = await readList('s', upstream, 'tool', 1_000, { clock: systemClock, log });
     assert.equal(items.length, 2);
     assert.match(logged[0]?.message ?? '', /repeats a cursor/);
   });
@@ -65,19 +66,46 @@ describe('a list', () => {
         uriTemplate: `${at}`,
       }));
       const upstream = answering([{ tools: many, resourceTemplates: many }]);
-      assert.equal((await readList('s', upstream, kind, 1_000, { log })).length, most);
+      assert.equal(
+        (await readList('s', upstream, kind, 1_000, { clock: systemClock, log })).items.length,
+        most,
+      );
       assert.match(logged[0]?.message ?? '', /too long/);
     });
 
+  test('may be kept for as long, and by whom, as the strictest of its pages says', async () => {
+    const clock = { now: () => 1_000 };
+    const read = async (...pages: readonly object[]) => {
+      const upstream = answering(
+        pages.map((page, at) => ({
+          tools: [],
+          ...page,
+          ...(at + 1 < pages.length && { nextCursor: `${at}` }),
+        })),
+      );
+      const { freshUntil, scope } = await readList('s', upstream, 'tool', 1_000, {
+        clock,
+        log: silent,
+      });
+      return [freshUntil, scope];
+    };
+    const shared = { ttlMs: 60_000, cacheScope: 'public' };
+    assert.deepEqual(await read(shared, shared), [61_000, 'public']);
+    assert.deepEqual(await read(shared, { ...shared, ttlMs: 5 }), [1_005, 'public']);
+    assert.deepEqual(await read({ ...shared, cacheScope: 'private' }, shared), [61_000, 'private']);
+    assert.deepEqual(await read(shared, {}), [0, 'private']);
+    assert.deepEqual(await read({ ttlMs: -1, cacheScope: 7 }), [0, 'private']);
+  });
+
   test('leaves out what has no name, and refuses what is no list', async () => {
     const odd = [tool('a'), tool(5), {}, null, 'x', [], tool('b')];
-    const items = await readList('s', answering([{ tools: odd }]), 'tool', 1_000, { log: silent });
+    const { items } = await readList('s', answering([{ tools: odd }]), 'tool', 1_000, needs);
     assert.deepEqual(
       items.map(({ key }) => key),
       ['a', 'b'],
     );
     for (const result of [{}, { tools: null }, { tools: {} }, { tools: 'x' }])
-      await assert.rejects(readList('s', answering([result]), 'tool', 1_000, { log: silent }), {
+      await assert.rejects(readList('s', answering([result]), 'tool', 1_000, needs), {
         code: 'HUB_SERVER_PROTOCOL',
         message: 's answered tools/list without "tools"',
       });
@@ -87,33 +115,33 @@ describe('a list', () => {
 describe('the lists of a server', () => {
   test('are asked for where its capabilities announce them', async () => {
     const upstream = answering([{ prompts: [{ name: 'p' }] }]);
-    const listing = await readListing('s', upstream, { prompts: {} }, 1_000, { log: silent });
+    const lists = await readListing('s', upstream, { prompts: {} }, 1_000, needs);
     assert.deepEqual(
       upstream.asked.map(({ method }) => method),
       ['prompts/list'],
     );
-    assert.equal(listing.prompt.length, 1);
-    assert.deepEqual(listing.tool, []);
+    assert.equal(lists.prompt.items.length, 1);
+    assert.deepEqual(lists.tool.items, []);
     const none = answering([]);
     for (const capabilities of [undefined, null, [], { tools: true }, { tools: null }])
-      await readListing('s', none, capabilities, 1_000, { log: silent });
+      await readListing('s', none, capabilities, 1_000, needs);
     assert.deepEqual(none.asked, []);
   });
 
   test('one that is refused is empty; silence is passed on', async () => {
     const refused = new HubError('HUB_SERVER_PROTOCOL', 'no such method');
-    const listing = await readListing(
+    const lists = await readListing(
       's',
       answering([{ resources: [{ uri: 'x://y' }] }, refused]),
       { resources: {} },
       1_000,
-      { log: silent },
+      needs,
     );
-    assert.equal(listing.resource.length, 1);
-    assert.deepEqual(listing.template, []);
+    assert.equal(lists.resource.items.length, 1);
+    assert.deepEqual(lists.template.items, []);
     const silence = new HubError('HUB_CALL_TIMEOUT', 'nothing came');
     await assert.rejects(
-      readListing('s', answering([silence]), { tools: {} }, 1_000, { log: silent }),
+      readListing('s', answering([silence]), { tools: {} }, 1_000, needs),
       silence,
     );
   });
@@ -127,7 +155,7 @@ describe('of real servers', () => {
         { name: 'looping', file: 'paged.mjs', env: { LOOP: '1' } },
         { name: 'many-tools' },
       ],
-      { log: silent },
+      needs,
     );
     await Promise.all(servers.all.map(server => server.ready()));
     assert.equal(servers.get('paged').listing.tool.length, 100);
@@ -136,7 +164,7 @@ describe('of real servers', () => {
   });
 
   test('a list that changes is read again, once more where it changes meanwhile', async () => {
-    await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
+    await using servers = createFixtureServers([{ name: 'echo' }], needs);
     const server = servers.get('echo');
     const { upstream } = await server.ready();
     const heard: string[] = [];

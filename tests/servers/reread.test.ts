@@ -20,7 +20,11 @@ function scene(
   const replaced: ListKind[] = [];
   let current = true;
   const rereads = createRereads(
-    { server: 'files', timeoutMs: 1_000 },
+    {
+      server: 'files',
+      timeoutMs: 1_000,
+      capabilities: { tools: { listChanged: true }, prompts: {} },
+    },
     {
       async request(method) {
         asked.push(method);
@@ -134,5 +138,33 @@ describe('a list that changed', () => {
     assert.deepEqual(asked, []);
     assert.ok(rereads.hear(notificationOf('notifications/resources/list_changed')));
     assert.deepEqual(asked, ['resources/list', 'resources/templates/list']);
+  });
+});
+
+describe('a list that may have changed', () => {
+  test('is read now, once for all who want it, and in front of no change', async () => {
+    const { rereads, asked, replaced } = scene();
+    await Promise.all([rereads.refresh('tool'), rereads.refresh('tool')]);
+    assert.deepEqual([asked, replaced], [['tools/list'], ['tool']]);
+    void rereads.refresh('tool');
+    rereads.hear(notificationOf('notifications/tools/list_changed'));
+    assert.equal(asked.length, 2, 'two readings at once could end in the wrong order');
+    await settled();
+    assert.equal(asked.length, 3, 'a reading that began before the change is not enough');
+    await rereads.refresh('resource');
+    assert.equal(asked.length, 3, 'what the server does not offer is not read');
+  });
+
+  test('stays as it is where it cannot be read', async () => {
+    const { rereads, logged, replaced } = scene({ refuses: true });
+    await rereads.refresh('tool');
+    assert.deepEqual(replaced, []);
+    assert.match(logged[0]?.message ?? '', /could not be read/);
+  });
+
+  test('because nothing was heard for a while, is read where the server tells of changes', () => {
+    const { rereads, asked } = scene();
+    rereads.doubt();
+    assert.deepEqual(asked, ['tools/list']);
   });
 });

@@ -7,10 +7,11 @@ import {
   configOf,
   createFixtureServers,
   createRecordingLog,
+  createTestEras,
   until,
 } from '#helpers/hub';
 import { createProcessRuntime } from '#runtimes/process';
-import { readMessage } from '#rpc';
+import { rawText, readMessage } from '#rpc';
 import { type Server, createServer, describeServer } from '#servers';
 
 /** One supervised fixture server. */
@@ -35,8 +36,18 @@ async function call(server: Server, name: string, given: object = {}): Promise<u
     ),
   );
   if (request.kind !== 'request') return assert.fail('not a request');
-  const caller = { owner: server, related: () => {} };
-  const outbound = { request, edits: [], progressToken: undefined };
+  const caller = {
+    owner: { isAsked: false, asked() {}, told() {} },
+    exchange: { related() {} },
+    progressToken: undefined,
+    seen: undefined,
+  };
+  const outbound = {
+    request,
+    id: rawText(request.bytes, request.id),
+    edits: [],
+    progressToken: undefined,
+  };
   const answer = await upstream.relay(outbound, caller, 10_000).answer;
   return JSON.parse(answer.toString());
 }
@@ -377,6 +388,8 @@ describe('a list that changes while the first lists are read', () => {
       log: silent,
       random: () => 1,
       hubVersion: '0',
+      eras: createTestEras(silent),
+      instances: { count: () => 0 },
       launch: (config, events, signal) =>
         runtime.launch(
           {

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test, vi } from 'vitest';
 import { HubError, isObject } from '#core';
 import { createRecordingLog } from '#helpers/hub';
-import { type Notification, createLineChannel, membersOf, readMessage } from '#rpc';
+import { type Notification, createLineChannel, membersOf, rawText, readMessage } from '#rpc';
+import type { Asked, Owner } from '#servers';
 import { createUpstream } from '../../hub/servers/upstream.ts';
 
 /** An upstream over a channel of which the test is the other end. */
 function connect(options: { readonly maxLineBytes?: number } = {}) {
   const written: string[] = [];
   const notified: Notification[] = [];
+  const asked: Asked[] = [];
   const { log, logged } = createRecordingLog();
   const line = createLineChannel(
     {
@@ -26,10 +28,12 @@ function connect(options: { readonly maxLineBytes?: number } = {}) {
     log,
     output: log,
     notified: notification => void notified.push(notification),
+    asked: one => void asked.push(one),
   });
   return {
     upstream,
     notified,
+    asked,
     logged,
     line,
     /** What the server was sent, after this turn's writes have gone out. */
@@ -48,20 +52,29 @@ function connect(options: { readonly maxLineBytes?: number } = {}) {
 
 type Connection = ReturnType<typeof connect>;
 
+/** A client that is asked nothing. */
+const newOwner = (isAsked = false): Owner => ({ asked() {}, told() {}, isAsked });
+
 /** Relays a request given as JSON text. */
 function relay(
   { upstream }: Connection,
   text: string,
-  options: { readonly timeoutMs?: number; readonly owner?: object } = {},
+  options: { readonly timeoutMs?: number; readonly owner?: Owner } = {},
 ) {
   const request = readMessage(Buffer.from(text));
   if (request.kind !== 'request') return assert.fail(`not a request: ${text}`);
   const meta = membersOf(request.bytes, request.params)?.get('_meta');
   const progressToken = membersOf(request.bytes, meta)?.get('progressToken');
+  const token = progressToken && rawText(request.bytes, progressToken);
   const related: string[] = [];
   const relayed = upstream.relay(
-    { request, edits: [], progressToken },
-    { owner: options.owner ?? {}, related: bytes => void related.push(bytes.toString()) },
+    { request, id: rawText(request.bytes, request.id), edits: [], progressToken },
+    {
+      owner: options.owner ?? newOwner(),
+      exchange: { related: bytes => void related.push(bytes.toString()) },
+      progressToken: token,
+      seen: undefined,
+    },
     options.timeoutMs ?? 5_000,
   );
   return {
@@ -280,16 +293,17 @@ describe('a server that lies', () => {
     assert.ok(connection.logged.some(({ message }) => /answers no request/.test(message)));
   });
 
-  test('that asks clients for something is refused; its ping is answered', async () => {
+  test('that asks clients for something gets the answer it is given; its ping is answered', async () => {
     const connection = connect();
     connection.says(
       { jsonrpc: '2.0', id: 1, method: 'sampling/createMessage', params: {} },
       { jsonrpc: '2.0', id: 's-2', method: 'ping' },
     );
-    const [refused, pong] = (await connection.written()).map(text => JSON.parse(text));
-    assert.equal(refused.id, 1);
-    assert.equal(refused.error.code, -32601);
-    assert.deepEqual(pong, { jsonrpc: '2.0', id: 's-2', result: {} });
+    assert.deepEqual(await connection.written(), ['{"jsonrpc":"2.0","id":"s-2","result":{}}']);
+    const [asked] = connection.asked;
+    assert.equal(asked?.request.method, 'sampling/createMessage');
+    asked?.answer(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}'));
+    assert.deepEqual(await connection.written(), ['{"jsonrpc":"2.0","id":1,"result":{}}']);
   });
 
   test('batches: each message in it counts', async () => {
@@ -363,8 +377,8 @@ describe('the end of the server', () => {
 describe('whose a notification is that names no request', () => {
   test('the one client with calls in flight, none where there are several or no calls', async () => {
     const connection = connect();
-    const [ada, alan] = [{}, {}];
-    const call = (owner: object) =>
+    const [ada, alan] = [newOwner(), newOwner()];
+    const call = (owner: Owner) =>
       relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}', { owner });
     assert.equal(connection.upstream.onlyCaller(), 'none');
     connection.upstream.request('ping', undefined, 5_000).catch(() => {});
@@ -373,11 +387,13 @@ describe('whose a notification is that names no request', () => {
     const second = call(ada);
     const only = connection.upstream.onlyCaller();
     assert.ok(typeof only === 'object' && only.owner === ada);
-    only.related(Buffer.from('news'));
+    assert.equal(connection.upstream.onlyOwner(), ada);
+    only.exchange.related(Buffer.from('news'));
     assert.deepEqual(second.related, ['news'], 'the newest of its requests');
     call(alan).answer.catch(() => {});
     second.answer.catch(() => {});
     assert.equal(connection.upstream.onlyCaller(), 'several');
+    assert.equal(connection.upstream.onlyOwner(), 'several');
     connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
   });
 

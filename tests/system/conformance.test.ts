@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { Client as ClientOf2026 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as StdioOf2026 } from '@modelcontextprotocol/client/stdio';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -9,14 +9,20 @@ import {
   ElicitRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import {
+  type Revision,
   type Table,
   compareTables,
+  compareUrls,
+  fixtureFolder,
   fixtureServer,
   problems,
   revisions,
   runSuite,
   startFixture,
 } from '#fixtures/conformance/suite';
+import { isObject } from '#core';
+import { describeWithEngine } from '#helpers/engine';
+import { type HubProcess, getJson, settled, startHub } from '#helpers/hub-process';
 
 const clientInfo = { name: 'agenthub-tests', version: '1.0.0' };
 const stdio = (...args: readonly string[]) => ({
@@ -90,6 +96,75 @@ describe('the conformance fixture reached directly', () => {
     });
     await assert.rejects(pinned.connect(new StdioOf2026(stdio('--era', '2025'))));
     await pinned.close();
+  });
+});
+
+describeWithEngine('the conformance fixture in a container, behind the hub', () => {
+  const entry = {
+    image: 'node:24-bookworm-slim',
+    command: 'node',
+    args: ['/conformance/server.mjs'],
+    mounts: [`${fixtureFolder}:/conformance`],
+    auto_start: true,
+  };
+  let hub: HubProcess;
+
+  beforeAll(async () => {
+    const servers = {
+      legacy: { ...entry, era: 'legacy' },
+      own: { ...entry, era: 'legacy', instance: 'session', max_instances: 100 },
+      newest: entry,
+    };
+    hub = await startHub({
+      config: { servers },
+      env: { HUB_NAME: `conformance-${process.pid}` },
+    });
+    const states = new Set(Object.values(await settled(hub, 60_000)));
+    assert.deepEqual([...states], ['running'], hub.log());
+  }, 90_000);
+
+  afterAll(async () => {
+    await hub[Symbol.asyncDispose]();
+  }, 60_000);
+
+  test('a server that speaks both eras is spoken to in the newest', async () => {
+    const newest = await getJson(hub, '/servers/newest');
+    assert.ok(isObject(newest));
+    assert.equal(newest['era'], 'modern');
+  });
+
+  /** Every required scenario is green, and nothing fails or warns that does not directly. */
+  const isNoWorse = async (server: string, revision: Revision) => {
+    await using fixture = await startFixture();
+    const urls = { direct: fixture.url, through: `${hub.url}/mcp/${server}` };
+    const { direct, through, comparison } = await compareUrls(urls, revision);
+    assert.equal(direct.exitCode, 0, direct.output);
+    assert.equal(through.exitCode, 0, through.output);
+    assert.deepEqual(
+      problems(through.table, scenario => scenario.required),
+      [],
+    );
+    assert.deepEqual(comparison.worse, []);
+    return comparison.weaker;
+  };
+
+  /** The hub answers a call that is quick in JSON, so that there is no stream to show these on. */
+  const needStreams = /^server-sse-(multiple-streams|polling): /;
+
+  test.for(['legacy', 'own', 'newest'])(
+    'does all of 2025-11-25 that it does directly, as %s',
+    { timeout: 120_000 },
+    async server => {
+      const weaker = await isNoWorse(server, '2025-11-25');
+      assert.deepEqual(
+        weaker.filter(line => !needStreams.test(line)),
+        [],
+      );
+    },
+  );
+
+  test('does all of 2026-07-28 that it does directly', { timeout: 120_000 }, async () => {
+    assert.deepEqual(await isNoWorse('newest', '2026-07-28'), []);
   });
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { isObject } from '#core';
 import { until } from '#helpers/hub';
+import { encodeHeaderValue, metaKeys, modernVersion } from '#rpc';
 
 type Json = { readonly [name: string]: unknown };
 
@@ -14,7 +15,13 @@ export type Response = {
   readonly json: () => Promise<Json>;
   /** The messages that have come as events so far, with their ids. */
   readonly events: () => readonly { readonly id: string; readonly message: Json | undefined }[];
+  /** The messages that have come as events so far, whether these have ids or not. */
+  readonly messages: () => readonly Json[];
+  /** What has come so far. */
+  readonly text: () => string;
   readonly ended: () => boolean;
+  /** Stops reading. */
+  readonly pause: () => void;
   /** Loses the connection. */
   readonly cut: () => void;
 };
@@ -55,18 +62,23 @@ export async function send(url: string, sent: Sent = {}): Promise<Response> {
     status: incoming.statusCode ?? 0,
     headers: incoming.headers,
     body: whole,
-    async json() {
-      const value: unknown = JSON.parse(await whole());
-      return isObject(value) ? value : assert.fail(text);
-    },
+    json: async () => jsonOf(await whole()),
     events: () =>
       [...text.matchAll(/id: (\S+)\n(?:retry: \d+\n)?data: (.*)\n\n/g)].map(([, id, data]) => ({
         id: id ?? '',
         message: data ? JSON.parse(data) : undefined,
       })),
+    messages: () => [...text.matchAll(/^data: (.+)\n\n/gm)].map(([, data]) => jsonOf(data ?? '')),
+    text: () => text,
     ended: () => ended,
+    pause: () => void incoming.pause(),
     cut: () => incoming.destroy(),
   };
+}
+
+function jsonOf(text: string): Json {
+  const value: unknown = JSON.parse(text);
+  return isObject(value) ? value : assert.fail(text);
 }
 
 /** What every POST of a client carries. */
@@ -76,7 +88,11 @@ export const posting = {
 } as const;
 
 /** A session over raw HTTP. */
-export async function openSession(url: string, protocolVersion = '2025-11-25') {
+export async function openSession(
+  url: string,
+  protocolVersion = '2025-11-25',
+  capabilities: object = {},
+) {
   const opened = await send(url, {
     method: 'POST',
     headers: posting,
@@ -84,7 +100,7 @@ export async function openSession(url: string, protocolVersion = '2025-11-25') {
       jsonrpc: '2.0',
       id: 0,
       method: 'initialize',
-      params: { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+      params: { protocolVersion, capabilities, clientInfo: { name: 'raw', version: '1' } },
     },
   });
   assert.equal(opened.status, 200, await opened.body());
@@ -116,3 +132,42 @@ export const call = (id: string | number, name: string, given: object = {}, meta
   method: 'tools/call',
   params: { name, arguments: given, ...(meta && { _meta: meta }) },
 });
+
+/** What every request of the stateless revision tells. */
+export const modernMeta = {
+  [metaKeys.protocolVersion]: modernVersion,
+  [metaKeys.clientCapabilities]: {},
+} as const;
+
+/** A request of the stateless revision; its metadata is in the params unless these have their own. */
+export const modernRequest = (id: string | number, method: string, params: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params: { _meta: modernMeta, ...params },
+});
+
+/** What a POST of the stateless revision carries. */
+export const modernHeaders = (method: string, name?: string) => ({
+  ...posting,
+  'mcp-protocol-version': modernVersion,
+  'mcp-method': method,
+  ...(name !== undefined && { 'mcp-name': encodeHeaderValue(name) }),
+});
+
+/** Posts a request with all that belongs to it; what is given comes on top. */
+export const postModern = (
+  url: string,
+  method: string,
+  given: {
+    readonly params?: object;
+    readonly headers?: Readonly<Record<string, string>>;
+  } = {},
+  signal?: AbortSignal,
+) =>
+  send(url, {
+    method: 'POST',
+    headers: { ...modernHeaders(method), ...given.headers },
+    body: modernRequest(1, method, given.params),
+    ...(signal && { signal }),
+  });

@@ -46,6 +46,24 @@ describe('a POST', () => {
     assert.equal(new Set(events.map(({ id }) => id)).size, 4);
   });
 
+  test('becomes a stream by a request of the server, whose answer comes in a POST of its own', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(`${hub.url}/mcp/echo`, '2025-11-25', { roots: {} });
+    const asked = await session.post(call('q', 'ask', { method: 'roots/list' }));
+    assert.match(String(asked.headers['content-type']), /^text\/event-stream/);
+    await until(() => asked.messages().length === 1);
+    const [request] = asked.messages();
+    assert.equal(request?.['method'], 'roots/list');
+    const result = { roots: [{ uri: 'file:///work' }] };
+    const answered = await session.post({ jsonrpc: '2.0', id: request?.['id'], result });
+    assert.equal(answered.status, 202);
+    assert.equal(await answered.body(), '');
+    await asked.body();
+    const [, answer] = asked.messages();
+    assert.equal(answer?.['id'], 'q');
+    assert.match(JSON.stringify(answer), /file:\/\/\/work/);
+  });
+
   test('of an older revision gets no event without data, which its client would not understand', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub), '2025-06-18');

@@ -9,21 +9,25 @@ export type ServeOptions = {
   readonly port?: number;
   /** Only the servers with any of these. */
   readonly tags?: readonly string[];
+  /** Serves a client on stdin and stdout, and listens only where a port is given as well. */
+  readonly stdio?: boolean;
 };
 
-/** A hub that listens. */
+/** A hub that runs. */
 export type Running = {
-  /** Such as `http://127.0.0.1:9090`. */
-  readonly address: string;
+  /** Such as `http://127.0.0.1:9090`; undefined where it does not listen. */
+  readonly address: string | undefined;
+  /** Resolves when the client on stdin and stdout is gone; undefined where none is served there. */
+  readonly clientGone?: Promise<unknown>;
   stop(): Promise<void>;
 };
 
 export type ServeNeeds = {
-  /** Resolves when the hub listens; throws HubError, leaving nothing behind, where it cannot. */
+  /** Resolves when the hub runs; throws HubError, leaving nothing behind, where it cannot. */
   readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<Running>;
 };
 
-/** `agenthub serve`: runs the hub until the signal aborts. */
+/** `agenthub serve`: runs the hub until the signal aborts, or the client on stdin and stdout is gone. */
 export function createServe({ startApp }: ServeNeeds): Command {
   return {
     name: 'serve',
@@ -44,12 +48,17 @@ export function createServe({ startApp }: ServeNeeds): Command {
         placeholder: 'a,b',
         help: 'Only the servers with any of these tags. Default: all.',
       },
+      stdio: {
+        type: 'boolean',
+        help: 'Serve one client on stdin and stdout, until it is gone. Listens only with --port.',
+      },
     },
-    async run({ config, port, tags }, { out, signal }) {
+    async run({ config, port, tags, stdio }, { out, err, signal }) {
       const options = {
         ...(typeof config === 'string' && { configFile: config }),
         ...(typeof port === 'string' && { port: parsePort(port) }),
         ...(typeof tags === 'string' && { tags: parseTags(tags) }),
+        ...(stdio === true && { stdio }),
       };
       let running: Running;
       try {
@@ -59,8 +68,10 @@ export function createServe({ startApp }: ServeNeeds): Command {
         if (signal.aborted && isAbort(error)) return 0;
         throw error;
       }
-      out(`AgentHub answers at ${running.address}/mcp`);
-      await aborted(signal);
+      // With a client on it, stdout has messages and nothing else.
+      const tell = options.stdio ? err : out;
+      if (running.address !== undefined) tell(`AgentHub answers at ${running.address}/mcp`);
+      await Promise.race([aborted(signal), ...(running.clientGone ? [running.clientGone] : [])]);
       await running.stop();
       return 0;
     },

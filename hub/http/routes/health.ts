@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Clock, type JsonObject, HubError, messageOf } from '#core';
 import type { Router } from '#routing';
 import type { Running, Server, Servers } from '#servers';
-import type { Streamable } from '#transports';
+import type { Connections, Streamable } from '#transports';
 
 /** What servers run on where their config leaves it open. */
 export type Engine = {
@@ -16,6 +16,7 @@ type Needs = {
   readonly servers: Servers;
   readonly router: Pick<Router, 'sessionCount'>;
   readonly streamable: Pick<Streamable, 'sessionCount'>;
+  readonly connections: Pick<Connections, 'size'>;
   readonly engine: Engine;
   readonly hubVersion: string;
   readonly clock: Clock;
@@ -52,7 +53,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
       status: !usable ? 'down' : well ? 'ok' : 'degraded',
       version: needs.hubVersion,
       uptime_seconds: Math.round((clock.monotonic() - startedAt) / 1000),
-      sessions: needs.streamable.sessionCount,
+      sessions: needs.streamable.sessionCount + needs.connections.size,
       parts: {
         engine: {
           state: engine.healthy ? 'up' : 'down',

@@ -5,6 +5,7 @@ import { type Request, errorAnswer, membersOf, rawText, readMessage } from '#rpc
 import type { Servers } from '#servers';
 import { type Streamable, sendJson } from '#transports';
 import { statusOf } from '../errors.ts';
+import { takeBytes } from './bytes.ts';
 
 type Needs = {
   readonly servers: Servers;
@@ -15,11 +16,7 @@ type Needs = {
 /** `/mcp` for all servers, `/mcp/{server}` for one, `POST /mcp/{server}/{method}` without a session. */
 export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
   void app.register(async scope => {
-    // The bytes of a message are the transport's: nothing here reads them.
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) =>
-      done(null, body),
-    );
+    takeBytes(scope);
 
     const method = ['GET', 'POST', 'DELETE'];
     scope.route({

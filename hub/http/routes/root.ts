@@ -6,8 +6,10 @@ export function rootRoutes(app: FastifyInstance, needs: { readonly hubVersion: s
     name: 'AgentHub',
     version: needs.hubVersion,
     paths: {
-      '/mcp': 'all servers: the address for MCP clients',
+      '/mcp': 'all servers: the address for MCP clients, over HTTP or WebSocket',
       '/mcp/{server}': 'one server, with its own names',
+      '/sse': 'the same for clients that speak HTTP with SSE (MCP 2024-11-05)',
+      '/sse/{server}': 'one server, over HTTP with SSE',
       '/health': 'whether the hub and its servers are usable',
       '/servers': 'the servers and what each offers',
     },

@@ -1,37 +1,25 @@
 import { HubError } from '#core';
-import {
-  type Request,
-  type Span,
-  RpcError,
-  encodeResult,
-  membersOf,
-  rawText,
-  rpcCodes,
-  stringAt,
-} from '#rpc';
+import { RpcError, encodeResult, membersOf, rpcCodes } from '#rpc';
 import type { ListKind } from '#servers';
-import type { Entry } from '../catalog.ts';
-import { isResult, paramsOf, relay } from '../relay.ts';
+import { type Call, needString } from '../call.ts';
+import type { Catalog, Entry } from '../catalog.ts';
+import { completeResult } from '../dress.ts';
 import type { Method, MethodNeeds } from '../method.ts';
-import { initializeAll, ping, setLevel } from './hub.ts';
+import { serversUri } from '../offering.ts';
+import { instanceFor, relay } from '../relay.ts';
+import { isResult } from '../send.ts';
+import { discoverAll, initializeAll, ping, setLevel } from './hub.ts';
+import { listenAll } from './listen.ts';
+import { subscribeAt } from './subscribe.ts';
+import { knowsTasks, modernTasksOfAll, tasksOfAll } from './tasks.ts';
 
-/** The resource that shows the hub itself (spec 5.5). */
-export const serversUri = 'hub://servers';
-
-type Params = ReadonlyMap<string, Span>;
-
-/** The string under a key of params. Throws HUB_REQUEST_INVALID where it is none. */
-function needString(request: Request, members: Params | undefined, key: string, path: string) {
-  const span = members?.get(key);
-  const text = stringAt(request.bytes, span);
-  if (!span || text === undefined)
-    throw new HubError('HUB_REQUEST_INVALID', `"${path}" must be a string`);
-  return { span, text };
-}
+/** What the client of a call finds: that of all, unless its session has something of its own. */
+const catalogFor = ({ session }: Call, { catalog }: MethodNeeds): Catalog =>
+  session.own?.catalog ?? catalog;
 
 /** Throws what MCP asks for where a tool or prompt is unknown: invalid params. */
-function needEntry(needs: MethodNeeds, kind: ListKind, name: string): Entry {
-  const entry = needs.catalog.find(kind, name);
+function needEntry(catalog: Catalog, kind: ListKind, name: string): Entry {
+  const entry = catalog.find(kind, name);
   if (!entry)
     throw new HubError(
       'HUB_NAME_UNKNOWN',
@@ -40,11 +28,12 @@ function needEntry(needs: MethodNeeds, kind: ListKind, name: string): Entry {
   return entry;
 }
 
-function needResource(needs: MethodNeeds, uri: string) {
-  const found = needs.catalog.findResource(uri);
+function needResource(needs: MethodNeeds, uri: string, call: Call) {
+  const found = catalogFor(call, needs).findResource(uri);
   if (!found)
     throw new RpcError(
-      rpcCodes.resourceNotFound,
+      // MCP 2026-07-28 has no code of its own for it.
+      call.era === 'modern' ? rpcCodes.invalidParams : rpcCodes.resourceNotFound,
       'HUB_NAME_UNKNOWN',
       `no server lists the resource ${JSON.stringify(uri)} or a template for it`,
     );
@@ -53,94 +42,131 @@ function needResource(needs: MethodNeeds, uri: string) {
 
 const list =
   (kind: ListKind): Method =>
-  (request, _session, _exchange, needs) => {
-    const cursor = paramsOf(request).get('cursor');
-    const text = cursor && needString(request, paramsOf(request), 'cursor', 'params.cursor').text;
-    return encodeResult(rawText(request.bytes, request.id), needs.lists.page(kind, text));
+  (call, needs) => {
+    const lists = call.session.own?.lists ?? needs.lists;
+    const cursor = call.params.has('cursor')
+      ? needString(call, call.params, 'cursor', 'params.cursor').text
+      : undefined;
+    const answer = () => lists.answer(kind, cursor, call.id, call.era === 'modern');
+    return lists.freshen(kind)?.then(answer) ?? answer();
   };
 
 /** Tools and prompts are called by their public names and known to their servers by their own. */
 const byName =
   (kind: ListKind): Method =>
-  (request, session, exchange, needs) => {
-    const params = paramsOf(request);
-    const { span, text } = needString(request, params, 'name', 'params.name');
-    const { server, name } = needEntry(needs, kind, text);
+  (call, needs) => {
+    const { span, text } = needString(call, call.params, 'name', 'params.name');
+    const { server, name } = needEntry(catalogFor(call, needs), kind, text);
     const edits = name === text ? [] : [{ span, text: JSON.stringify(name) }];
-    return relay(request, params, edits, server, session, exchange);
+    return relay(call, edits, server, needs);
   };
 
-const read: Method = async (request, session, exchange, needs) => {
-  const params = paramsOf(request);
-  const { span, text } = needString(request, params, 'uri', 'params.uri');
-  if (text === serversUri) {
-    const contents = [
-      { uri: serversUri, mimeType: 'application/json', text: JSON.stringify(needs.snapshot()) },
-    ];
-    return encodeResult(rawText(request.bytes, request.id), JSON.stringify({ contents }));
-  }
-  const { server, uri } = needResource(needs, text);
-  const edits = uri === text ? [] : [{ span, text: JSON.stringify(uri) }];
-  return await relay(request, params, edits, server, session, exchange);
+/** A call that may make a task: which server has it is kept, for those that ask for it later. */
+const callTool: Method = (call, needs) => {
+  const { session, params, era } = call;
+  const makesTask = era === 'modern' ? knowsTasks(call) : params.has('task');
+  if (!makesTask) return byName('tool')(call, needs);
+  const { span, text } = needString(call, params, 'name', 'params.name');
+  const { server, name } = needEntry(catalogFor(call, needs), 'tool', text);
+  call.seen = answer => {
+    if (era === 'modern') needs.tasks.route(server, answer);
+    else needs.tasks.made(server, answer, session);
+  };
+  return relay(call, [{ span, text: JSON.stringify(name) }], server, needs);
 };
 
-const subscribe: Method = async (request, session, exchange, needs) => {
-  const params = paramsOf(request);
-  const { span, text } = needString(request, params, 'uri', 'params.uri');
-  const { server, uri } = needResource(needs, text);
-  const edits = uri === text ? [] : [{ span, text: JSON.stringify(uri) }];
+/** Where the resource of a request is, and the edits by which its server knows it. */
+function findResource(call: Call, needs: MethodNeeds) {
+  const { span, text } = needString(call, call.params, 'uri', 'params.uri');
+  const { server, uri } = needResource(needs, text, call);
+  return { server, uri, text, edits: uri === text ? [] : [{ span, text: JSON.stringify(uri) }] };
+}
+
+const read: Method = (call, needs) => {
+  const { text } = needString(call, call.params, 'uri', 'params.uri');
+  if (text === serversUri) {
+    const snapshot = JSON.stringify(needs.snapshot());
+    const result = {
+      contents: [{ uri: serversUri, mimeType: 'application/json', text: snapshot }],
+    };
+    return encodeResult(
+      call.id,
+      call.era === 'modern'
+        ? completeResult(result, { ttlMs: 0, cacheScope: 'private' })
+        : JSON.stringify(result),
+    );
+  }
+  const { server, edits } = findResource(call, needs);
+  return relay(call, edits, server, needs);
+};
+
+const subscribe: Method = async (call, needs) => {
+  const { session } = call;
+  const { server, uri, text, edits } = findResource(call, needs);
   using _ = needs.subscriptions.claim(session);
-  const answer = await relay(request, params, edits, server, session, exchange);
-  if (isResult(answer)) needs.subscriptions.add(server, uri, session, text);
+  const answer = await subscribeAt(call, edits, server, needs);
+  if (isResult(answer))
+    needs.subscriptions.add(instanceFor(server, call, needs), uri, session, text);
   return answer;
 };
 
-const unsubscribe: Method = async (request, session, exchange, needs) => {
-  const params = paramsOf(request);
-  const { span, text } = needString(request, params, 'uri', 'params.uri');
-  const { server, uri } = needResource(needs, text);
-  if (!needs.subscriptions.remove(server, uri, session))
-    return encodeResult(rawText(request.bytes, request.id), '{}');
-  const edits = uri === text ? [] : [{ span, text: JSON.stringify(uri) }];
-  return await relay(request, params, edits, server, session, exchange);
+const unsubscribe: Method = async (call, needs) => {
+  const { server, uri, edits } = findResource(call, needs);
+  const instance = instanceFor(server, call, needs);
+  const isLast = needs.subscriptions.remove(instance, uri, call.session);
+  return isLast && instance.running?.introduction.era !== 'modern'
+    ? await relay(call, edits, server, needs)
+    : encodeResult(call.id, '{}');
 };
 
-const complete: Method = async (request, session, exchange, needs) => {
-  const params = paramsOf(request);
-  const ref = membersOf(request.bytes, params.get('ref'));
-  const type = needString(request, ref, 'type', 'params.ref.type').text;
+const complete: Method = async (call, needs) => {
+  const ref = membersOf(call.request.bytes, call.params.get('ref'));
+  const type = needString(call, ref, 'type', 'params.ref.type').text;
   if (type === 'ref/prompt') {
-    const { span, text } = needString(request, ref, 'name', 'params.ref.name');
-    const { server, name } = needEntry(needs, 'prompt', text);
-    const edits = [{ span, text: JSON.stringify(name) }];
-    return await relay(request, params, edits, server, session, exchange);
+    const { span, text } = needString(call, ref, 'name', 'params.ref.name');
+    const { server, name } = needEntry(catalogFor(call, needs), 'prompt', text);
+    return await relay(call, [{ span, text: JSON.stringify(name) }], server, needs);
   }
   if (type !== 'ref/resource')
     throw new HubError(
       'HUB_REQUEST_INVALID',
       `"params.ref.type" is ${JSON.stringify(type)}; it must be ref/prompt or ref/resource`,
     );
-  const { span, text } = needString(request, ref, 'uri', 'params.ref.uri');
-  const entry = needs.catalog.find('template', text) ?? needs.catalog.find('resource', text);
+  const { span, text } = needString(call, ref, 'uri', 'params.ref.uri');
+  const catalog = catalogFor(call, needs);
+  const entry = catalog.find('template', text) ?? catalog.find('resource', text);
   if (!entry)
     throw new HubError('HUB_NAME_UNKNOWN', `no server has the template ${JSON.stringify(text)}`);
-  const edits = [{ span, text: JSON.stringify(entry.name) }];
-  return await relay(request, params, edits, entry.server, session, exchange);
+  return await relay(call, [{ span, text: JSON.stringify(entry.name) }], entry.server, needs);
 };
 
-/** What the endpoint of all servers answers, by method. */
-export const methodsOfAll: ReadonlyMap<string, Method> = new Map([
-  ['initialize', initializeAll],
-  ['ping', ping],
-  ['logging/setLevel', setLevel],
+/** What both kinds of clients ask the endpoint of all servers. */
+const shared = [
   ['tools/list', list('tool')],
   ['resources/list', list('resource')],
   ['resources/templates/list', list('template')],
   ['prompts/list', list('prompt')],
-  ['tools/call', byName('tool')],
+  ['tools/call', callTool],
   ['prompts/get', byName('prompt')],
   ['resources/read', read],
+  ['completion/complete', complete],
+] as const;
+
+/** What the endpoint of all servers answers to clients with a session, by method. */
+export const methodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ...shared,
+  ['initialize', initializeAll],
+  ['ping', ping],
+  ['logging/setLevel', setLevel],
   ['resources/subscribe', subscribe],
   ['resources/unsubscribe', unsubscribe],
-  ['completion/complete', complete],
+  ...tasksOfAll,
+]);
+
+/** The same for those without one (MCP 2026-07-28). */
+export const modernMethodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ...shared,
+  ['server/discover', discoverAll],
+  ['subscriptions/listen', listenAll],
+  ...modernTasksOfAll,
 ]);

@@ -4,71 +4,145 @@ import {
   isKnownVersion,
   isLogLevel,
   latestVersion,
-  membersOf,
   logLevels,
+  membersOf,
+  metaKeys,
+  modernVersions,
   rawText,
+  setMembers,
   splice,
   stringAt,
   valueOf,
 } from '#rpc';
-import { hubInfo } from '#servers';
-import { paramsOf } from '../relay.ts';
-import type { Method } from '../method.ts';
-import type { SessionState } from '../session.ts';
+import { type Introduction, type Server, hubInfo } from '#servers';
+import type { Call } from '../call.ts';
+import { completeResult, discovered } from '../dress.ts';
+import { type Method, serverOf } from '../method.ts';
+import { relay } from '../relay.ts';
+import { readAnswer } from '../send.ts';
 
-/** The id of a request as JSON text, for its answer. */
-const idOf = (request: Parameters<Method>[0]) => rawText(request.bytes, request.id);
-
-export const ping: Method = request => encodeResult(idOf(request), '{}');
+export const ping: Method = ({ id }) => encodeResult(id, '{}');
 
 /**
  * The revision to agree on: the client's, where the hub knows it, else the newest (MCP, lifecycle).
  * It is the session's own only once the answer is certain.
  */
-function negotiate(request: Parameters<Method>[0], session: SessionState): string {
+function negotiate({ request, params, session }: Call): string {
   if (session.protocolVersion !== undefined)
     throw new HubError('HUB_REQUEST_INVALID', 'the session is initialized already');
-  const asked = stringAt(request.bytes, paramsOf(request).get('protocolVersion'));
+  const asked = stringAt(request.bytes, params.get('protocolVersion'));
   if (asked === undefined)
     throw new HubError('HUB_REQUEST_INVALID', '"params.protocolVersion" must be a string');
   return isKnownVersion(asked) ? asked : latestVersion;
 }
 
-/** The hub introduces itself as one server that has what all its servers have. */
-export const initializeAll: Method = (request, session, _exchange, needs) => {
-  const protocolVersion = negotiate(request, session);
+/** Keeps what the client says of itself: servers are told it, and asked no more than it can answer. */
+function begin({ request, params, session }: Call, protocolVersion: string): void {
+  const text = (name: string): string => {
+    const span = params.get(name);
+    return span && request.bytes[span.start] === 0x7b ? rawText(request.bytes, span) : '{}';
+  };
   session.protocolVersion = protocolVersion;
+  session.client = { capabilities: text('capabilities'), clientInfo: text('clientInfo') };
+}
+
+const capabilitiesOfAll = {
+  completions: {},
+  logging: {},
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  tools: { listChanged: true },
+};
+
+/** The hub introduces itself as one server that has what all its servers have. */
+export const initializeAll: Method = (call, needs) => {
+  const protocolVersion = negotiate(call);
+  begin(call, protocolVersion);
   return encodeResult(
-    idOf(request),
+    call.id,
     JSON.stringify({
       protocolVersion,
       capabilities: {
-        completions: {},
-        logging: {},
-        prompts: { listChanged: true },
-        resources: { listChanged: true, subscribe: true },
-        tools: { listChanged: true },
+        ...capabilitiesOfAll,
+        tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
       },
       serverInfo: { ...hubInfo, version: needs.hubVersion },
     }),
   );
 };
 
+/** How long clients may keep what the hub says of itself, in milliseconds. */
+const discoverTtlMs = 60_000;
+
+/** The same to a client that opens no session. */
+export const discoverAll: Method = ({ id }, needs) => {
+  const result = {
+    supportedVersions: modernVersions,
+    capabilities: { ...capabilitiesOfAll, ...extensionsOf(needs.servers.all) },
+    _meta: { [metaKeys.serverInfo]: { ...hubInfo, version: needs.hubVersion } },
+  };
+  const cache = { ttlMs: discoverTtlMs, cacheScope: 'public' } as const;
+  return encodeResult(id, completeResult(result, cache));
+};
+
+/** The extensions that any of the servers has. */
+function extensionsOf(servers: readonly Server[]): object {
+  const all = servers.map(({ running }) => running?.introduction.capabilities['extensions']);
+  const extensions: unknown = Object.assign({}, ...all.filter(isObject).toReversed());
+  return isObject(extensions) && Object.keys(extensions).length > 0 ? { extensions } : {};
+}
+
 /** The server's own introduction, with nothing changed but the revision agreed on with this client. */
-export const initializeOne: Method = async (request, session) => {
-  const protocolVersion = negotiate(request, session);
-  if (session.view === 'all') throw new TypeError('a view of one server was expected');
-  const { answer } = (session.view.running ?? (await session.view.ready())).introduction;
-  session.protocolVersion = protocolVersion;
+export const initializeOne: Method = async call => {
+  const protocolVersion = negotiate(call);
+  const server = serverOf(call);
+  // What it says to the hub it says to all: an instance of its own the client needs with its first call.
+  const { introduction } = server.running ?? (await server.ready());
+  begin(call, protocolVersion);
+  if (introduction.era === 'modern')
+    return encodeResult(call.id, JSON.stringify(initialized(introduction, protocolVersion)));
+  const { answer } = introduction;
   const span = membersOf(answer.bytes, answer.payload)?.get('protocolVersion');
   const edits = span ? [{ span, text: JSON.stringify(protocolVersion) }] : [];
-  const id = answer.id ? [{ span: answer.id, text: idOf(request) }] : [];
+  const id = answer.id ? [{ span: answer.id, text: call.id }] : [];
   return splice(answer.bytes, [...id, ...edits]);
 };
 
+/** What a server that needs no `initialize` would have answered to it. */
+function initialized(introduction: Introduction, protocolVersion: string): object {
+  const { capabilities, serverInfo, instructions } = introduction;
+  return {
+    protocolVersion,
+    capabilities,
+    serverInfo,
+    ...(instructions !== undefined && { instructions }),
+  };
+}
+
+/** What the server says of itself to clients without a session. */
+export const discoverOne: Method = async (call, needs) => {
+  const server = serverOf(call);
+  const { introduction } = server.running ?? (await server.ready());
+  if (introduction.era === 'legacy') {
+    const { answer } = introduction;
+    const said = discovered(valueOf(answer.bytes, answer.payload));
+    const result = completeResult(
+      { supportedVersions: modernVersions, ...said },
+      { ttlMs: 0, cacheScope: 'private' },
+    );
+    return encodeResult(call.id, result);
+  }
+  const bytes = await relay(call, [], server, needs);
+  const answer = readAnswer(bytes);
+  const members = membersOf(bytes, answer.payload);
+  if (answer.failed || !members) return bytes;
+  const versions = { supportedVersions: JSON.stringify(modernVersions) };
+  return splice(bytes, setMembers(answer.payload, members, versions));
+};
+
 /** The level is kept by session; servers are asked for the most talkative of all. */
-export const setLevel: Method = (request, session, _exchange, needs) => {
-  const level = valueOf(request.bytes, paramsOf(request).get('level'));
+export const setLevel: Method = ({ request, id, params, session }, needs) => {
+  const level = valueOf(request.bytes, params.get('level'));
   if (!isLogLevel(level))
     throw new HubError(
       'HUB_REQUEST_INVALID',
@@ -76,12 +150,5 @@ export const setLevel: Method = (request, session, _exchange, needs) => {
     );
   session.logLevel = level;
   needs.logLevelChanged();
-  return encodeResult(idOf(request), '{}');
+  return encodeResult(id, '{}');
 };
-
-/** What a session may be told of a log message of this level. */
-export function wantsLevel(session: SessionState, params: unknown): boolean {
-  if (session.logLevel === undefined || !isObject(params)) return true;
-  const { level } = params;
-  return !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(session.logLevel);
-}

@@ -1,40 +1,76 @@
-import { encodeResult, rawText, stringAt } from '#rpc';
-import { isResult, paramsOf, relay } from '../relay.ts';
-import type { Method } from '../method.ts';
-import { initializeOne, ping, setLevel } from './hub.ts';
+import { RpcError, encodeResult, rpcCodes, stringAt } from '#rpc';
+import type { Call } from '../call.ts';
+import { type Method, serverOf } from '../method.ts';
+import { instanceFor, relay } from '../relay.ts';
+import { isResult } from '../send.ts';
+import { discoverOne, initializeOne, ping, setLevel } from './hub.ts';
+import { listenOne } from './listen.ts';
+import { subscribeAt } from './subscribe.ts';
+import { modernTasksOfOne, tasksOfOne } from './tasks.ts';
 
 /** Whatever the method is, known to the hub or not: the server answers it. */
-export const pass: Method = (request, session, exchange) => {
-  if (session.view === 'all') throw new TypeError('a view of one server was expected');
-  return relay(request, paramsOf(request), [], session.view, session, exchange);
+export const pass: Method = (call, needs) => {
+  const server = serverOf(call);
+  if (call.params.has('task')) call.seen = answer => needs.tasks.made(server, answer, call.session);
+  return relay(call, [], server, needs);
 };
 
-const subscribe: Method = async (request, session, exchange, needs) => {
-  using _ = needs.subscriptions.claim(session);
-  const answer = await pass(request, session, exchange, needs);
-  const uri = stringAt(request.bytes, paramsOf(request).get('uri'));
-  if (session.view !== 'all' && uri !== undefined && isResult(answer))
-    needs.subscriptions.add(session.view, uri, session, uri);
+const uriOf = ({ request, params }: Call) => stringAt(request.bytes, params.get('uri'));
+
+const subscribe: Method = async (call, needs) => {
+  using _ = needs.subscriptions.claim(call.session);
+  const answer = await subscribeAt(call, [], serverOf(call), needs);
+  const uri = uriOf(call);
+  if (uri !== undefined && isResult(answer)) {
+    const server = instanceFor(serverOf(call), call, needs);
+    needs.subscriptions.add(server, uri, call.session, uri);
+  }
   return answer;
 };
 
-const unsubscribe: Method = async (request, session, exchange, needs) => {
-  const uri = stringAt(request.bytes, paramsOf(request).get('uri'));
-  const others =
-    session.view !== 'all' &&
-    uri !== undefined &&
-    !needs.subscriptions.remove(session.view, uri, session) &&
-    needs.subscriptions.of(session.view, uri).size > 0;
-  return others
-    ? encodeResult(rawText(request.bytes, request.id), '{}')
-    : await pass(request, session, exchange, needs);
+const unsubscribe: Method = async (call, needs) => {
+  const { session } = call;
+  const uri = uriOf(call);
+  const server = instanceFor(serverOf(call), call, needs);
+  const last = uri !== undefined && needs.subscriptions.remove(server, uri, session);
+  const others = uri !== undefined && !last && needs.subscriptions.of(server, uri).size > 0;
+  return others || server.running?.introduction.era === 'modern'
+    ? encodeResult(call.id, '{}')
+    : await pass(call, needs);
 };
 
-/** What the endpoint of one server does not simply pass on. */
-export const methodsOfOne: ReadonlyMap<string, Method> = new Map([
+/** Methods that the stateless revision has not any more, whatever the server behind would say. */
+const removed = [
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+].map((name): readonly [string, Method] => [
+  name,
+  () => {
+    throw new RpcError(
+      rpcCodes.methodNotFound,
+      'HUB_REQUEST_INVALID',
+      `MCP 2026-07-28 has no method ${JSON.stringify(name)}`,
+    );
+  },
+]);
+
+/** What the endpoint of one server does not simply pass on, for clients with a session. */
+export const methodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['initialize', initializeOne],
   ['ping', ping],
   ['logging/setLevel', setLevel],
   ['resources/subscribe', subscribe],
   ['resources/unsubscribe', unsubscribe],
+  ...tasksOfOne,
+]);
+
+/** The same for those without one (MCP 2026-07-28). */
+export const modernMethodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['server/discover', discoverOne],
+  ['subscriptions/listen', listenOne],
+  ...modernTasksOfOne,
+  ...removed,
 ]);

@@ -60,9 +60,9 @@ export function createEngine(address: Address, clock: Clock): Engine {
     findImage: reference =>
       absentIs404(
         call(`inspect the image ${reference}`, async engine => {
-          const { Config: config } = await engine.getImage(reference).inspect();
+          const { Id: id, Config: config } = await engine.getImage(reference).inspect();
           // Where an image names no user, newer engines leave the field out.
-          return { user: config.User ?? '' };
+          return { id, user: config.User ?? '' };
         }),
       ),
     pullImage: (name, tag, signal) =>

@@ -68,7 +68,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs)
   async function launch(spec: LaunchSpec, report: LaunchEvents, signal: AbortSignal) {
     const target = targetOf(spec);
     const owner = { hubId: options.hubId, hubName: options.hubName };
-    const name = nameOf(owner, spec.server);
+    const name = nameOf(owner, spec);
     const image = await images.provide(target.image, text => report.progress(text), signal);
     throwIfCancelled(spec, signal);
     if (held.has(name))
@@ -102,6 +102,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs)
         id,
         name,
         image: image.reference,
+        imageId: image.id,
         memoryBytes: target.limits.memoryBytes,
         attachment,
         remove: async () => (await left.promise).disposeAsync(),

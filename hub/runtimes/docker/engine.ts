@@ -39,7 +39,7 @@ export interface Engine {
   version(bound?: Partial<Bound>): Promise<{ readonly version: string; readonly os: string }>;
   /** Ends of containers with this label and shortages of memory in them, one JSON object a line. */
   events(label: string, signal: AbortSignal): Promise<Readable>;
-  findImage(reference: string): Promise<{ readonly user: string } | undefined>;
+  findImage(reference: string): Promise<{ readonly id: string; readonly user: string } | undefined>;
   /** Resolves when the engine begins to answer; the stream tells how it goes on, or failed. */
   pullImage(name: string, tag: string, signal: AbortSignal): Promise<Readable>;
   buildImage(context: Buffer, options: BuildOptions, signal: AbortSignal): Promise<Readable>;

@@ -49,7 +49,7 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
 
   async function fromReference(reference: string, progress: Progress, signal: AbortSignal) {
     const present = await engine.findImage(reference);
-    if (present) return { reference, user: present.user };
+    if (present) return { reference, ...present };
     progress(`pulling the image ${reference}`);
     const work = (tell: Progress, ending: AbortSignal) =>
       bounded(ending, inTime => pull(reference, tell, inTime));
@@ -75,7 +75,7 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
     const context = await readBuildContext(join(options.imagesDir, baseOf[source.ecosystem]));
     const build = imageOf(source, context);
     const present = await engine.findImage(build.tag);
-    if (present) return { reference: build.tag, user: present.user };
+    if (present) return { reference: build.tag, ...present };
     progress(`building an image with ${source.spec}, once`);
     const work = (tell: Progress, ending: AbortSignal) =>
       bounded(ending, inTime => run(context, build, tell, inTime));
@@ -107,7 +107,7 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
   async function afterwards(reference: string): Promise<Image> {
     const present = await engine.findImage(reference);
     if (!present) throw missing(reference, 'it was made, but is gone again');
-    return { reference, user: present.user };
+    return { reference, ...present };
   }
 
   return {

@@ -19,6 +19,7 @@ type Running = {
   readonly id: string;
   readonly name: string;
   readonly image: string;
+  readonly imageId: string;
   readonly memoryBytes: number;
   readonly attachment: Attachment;
   /** Removes all that was made for it. Must not throw. */
@@ -122,6 +123,7 @@ export function createInstance(running: Running, needs: Needs): Instance {
 
   return {
     about: { containerId: id.slice(0, 12), containerName: name, image: running.image },
+    identity: running.imageId,
     channel: attachment.channel,
     exited,
     stop: ({ graceMs }) => (stopping ??= stop(graceMs)),

@@ -56,8 +56,8 @@ async function removeStale(name: string, spec: LaunchSpec, { engine, log, owner 
 /** Makes the network of a server that may have one, in the place of one that was left behind. */
 export async function createNetwork(spec: LaunchSpec, needs: Needs): Promise<string> {
   const { engine, owner } = needs;
-  const name = nameOf(owner, spec.server);
-  const labels = labelsOf(owner, spec.server);
+  const name = nameOf(owner, spec);
+  const labels = labelsOf(owner, spec);
   try {
     await engine.createNetwork(name, labels);
     return name;

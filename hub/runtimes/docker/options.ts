@@ -23,9 +23,13 @@ export type Owner = {
   readonly hubName: string;
 };
 
+type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
+
 /** What the body is made from, besides the spec. */
 export type Image = {
   readonly reference: string;
+  /** The digest of its contents. */
+  readonly id: string;
   /** The user that the image names; empty for root. */
   readonly user: string;
 };
@@ -35,9 +39,12 @@ const home = '/home/mcp';
 const tmpfsBytes = 64 * 2 ** 20;
 const unprivileged = '65532:65532';
 
-/** The name of a server's container, and of its network. */
-export function nameOf(owner: Owner, server: string): string {
-  return `${owner.hubName}-${server}`;
+/**
+ * The name of a server's container, and of its network. No server has a dot in its name, so that none is
+ * called like an instance of another.
+ */
+export function nameOf(owner: Owner, { server, instance }: Launched): string {
+  return `${owner.hubName}-${server}${instance === undefined ? '' : `.${instance}`}`;
 }
 
 /**
@@ -68,7 +75,7 @@ export function createOptions(
     Tty: false,
     // The hub asks the server itself; a check of the image would only take its time.
     Healthcheck: { Test: ['NONE'] },
-    Labels: { ...labelsOf(owner, spec.server), ...composeLabelsOf(owner, spec.server) },
+    Labels: { ...labelsOf(owner, spec), ...composeLabelsOf(owner, spec) },
     HostConfig: hostConfig(owner, spec, target),
   };
 }
@@ -95,7 +102,7 @@ function hostConfig(
     MemorySwap: limits.memoryBytes,
     NanoCpus: Math.round(limits.cpus * 1e9),
     PidsLimit: limits.pids,
-    NetworkMode: target.network === 'none' ? 'none' : nameOf(owner, spec.server),
+    NetworkMode: target.network === 'none' ? 'none' : nameOf(owner, spec),
     Tmpfs: tmpfs(target),
     LogConfig:
       target.logs === 'none'
@@ -125,7 +132,7 @@ function mounts(owner: Owner, target: DockerTarget): readonly MountBody[] {
     })),
     ...target.volumes.map((volume): MountBody => ({
       Type: 'volume',
-      Source: nameOf(owner, volume.name),
+      Source: `${owner.hubName}-${volume.name}`,
       Target: volume.target,
       ReadOnly: false,
       VolumeOptions: { Labels: { [hubLabel]: owner.hubId, [managedLabel]: 'true' } },

@@ -1,5 +1,6 @@
 import { type Clock, type Log, HubError, messageOf } from '#core';
 import {
+  type Answer,
   type Channel,
   type Closed,
   type Message,
@@ -13,7 +14,7 @@ import {
   stringAt,
 } from '#rpc';
 import type { LaunchSpec } from '#runtimes';
-import { type Post, createOutbox } from './outbox.ts';
+import { type Outgoing, type Post, createOutbox } from './outbox.ts';
 
 /** What the two transports over HTTP have in common: a channel whose messages travel by POST. */
 export type HttpChannel = {
@@ -32,7 +33,13 @@ export type HttpChannel = {
   fail(error: Error): void;
 };
 
-export type HttpChannelNeeds = { readonly clock: Clock; readonly log: Log; readonly post: Post };
+export type HttpChannelNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly post: Post;
+  /** What is handed over for the answer to a request. */
+  readonly received?: (answer: Answer, request: Outgoing) => Answer;
+};
 
 /** Messages that come before `listen` are kept up to this many. */
 const maxEarly = 10_000;
@@ -41,7 +48,7 @@ const noiseBytes = 2000;
 /** A channel that is open until it is closed or fails. A request that cannot be delivered is answered. */
 export function createHttpChannel(
   spec: Pick<LaunchSpec, 'server' | 'maxWaitingBytes'>,
-  { clock, log, post }: HttpChannelNeeds,
+  { clock, log, post, received = answer => answer }: HttpChannelNeeds,
 ): HttpChannel {
   const { server } = spec;
   const { promise: closed, resolve: settle } = Promise.withResolvers<Closed>();
@@ -80,7 +87,7 @@ export function createHttpChannel(
     if (answer.kind !== 'malformed') hand(to => to.message(answer));
   }
 
-  function received(message: Message): void {
+  function take(message: Message): void {
     if (message.kind === 'answer' && message.id) {
       const id = rawText(message.bytes, message.id);
       if (id === initializeId)
@@ -88,8 +95,10 @@ export function createHttpChannel(
           message.bytes,
           membersOf(message.bytes, message.payload)?.get('protocolVersion'),
         );
+      const request = outbox.find(id);
+      const answer = request ? received(message, request) : message;
       // The receiver first: what it sends upon an answer goes before what has waited for it.
-      hand(to => to.message(message));
+      hand(to => to.message(answer));
       outbox.answered(id);
     } else hand(to => to.message(message));
   }
@@ -128,11 +137,11 @@ export function createHttpChannel(
       for (const message of readMessages(bytes).messages)
         if (message.kind === 'malformed')
           hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
-        else received(message);
+        else take(message);
     },
     oversized: (head, tail, bytes) => oversizedAnswer(idAtAnEnd(head, tail), bytes),
     oversizedAnswer,
-    awaits: id => outbox.awaits(id),
+    awaits: id => outbox.find(id) !== undefined,
     protocolVersion: () => version,
     fail: error => finish({ reason: messageOf(error), error }),
   };

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { Agent, IncomingMessage } from 'node:http';
 import { type Clock, HubError, http, https, messageOf } from '#core';
 
 export type HttpRequest = {
@@ -12,14 +12,19 @@ export type HttpRequest = {
   readonly sent?: () => void;
 };
 
-/** Requests to one server over connections that are kept. */
+/** Connections that are kept for the next request: those to one host serve whatever runs there. */
+export type Connections = {
+  /** What a request to this address goes out by. */
+  agentFor(url: URL): Agent;
+};
+
+/** Requests in the name of one server. */
 export type HttpClient = {
   /**
    * Resolves with the head of the answer, whatever its status is; redirects are not followed, because
    * headers may hold secrets. Rejects with HUB_REMOTE_UNREACHABLE when there is none.
    */
   request(request: HttpRequest): Promise<IncomingMessage>;
-  close(): void;
 };
 
 export type HttpClientOptions = { readonly server: string; readonly connectTimeoutMs: number };
@@ -29,25 +34,34 @@ export type HttpClientOptions = { readonly server: string; readonly connectTimeo
  * that goes out on a connection which is just being closed fails, and a tool call must not be repeated.
  */
 const idleMs = 4000;
+/** No more idle connections are kept to one host: as many as a server has requests under way. */
+const maxIdle = 64;
+
+/** Opens nothing by itself. Idle connections end by themselves and keep no process running. */
+export function createConnections(): Connections {
+  // The timeout of an agent only ends connections that carry no request.
+  const options = { keepAlive: true, timeout: idleMs, maxFreeSockets: maxIdle };
+  const agents = { plain: new http.Agent(options), secure: new https.Agent(options) };
+  return { agentFor: url => (isSecure(url) ? agents.secure : agents.plain) };
+}
+
+const isSecure = ({ protocol }: URL) => protocol === 'https:';
 
 /**
  * node:http rather than fetch: fetch ends an answer that is silent for five minutes, which the stream
  * of a quiet server is, and the setting for it is not part of Node.
  */
 export function createHttpClient(
-  url: URL,
   options: HttpClientOptions,
-  needs: { readonly clock: Clock },
+  needs: { readonly clock: Clock; readonly connections: Connections },
 ): HttpClient {
-  const secure = url.protocol === 'https:';
-  // The timeout of an agent only ends connections that carry no request.
-  const agent = new (secure ? https : http).Agent({ keepAlive: true, timeout: idleMs });
   return {
     request({ method, url: target, headers, body, signal, sent }) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+      const secure = isSecure(target);
       const length = body ? { 'content-length': String(body.length) } : {};
       const request = (secure ? https : http).request(target, {
-        agent,
+        agent: needs.connections.agentFor(target),
         method,
         // What is compressed could be larger than every bound once it is not.
         headers: { ...headers, ...length, 'accept-encoding': 'identity' },
@@ -88,7 +102,6 @@ export function createHttpClient(
       request.end(body);
       return promise;
     },
-    close: () => agent.destroy(),
   };
 }
 

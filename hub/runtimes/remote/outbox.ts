@@ -1,5 +1,5 @@
 import { type Clock, HubError } from '#core';
-import { membersOf, rawText, readMessage } from '#rpc';
+import { type Request, membersOf, metaKeys, rawText, readMessage, stringAt } from '#rpc';
 
 /** A message on its way to the server. */
 export type Outgoing = {
@@ -8,6 +8,12 @@ export type Outgoing = {
   readonly method: string | undefined;
   /** The id of a request, as JSON text. */
   readonly id: string | undefined;
+  readonly request: Request | undefined;
+  /**
+   * The revision that the message says of itself that it is of, as messages do since 2026-07-28. Such a
+   * request is a conversation of its own: to end its exchange is to cancel it.
+   */
+  readonly claimed: string | undefined;
   /** The id of the request that a cancellation is about, as JSON text. */
   readonly cancels: string | undefined;
 };
@@ -20,8 +26,8 @@ export type Outbox = {
   put(bytes: Buffer): void;
   /** The answer to this request has come. */
   answered(id: string): void;
-  /** True while this request waits for its answer. */
-  awaits(id: string): boolean;
+  /** The request with this id, while it waits for its answer. */
+  find(id: string): Outgoing | undefined;
   /** Gives up everything that waits or is under way. */
   clear(): void;
 };
@@ -39,23 +45,35 @@ const acceptMs = 30_000;
 const tailMs = 1000;
 
 type Lane = { readonly limit: number; readonly queue: Outgoing[]; active: number };
+const createLane = (limit: number): Lane => ({ limit, queue: [], active: 0 });
+
+/** A request under way, and what to do with it when its answer has come. */
+type Exchange = {
+  readonly message: Outgoing;
+  release(): void;
+  endWithin(delayMs: number): void;
+};
 
 /**
  * Decides when each message goes out, as HTTP exchanges overtake each other. Nothing passes
  * `initialize` before its answer, nor `notifications/initialized` before it is accepted.
  * Notifications go one at a time. Answers wait for no request: a request may be waiting for them.
+ * Subscriptions, which have no end of their own, take no place of other requests.
  */
 export function createOutbox(
   options: { readonly server: string; readonly maxWaitingBytes: number },
   { clock, post, failed }: OutboxNeeds,
 ): Outbox {
-  const lanes: Readonly<Record<Outgoing['kind'], Lane>> = {
-    answer: { limit: 16, queue: [], active: 0 },
-    notification: { limit: 1, queue: [], active: 0 },
-    request: { limit: 64, queue: [], active: 0 },
+  const lanes = {
+    answer: createLane(16),
+    notification: createLane(1),
+    request: createLane(64),
+    subscription: createLane(16),
   };
-  /** Requests under way whose answer has not come, and what to do with them then. */
-  const awaited = new Map<string, { release(): void; endWithin(delayMs: number): void }>();
+  const laneOf = ({ kind, method }: Outgoing) =>
+    method === 'subscriptions/listen' ? lanes.subscription : lanes[kind];
+  /** Requests under way whose answer has not come. */
+  const awaited = new Map<string, Exchange>();
   const open = new Set<AbortController>();
   let waitingBytes = 0;
   /** The message of the handshake that all but answers wait for. */
@@ -87,7 +105,7 @@ export function createOutbox(
     open.add(controller);
     if (isHandshake(message)) gate = message;
     if (message.id === undefined) endWithin(acceptMs);
-    else awaited.set(message.id, { release, endWithin });
+    else awaited.set(message.id, { message, release, endWithin });
     try {
       await post(message, controller.signal, sent);
     } catch (error) {
@@ -109,11 +127,22 @@ export function createOutbox(
 
   /** True where the request has not gone out: then the server need not know of either. */
   function takeBack(id: string): boolean {
-    const { queue } = lanes.request;
-    const at = queue.findIndex(message => message.id === id);
-    const [message] = at < 0 ? [] : queue.splice(at, 1);
-    waitingBytes -= message?.bytes.length ?? 0;
-    return message !== undefined;
+    for (const { queue } of [lanes.request, lanes.subscription]) {
+      const at = queue.findIndex(message => message.id === id);
+      const [message] = at < 0 ? [] : queue.splice(at, 1);
+      waitingBytes -= message?.bytes.length ?? 0;
+      if (message) return true;
+    }
+    return false;
+  }
+
+  /** True where the request is cancelled, or is over, without a message to the server. */
+  function endQuietly(id: string): boolean {
+    if (takeBack(id)) return true;
+    const exchange = awaited.get(id);
+    if (exchange && exchange.message.claimed === undefined) return false;
+    giveUp(id);
+    return true;
   }
 
   return {
@@ -126,9 +155,9 @@ export function createOutbox(
           { data: { server: options.server, retryable: true } },
         );
       const message = outgoing(bytes);
-      if (message.cancels !== undefined && takeBack(message.cancels)) return;
+      if (message.cancels !== undefined && endQuietly(message.cancels)) return;
       waitingBytes += bytes.length;
-      lanes[message.kind].queue.push(message);
+      laneOf(message).queue.push(message);
       pump();
     },
     answered(id) {
@@ -137,7 +166,7 @@ export function createOutbox(
       exchange?.release();
       exchange?.endWithin(tailMs);
     },
-    awaits: id => awaited.has(id),
+    find: id => awaited.get(id)?.message,
     clear() {
       for (const lane of Object.values(lanes)) lane.queue.length = 0;
       const controllers = Array.from(open);
@@ -150,15 +179,28 @@ export function createOutbox(
 
 function outgoing(bytes: Buffer): Outgoing {
   const message = readMessage(bytes);
-  const nothing = { bytes, method: undefined, id: undefined, cancels: undefined };
+  const nothing = {
+    bytes,
+    method: undefined,
+    id: undefined,
+    request: undefined,
+    claimed: undefined,
+    cancels: undefined,
+  };
   // What is no message is the sender's mistake; the server says what is wrong with it.
   if (message.kind === 'malformed') return { ...nothing, kind: 'notification' };
   if (message.kind === 'answer') return { ...nothing, kind: 'answer' };
   const { kind, method } = message;
-  if (kind === 'request') return { ...nothing, kind, method, id: rawText(bytes, message.id) };
-  if (method !== 'notifications/cancelled') return { ...nothing, kind, method };
-  const cancelled = membersOf(bytes, message.params)?.get('requestId');
-  return { ...nothing, kind, method, cancels: cancelled && rawText(bytes, cancelled) };
+  const params = membersOf(bytes, message.params);
+  const claimed = stringAt(
+    bytes,
+    membersOf(bytes, params?.get('_meta'))?.get(metaKeys.protocolVersion),
+  );
+  const sent = { ...nothing, kind, method, claimed };
+  if (message.kind === 'request')
+    return { ...sent, id: rawText(bytes, message.id), request: message };
+  const cancelled = method === 'notifications/cancelled' ? params?.get('requestId') : undefined;
+  return { ...sent, cancels: cancelled && rawText(bytes, cancelled) };
 }
 
 function isHandshake({ method }: Outgoing): boolean {

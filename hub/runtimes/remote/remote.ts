@@ -1,6 +1,6 @@
 import { type Clock, type Log, HubError, http } from '#core';
 import type { Exit, Instance, LaunchSpec, RemoteTarget, Runtime } from '#runtimes';
-import { createHttpClient, shown } from './http-client.ts';
+import { createConnections, createHttpClient, shown } from './http-client.ts';
 import { openSse } from './sse.ts';
 import { createStreamable } from './streamable.ts';
 import type { Endpoint, Reconnect, Transport } from './transport.ts';
@@ -27,6 +27,7 @@ const farewellMs = 5000;
 /** Reaches servers that run elsewhere, over streamable HTTP or the older HTTP with SSE. */
 export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs): Runtime {
   const { connectTimeoutMs, reconnect } = { ...defaults, ...options };
+  const connections = createConnections();
   return {
     kind: 'remote',
     async probe() {
@@ -38,15 +39,14 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
         throw new HubError('HUB_INTERNAL', `${server} is not remote but ${target.kind}`);
       refuseAborted(server, signal);
       const endpoint = endpointOf(spec, target, reconnect);
-      const http = createHttpClient(endpoint.url, { server, connectTimeoutMs }, needs);
+      const http = createHttpClient({ server, connectTimeoutMs }, { ...needs, connections });
       try {
         const transport =
           target.transport === 'http'
             ? createStreamable(endpoint, { ...needs, http })
             : await openSse(endpoint, { ...needs, http }, signal);
-        return createInstance(endpoint, transport, () => http.close());
+        return createInstance(endpoint, transport);
       } catch (error) {
-        http.close();
         refuseAborted(server, signal);
         throw error;
       }
@@ -54,14 +54,13 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
   };
 }
 
-function createInstance(endpoint: Endpoint, transport: Transport, release: () => void): Instance {
+function createInstance(endpoint: Endpoint, transport: Transport): Instance {
   const { channel } = transport;
   const farewell = new AbortController();
   const exited = channel.closed.then(async ({ reason, error }): Promise<Exit> => {
     const late = AbortSignal.any([farewell.signal, AbortSignal.timeout(farewellMs)]);
     // A server that is away has no session to end.
     if (!error) await transport.endSession(late);
-    release();
     return { detail: reason };
   });
   return {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, messageOf } from '#core';
+import { RpcError, rpcCodes } from '#rpc';
 import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
 import { createEventParser } from './event-parser.ts';
 import { createHttpChannel } from './http-channel.ts';
@@ -26,6 +27,14 @@ export async function openSse(
   void link.channel.closed.then(() => lifetime.abort());
 
   async function post(message: Outgoing, ending: AbortSignal, sent: () => void): Promise<void> {
+    // A server this old may do anything with it, also nothing, for which somebody would wait.
+    if (message.claimed !== undefined)
+      throw new RpcError(
+        rpcCodes.methodNotFound,
+        'HUB_SERVER_PROTOCOL',
+        `${server} is reached over HTTP with SSE, which MCP ${message.claimed} does not have. Set "transport" to "http" if it speaks that`,
+        { server },
+      );
     const version = link.protocolVersion();
     const address = await target;
     const response = await needs.http.request({

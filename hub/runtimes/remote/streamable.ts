@@ -1,18 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, messageOf } from '#core';
-import { rawText, readMessage } from '#rpc';
+import { encodeHeaderValue, mcpHeaders, rawText, readMessage } from '#rpc';
 import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
 import { createHttpChannel } from './http-channel.ts';
 import type { Outgoing } from './outbox.ts';
 import { createStreams } from './streams.ts';
+import { createToolHeaders } from './tool-headers.ts';
 import type { Endpoint, Transport, TransportNeeds } from './transport.ts';
 
 /** Failed connections in a row after which the server counts as gone. */
 const maxFailures = 3;
 
 /**
- * Streamable HTTP (MCP 2025-03-26 to 2025-11-25): each message is a POST, answered with JSON or with a
- * stream; what the server says unasked comes on the stream of a GET. Opens nothing by itself.
+ * Streamable HTTP: each message is a POST, answered with JSON or with a stream. From MCP 2025-03-26 to
+ * 2025-11-25 there is a session, streams are taken up again, and what the server says unasked comes on
+ * the stream of a GET. A message of 2026-07-28 needs nothing before it: its headers repeat what it says,
+ * and its stream is all there is to it. Opens nothing by itself.
  */
 export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Transport {
   const { server, url } = endpoint;
@@ -24,7 +27,15 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   /** The server has opened a stream for a GET before. */
   let streamed = false;
 
-  const link = createHttpChannel(endpoint, { ...needs, post });
+  const tools = createToolHeaders(endpoint, { log });
+  const link = createHttpChannel(endpoint, {
+    ...needs,
+    post,
+    received: (answer, { request, claimed }) =>
+      request?.method === 'tools/list' && claimed !== undefined
+        ? tools.learn(answer, request)
+        : answer,
+  });
   const streams = createStreams(endpoint, {
     ...needs,
     open: openStream,
@@ -33,23 +44,37 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   });
   void link.channel.closed.then(() => lifetime.abort());
 
+  /** The headers of what belongs to the session. */
   function headers(own: Readonly<Record<string, string>>): Record<string, string> {
     const version = link.protocolVersion();
     return {
       ...endpoint.headers,
       ...own,
-      ...(session !== undefined && { 'mcp-session-id': session }),
-      ...(version !== undefined && { 'mcp-protocol-version': version }),
+      ...(session !== undefined && { [mcpHeaders.session]: session }),
+      ...(version !== undefined && { [mcpHeaders.version]: version }),
+    };
+  }
+
+  function postHeaders({ method = '', request, claimed }: Outgoing): Record<string, string> {
+    const own = {
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+    };
+    if (claimed === undefined) return headers(own);
+    return {
+      ...endpoint.headers,
+      ...own,
+      [mcpHeaders.version]: encodeHeaderValue(claimed),
+      ...(request ? tools.headersOf(request) : { 'Mcp-Method': encodeHeaderValue(method) }),
     };
   }
 
   async function post(message: Outgoing, signal: AbortSignal, sent: () => void): Promise<void> {
     const response = await deliver(message, signal, sent);
     if (message.method === 'initialize' && isSuccess(response))
-      session = headerOf(response, 'mcp-session-id');
+      session = headerOf(response, mcpHeaders.session);
     if (!isSuccess(response)) await refused(message, response);
-    else if (bodyKind(response) === 'events')
-      await streams.follow(response, () => !awaits(message), signal);
+    else if (bodyKind(response) === 'events') await readStream(message, response, signal);
     else if (bodyKind(response) === 'json') await takeJson(message, response);
     else await noAnswer(message, response);
     if (message.method === 'notifications/initialized') void hearServer();
@@ -64,10 +89,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
       const response = await http.request({
         method: 'POST',
         url,
-        headers: headers({
-          accept: 'application/json, text/event-stream',
-          'content-type': 'application/json',
-        }),
+        headers: postHeaders(message),
         body: message.bytes,
         signal,
         sent,
@@ -83,6 +105,16 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   }
 
   const awaits = ({ id }: Outgoing) => id !== undefined && link.awaits(id);
+
+  async function readStream(
+    message: Outgoing,
+    response: IncomingMessage,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const answered = () => !awaits(message);
+    if (message.claimed === undefined) await streams.follow(response, answered, signal);
+    else await streams.read(response, answered);
+  }
 
   async function takeJson(message: Outgoing, response: IncomingMessage): Promise<void> {
     const { body, bytes } = await readBody(response, endpoint.maxLineBytes);
@@ -106,9 +138,11 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   async function refused(message: Outgoing, response: IncomingMessage): Promise<void> {
     const { body } = await readBody(response, maxErrorBytes);
     // A server may answer the request and choose a status for it, such as 404 for an unknown method.
-    if (body && message.id !== undefined && answers(body, message.id)) return link.receive(body);
+    const answer = body && answerIn(body, message);
+    if (answer) return link.receive(answer);
     const error = refusalOf(server, url, response, body);
-    if (response.statusCode === 404 && session !== undefined) sessionLost(error);
+    const isOfSession = session !== undefined && message.claimed === undefined;
+    if (response.statusCode === 404 && isOfSession) sessionLost(error);
     throw error;
   }
 
@@ -175,13 +209,15 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   };
 }
 
-function answers(body: Buffer, id: string): boolean {
-  const message = readMessage(Buffer.from(body));
-  return (
-    message.kind === 'answer' &&
-    message.id !== undefined &&
-    rawText(message.bytes, message.id) === id
-  );
+/** The answer to a request in the body of an answer that is no success. */
+function answerIn(body: Buffer, { id, claimed }: Outgoing): Buffer | undefined {
+  const answer = readMessage(Buffer.from(body));
+  if (id === undefined || answer.kind !== 'answer') return undefined;
+  if (answer.id) return rawText(answer.bytes, answer.id) === id ? body : undefined;
+  // Where no session is, there is nothing else that the error could be about.
+  return claimed === undefined
+    ? undefined
+    : Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${rawText(answer.bytes, answer.payload)}}`);
 }
 
 function headerOf(response: IncomingMessage, name: string): string | undefined {

@@ -31,6 +31,11 @@ export type Streams = {
     done: () => boolean,
     signal: AbortSignal,
   ): Promise<void>;
+  /**
+   * Reads a stream that cannot be taken up again, to its end. Rejects with HUB_REMOTE_UNREACHABLE where
+   * it ends or breaks, and `done` is not so then.
+   */
+  read(stream: IncomingMessage, done: () => boolean): Promise<void>;
 };
 
 /** A stream that lived this long was a good one: that proxies end quiet ones is no failure. */
@@ -70,8 +75,7 @@ export function createStreams(options: Options, needs: Needs): Streams {
           cause = error;
         }
         if (done()) return;
-        if (first && lastEventId === undefined)
-          throw broken(`${server} ended the stream before the answer`, server, cause);
+        if (first && lastEventId === undefined) throw early(server, cause);
         if (clock.monotonic() - openedMs > stableMs) failures = 0;
         if (++failures > reconnect.attempts)
           throw broken(`${server} did not take up its stream again`, server, cause);
@@ -79,8 +83,30 @@ export function createStreams(options: Options, needs: Needs): Streams {
         await delay(retryMs ?? backoff, undefined, { signal, ref: false });
       }
     },
+    async read(stream, done) {
+      const events = createEventParser(
+        { maxBytes: options.maxLineBytes },
+        {
+          event: ({ type, data }) => {
+            if (type === 'message' && data.length > 0) needs.message(data);
+          },
+          oversized: needs.oversized,
+          retry() {},
+        },
+      );
+      let cause: unknown;
+      try {
+        for await (const chunk of stream) events.push(chunk);
+      } catch (error) {
+        cause = error;
+      }
+      if (!done()) throw early(server, cause);
+    },
   };
 }
+
+const early = (server: string, cause: unknown) =>
+  broken(`${server} ended the stream before the answer`, server, cause);
 
 /** The server has answered, and the answer is no. */
 function isFinal(error: unknown): boolean {

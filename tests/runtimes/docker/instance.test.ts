@@ -22,6 +22,7 @@ function scene() {
     {
       id: 'id',
       name: 'name',
+      imageId: 'sha256:0',
       image: 'image',
       memoryBytes: 1,
       attachment: createAttachment(

@@ -17,16 +17,22 @@ const target: DockerTarget = {
 const tmpfs = 'rw,nosuid,nodev,noexec,size=67108864,mode=1777';
 
 /** The body for a target that differs from the strictest in these keys. */
-function body(changes: Partial<DockerTarget> = {}, env: LaunchSpec['env'] = {}, user = '') {
+function body(
+  changes: Partial<DockerTarget> = {},
+  env: LaunchSpec['env'] = {},
+  user = '',
+  instance?: string,
+) {
   const changed = { ...target, ...changes };
   const spec: LaunchSpec = {
     server: 'files',
+    ...(instance !== undefined && { instance }),
     target: changed,
     env,
     maxLineBytes: 1,
     maxWaitingBytes: 1,
   };
-  return createOptions(owner, spec, changed, { reference: 'some/image:1', user });
+  return createOptions(owner, spec, changed, { reference: 'some/image:1', id: 'sha256:1', user });
 }
 
 describe('the body that a container is created from', () => {
@@ -119,6 +125,23 @@ describe('the body that a container is created from', () => {
 
   test('a bridge is a network of its own', () => {
     assert.equal(body({ network: 'bridge' }).HostConfig.NetworkMode, 'hub-files');
+  });
+
+  test('an instance of a session differs in its names and labels, and shares the volumes', () => {
+    const change = { network: 'bridge', volumes: [{ name: 'notes', target: '/data' }] } as const;
+    const { Labels, HostConfig } = body(change, {}, '', '7');
+    assert.equal(HostConfig.NetworkMode, 'hub-files.7');
+    assert.deepEqual(HostConfig.Mounts, body(change).HostConfig.Mounts);
+    assert.deepEqual(Labels, {
+      ...body().Labels,
+      'io.agenthub.instance': '7',
+      'com.docker.compose.container-number': '8',
+    });
+    assert.equal(
+      body(change, {}, '', 'probe').Labels?.['com.docker.compose.container-number'],
+      '0',
+      'one that does not stay is none of them',
+    );
   });
 
   test('without logs nothing is kept', () => {

@@ -1,5 +1,5 @@
 import { silent, systemClock } from '#core';
-import type { Instance, RemoteTarget } from '#runtimes';
+import type { Instance, RemoteTarget, Runtime } from '#runtimes';
 import { createRemoteRuntime } from '#runtimes/remote';
 
 export type LaunchOptions = {
@@ -9,17 +9,21 @@ export type LaunchOptions = {
   readonly maxWaitingBytes?: number;
   readonly connectTimeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** One that launched something else before; else one of its own. */
+  readonly runtime?: Runtime;
 };
 
-/** Launches a remote server with waits that suit a test. */
-export function launchRemote(url: string, options: LaunchOptions = {}): Promise<Instance> {
-  const runtime = createRemoteRuntime(
-    {
-      connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-      reconnect: { firstMs: 5, maxMs: 50, attempts: 3 },
-    },
+/** A runtime with waits that suit a test. */
+export function createTestRuntime(connectTimeoutMs = 5000): Runtime {
+  return createRemoteRuntime(
+    { connectTimeoutMs, reconnect: { firstMs: 5, maxMs: 50, attempts: 3 } },
     { clock: systemClock, log: silent, random: () => 0 },
   );
+}
+
+/** Launches a remote server. */
+export function launchRemote(url: string, options: LaunchOptions = {}): Promise<Instance> {
+  const runtime = options.runtime ?? createTestRuntime(options.connectTimeoutMs);
   return runtime.launch(
     {
       server: 'tested',

@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import type http from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { McpServer as ModernServer, createMcpHandler } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { type Served, serve } from './serve.ts';
 
-/** A server with one tool, `count`, that reports progress twice and then answers. */
+/**
+ * A server with two tools: `count` reports progress twice and then answers, `ask` puts a question to
+ * the client, as part of the call or (`aside`) of nothing.
+ */
 function createServer(): McpServer {
   const server = new McpServer({ name: 'counter', version: '1.0.0' });
   server.registerTool('count', { inputSchema: { to: z.number() } }, async ({ to }, extra) => {
@@ -16,6 +24,22 @@ function createServer(): McpServer {
         params: { progressToken, progress },
       });
     return { content: [{ type: 'text', text: `counted to ${to}` }] };
+  });
+  server.registerTool('ask', { inputSchema: { aside: z.boolean() } }, async ({ aside }, extra) => {
+    const question = {
+      message: 'Who?',
+      requestedSchema: {
+        type: 'object' as const,
+        properties: { name: { type: 'string' as const } },
+      },
+    };
+    const { content } = aside
+      ? await server.server.elicitInput(question)
+      : await extra.sendRequest(
+          { method: 'elicitation/create', params: question },
+          ElicitResultSchema,
+        );
+    return { content: [{ type: 'text', text: `it is ${String(content?.['name'])}` }] };
   });
   return server;
 }
@@ -62,4 +86,76 @@ export async function startLegacy(): Promise<SdkServer> {
     } else await transport?.handlePostMessage(request, response);
   });
   return { ...served, requests, announce: async () => server.sendToolListChanged() };
+}
+
+/**
+ * The SDK's server of 2026-07-28, which refuses every other. Its tool `count` wants `to` and `unit` in
+ * headers, `announce` tells those who listen that the tools have changed, and `hang` never answers.
+ */
+export async function startModern(): Promise<SdkServer & { readonly hanging: () => number }> {
+  let hanging = 0;
+  const handler = createMcpHandler(
+    () => {
+      const server = new ModernServer(
+        { name: 'counter', version: '1.0.0' },
+        { capabilities: { tools: { listChanged: true } } },
+      );
+      const to = z.int().meta({ 'x-mcp-header': 'To' });
+      const unit = z.string().optional().meta({ 'x-mcp-header': 'Unit' });
+      const inputSchema = z.object({ to, unit });
+      server.registerTool('count', { inputSchema }, async ({ to: last, unit: what = '' }, ctx) => {
+        const progressToken = ctx.mcpReq._meta?.progressToken;
+        for (let progress = 1; progressToken !== undefined && progress <= 2; progress++)
+          await ctx.mcpReq.notify({
+            method: 'notifications/progress',
+            params: { progressToken, progress },
+          });
+        return { content: [{ type: 'text', text: `counted to ${last} ${what}` }] };
+      });
+      server.registerTool('hang', {}, async ctx => {
+        hanging++;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        ctx.mcpReq.signal.addEventListener('abort', () => resolve());
+        await promise;
+        hanging--;
+        return { content: [] };
+      });
+      return server;
+    },
+    { legacy: 'reject' },
+  );
+  const requests: { method: string; headers: Record<string, unknown> }[] = [];
+  const served = await serve(async (request, response) => {
+    requests.push({ method: request.method ?? '', headers: request.headers });
+    await fetchBy(wanted => handler.fetch(wanted), request, response);
+  });
+  return {
+    ...served,
+    requests,
+    announce: async () => handler.notify.toolsChanged(),
+    hanging: () => hanging,
+  };
+}
+
+/** Has a request from the network handled by a handler of the Fetch API. */
+async function fetchBy(
+  handle: (request: Request) => Promise<Response>,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  response.on('close', () => gone.abort());
+  const chunks: Buffer[] = await request.toArray();
+  const answer = await handle(
+    new Request(`http://${request.headers.host}${request.url}`, {
+      method: request.method ?? 'GET',
+      headers: Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+      body: request.method === 'POST' ? Buffer.concat(chunks) : null,
+      signal: gone.signal,
+    }),
+  );
+  response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  response.flushHeaders();
+  if (answer.body) await pipeline(Readable.fromWeb(answer.body), response);
+  else response.end();
 }

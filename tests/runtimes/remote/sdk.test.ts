@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { encodeResult, rawText } from '#rpc';
 import { call, record, until } from '../../contracts/recorder.ts';
 import { launchRemote } from './launch.ts';
 import { type SdkServer, startLegacy, startStreamable } from './sdk-servers.ts';
@@ -11,12 +12,12 @@ const initialize = {
 };
 
 const kinds = [
-  ['streamable HTTP with JSON answers', 'http', () => startStreamable(true)],
-  ['streamable HTTP with streams', 'http', () => startStreamable(false)],
-  ['HTTP with SSE', 'sse', startLegacy],
+  ['streamable HTTP with JSON answers', 'http', true, () => startStreamable(true)],
+  ['streamable HTTP with streams', 'http', false, () => startStreamable(false)],
+  ['HTTP with SSE', 'sse', false, startLegacy],
 ] as const;
 
-describe.for(kinds)('a server of the SDK over %s', ([, transport, start]) => {
+describe.for(kinds)('a server of the SDK over %s', ([, transport, json, start]) => {
   const opened = async (
     run: (server: SdkServer, instance: Awaited<ReturnType<typeof launchRemote>>) => Promise<void>,
   ) => {
@@ -86,6 +87,28 @@ describe.for(kinds)('a server of the SDK over %s', ([, transport, start]) => {
       for (let id = 1; id <= 100; id++)
         assert.match(await heard.answer(id), new RegExp(`counted to ${id}"`));
     }));
+
+  test.for([
+    ['in the course of a call', false],
+    ['beside a call', true],
+  ] as const)('asks the client %s, and gets its answer', ([, aside]) =>
+    opened(async (server, { channel }) => {
+      const heard = record(channel);
+      channel.send(call(1, 'initialize', { ...initialize, capabilities: { elicitation: {} } }));
+      await heard.answer(1);
+      channel.send(call(undefined, 'notifications/initialized'));
+      await until(() => server.requests.some(({ method }) => method === 'GET'), 'the stream');
+      channel.send(call(2, 'tools/call', { name: 'ask', arguments: { aside } }));
+      // In JSON mode the SDK has nowhere to put what belongs to a call.
+      if (json && !aside) return;
+      await until(() => heard.messages.some(({ kind }) => kind === 'request'), 'the question');
+      const question = heard.messages.find(message => message.kind === 'request');
+      assert.equal(question?.method, 'elicitation/create');
+      const id = rawText(question.bytes, question.id);
+      channel.send(encodeResult(id, '{"action":"accept","content":{"name":"Ada"}}'));
+      assert.match(await heard.answer(2), /it is Ada/);
+    }),
+  );
 
   test('is told when the session ends', () =>
     opened(async (server, instance) => {

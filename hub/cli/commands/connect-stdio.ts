@@ -1,0 +1,41 @@
+import type { Command } from '../command.ts';
+
+export type ConnectOptions = {
+  /** Where the hub is; the hub of the settings by default. */
+  readonly url?: string;
+  /** One server of the hub instead of all. */
+  readonly server?: string;
+};
+
+export type ConnectNeeds = {
+  /** Serves the client on stdin and stdout until it is gone or the signal aborts; throws HubError. */
+  readonly connectStdio: (options: ConnectOptions, signal: AbortSignal) => Promise<void>;
+};
+
+/** `agenthub connect-stdio`: lets a client that starts its server itself use a hub that runs already. */
+export function createConnectStdio({ connectStdio }: ConnectNeeds): Command {
+  return {
+    name: 'connect-stdio',
+    summary: 'Connect a client on stdin and stdout to a hub that runs already.',
+    options: {
+      url: {
+        type: 'string',
+        placeholder: 'url',
+        help: 'Where the hub is. Default: http://localhost:9090, or as ROUTER_PORT and TLS are set.',
+      },
+      server: {
+        type: 'string',
+        placeholder: 'name',
+        help: 'One server, with its own names. Default: all.',
+      },
+    },
+    async run({ url, server }, { signal }) {
+      const options = {
+        ...(typeof url === 'string' && { url }),
+        ...(typeof server === 'string' && { server }),
+      };
+      await connectStdio(options, signal);
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { Clock } from '#core';
+import { encodeCall } from '#rpc';
+import type { ListKind } from '#servers';
+import { changeMethods } from './changes.ts';
+import type { Listens } from './listens.ts';
+import type { SessionState, View } from './session.ts';
+
+/** Changes of lists within this time reach the clients as one, in milliseconds. */
+const changeDelayMs = 100;
+
+export type AnnouncementsNeeds = {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly sessions: () => readonly SessionState[];
+  readonly listens: Pick<Listens, 'listChanged'>;
+};
+
+/** Tells the clients of a view that a list changed, once for many changes. */
+export function createAnnouncements(
+  needs: AnnouncementsNeeds,
+): (view: View, kind: ListKind) => void {
+  const { clock, sessions, listens } = needs;
+  const due = new Map<View, Set<ListKind>>();
+
+  function tell(view: View, kinds: Iterable<ListKind>): void {
+    // Resources and their templates have one method between them.
+    const methods = new Map([...kinds].map(kind => [changeMethods[kind], kind] as const));
+    // Clients with servers of their own hear from those.
+    const tellsSessions = view === 'all' || view.config.instance === 'shared';
+    for (const [method, kind] of methods) {
+      for (const session of sessions())
+        if (tellsSessions && session.view === view && session.protocolVersion !== undefined)
+          session.outlet(encodeCall(undefined, method));
+      listens.listChanged(view, kind);
+    }
+  }
+
+  return (view, kind) => {
+    const kinds = due.get(view);
+    if (kinds) {
+      kinds.add(kind);
+      return;
+    }
+    due.set(view, new Set([kind]));
+    clock.after(changeDelayMs, () => {
+      const now = due.get(view) ?? [];
+      due.delete(view);
+      tell(view, now);
+    });
+  };
+}

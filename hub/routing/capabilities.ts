@@ -1,0 +1,34 @@
+import { isObject } from '#core';
+import { type Request, membersOf, stringAt } from '#rpc';
+
+/** Which capability of a client answers which request of a server (MCP 2025-11-25, client features). */
+const needed: ReadonlyMap<string, string> = new Map([
+  ['sampling/createMessage', 'sampling'],
+  ['elicitation/create', 'elicitation'],
+  ['roots/list', 'roots'],
+  ['tasks/get', 'tasks'],
+  ['tasks/result', 'tasks'],
+  ['tasks/list', 'tasks'],
+  ['tasks/cancel', 'tasks'],
+]);
+
+/** True for what servers may ask of clients. */
+export const isClientMethod = (method: string): boolean => needed.has(method);
+
+/**
+ * The capability that the request needs and the client has not declared; undefined where it may be
+ * asked. A method that no revision knows is not the hub's to judge.
+ */
+export function refusedCapability(
+  capabilities: unknown,
+  request: Pick<Request, 'bytes' | 'method' | 'params'>,
+): string | undefined {
+  const name = needed.get(request.method);
+  if (name === undefined) return undefined;
+  const declared = isObject(capabilities) ? capabilities[name] : undefined;
+  if (!isObject(declared)) return name;
+  if (name !== 'elicitation') return undefined;
+  const mode = stringAt(request.bytes, membersOf(request.bytes, request.params)?.get('mode'));
+  // An empty object stands for forms, which were all there was before 2025-11-25.
+  return mode === 'url' && !isObject(declared['url']) ? 'elicitation.url' : undefined;
+}

@@ -1,0 +1,248 @@
+import { type Clock, isObject } from '#core';
+import {
+  type Edit,
+  type LogLevel,
+  type Span,
+  dropMembers,
+  encodeResult,
+  errorAnswer,
+  membersOf,
+  metaKeys,
+  rawText,
+  valueOf,
+} from '#rpc';
+import type { Asked, Caller, Exchange, Owner, Running, Server } from '#servers';
+import { lacking } from './asks.ts';
+import type { Call } from './call.ts';
+import { refusedCapability } from './capabilities.ts';
+import { dress } from './dress.ts';
+import { isWanted } from './levels.ts';
+import { readAnswer } from './send.ts';
+import { type RequestStates, invalid } from './request-state.ts';
+import { needsPages, pagesWanted } from './url-elicitation.ts';
+
+/** One call at a server, over as many requests of its client as it takes. */
+export interface Conversation {
+  readonly id: string;
+  readonly server: Server;
+  /** The answer to the request that it begins with. */
+  readonly first: Promise<Buffer>;
+  /** Goes on with what the client answers, by key. Throws HUB_STATE_INVALID in any round but the last. */
+  resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<Buffer>;
+  /** Ends it: the server is told that nobody waits. */
+  giveUp(reason: string): void;
+}
+
+export type ConversationOptions = {
+  readonly id: string;
+  readonly edits: readonly Edit[];
+  /** What the client can be asked. */
+  readonly capabilities: { readonly [name: string]: unknown };
+  /** The client wants log messages from this level on, or none. */
+  readonly logLevel: LogLevel | undefined;
+  readonly mayAsk: boolean;
+};
+
+export type ConversationNeeds = {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly states: RequestStates;
+  /** Keeps it while its client is away. Throws HUB_INPUTS_FULL. */
+  readonly suspend: (conversation: Conversation) => void;
+  readonly forget: (conversation: Conversation) => void;
+};
+
+/** How long a client may take to come back with answers: people are asked. */
+const lifeMs = 10 * 60_000;
+
+/** What a server asks within this time, the client is asked at once. */
+const gatherMs = 10;
+
+/** How a request of the client ends: with what the server wants to know, or with its answer. */
+type Outcome = { readonly bytes: Buffer; readonly done: boolean };
+
+/** While nobody listens, what the server says about the call is of no use. */
+const nowhere: Exchange = { related() {} };
+
+/** Sends a call to a server that keeps a session. Throws HubError where the server cannot take it. */
+export function createConversation(
+  options: ConversationOptions,
+  opening: Call,
+  server: Server,
+  { upstream }: Running,
+  needs: ConversationNeeds,
+): Conversation {
+  const { method } = opening.request;
+  /** The request of the client that waits for an answer now; the last one, while it is away. */
+  let call = opening;
+  let away = false;
+  let round = 0;
+  let lastKey = 0;
+  let turn = newTurn();
+  let flushing = false;
+  let expiry: Disposable | undefined;
+  /** What the server wants to know, by the key that the client knows it by. */
+  const wanted = new Map<string, Asked>();
+
+  const owner: Owner = {
+    get isAsked() {
+      return wanted.size > 0;
+    },
+    asked(asked) {
+      const { request } = asked;
+      const refused = options.mayAsk
+        ? refusedCapability(options.capabilities, request)
+        : `input_required in the answer to ${method}`;
+      if (refused !== undefined) {
+        asked.answer(
+          errorAnswer(rawText(request.bytes, request.id), lacking(request.method, refused)),
+        );
+        return;
+      }
+      wanted.set(String(++lastKey), asked);
+      if (flushing) return;
+      flushing = true;
+      setTimeout(() => {
+        flushing = false;
+        if (!away && wanted.size > 0) askClient();
+      }, gatherMs);
+    },
+    told({ method: told, bytes, params }, exchange) {
+      const isLog = told === 'notifications/message';
+      // Without a level in the request there are no logs, and the pages of a request have no end.
+      if (told === 'notifications/elicitation/complete') return;
+      if (!isLog || (options.logLevel && isWanted(options.logLevel, valueOf(bytes, params))))
+        exchange.related(bytes);
+    },
+  };
+
+  const caller: Caller = { owner, exchange: nowhere, progressToken: undefined, seen: undefined };
+
+  /** Makes a request of the client the one that is answered. */
+  function attach(next: Call): void {
+    const token = next.meta?.get('progressToken');
+    call = next;
+    away = false;
+    caller.exchange = next.exchange;
+    caller.progressToken = token && rawText(next.request.bytes, token);
+    next.flight = flight;
+    next.session.inFlight.set(next.id, flight);
+  }
+
+  /** Answers the client with what the server wants to know, and waits for it to come back. */
+  function askClient(): void {
+    const requests = [...wanted].map(([key, { request }]) => {
+      const params = request.params ? `,"params":${rawText(request.bytes, request.params)}` : '';
+      return `"${key}":{"method":${JSON.stringify(request.method)}${params}}`;
+    });
+    try {
+      needs.suspend(conversation);
+    } catch (error) {
+      refuseWanted(error);
+      return;
+    }
+    away = true;
+    round++;
+    caller.exchange = nowhere;
+    caller.progressToken = undefined;
+    expiry = needs.clock.after(lifeMs, () => giveUp('the client did not come back'));
+    const asking = turn;
+    turn = newTurn();
+    const state = needs.states.issue({ id: options.id, round }, call, lifeMs);
+    asking.resolve({ bytes: inputRequired(`{${requests.join(',')}}`, state), done: false });
+  }
+
+  const inputRequired = (requests: string, requestState: string) =>
+    encodeResult(
+      call.id,
+      `{"resultType":"input_required","inputRequests":${requests},"requestState":"${requestState}"}`,
+    );
+
+  function refuseWanted(error: unknown): void {
+    for (const { request, answer } of wanted.values())
+      answer(errorAnswer(rawText(request.bytes, request.id), error));
+    wanted.clear();
+  }
+
+  function giveUp(reason: string): void {
+    expiry?.[Symbol.dispose]();
+    needs.forget(conversation);
+    refuseWanted(invalid(`was not used: ${reason}`));
+    relayed.cancel(reason);
+  }
+
+  /** The server's answer, as the client that waits for it reads it. */
+  function finished(bytes: Buffer): Buffer {
+    const pages = pagesWanted(readAnswer(bytes));
+    if (!pages) return dress(bytes, call.id, method);
+    const { elicitation } = options.capabilities;
+    if (!isObject(elicitation) || !isObject(elicitation['url'])) return needsPages(call.id);
+    // Nothing waits at the server: the next request begins anew.
+    const state = needs.states.issue({ id: options.id, round: 0 }, call, lifeMs);
+    return inputRequired(JSON.stringify(pages), state);
+  }
+
+  const reply = ({ bytes, done }: Outcome) => (done ? finished(bytes) : bytes);
+
+  const token = opening.meta?.get('progressToken');
+  const edits = [...options.edits, ...undress(opening)];
+  const relayed = upstream.relay(
+    { request: opening.request, id: opening.id, edits, progressToken: token },
+    caller,
+    server.config.callTimeoutMs,
+  );
+  const flight = {
+    cancel: (reason: string | undefined) => giveUp(reason ?? 'the client cancelled'),
+  };
+  const conversation: Conversation = {
+    id: options.id,
+    server,
+    first: turn.promise.then(reply),
+    async resume(next, answered, responses) {
+      if (!away || answered !== round) throw invalid('was used already');
+      expiry?.[Symbol.dispose]();
+      needs.forget(conversation);
+      attach(next);
+      const { promise } = turn;
+      for (const [key, { request, answer }] of Array.from(wanted)) {
+        const span = responses.get(key);
+        if (!span) continue;
+        wanted.delete(key);
+        answer(encodeResult(rawText(request.bytes, request.id), rawText(next.request.bytes, span)));
+      }
+      // What the client left out it is asked again.
+      if (wanted.size > 0) askClient();
+      return reply(await promise);
+    },
+    giveUp,
+  };
+  attach(opening);
+  relayed.answer.then(
+    bytes => {
+      refuseWanted(invalid('is of no use: the server has answered'));
+      turn.resolve({ bytes, done: true });
+    },
+    (error: unknown) => turn.reject(error),
+  );
+  return conversation;
+}
+
+function newTurn(): PromiseWithResolvers<Outcome> {
+  const turn = Promise.withResolvers<Outcome>();
+  // A server that fails while its client is away fails the client's next request, if there is one.
+  turn.promise.catch(() => undefined);
+  return turn;
+}
+
+/** What a client of the stateless revision says of itself in each request. */
+const ofClient: ReadonlySet<string> = new Set([
+  metaKeys.protocolVersion,
+  metaKeys.clientCapabilities,
+  metaKeys.clientInfo,
+  metaKeys.logLevel,
+]);
+
+/** A server with a session has been told all that before, and could take it for the other revision. */
+function undress({ request, meta }: Call): readonly Edit[] {
+  const span = membersOf(request.bytes, request.params)?.get('_meta');
+  return span && meta ? dropMembers(request.bytes, span, meta, ofClient) : [];
+}

@@ -1,0 +1,61 @@
+import { isObject } from '#core';
+import { type Edit, membersOf, metaKeys, rpcCodes, setMembers, splice, valueOf } from '#rpc';
+import { readAnswer } from './send.ts';
+
+/** Results that say how long they may be kept (MCP 2026-07-28, caching). */
+const cacheable = new Set([
+  'server/discover',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+]);
+
+/** Members of a result that must be read again each time. */
+const uncached = { ttlMs: '0', cacheScope: '"private"' };
+
+/**
+ * The answer of a server of the sessionful revisions as the stateless one has it: results say that they
+ * are whole and that they are not to be kept, and the code of an unknown resource is another. With the
+ * id of the request in it, given as JSON text.
+ */
+export function dress(bytes: Buffer, id: string, method: string): Buffer {
+  const answer = readAnswer(bytes);
+  const edits: Edit[] = answer.id ? [{ span: answer.id, text: id }] : [];
+  const members = membersOf(bytes, answer.payload);
+  if (!members) return splice(bytes, edits);
+  if (answer.failed) {
+    const code = members.get('code');
+    if (code && valueOf(bytes, code) === rpcCodes.resourceNotFound)
+      edits.push({ span: code, text: String(rpcCodes.invalidParams) });
+  } else {
+    const wanted = {
+      ...(!members.has('resultType') && { resultType: '"complete"' }),
+      ...(cacheable.has(method) && uncached),
+    };
+    edits.push(...setMembers(answer.payload, members, wanted));
+  }
+  return splice(bytes, edits);
+}
+
+/** A complete result of the hub's own, as JSON text. `ttlMs`: how long it may be kept. */
+export function completeResult(
+  result: object,
+  cache?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' },
+): string {
+  return JSON.stringify({ resultType: 'complete', ...result, ...cache });
+}
+
+/** What `server/discover` tells of a server that was initialised. */
+export function discovered(initialized: unknown): object {
+  const { capabilities, serverInfo, instructions } = isObject(initialized) ? initialized : {};
+  const declared = isObject(capabilities) ? capabilities : {};
+  // Tasks are an extension of another shape there.
+  const { tasks: _tasks, ...kept } = declared;
+  return {
+    capabilities: kept,
+    ...(typeof instructions === 'string' && { instructions }),
+    _meta: { [metaKeys.serverInfo]: serverInfo },
+  };
+}

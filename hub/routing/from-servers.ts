@@ -1,0 +1,163 @@
+import { type Log, HubError } from '#core';
+import {
+  type Notification,
+  errorAnswer,
+  membersOf,
+  metaKeys,
+  rawText,
+  splice,
+  stringAt,
+} from '#rpc';
+import type { Asked, Exchange, Owner, Server } from '#servers';
+import type { Asks } from './asks.ts';
+import { isClientMethod } from './capabilities.ts';
+import type { Listens } from './listens.ts';
+import type { SessionState } from './session.ts';
+import type { Subscriptions } from './subscriptions.ts';
+import type { Tasks } from './tasks.ts';
+
+/** What servers send by themselves, on its way to the clients that it is for. */
+export interface FromServers {
+  /** A request of a server. It is answered, by the client that it can only be for or by a refusal. */
+  asked(server: Server, asked: Asked, session: SessionState | undefined): void;
+  /** A notification of a server, other than of progress and of lists. */
+  told(server: Server, notification: Notification, session: SessionState | undefined): void;
+}
+
+export type FromServersNeeds = {
+  readonly sessions: () => readonly SessionState[];
+  readonly asks: Asks;
+  readonly tasks: Tasks;
+  readonly listens: Listens;
+  readonly subscriptions: Subscriptions;
+  readonly log: Log;
+};
+
+/** A client, and the way to it. */
+type Recipient = { readonly owner: Owner; readonly exchange: Exchange };
+
+/**
+ * Finds out whom a message of a server is for. A server that several clients share names none of them:
+ * what names a task is its owner's; all else is about a call in flight where all in flight are of one
+ * client, and where none is, of the one client that the server has ever worked for. `session` is that
+ * of a server which works for no other.
+ */
+export function createFromServers(needs: FromServersNeeds): FromServers {
+  const { sessions, asks, tasks, listens, subscriptions, log } = needs;
+
+  const atSession = (session: SessionState): Recipient => ({
+    owner: session,
+    exchange: { related: session.outlet },
+  });
+
+  function recipientOf(
+    server: Server,
+    taskOwner: SessionState | undefined,
+    session: SessionState | undefined,
+  ): Recipient | 'none' | 'several' {
+    if (taskOwner) return atSession(taskOwner);
+    const upstream = server.running?.upstream;
+    const caller = upstream?.onlyCaller() ?? 'none';
+    if (caller !== 'none') return caller;
+    if (session) return atSession(session);
+    const owner = upstream?.onlyOwner() ?? 'none';
+    const only = sessions().find(session => session === owner);
+    return only ? atSession(only) : 'none';
+  }
+
+  /** The task that a message says it belongs to. */
+  function relatedTask({ bytes, params }: Pick<Notification, 'bytes' | 'params'>) {
+    const meta = membersOf(bytes, membersOf(bytes, params)?.get('_meta'));
+    const related = membersOf(bytes, meta?.get(metaKeys.relatedTask));
+    return stringAt(bytes, related?.get('taskId'));
+  }
+
+  const ownerOfTask = (server: Server, taskId: string | undefined) =>
+    taskId === undefined ? undefined : tasks.ownerOf(server, taskId);
+
+  const taskIdIn = ({ bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
+    stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
+
+  function refuse(server: Server, { request, answer }: Asked, found: 'none' | 'several'): void {
+    const { name } = server.config;
+    const why =
+      found === 'several'
+        ? `several clients have calls in flight at ${name}, so that it cannot be told which of them is asked`
+        : `${name} asked while it worked for no client`;
+    const error = new HubError(
+      'HUB_CLIENT_UNKNOWN',
+      `${request.method}: ${why}. With "instance": "session" each client has a ${name} of its own`,
+      { data: { server: name, method: request.method } },
+    );
+    log.warn({ server: name, method: request.method, found }, 'a request to a client was refused');
+    answer(errorAnswer(rawText(request.bytes, request.id), error));
+  }
+
+  /** To every client with a session that sees the server. */
+  function tellAll(server: Server, notification: Notification): void {
+    // Clients hear from the instances of their own, and this one is none of theirs.
+    if (server.config.instance === 'session') return;
+    const isLog = notification.method === 'notifications/message';
+    for (const session of sessions())
+      if (session.protocolVersion !== undefined)
+        if (session.view === server || (isLog && session.view === 'all'))
+          session.told(notification, atSession(session).exchange);
+  }
+
+  function updated(server: Server, { bytes, params }: Notification): void {
+    const span = membersOf(bytes, params)?.get('uri');
+    const uri = stringAt(bytes, span);
+    if (!span || uri === undefined) return;
+    for (const [subscriber, publicUri] of subscriptions.of(server, uri))
+      subscriber.outlet(
+        publicUri === uri ? bytes : splice(bytes, [{ span, text: JSON.stringify(publicUri) }]),
+      );
+  }
+
+  return {
+    asked(server, asked, session) {
+      const { request } = asked;
+      if (!session && server.config.instance === 'shared' && isClientMethod(request.method))
+        server.advise(
+          `it sends requests to clients (${request.method}): with "instance": "session" each client has a server of its own, and none is asked for another`,
+        );
+      const ofTask = request.method.startsWith('tasks/');
+      const taskId = ofTask ? taskIdIn(request) : relatedTask(request);
+      const owner = ofTask
+        ? taskId !== undefined
+          ? tasks.clientOf(server, taskId)
+          : undefined
+        : ownerOfTask(server, taskId);
+      const found = ofTask && !session && !owner ? 'none' : recipientOf(server, owner, session);
+      if (typeof found === 'string') refuse(server, asked, found);
+      else found.owner.asked({ ...asked, source: server }, found.exchange);
+    },
+    told(server, notification, session) {
+      switch (notification.method) {
+        case 'notifications/resources/updated':
+          updated(server, notification);
+          return;
+        case 'notifications/cancelled':
+          asks.withdrawn(server, notification);
+          return;
+        case 'notifications/tasks':
+          listens.task(server, notification);
+          return;
+        case 'notifications/tasks/status': {
+          const owner = session ?? ownerOfTask(server, taskIdIn(notification));
+          owner?.outlet(notification.bytes);
+          return;
+        }
+      }
+      const owner = ownerOfTask(server, relatedTask(notification));
+      const found = recipientOf(server, owner, session);
+      if (found === 'none') tellAll(server, notification);
+      else if (found === 'several')
+        log.debug(
+          { server: server.config.name, method: notification.method },
+          'several clients have calls in flight: a notification that names none was not passed on',
+        );
+      else found.owner.told(notification, found.exchange);
+    },
+  };
+}

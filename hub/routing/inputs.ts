@@ -1,0 +1,100 @@
+import { type Clock, HubError, isObject } from '#core';
+import { type Edit, isLogLevel, membersOf, metaKeys, stringAt, valueOf } from '#rpc';
+import type { Running, Server } from '#servers';
+import type { Call } from './call.ts';
+import { type Conversation, createConversation } from './conversation.ts';
+import type { Levels } from './levels.ts';
+import { type RequestStates, invalid } from './request-state.ts';
+
+/**
+ * Calls of clients that keep no session (MCP 2026-07-28) at servers that do: what a server asks on the
+ * way is answered to the client as `input_required`, and the server's call waits until the client comes
+ * back with the answers.
+ */
+export interface Inputs {
+  /** Begins a call, or goes on with one where the request carries a `requestState` of the hub. */
+  call(call: Call, edits: readonly Edit[], server: Server, running: Running): Promise<Buffer>;
+  /** Whether a call at this server waits for its client. */
+  isWaiting(server: Server): boolean;
+  /** Gives up all calls that wait. */
+  close(): void;
+}
+
+/** Methods whose results may ask for more. */
+const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** More calls that wait for their clients are refused. */
+const maxWaiting = 1_000;
+
+export type InputsNeeds = {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly states: RequestStates;
+  readonly levels: Pick<Levels, 'atLeast'>;
+  readonly newId: () => string;
+};
+
+export function createInputs(needs: InputsNeeds): Inputs {
+  const waiting = new Map<string, Conversation>();
+
+  async function begin(
+    call: Call,
+    edits: readonly Edit[],
+    server: Server,
+    running: Running,
+  ): Promise<Buffer> {
+    const { request, meta } = call;
+    const level = valueOf(request.bytes, meta?.get(metaKeys.logLevel));
+    const capabilities = valueOf(request.bytes, meta?.get(metaKeys.clientCapabilities));
+    const logLevel = isLogLevel(level) ? level : undefined;
+    if (logLevel !== undefined) await needs.levels.atLeast(server, running, logLevel);
+    return createConversation(
+      {
+        id: needs.newId(),
+        edits,
+        capabilities: isObject(capabilities) ? capabilities : {},
+        logLevel,
+        mayAsk: inputMethods.has(request.method),
+      },
+      call,
+      server,
+      running,
+      {
+        ...needs,
+        suspend(conversation) {
+          if (waiting.size >= maxWaiting)
+            throw new HubError(
+              'HUB_INPUTS_FULL',
+              `${maxWaiting} calls wait for their clients already`,
+              { data: { retryable: true } },
+            );
+          waiting.set(conversation.id, conversation);
+        },
+        forget: conversation => void waiting.delete(conversation.id),
+      },
+    ).first;
+  }
+
+  return {
+    async call(call, edits, server, running) {
+      const { request, params } = call;
+      const span = inputMethods.has(request.method) ? params.get('requestState') : undefined;
+      if (!span) return await begin(call, edits, server, running);
+      const text = stringAt(request.bytes, span);
+      if (text === undefined) throw invalid('must be a string');
+      const state = needs.states.verify(text, call);
+      if (state.round === 0) return await begin(call, edits, server, running);
+      const conversation = waiting.get(state.id);
+      if (!conversation) throw invalid('is of a call that is over');
+      return await conversation.resume(
+        call,
+        state.round,
+        membersOf(request.bytes, params.get('inputResponses')) ?? new Map(),
+      );
+    },
+    isWaiting: server => [...waiting.values()].some(one => one.server === server),
+    close() {
+      for (const conversation of Array.from(waiting.values()))
+        conversation.giveUp('the hub is stopping');
+    },
+  };
+}

@@ -1,0 +1,194 @@
+import { HubError, isObject } from '#core';
+import {
+  type Notification,
+  encodeCall,
+  encodeResult,
+  membersOf,
+  metaKeys,
+  setMembers,
+  splice,
+  stringAt,
+  valueOf,
+} from '#rpc';
+import type { ListKind, Server } from '#servers';
+import type { Call } from './call.ts';
+import { changeMethods } from './changes.ts';
+import { completeResult } from './dress.ts';
+import type { View } from './session.ts';
+import type { Subscriber } from './subscriptions.ts';
+
+/** What a client wants to be told while it listens (MCP 2026-07-28, `subscriptions/listen`). */
+export type Filter = {
+  readonly lists: ReadonlySet<ListMember>;
+  readonly uris: readonly string[];
+  readonly taskIds: readonly string[];
+};
+
+type ListMember = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged';
+
+/** One such request. */
+export type Listen = Subscriber & {
+  readonly view: View;
+  /** Whose lists it is told of: those of all servers, or of one instance. */
+  readonly source: View;
+  readonly filter: Filter;
+  /** Ends it in order: the client gets an empty result. */
+  end(): void;
+};
+
+/** The requests to listen that are open. */
+export interface Listens {
+  readonly size: number;
+  /**
+   * Opens one, whose answer comes when it ends. Nothing is told before `acknowledge`. Throws
+   * HUB_SUBSCRIPTIONS_FULL where as many are open as may be.
+   */
+  open(call: Call, source: View, filter: Filter, closed: (listen: Listen) => void): Opened;
+  /** Tells those of all servers, or of an instance, that a list changed. */
+  listChanged(source: View, kind: ListKind): void;
+  /** Tells those that asked for it what became of a task of the server. */
+  task(server: Server, notification: Notification): void;
+  /** The tasks of a server that anybody listens for. */
+  tasksOf(server: Server): readonly string[];
+  endAll(): void;
+}
+
+export type Opened = {
+  readonly listen: Listen;
+  readonly answer: Promise<Buffer>;
+  /** Says which part of the filter is honoured; from here on the client is told. */
+  acknowledge(honoured: object): void;
+};
+
+/** More of them are refused: each is a connection that stays open. */
+const maxListens = 10_000;
+
+const members: Readonly<Record<ListKind, ListMember>> = {
+  tool: 'toolsListChanged',
+  prompt: 'promptsListChanged',
+  resource: 'resourcesListChanged',
+  template: 'resourcesListChanged',
+};
+
+const sees = ({ view }: Listen, server: Server) => view === server || view === 'all';
+
+export function createListens(): Listens {
+  const listens = new Set<Listen>();
+
+  return {
+    get size() {
+      return listens.size;
+    },
+    open(call, source, filter, closed) {
+      if (listens.size >= maxListens)
+        throw new HubError('HUB_SUBSCRIPTIONS_FULL', `${maxListens} clients listen already`, {
+          data: { retryable: true },
+        });
+      const { id, session, exchange } = call;
+      const tag = { [metaKeys.subscriptionId]: id };
+      const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+      const over = (): boolean => {
+        session.inFlight.delete(id);
+        closed(listen);
+        return listens.delete(listen);
+      };
+      const listen: Listen = {
+        view: session.view,
+        source,
+        filter,
+        outlet: bytes => exchange.related(tagged(bytes, tag)),
+        end() {
+          if (!over()) return;
+          const result = completeResult({ _meta: { [metaKeys.subscriptionId]: JSON.parse(id) } });
+          resolve(encodeResult(id, result));
+        },
+      };
+      const flight = {
+        cancel() {
+          over();
+          reject(new HubError('HUB_CALL_CANCELLED', 'the client does not listen any more'));
+        },
+      };
+      call.flight = flight;
+      session.inFlight.set(id, flight);
+      return {
+        listen,
+        answer: promise,
+        acknowledge(honoured) {
+          if (session.inFlight.get(id) !== flight) return;
+          const method = 'notifications/subscriptions/acknowledged';
+          listen.outlet(encodeCall(undefined, method, { notifications: honoured }));
+          listens.add(listen);
+        },
+      };
+    },
+    listChanged(source, kind) {
+      const bytes = encodeCall(undefined, changeMethods[kind]);
+      for (const listen of listens)
+        if (listen.source === source && listen.filter.lists.has(members[kind]))
+          listen.outlet(bytes);
+    },
+    task(server, { bytes, params }) {
+      const taskId = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
+      if (taskId === undefined) return;
+      for (const listen of listens)
+        if (sees(listen, server) && listen.filter.taskIds.includes(taskId)) listen.outlet(bytes);
+    },
+    tasksOf(server) {
+      const ids = new Set<string>();
+      for (const listen of listens)
+        if (sees(listen, server)) for (const id of listen.filter.taskIds) ids.add(id);
+      return [...ids];
+    },
+    endAll() {
+      for (const listen of Array.from(listens)) listen.end();
+    },
+  };
+}
+
+/** A notification that says which request to listen it is for; the id is given as JSON text. */
+function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
+  const whole = { start: bytes.indexOf('{'), end: bytes.length };
+  const message = membersOf(bytes, whole) ?? new Map();
+  const params = message.get('params');
+  const text = `{${Object.entries(tag)
+    .map(([name, id]) => `"${name}":${id}`)
+    .join(',')}}`;
+  if (!params) return splice(bytes, setMembers(whole, message, { params: `{"_meta":${text}}` }));
+  const inParams = membersOf(bytes, params) ?? new Map();
+  const meta = inParams.get('_meta');
+  return splice(
+    bytes,
+    meta
+      ? setMembers(meta, membersOf(bytes, meta) ?? new Map(), tag)
+      : setMembers(params, inParams, { _meta: text }),
+  );
+}
+
+/** More of what one request may name is refused. */
+const maxNamed = 1_000;
+
+/** Reads `params.notifications`. Throws HUB_REQUEST_INVALID where it is of another shape. */
+export function readFilter({ request, params }: Call): Filter {
+  const asked = valueOf(request.bytes, params.get('notifications'));
+  if (!isObject(asked))
+    throw new HubError('HUB_REQUEST_INVALID', '"params.notifications" must be an object');
+  const lists = Object.values(members).filter(member => asked[member] === true);
+  return {
+    lists: new Set(lists),
+    uris: strings(asked['resourceSubscriptions'], 'resourceSubscriptions'),
+    taskIds: strings(asked['taskIds'], 'taskIds'),
+  };
+}
+
+function strings(value: unknown, name: string): readonly string[] {
+  if (value === undefined) return [];
+  const list: unknown[] = Array.isArray(value) ? value : [undefined];
+  const texts = list.filter(one => typeof one === 'string');
+  if (texts.length !== list.length || list.length > maxNamed)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `"params.notifications.${name}" must be a list of at most ${maxNamed} strings`,
+    );
+  return [...new Set(texts)];
+}

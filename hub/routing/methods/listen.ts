@@ -1,0 +1,80 @@
+import { isObject, messageOf } from '#core';
+import type { Server } from '#servers';
+import type { Call } from '../call.ts';
+import { type Method, type MethodNeeds, serverOf } from '../method.ts';
+import { readFilter } from '../listens.ts';
+import { instanceFor } from '../relay.ts';
+import type { View } from '../session.ts';
+
+/** A resource that a client wants to listen to, at its server. */
+type Wanted = { readonly server: Server; readonly uri: string; readonly publicUri: string };
+
+/**
+ * Listens as the stateless revision has it: the hub tells of all the lists of a view, whether its
+ * servers do or not, and of the resources that their servers can be subscribed to.
+ */
+const listen =
+  (find: (uri: string, call: Call, needs: MethodNeeds) => Wanted | undefined): Method =>
+  async (call, needs) => {
+    const filter = readFilter(call);
+    const source = await sourceOf(call, needs);
+    const opened = needs.listens.open(call, source, filter, closed => {
+      needs.subscriptions.removeAll(closed);
+      if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
+    });
+    const wanted = filter.uris.flatMap(uri => find(uri, call, needs) ?? []);
+    const uris: string[] = [];
+    for (const { server: base, uri, publicUri } of wanted) {
+      const server = instanceFor(base, call, needs);
+      using _ = needs.subscriptions.claim(opened.listen);
+      if (!(await isSubscribed(server, uri, needs))) continue;
+      uris.push(publicUri);
+      needs.subscriptions.add(server, uri, opened.listen, publicUri);
+    }
+    opened.acknowledge({
+      ...Object.fromEntries([...filter.lists].map(member => [member, true])),
+      ...(filter.uris.length > 0 && { resourceSubscriptions: uris }),
+      ...(filter.taskIds.length > 0 && { taskIds: filter.taskIds }),
+    });
+    if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
+    return await opened.answer;
+  };
+
+/** Whose lists a client is told of: those of the instance that it has for itself, where it has one. */
+async function sourceOf(call: Call, needs: MethodNeeds): Promise<View> {
+  const { view } = call.session;
+  if (view === 'all' || view.config.instance === 'shared') return view;
+  if (!view.running) await view.ready();
+  const instance = instanceFor(view, call, needs);
+  // Nothing is told before there is something that tells.
+  if (!instance.running) await instance.ready();
+  return instance;
+}
+
+/** Has the server tell of the resource, where it does not yet; false where it cannot. */
+async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Promise<boolean> {
+  try {
+    const { introduction, upstream } = server.running ?? (await server.ready());
+    const { resources } = introduction.capabilities;
+    if (!isObject(resources) || resources['subscribe'] !== true) return false;
+    if (introduction.era === 'legacy' && needs.subscriptions.of(server, uri).size === 0)
+      await upstream.request('resources/subscribe', { uri }, server.config.callTimeoutMs);
+    return true;
+  } catch (error) {
+    needs.log.debug({ server: server.config.name, uri, error: messageOf(error) }, 'not subscribed');
+    return false;
+  }
+}
+
+function watchTasks(view: View, needs: MethodNeeds): void {
+  for (const server of view === 'all' ? needs.servers.all : [view]) needs.watch(server);
+}
+
+export const listenOne: Method = listen((uri, call) => {
+  return { server: serverOf(call), uri, publicUri: uri };
+});
+
+export const listenAll: Method = listen((publicUri, _call, needs) => {
+  const found = needs.catalog.findResource(publicUri);
+  return found && { ...found, publicUri };
+});

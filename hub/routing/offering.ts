@@ -1,0 +1,38 @@
+import type { Naming } from '#config';
+import type { Clock } from '#core';
+import type { Server, Servers } from '#servers';
+import { type Catalog, createCatalog } from './catalog.ts';
+import { type Lists, createLists } from './lists.ts';
+
+/** The resource that shows the hub itself (spec 5.5). */
+export const serversUri = 'hub://servers';
+
+const ownResources = [
+  JSON.stringify({
+    uri: serversUri,
+    name: 'servers',
+    title: 'Servers of this hub',
+    description: 'The servers behind this hub, their states and what each offers.',
+    mimeType: 'application/json',
+  }),
+];
+
+/** What is found on the endpoint of all servers, and how it is listed. */
+export type Offering = { readonly catalog: Catalog; readonly lists: Lists };
+
+export type OfferingNeeds = {
+  readonly servers: Pick<Servers, 'all'>;
+  readonly clock: Pick<Clock, 'now'>;
+};
+
+/** What all servers offer; with `instances`, what those offer in place of their servers. */
+export function createOffering(
+  naming: Naming,
+  needs: OfferingNeeds,
+  instances?: ReadonlyMap<Server, Server>,
+): Offering {
+  const { servers, clock } = needs;
+  const offersOf = (server: Server) => instances?.get(server) ?? server;
+  const catalog = createCatalog(servers, naming, [serversUri], offersOf);
+  return { catalog, lists: createLists({ resource: ownResources }, { catalog, servers, clock }) };
+}

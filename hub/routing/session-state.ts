@@ -1,0 +1,35 @@
+import { createRegister } from '#core';
+import { valueOf } from '#rpc';
+import type { Asks } from './asks.ts';
+import { isWanted } from './levels.ts';
+import type { SessionState, View } from './session.ts';
+
+/** A session that has just been opened. */
+export function createSessionState(
+  view: View,
+  outlet: (bytes: Buffer) => void,
+  isConnected: () => boolean,
+  asks: Pick<Asks, 'forward'>,
+): SessionState {
+  const state: SessionState = {
+    view,
+    outlet,
+    isConnected,
+    protocolVersion: undefined,
+    client: undefined,
+    logLevel: undefined,
+    inFlight: createRegister(),
+    instances: new Map(),
+    own: undefined,
+    asks: new Map(),
+    get isAsked() {
+      return state.asks.size > 0;
+    },
+    asked: (question, exchange) => asks.forward(question, state, exchange),
+    told({ method, bytes, params }, exchange) {
+      const isLog = method === 'notifications/message' && state.logLevel !== undefined;
+      if (!isLog || isWanted(state.logLevel, valueOf(bytes, params))) exchange.related(bytes);
+    },
+  };
+  return state;
+}

@@ -1,0 +1,65 @@
+import type { Answer, Edit, Notification, Request, Span } from '#rpc';
+
+/** A client's request on its way to a server: the message and what must differ in it. */
+export type Outbound = {
+  readonly request: Request;
+  /** The client's id of it, as JSON text. */
+  readonly id: string;
+  /** Replacements besides those of the id and the progress token, which are the upstream's own. */
+  readonly edits: readonly Edit[];
+  readonly progressToken: Span | undefined;
+};
+
+/** A server's request to a client. It must be answered, once. */
+export type Asked = {
+  readonly request: Request;
+  /** Takes the whole JSON-RPC answer, with the server's own id in it. */
+  readonly answer: (bytes: Buffer) => void;
+  /** Takes a notification that is about the request. */
+  readonly tell: (bytes: Buffer) => void;
+};
+
+/** A request whose server is known: all of one server have the same source. */
+export type Question = Asked & { readonly source: object };
+
+/** Where messages about a request go while it is worked on. */
+export interface Exchange {
+  related(bytes: Buffer): void;
+}
+
+/** A client, as far as a server can have something for it: two callers with one owner are one client. */
+export interface Owner {
+  /** A request of the server that is about a call of this client. */
+  asked(question: Question, exchange: Exchange): void;
+  /** A notification of the server that is about a call of this client, though it does not name it. */
+  told(notification: Notification, exchange: Exchange): void;
+  /** While the client is asked something, its calls do not time out. */
+  readonly isAsked: boolean;
+}
+
+/** Who asked. What the server sends about a request while it works on it goes to its caller. */
+export type Caller = {
+  readonly owner: Owner;
+  exchange: Exchange;
+  /** By what the client knows the progress of its request, as JSON text. */
+  progressToken: string | undefined;
+  /** Sees the answer before whatever the server sends after it. Must not throw. */
+  readonly seen: ((answer: Answer) => void) | undefined;
+};
+
+/** A request in flight. */
+export type Relayed = {
+  /** The answer with the client's own id. Rejects with HubError when there is none. */
+  readonly answer: Promise<Buffer>;
+  /** Tells the server that nobody waits any more, and rejects the answer with HUB_CALL_CANCELLED. */
+  cancel(reason: string | undefined): void;
+};
+
+/** A request that stays open: its answer says that it is over. */
+export type Listening = {
+  /** The id that the server knows it by. */
+  readonly id: number;
+  /** Rejects with HubError where the server is gone or the request was cancelled. */
+  readonly over: Promise<Answer>;
+  cancel(reason: string): void;
+};

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import type { ServerConfig } from '#config';
+import { type Log, HubError, isObject } from '#core';
+import { type Era, modernVersions, rpcCodes } from '#rpc';
+import { type Table, createTable } from '#store';
+
+/** Which era the programs of servers speak, found out once for each. */
+export interface Eras {
+  /** The era that was found out before. */
+  recall(key: string): Promise<Era | undefined>;
+  /**
+   * The era of a program; `probe` finds it out where it is not known, one at a time for each key. It
+   * rejects as the probe does.
+   */
+  find(key: string, probe: () => Promise<Era>): Promise<Era>;
+  /** A server was greeted in this era: it is remembered, where `durably` beyond this run of the hub. */
+  confirm(key: string, era: Era, durably: boolean): Promise<void>;
+  /** It was the wrong one. */
+  forget(key: string): Promise<void>;
+}
+
+/** Programs whose era is remembered: more than a hub has servers, over many versions of each. */
+export const maxEras = 1_000;
+
+/** `kept` remembers beyond this run of the hub. */
+export function createEras(needs: { readonly kept: Table; readonly log: Log }): Eras {
+  const { kept, log } = needs;
+  /** What a probe said and no handshake has confirmed. */
+  const probed = createTable({ file: undefined, maxEntries: maxEras }, { log });
+  const underway = new Map<string, Promise<Era>>();
+
+  async function recall(key: string): Promise<Era | undefined> {
+    const found = (await kept.find(key)) ?? (await probed.find(key));
+    return found === 'modern' || found === 'legacy' ? found : undefined;
+  }
+
+  async function ask(key: string, probe: () => Promise<Era>): Promise<Era> {
+    const era = await probe();
+    await probed.put(key, era);
+    return era;
+  }
+
+  return {
+    recall,
+    async find(key, probe) {
+      for (;;) {
+        const known = await recall(key);
+        if (known) return known;
+        const others = underway.get(key);
+        if (!others) break;
+        try {
+          return await others;
+        } catch (error) {
+          // Silence is silence for all of them; a start that was given up says nothing of the program.
+          if (error instanceof HubError && error.code === 'HUB_SERVER_START_FAILED') throw error;
+        }
+      }
+      const asked = ask(key, probe);
+      underway.set(key, asked);
+      try {
+        return await asked;
+      } finally {
+        underway.delete(key);
+      }
+    },
+    confirm: (key, era, durably) => (durably ? kept : probed).put(key, era),
+    async forget(key) {
+      await probed.remove(key);
+      await kept.remove(key);
+    },
+  };
+}
+
+/**
+ * What the era of a server is remembered by: the program, whatever its environment. `identity` is that
+ * of its instance.
+ */
+export function eraKeyOf(
+  { launch }: Pick<ServerConfig, 'launch'>,
+  identity: string | undefined,
+): string {
+  const program =
+    launch.kind === 'remote'
+      ? [launch.url]
+      : identity === undefined
+        ? [launch.package?.spec, launch.command, launch.args, launch.workingDirectory]
+        : [identity, launch.command, launch.args];
+  return createHash('sha256').update(JSON.stringify(program)).digest('hex').slice(0, 32);
+}
+
+/** What the refusal of `server/discover`, or of `initialize`, tells; undefined where nothing was said. */
+export function eraToldBy(error: unknown): Era | undefined {
+  if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') return undefined;
+  const { error: refusal } = error.data;
+  const { code, data } = isObject(refusal) ? refusal : {};
+  if (code === rpcCodes.headerMismatch || code === rpcCodes.missingCapability) return 'modern';
+  if (code !== rpcCodes.unsupportedVersion) return 'legacy';
+  const supported = isObject(data) ? data['supported'] : undefined;
+  const isForeign =
+    Array.isArray(supported) && !modernVersions.some(version => supported.includes(version));
+  return isForeign ? 'legacy' : 'modern';
+}

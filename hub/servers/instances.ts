@@ -1,0 +1,191 @@
+import { type Clock, type Event, HubError, createEmitter } from '#core';
+import type { ClientOfSession } from './client-of-session.ts';
+import { refusalOf } from './refusal.ts';
+import type { Own, Server } from './server.ts';
+
+/** An instance that a session has for itself. */
+export type OwnInstance = {
+  /** The server of this session alone. */
+  readonly server: Server;
+  /** The configured server that it is an instance of. */
+  readonly base: Server;
+  readonly session: object;
+};
+
+/** The instances that sessions have for themselves, of servers with `instance: session`. */
+export interface Instances {
+  /**
+   * The instance of a session: the same one as long as the session lasts. It is launched when it is asked to
+   * be ready, also after it has ended. Throws HUB_INSTANCES_FULL where the server has as many as it may, and
+   * as the server does where that was stopped by hand. Without a client, one who can do everything.
+   * `mayEnd` tells of whose instances one may be stopped to make room: that which was not used for longest.
+   */
+  of(
+    server: Server,
+    session: object,
+    client: ClientOfSession | undefined,
+    mayEnd: (session: object) => boolean,
+  ): Server;
+  /** Ends the instances of a session that is over. */
+  release(session: object): void;
+  /** How many instances of a server run, or begin to or end. */
+  count(server: Server): number;
+  /** A session has got an instance. */
+  readonly opened: Event<OwnInstance>;
+  /** Ends all of them for good, and resolves when nothing of them is left. */
+  stopAll(): Promise<void>;
+}
+
+export type InstancesNeeds = {
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>;
+  readonly create: (own: Own) => Server;
+};
+
+type Entry = OwnInstance & {
+  /** It counts: it runs, or may at any moment. */
+  isActive: boolean;
+  usedMs: number;
+};
+
+/** Of one configured server. */
+type Group = { readonly entries: Set<Entry>; lastNumber: number };
+
+/** What is idle is looked for no more often than this. */
+const sweepMs = 1_000;
+
+/** Instances of servers that `create` makes. There are none at first. */
+export function createInstances({ clock, create }: InstancesNeeds): Instances {
+  const opened = createEmitter<OwnInstance>();
+  const groups = new Map<Server, Group>();
+  const sessions = new Map<object, Map<Server, Entry>>();
+  const ending = new Set<Promise<void>>();
+  let sweep: (Disposable & { readonly atMs: number }) | undefined;
+
+  const countOf = ({ entries }: Group) => {
+    let active = 0;
+    for (const entry of entries) if (entry.isActive) active++;
+    return active;
+  };
+
+  function groupOf(base: Server): Group {
+    const known = groups.get(base);
+    if (known) return known;
+    const group: Group = { entries: new Set(), lastNumber: 0 };
+    groups.set(base, group);
+    // Who stops the server, or restarts it, means all of it.
+    base.changed(({ state }) => {
+      if (state === 'stopping' || state === 'stopped')
+        for (const entry of group.entries) if (entry.isActive) void entry.server.stop(false);
+    });
+    return group;
+  }
+
+  function open(
+    base: Server,
+    session: object,
+    client: ClientOfSession | undefined,
+    group: Group,
+  ): Entry {
+    const instance = String(++group.lastNumber);
+    const server = create({ instance, base, client });
+    const entry: Entry = { server, base, session, isActive: false, usedMs: 0 };
+    group.entries.add(entry);
+    const own = sessions.get(session) ?? new Map<Server, Entry>();
+    sessions.set(session, own.set(base, entry));
+    server.changed(({ state }) => {
+      if (state === 'stopped') entry.isActive = false;
+      if (state === 'starting') entry.isActive = true;
+    });
+    opened.fire({ server, base, session });
+    return entry;
+  }
+
+  /** Stops what was not used for longest of what may be stopped. False where nothing may. */
+  function makeRoom({ entries }: Group, mayEnd: (session: object) => boolean): boolean {
+    const spare = [...entries].filter(
+      ({ isActive, server, session }) => isActive && !isBusy(server) && mayEnd(session),
+    );
+    const [oldest] = spare.toSorted((a, b) => a.usedMs - b.usedMs);
+    if (!oldest) return false;
+    oldest.isActive = false;
+    void oldest.server.stop(false);
+    return true;
+  }
+
+  const idleMsOf = ({ base, usedMs }: Entry) =>
+    base.config.instanceIdleMs - (clock.monotonic() - usedMs);
+
+  /** Ends what has had nothing to do for too long, and looks again when the next may have. */
+  function stopIdle(): void {
+    let nextMs = Infinity;
+    for (const { entries } of groups.values())
+      for (const entry of entries) {
+        if (!entry.isActive) continue;
+        if (isBusy(entry.server)) entry.usedMs = clock.monotonic();
+        const leftMs = idleMsOf(entry);
+        if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
+        else void entry.server.stop(false);
+      }
+    sweep = undefined;
+    if (nextMs < Infinity) sweepIn(nextMs);
+  }
+
+  function sweepIn(delayMs: number): void {
+    const atMs = clock.monotonic() + Math.max(delayMs, sweepMs);
+    if (sweep && sweep.atMs <= atMs) return;
+    sweep?.[Symbol.dispose]();
+    const timer = clock.after(atMs - clock.monotonic(), stopIdle);
+    sweep = { atMs, [Symbol.dispose]: () => timer[Symbol.dispose]() };
+  }
+
+  function release(session: object): void {
+    const own = sessions.get(session);
+    if (!own) return;
+    sessions.delete(session);
+    for (const [base, entry] of own) {
+      const over = entry.server.close().finally(() => {
+        groups.get(base)?.entries.delete(entry);
+        ending.delete(over);
+      });
+      ending.add(over);
+    }
+  }
+
+  return {
+    of(base, session, client, mayEnd) {
+      const { state } = base.status;
+      const refused = state === 'stopped' && refusalOf(base.config, base.status, '', clock.now());
+      if (refused) throw refused;
+      const group = groupOf(base);
+      const known = sessions.get(session)?.get(base);
+      const isFull = !known?.isActive && countOf(group) >= base.config.maxInstances;
+      if (isFull && !makeRoom(group, mayEnd))
+        throw new HubError(
+          'HUB_INSTANCES_FULL',
+          `${base.config.name} runs for ${base.config.maxInstances} sessions already. Close some, raise "max_instances" of this server, or let clients share it with "instance": "shared"`,
+          { data: { server: base.config.name, retryable: true } },
+        );
+      const entry = known ?? open(base, session, client, group);
+      entry.isActive = true;
+      entry.usedMs = clock.monotonic();
+      sweepIn(base.config.instanceIdleMs);
+      return entry.server;
+    },
+    release,
+    count(server) {
+      const group = groups.get(server);
+      return group ? countOf(group) : 0;
+    },
+    opened: opened.event,
+    async stopAll() {
+      for (const session of Array.from(sessions.keys())) release(session);
+      sweep?.[Symbol.dispose]();
+      await Promise.all(ending);
+    },
+  };
+}
+
+/** True while it begins, and while a client waits for it. */
+function isBusy({ status, running }: Server): boolean {
+  return running ? running.upstream.onlyCaller() !== 'none' : status.state === 'starting';
+}

@@ -1,0 +1,73 @@
+import type { ServerConfig } from '#config';
+import { type Clock, kindOf } from '#core';
+import { backoffMs, createIntensity } from '#resilience';
+import { awayCodeOf, withoutName } from './failures.ts';
+import type { ServerStatus } from './server.ts';
+
+/** What becomes of a server that has ended or did not come up. */
+export type Next = {
+  readonly status: ServerStatus;
+  /** How long until it is started again; undefined where it is given up. */
+  readonly delayMs: number | undefined;
+  /** It did something that counts as a restart: it was not just out of reach. */
+  readonly counts: boolean;
+};
+
+/** Decides whether and when a server is started again, as long as somebody wants it to run. */
+export interface Restarts {
+  /** It has run for so long before it ended. */
+  ran(durationMs: number): void;
+  /** After this error, of which `why` is the message. */
+  after(error: unknown, why: string): Next;
+}
+
+/** A server that has run this long has its restarts forgotten. */
+const restartWindowMs = 5 * 60_000;
+const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
+
+/** Begins without any restart behind it. */
+export function createRestarts(
+  config: ServerConfig,
+  { clock, random }: { readonly clock: Clock; readonly random: () => number },
+): Restarts {
+  const { name, maxRestarts, restartOnFailure, startTimeoutMs } = config;
+  // Starts that time out, and the waits between them, must all fall into the window, or a server
+  // that never comes up would be tried for ever.
+  const slowestMs = startTimeoutMs + backoff.maxMs;
+  const intensity = createIntensity(
+    { maxRestarts, windowMs: restartWindowMs + maxRestarts * slowestMs },
+    clock,
+  );
+  let failures = 0;
+
+  const giveUp = (why: string): Next => ({
+    status: { state: 'failed', since: clock.now(), why },
+    delayMs: undefined,
+    counts: false,
+  });
+
+  return {
+    ran(durationMs) {
+      if (durationMs > restartWindowMs) failures = 0;
+    },
+    after(error, why) {
+      // What the operator must mend is not tried again by itself.
+      if (kindOf(error) === 'invalid' || kindOf(error) === 'conflict') return giveUp(why);
+      failures++;
+      const code = awayCodeOf(error);
+      // What is away is nothing the server did: it is tried for as long as it takes.
+      if (!code && (!restartOnFailure || !intensity.record())) {
+        const given = restartOnFailure
+          ? `gave up after ${maxRestarts} restarts`
+          : 'restart_on_failure is off';
+        return giveUp(`${given}: ${withoutName(name, why)}`);
+      }
+      const delayMs = backoffMs(backoff, failures, random);
+      const since = clock.now();
+      const until = since + delayMs;
+      return code
+        ? { status: { state: 'unreachable', since, until, code, why }, delayMs, counts: false }
+        : { status: { state: 'backing_off', until, why }, delayMs, counts: true };
+    },
+  };
+}

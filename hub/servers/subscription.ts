@@ -1,0 +1,217 @@
+import { type Clock, type Log, isObject, messageOf } from '#core';
+import { backoffMs } from '#resilience';
+import {
+  type Answer,
+  type Notification,
+  membersOf,
+  metaKeys,
+  rawText,
+  readMessage,
+  rpcCodes,
+  splice,
+  valueOf,
+} from '#rpc';
+import type { Asking } from './handshake.ts';
+import type { Interest } from './server.ts';
+
+/**
+ * The one `subscriptions/listen` that the hub keeps open with a server of the stateless revision, for all
+ * that clients want to hear of (MCP 2026-07-28).
+ */
+export interface Subscription {
+  /** Says what clients want to hear of, besides the lists. */
+  want(interest: Interest): void;
+  /**
+   * A notification as it is passed on: without the mark of the listen that it came by. Undefined where it
+   * is about a listen itself, or comes by one that was replaced.
+   */
+  unwrap(notification: Notification): Notification | undefined;
+  /** Ends it: the server is gone, or is about to. */
+  stop(): void;
+}
+
+export type SubscriptionOptions = {
+  readonly capabilities: { readonly [name: string]: unknown };
+  readonly interest: Interest;
+};
+
+export type SubscriptionNeeds = {
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  readonly random: () => number;
+  readonly log: Log;
+  /** Something may have changed while nothing was heard. */
+  readonly missed: () => void;
+};
+
+type Open = {
+  /** As JSON text. */
+  readonly id: string;
+  /** What it listens to, as JSON text. */
+  readonly filter: string;
+  readonly sinceMs: number;
+  /** Ends the wait for its acknowledgement. */
+  readonly wait: Disposable;
+  cancel(reason: string): void;
+};
+
+/** How a listen ended: with an answer, or because of an error of the hub or the channel. */
+type End = { readonly answer?: Answer; readonly error?: unknown };
+
+const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
+/** A server that does not acknowledge, as it must, is taken to listen after this. */
+const acknowledgedMs = 10_000;
+const tasksExtension = 'io.modelcontextprotocol/tasks';
+
+/** Listens at once. A changed interest opens a second listen, which replaces the first when it is acknowledged. */
+export function createSubscription(
+  { capabilities, interest }: SubscriptionOptions,
+  asking: Pick<Asking, 'listen'>,
+  needs: SubscriptionNeeds,
+): Subscription {
+  const { clock, log } = needs;
+  let wanted = filterOf(capabilities, interest);
+  let current: Open | undefined;
+  let next: Open | undefined;
+  let retry: Disposable | undefined;
+  let failures = 0;
+  let isDeaf = false;
+  /** `refused`: the server knows no listening. */
+  let over: 'stopped' | 'refused' | undefined;
+
+  /** Opens what is wanted, unless that is open, or on its way. */
+  function update(): void {
+    if (over || next || retry || wanted === (current?.filter ?? '{}')) return;
+    if (wanted === '{}') {
+      current?.cancel('nothing is listened to any more');
+      current = undefined;
+    } else open(wanted);
+  }
+
+  function open(filter: string): void {
+    try {
+      const listening = asking.listen({ notifications: JSON.parse(filter) });
+      const opened: Open = {
+        id: String(listening.id),
+        filter,
+        sinceMs: clock.monotonic(),
+        wait: clock.after(acknowledgedMs, () => take(opened)),
+        cancel: reason => listening.cancel(reason),
+      };
+      next = opened;
+      listening.over.then(
+        answer => ended(opened, { answer }),
+        (error: unknown) => ended(opened, { error }),
+      );
+    } catch (error) {
+      again({ error });
+    }
+  }
+
+  /** The new listen is heard from here on, and the old one no more. */
+  function take(opened: Open): void {
+    if (next !== opened) return;
+    opened.wait[Symbol.dispose]();
+    const old = current;
+    current = opened;
+    next = undefined;
+    old?.cancel('another listen has taken its place');
+    if (isDeaf) needs.missed();
+    isDeaf = false;
+    update();
+  }
+
+  function ended(opened: Open, how: End): void {
+    opened.wait[Symbol.dispose]();
+    if (opened === next) next = undefined;
+    else if (opened === current) {
+      current = undefined;
+      isDeaf = true;
+    } else return;
+    if (over) return;
+    if (isUnknownMethod(how)) {
+      over = 'refused';
+      log.info({}, 'the server knows no subscriptions/listen: what changes in it is not heard of');
+      return;
+    }
+    if (clock.monotonic() - opened.sinceMs > backoff.maxMs) failures = 0;
+    again(how);
+  }
+
+  function again({ error }: End): void {
+    // What is on its way takes the place of what has ended.
+    if (next || retry) return;
+    const delayMs = backoffMs(backoff, ++failures, needs.random);
+    const how = error === undefined ? 'the server ended it' : messageOf(error);
+    log.debug({ how, delayMs }, 'the hub listens again');
+    retry = clock.after(delayMs, () => {
+      retry = undefined;
+      update();
+    });
+  }
+
+  update();
+  return {
+    want(changed) {
+      wanted = filterOf(capabilities, changed);
+      update();
+    },
+    unwrap(notification) {
+      const { bytes, method, params } = notification;
+      const members = membersOf(bytes, params);
+      if (method === 'notifications/cancelled') {
+        const ending = members?.get('requestId');
+        const id = ending && rawText(bytes, ending);
+        const opened = [current, next].find(one => one !== undefined && one.id === id);
+        // Its answer may come as well, or not at all.
+        opened?.cancel('the server has ended it');
+        return opened ? undefined : notification;
+      }
+      const metaSpan = members?.get('_meta');
+      const meta = membersOf(bytes, metaSpan);
+      const mark = meta?.get(metaKeys.subscriptionId);
+      if (!metaSpan || !meta || !mark) return notification;
+      const id = rawText(bytes, mark);
+      if (next?.id === id) take(next);
+      if (method === 'notifications/subscriptions/acknowledged' || current?.id !== id)
+        return undefined;
+      const kept = [...meta].filter(([name]) => name !== metaKeys.subscriptionId);
+      const text = kept.map(([name, span]) => `${JSON.stringify(name)}:${rawText(bytes, span)}`);
+      const unmarked = readMessage(
+        splice(bytes, [{ span: metaSpan, text: `{${text.join(',')}}` }]),
+      );
+      return unmarked.kind === 'notification' ? unmarked : undefined;
+    },
+    stop() {
+      over = 'stopped';
+      retry?.[Symbol.dispose]();
+      current?.wait[Symbol.dispose]();
+      next?.wait[Symbol.dispose]();
+    },
+  };
+}
+
+/** What to listen to, as JSON text: what the server tells of, and somebody wants to hear. */
+function filterOf(
+  capabilities: SubscriptionOptions['capabilities'],
+  { resources, tasks }: Interest,
+): string {
+  const tells = (name: string, what: string) => {
+    const capability = capabilities[name];
+    return isObject(capability) && capability[what] === true;
+  };
+  const { extensions } = capabilities;
+  const hasTasks = isObject(extensions) && isObject(extensions[tasksExtension]);
+  return JSON.stringify({
+    ...(tells('tools', 'listChanged') && { toolsListChanged: true }),
+    ...(tells('prompts', 'listChanged') && { promptsListChanged: true }),
+    ...(tells('resources', 'listChanged') && { resourcesListChanged: true }),
+    ...(tells('resources', 'subscribe') &&
+      resources.length > 0 && { resourceSubscriptions: [...resources].sort() }),
+    ...(hasTasks && tasks.length > 0 && { taskIds: [...tasks].sort() }),
+  });
+}
+
+function isUnknownMethod({ answer }: End): boolean {
+  const error = answer?.failed && valueOf(answer.bytes, answer.payload);
+  return isObject(error) && error['code'] === rpcCodes.methodNotFound;
+}

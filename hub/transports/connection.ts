@@ -1,0 +1,178 @@
+import { HubError } from '#core';
+import type { Exchange, Session } from '#routing';
+import {
+  type Malformed,
+  type Message,
+  type Reply,
+  type Request,
+  allowsBatches,
+  encodeError,
+  errorAnswer,
+  malformedAnswer,
+  rawText,
+  readMessages,
+  rpcCodes,
+  whole,
+} from '#rpc';
+import { type Outlet, createOutbox } from './connection-outbox.ts';
+
+/** The way to one client: a WebSocket, an event stream, or stdout. None of these may throw. */
+export type Wire = Outlet & {
+  /** Ends the wire when what was written has left. */
+  close(reason: string): void;
+  /** Ends the wire at once, as its client does not read. */
+  drop(reason: string): void;
+  /** Called every few seconds: shows the client that the hub is there, and drops one that is not. */
+  keepAlive(): void;
+};
+
+/** What the hub takes as one message of a client, in bytes. */
+export const maxMessageBytes = 64 * 1024 * 1024;
+
+/** A connection that carries messages both ways, and the session behind it. Both end together. */
+export interface Connection {
+  /** Takes one message or a batch of them, as it came. The buffer is the connection's from here on. */
+  receive(bytes: Buffer): void;
+  /** Sends one message after those that were sent before. */
+  send(bytes: Buffer): void;
+  /** Requests that are not answered yet, but for those that listen, which do not end. */
+  readonly inFlight: number;
+  /** Cancels what is in flight, sends what is said about that, and closes the wire. */
+  close(reason: string): void;
+  /** The wire has ended: cancels what is in flight. */
+  gone(reason: string): void;
+}
+
+export type ConnectionOptions = {
+  /** A client that leaves more than this unread is dropped, in bytes. */
+  readonly maxUnsentBytes: number;
+  /** A client with this many unanswered requests gets errors for more. */
+  readonly maxInFlight: number;
+};
+
+export type ConnectionNeeds = {
+  readonly open: (outlet: (bytes: Buffer) => void) => Session;
+  /** Whether the hub is stopping, and takes no more requests. */
+  readonly isDraining: () => boolean;
+  /** Called once, whatever the end was. */
+  readonly closed: (reason: string) => void;
+};
+
+/** Connects a wire to a session of its own. What is sent within one turn of the event loop is one write. */
+export function createConnection(
+  wire: Wire,
+  options: ConnectionOptions,
+  needs: ConnectionNeeds,
+): Connection {
+  const outbox = createOutbox(wire, options.maxUnsentBytes);
+  let state: 'open' | 'closing' | 'closed' = 'open';
+  let inFlight = 0;
+  let listening = 0;
+  const session = needs.open(send);
+  // What is about a request goes the way of everything else.
+  const exchange: Exchange = { related: send };
+
+  function send(bytes: Buffer): void {
+    if (state === 'closed') return;
+    if (outbox.send(bytes)) return;
+    const reason = `the client does not read: ${wire.unsentBytes()} bytes wait for it`;
+    wire.drop(reason);
+    end(reason);
+  }
+
+  /** Ends the session without a word to the client. */
+  function end(reason: string): void {
+    if (state === 'closed') return;
+    const wasOpen = state === 'open';
+    state = 'closed';
+    outbox.clear();
+    if (wasOpen) session.close(reason);
+    needs.closed(reason);
+  }
+
+  /** Why a request is not taken, where it is not. */
+  function refusal(): HubError | undefined {
+    if (needs.isDraining())
+      return new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping', {
+        data: { retryable: true },
+      });
+    if (inFlight + listening >= options.maxInFlight)
+      return new HubError(
+        'HUB_SERVER_BUSY',
+        `${inFlight + listening} requests of this connection are unanswered. Try again later`,
+        { data: { retryable: true } },
+      );
+    return undefined;
+  }
+
+  function answerTo(request: Request): Promise<Reply | undefined> {
+    const problem = refusal();
+    if (problem) return Promise.resolve(errorAnswer(rawText(request.bytes, request.id), problem));
+    const answer = session.accept(request, exchange);
+    if (request.method === 'subscriptions/listen') {
+      listening++;
+      return answer.then(listened);
+    }
+    inFlight++;
+    return answer.then(answered);
+  }
+
+  // One function for all calls, as there are many of these.
+  const answered = (answer: Reply | undefined): Reply | undefined => {
+    inFlight--;
+    return answer;
+  };
+  const listened = (answer: Reply | undefined): Reply | undefined => {
+    listening--;
+    return answer;
+  };
+
+  function answerOf(message: Message | Malformed): Promise<Reply | undefined> {
+    if (message.kind === 'malformed') return Promise.resolve(malformedAnswer(message));
+    if (message.kind === 'request') return answerTo(message);
+    return session.accept(message, exchange);
+  }
+
+  const sendAnswer = (answer: Reply | undefined): void => {
+    if (answer) send(whole(answer));
+  };
+
+  function receiveBatch(messages: readonly (Message | Malformed)[]): void {
+    const [first] = messages;
+    const version = session.protocolVersion ?? '';
+    if (first?.kind === 'malformed' && messages.length === 1) send(malformedAnswer(first));
+    else if (!allowsBatches(version))
+      send(encodeError('null', rpcCodes.invalidRequest, 'MCP has no batches since 2025-06-18'));
+    else
+      void Promise.all(messages.map(answerOf)).then(answers => {
+        const said = answers.filter(answer => answer !== undefined);
+        if (said.length > 0)
+          send(Buffer.from(`[${said.map(answer => whole(answer).toString()).join(',')}]`));
+      });
+  }
+
+  return {
+    send,
+    receive(bytes) {
+      if (state !== 'open') return;
+      const { batch, messages } = readMessages(bytes);
+      if (batch) receiveBatch(messages);
+      else for (const message of messages) void answerOf(message).then(sendAnswer);
+    },
+    get inFlight() {
+      return inFlight;
+    },
+    close(reason) {
+      if (state !== 'open') return;
+      state = 'closing';
+      session.close(reason);
+      // What was in flight is answered within this turn.
+      setImmediate(() => {
+        outbox.flush();
+        wire.close(reason);
+        end(reason);
+      });
+    },
+    gone: end,
+  };
+}

@@ -1,0 +1,201 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { type Clock, type Log, HubError } from '#core';
+import type { Exchange, Router, Session, View } from '#routing';
+import {
+  type Malformed,
+  type Message,
+  type Notification,
+  type Reply,
+  type Request,
+  errorAnswer,
+  rawText,
+  rpcCodes,
+  whole,
+} from '#rpc';
+import type { acceptedTypes } from './accepted.ts';
+import { refuse, sendJson, statusOf } from './answer.ts';
+import { claimOf, createRequestCheck } from './modern-request.ts';
+import { beginEvents, sendComment, sendEvent, sendLastEvent } from './modern-stream.ts';
+
+/** What a POST of MCP 2026-07-28 came with. */
+export type ModernPost = {
+  readonly headers: IncomingHttpHeaders;
+  readonly response: ServerResponse;
+  readonly view: View;
+  readonly accepts: ReturnType<typeof acceptedTypes>;
+  readonly batch: boolean;
+  readonly message: Message | Malformed | undefined;
+};
+
+/**
+ * Streamable HTTP of MCP 2026-07-28: each request is a session of its own, over with its answer or with
+ * its connection. The answer is JSON, or the last event of a stream where something is said before it.
+ */
+export interface Modern {
+  receive(post: ModernPost): void;
+  /** Whether a request is being answered, but for those that listen for changes, which do not end. */
+  readonly isBusy: boolean;
+  /** Cancels what is being answered, and looks after nothing any more. */
+  endAll(reason: string): void;
+}
+
+export type ModernOptions = {
+  /** More requests than this at a time are refused. */
+  readonly maxRequests: number;
+};
+
+export type ModernNeeds = {
+  readonly router: Pick<Router, 'open' | 'describeTool'>;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+/** The answering of one request. */
+type Answering = Exchange & {
+  readonly response: ServerResponse;
+  readonly session: Session;
+  /** When it began, on the monotonic clock. */
+  readonly since: number;
+  readonly accepts: ModernPost['accepts'];
+  readonly listens: boolean;
+  /** Whether the answer is a stream, as something was said before it, or nothing for long. */
+  streams: boolean;
+};
+
+/** How often a stream shows that it is alive. A request that waits that long becomes one. */
+const keepAliveMs = 15_000;
+const nowhere: Exchange = { related() {} };
+const refused = -32000;
+
+export function createModern(options: ModernOptions, needs: ModernNeeds): Modern {
+  const { router, clock, log } = needs;
+  const check = createRequestCheck(router);
+  const active = new Set<Answering>();
+  let ticking: Disposable | undefined;
+
+  function tick(): void {
+    ticking = undefined;
+    const now = clock.monotonic();
+    for (const one of active)
+      if (one.streams) sendComment(one.response);
+      else if (one.accepts.stream && now - one.since >= keepAliveMs) {
+        begin(one);
+        sendComment(one.response);
+      }
+    keepTicking();
+  }
+
+  /** The ticker runs while there is anything to look after. */
+  function keepTicking(): void {
+    if (!ticking && active.size > 0) ticking = clock.after(keepAliveMs, tick);
+  }
+
+  function answer(post: ModernPost, request: Request): void {
+    const { response, view, accepts } = post;
+    // Whoever left while the body was on its way is not answered, and nothing is begun.
+    if (response.destroyed) return;
+    const id = rawText(request.bytes, request.id);
+    const problem = check(post.headers, request, claimOf(request), view);
+    if (problem) return sendJson(response, 400, errorAnswer(id, problem));
+    const listens = request.method === 'subscriptions/listen';
+    if (listens && !accepts.stream)
+      return refuse(response, 406, refused, 'Accept must name text/event-stream', request.bytes);
+    if (active.size >= options.maxRequests)
+      return sendJson(response, 503, errorAnswer(id, tooMany(active.size)));
+    const session = router.open(view, () => {});
+    const one: Answering = {
+      response,
+      session,
+      since: clock.monotonic(),
+      accepts,
+      listens,
+      streams: false,
+      related(bytes) {
+        if (!active.has(one) || !accepts.stream || response.destroyed) return;
+        begin(one);
+        sendEvent(response, bytes);
+      },
+    };
+    active.add(one);
+    keepTicking();
+    // Without its connection nobody can be answered: that is how a client cancels.
+    response.once('close', () => {
+      if (active.delete(one)) session.close('the client hung up');
+    });
+    void session.accept(request, one).then(reply => finish(one, reply));
+  }
+
+  function finish(one: Answering, reply: Reply | undefined): void {
+    if (!active.delete(one)) return;
+    try {
+      if (reply) send(one, reply);
+      else one.response.destroy();
+      one.session.close('the request is over');
+    } catch (error) {
+      log.error({ error: String(error) }, 'an answer could not be sent');
+      one.response.destroy();
+    }
+  }
+
+  /** Hands it on without an answer: there is none to a notification. */
+  function notify({ view, response }: ModernPost, message: Notification): void {
+    const session = router.open(view, () => {});
+    void session.accept(message, nowhere).then(() => {
+      session.close('the notification is passed on');
+      response.writeHead(202).end();
+    });
+  }
+
+  return {
+    get isBusy() {
+      for (const one of active) if (!one.listens) return true;
+      return false;
+    },
+    receive(post) {
+      const { response, message, batch } = post;
+      if (batch)
+        refuse(
+          response,
+          400,
+          rpcCodes.invalidRequest,
+          'MCP has no batches: send one message a POST',
+        );
+      else if (message?.kind === 'request') answer(post, message);
+      else if (message?.kind === 'notification') notify(post, message);
+      else
+        refuse(
+          response,
+          400,
+          rpcCodes.invalidRequest,
+          'clients of this revision do not answer: what a server asks is in its results, and goes back as inputResponses',
+        );
+    },
+    endAll(reason) {
+      for (const one of active) one.session.close(reason);
+      ticking?.[Symbol.dispose]();
+      ticking = undefined;
+    },
+  };
+}
+
+function begin(one: Answering): void {
+  if (one.streams) return;
+  one.streams = true;
+  beginEvents(one.response);
+}
+
+/** Sends the answer: as JSON, unless there is a stream already or the client wants one. */
+function send(one: Answering, reply: Reply): void {
+  const { response, streams, listens, accepts } = one;
+  // The status is for whoever does not read the body: it cannot be told once a stream began.
+  const status = streams || !Buffer.isBuffer(reply) ? 200 : statusOf(reply);
+  if (!streams && (status !== 200 || (accepts.json && !listens)))
+    return sendJson(response, status, reply);
+  begin(one);
+  sendLastEvent(response, whole(reply));
+}
+
+const tooMany = (count: number) =>
+  new HubError('HUB_SESSIONS_FULL', `${count} requests are being answered. Try again later`, {
+    data: { retryable: true },
+  });

@@ -1,0 +1,87 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { View } from '#routing';
+import { errorAnswer } from '#rpc';
+import { isJson } from './accepted.ts';
+import { refuse, sendJson, stalledMs } from './answer.ts';
+import type { Connections } from './connection-table.ts';
+import type { Connection, Wire } from './connection.ts';
+
+/**
+ * HTTP with server-sent events, as MCP 2024-11-05 has it: a stream of events is the session, and what
+ * its client says comes by POST. Everything is answered on the stream.
+ */
+export interface Sse {
+  /** Answers a GET by the stream. */
+  open(response: ServerResponse, view: View): void;
+  /** Takes what a client says to its session, which the query of the URL names. */
+  post(request: IncomingMessage, response: ServerResponse, body: Buffer): void;
+}
+
+export type SseNeeds = {
+  readonly connections: Pick<Connections, 'open'>;
+  readonly newId: () => string;
+};
+
+/** Where clients send their messages. */
+export const messagesPath = '/messages';
+const headers = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const;
+const messageStart = 'event: message\ndata: ';
+const eventEnd = '\n\n';
+const refused = -32000;
+const sessionUnknown = -32001;
+
+export function createSse({ connections, newId }: SseNeeds): Sse {
+  const sessions = new Map<string, Connection>();
+
+  return {
+    open(response, view) {
+      if (response.destroyed) return;
+      const wire: Wire = {
+        write(messages) {
+          response.cork();
+          for (const message of messages) {
+            response.write(messageStart);
+            response.write(message);
+            response.write(eventEnd);
+          }
+          response.uncork();
+        },
+        unsentBytes: () => response.writableLength,
+        close: () => response.end(),
+        drop: () => response.destroy(),
+        keepAlive: () => void response.write(': keep-alive\n\n'),
+      };
+      const id = newId();
+      try {
+        const connection = connections.open(view, wire);
+        sessions.set(id, connection);
+        response.once('close', () => {
+          sessions.delete(id);
+          connection.gone('the client hung up');
+        });
+      } catch (error) {
+        return sendJson(response, 503, errorAnswer('null', error));
+      }
+      // Comments count as movement, unless they wait for a client that does not read.
+      response.setTimeout(stalledMs, () => response.destroy());
+      response.writeHead(200, headers);
+      response.write(`event: endpoint\ndata: ${messagesPath}?sessionId=${id}${eventEnd}`);
+    },
+    post(request, response, body) {
+      const query = new URLSearchParams((request.url ?? '').split('?')[1]);
+      const connection = sessions.get(query.get('sessionId') ?? '');
+      if (!connection) {
+        const why = 'the session is unknown or over: open the stream again';
+        return refuse(response, 404, sessionUnknown, why, body);
+      }
+      if (!isJson(request))
+        return refuse(response, 415, refused, 'Content-Type must be application/json', body);
+      response.writeHead(202).end();
+      connection.receive(body);
+    },
+  };
+}

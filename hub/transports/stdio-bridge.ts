@@ -1,0 +1,289 @@
+import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
+import { type BackoffOptions, backoffMs } from '#resilience';
+import {
+  type Answer,
+  type Malformed,
+  type Message,
+  type Request,
+  encodeCall,
+  encodeResult,
+  errorAnswer,
+  malformedAnswer,
+  membersOf,
+  rawText,
+  readMessages,
+  valueOf,
+} from '#rpc';
+import { createOutbox } from './connection-outbox.ts';
+import { createAsked } from './stdio-asked.ts';
+import { type FramesOptions, type StdioStreams, openFrames } from './stdio-frames.ts';
+import { createMemory, remembered } from './stdio-memory.ts';
+import type { Link, LinkHandlers } from './websocket-dial.ts';
+
+export type BridgeOptions = FramesOptions & {
+  /** How long calls in flight have to be answered after the client wrote its last, in milliseconds. */
+  readonly graceMs: number;
+};
+
+export type BridgeNeeds = {
+  /** Connects to the hub. Rejects with HubError where that cannot be. */
+  readonly dial: (on: LinkHandlers) => Promise<Link>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+};
+
+const backoff: BackoffOptions = { firstMs: 200, maxMs: 5_000, jitter: 0.5 };
+/** Either end that leaves more than this unread is dropped, in bytes. */
+const maxUnsentBytes = 64 * 1024 * 1024;
+/** A client with this many unanswered requests gets errors for more. */
+const maxInFlight = 10_000;
+const lookMs = 20;
+/** How long it may take a hub that stops from its last words to its end, in milliseconds. */
+const listenEndMs = 1_000;
+
+/**
+ * Lets a client on stdin and stdout take part in a hub that runs already, until the client is gone or
+ * the signal aborts. Rejects where the hub cannot be reached to begin with. A hub that goes away later
+ * is waited for, and told all that makes up the client's session: the client learns of it by errors for
+ * what was in flight, and otherwise goes on.
+ */
+export async function bridgeStdio(
+  streams: StdioStreams,
+  options: BridgeOptions,
+  needs: BridgeNeeds,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = needs;
+  const { promise: over, resolve: end } = Promise.withResolvers<string>();
+  const memory = createMemory();
+  /** What the hub is to answer, by the client's id. The request itself where it is needed once more. */
+  const inFlight = new Map<string, Request | undefined>();
+  const asked = createAsked();
+  /** The bridge's own request that is waited for. */
+  let awaited: { readonly id: string; readonly resolve: (answer: Answer) => void } | undefined;
+  let link: Link | undefined;
+  /** Ends the attempt to join the hub that is under way. */
+  let failJoin: ((reason: string) => void) | undefined;
+  let isUp = false;
+  let isOver = false;
+
+  const frames = openFrames(
+    streams,
+    options,
+    {
+      message(bytes) {
+        for (const message of readMessages(bytes).messages) fromClient(message);
+      },
+      ended({ reason, reads }) {
+        if (reads) void endWhenAnswered(reason);
+        else end(reason);
+      },
+    },
+    clock,
+  );
+  const toClient = createOutbox(frames, maxUnsentBytes);
+
+  function tell(bytes: Buffer): void {
+    if (!isOver && !toClient.send(bytes)) end('the client does not read');
+  }
+
+  const toHub = createOutbox(
+    {
+      write: messages => link?.write(messages),
+      unsentBytes: () => link?.unsentBytes() ?? 0,
+    },
+    maxUnsentBytes,
+  );
+
+  function fromClient(message: Message | Malformed): void {
+    if (message.kind === 'malformed') return tell(malformedAnswer(message));
+    if (message.kind === 'request') return request(message);
+    if (message.kind === 'notification') {
+      memory.notified(message);
+      // The next hub is not to be asked for what nobody listens to.
+      if (message.method === 'notifications/cancelled') {
+        const span = membersOf(message.bytes, message.params)?.get('requestId');
+        const id = span ? rawText(message.bytes, span) : '';
+        if (inFlight.get(id)?.method === listen) inFlight.delete(id);
+      }
+      if (isUp) void toHub.send(message.bytes);
+      return;
+    }
+    const answer = asked.answer(message);
+    if (answer) void toHub.send(answer);
+  }
+
+  function request(message: Request): void {
+    const id = rawText(message.bytes, message.id);
+    if (!isUp) return tell(answerMeanwhile(message.method, id));
+    if (inFlight.size >= maxInFlight || !toHub.send(message.bytes))
+      return tell(errorAnswer(id, busy(inFlight.size)));
+    inFlight.set(id, isKept(message) ? message : undefined);
+  }
+
+  /** What the client is told of what the hub said, if anything. */
+  function forClient(message: Message | Malformed): Buffer | undefined {
+    if (message.kind === 'malformed') return undefined;
+    if (message.kind === 'request') return asked.ask(message);
+    if (message.kind === 'answer') {
+      const { bytes, id } = message;
+      return !id || isAnswerForClient(rawText(bytes, id), message) ? bytes : undefined;
+    }
+    if (message.method === listChangedOf('resources'))
+      for (const owed of memory.owed()) void toHub.send(owed);
+    return asked.tell(message);
+  }
+
+  function isAnswerForClient(id: string, answer: Answer): boolean {
+    if (awaited?.id === id) awaited.resolve(answer);
+    if (memory.renewed(answer)) return false;
+    const request = inFlight.get(id);
+    if (request?.method === listen) {
+      endListening(id, request, answer);
+      return false;
+    }
+    if (request) memory.answered(request, answer);
+    return inFlight.delete(id);
+  }
+
+  /** A hub that stops ends what listens, and goes away at once: then the next one is asked, not the client told. */
+  function endListening(id: string, request: Request, answer: Answer): void {
+    const from = link;
+    clock.after(listenEndMs, () => {
+      if (link !== from || inFlight.get(id) !== request) return;
+      inFlight.delete(id);
+      tell(answer.bytes);
+    });
+  }
+
+  /** Connects, and makes the client's session there what it was here. Rejects where that fails. */
+  async function join(): Promise<void> {
+    const { promise: broken, reject } = Promise.withResolvers<never>();
+    broken.catch(() => {});
+    failJoin = reason => reject(away(reason));
+    const opened = await needs.dial({
+      message(bytes) {
+        for (const message of readMessages(bytes).messages) {
+          const told = forClient(message);
+          if (told) tell(told);
+        }
+      },
+      closed: lost,
+    });
+    if (isOver) return opened.close();
+    link = opened;
+    const initialize = memory.again();
+    const answer = initialize && (await Promise.race([ask(initialize, opened), broken]));
+    if (answer?.failed) {
+      opened.close();
+      link = undefined;
+      throw away(`it refuses the session: ${rawText(answer.bytes, answer.payload)}`);
+    }
+    const listens = [...inFlight.values()].filter(message => message !== undefined);
+    const messages = [...memory.rest(), ...listens.map(({ bytes }) => bytes)];
+    if (messages.length > 0) opened.write(messages);
+    isUp = true;
+    // What changed meanwhile nobody has heard of.
+    if (answer)
+      for (const kind of listsOf(answer)) tell(encodeCall(undefined, listChangedOf(kind)));
+  }
+
+  async function ask(
+    { id, bytes }: { readonly id: string; readonly bytes: Buffer },
+    to: Link,
+  ): Promise<Answer> {
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    awaited = { id, resolve };
+    to.write([bytes]);
+    return await promise;
+  }
+
+  /** The hub is gone. */
+  function lost(reason: string): void {
+    const wasUp = isUp;
+    isUp = false;
+    link = undefined;
+    toHub.clear();
+    const error = away(`the hub went away (${reason}), perhaps after it did what was asked`);
+    for (const [id, message] of Array.from(inFlight)) {
+      // Who listens is not told: the next hub is asked the same.
+      if (message?.method === listen) continue;
+      inFlight.delete(id);
+      tell(errorAnswer(id, error));
+    }
+    for (const id of asked.nextHub())
+      tell(encodeCall(undefined, 'notifications/cancelled', { requestId: JSON.parse(id), reason }));
+    if (!wasUp) return failJoin?.(reason);
+    log.warn({ reason }, 'the hub went away; it is waited for');
+    void rejoin();
+  }
+
+  async function rejoin(): Promise<void> {
+    let told = '';
+    for (let failures = 1; !isOver; failures++) {
+      const delayMs = backoffMs(backoff, failures, needs.random);
+      await new Promise<void>(resolve => clock.after(delayMs, resolve));
+      if (isOver) return;
+      try {
+        await join();
+        log.info({}, 'the hub is back');
+        return;
+      } catch (error) {
+        if (messageOf(error) !== told) log.warn({}, (told = messageOf(error)));
+      }
+    }
+  }
+
+  /** A client that has said its last may still read the answers. */
+  async function endWhenAnswered(reason: string): Promise<void> {
+    const until = clock.monotonic() + options.graceMs;
+    const isBusy = () => [...inFlight.values()].some(message => message?.method !== listen);
+    while (isBusy() && clock.monotonic() < until)
+      await new Promise<void>(resolve => clock.after(lookMs, resolve));
+    end(reason);
+  }
+
+  if (signal.aborted) end('stopped');
+  signal.addEventListener('abort', () => end('stopped'), { once: true });
+  // Nothing is read before there is a hub to read it for.
+  await Promise.race([join().then(() => frames.read()), over]);
+  const reason = await over;
+  toClient.flush();
+  isOver = true;
+  link?.close();
+  log.debug({ reason }, 'the bridge ends');
+  await frames.close();
+}
+
+const listen = 'subscriptions/listen';
+const isKept = ({ method }: Request) => remembered.has(method) || method === listen;
+
+const lists = ['tools', 'prompts', 'resources'] as const;
+
+/** The lists of which the server tells changes. */
+function listsOf({ bytes, payload }: Answer): readonly string[] {
+  const capabilities = valueOf(bytes, membersOf(bytes, payload)?.get('capabilities'));
+  return lists.filter(kind => {
+    const capability = isObject(capabilities) ? capabilities[kind] : undefined;
+    return isObject(capability) && capability['listChanged'] === true;
+  });
+}
+
+const listChangedOf = (kind: string) => `notifications/${kind}/list_changed`;
+
+/** What a client is answered while there is no hub: the bridge itself is there. */
+const answerMeanwhile = (method: string, id: string): Buffer =>
+  method === 'ping'
+    ? encodeResult(id, '{}')
+    : errorAnswer(id, away('the hub is away. It is waited for: try again'));
+
+const away = (message: string) =>
+  new HubError('HUB_CONNECT_FAILED', message, {
+    data: { retryable: true, retryAfterMs: backoff.firstMs },
+  });
+
+const busy = (unanswered: number) =>
+  new HubError('HUB_SERVER_BUSY', `${unanswered} requests are unanswered. Try again later`, {
+    data: { retryable: true },
+  });

@@ -1,0 +1,110 @@
+import type { Readable, Writable } from 'node:stream';
+import { type Clock, HubError } from '#core';
+import { encodeError, errorAnswer, idAtAnEnd, rpcCodes } from '#rpc';
+import { createFraming } from './framing.ts';
+
+/** Where a client writes and reads: stdin and stdout of this process. */
+export type StdioStreams = { readonly input: Readable; readonly output: Writable };
+
+export type FramesOptions = {
+  /** A longer message is discarded and answered with an error, in bytes. */
+  readonly maxMessageBytes: number;
+};
+
+export type FramesHandlers = {
+  /** One message, or a batch of them. The buffer belongs to the receiver. */
+  message(bytes: Buffer): void;
+  /** The client's end: it wrote its last, or does not read any more. Called once. */
+  ended(end: { readonly reason: string; readonly reads: boolean }): void;
+};
+
+/** Messages over stdin and stdout. */
+export interface Frames {
+  /** Begins to read. */
+  read(): void;
+  /** Sends messages in one write. */
+  write(messages: readonly Buffer[]): void;
+  /** Bytes that the client has not taken yet. */
+  unsentBytes(): number;
+  /** Reads nothing more. Resolves when the client has all that was written, or does not read it in time. */
+  close(): Promise<void>;
+}
+
+/** How long a client has to read the rest, in milliseconds. */
+const closeMs = 1_000;
+
+/** Messages as the client on the other side frames them. Nothing is read before `read`. */
+export function openFrames(
+  { input, output }: StdioStreams,
+  options: FramesOptions,
+  on: FramesHandlers,
+  clock: Pick<Clock, 'after'>,
+): Frames {
+  let isOver = false;
+
+  function end(reason: string, reads: boolean): void {
+    if (isOver) return;
+    isOver = true;
+    on.ended({ reason, reads });
+  }
+
+  const framing = createFraming(options, {
+    message: bytes => on.message(bytes),
+    oversized(head, tail, bytes) {
+      const error = new HubError(
+        'HUB_BODY_TOO_LARGE',
+        `a message of ${bytes} bytes is more than the hub takes: ${options.maxMessageBytes}`,
+      );
+      const answered = idAtAnEnd(head, tail);
+      // Whoever waits for that answer of the client is told instead of it.
+      if (answered !== undefined) on.message(errorAnswer(answered, error));
+      else write([errorAnswer(requestIdAtAnEnd(head, tail) ?? 'null', error)]);
+    },
+    broken(reason) {
+      write([encodeError('null', rpcCodes.parseError, `${reason}: nothing after it can be read`)]);
+      end(reason, true);
+    },
+  });
+
+  const take = (chunk: Buffer) => {
+    if (!isOver) framing.push(chunk);
+  };
+  const inputEnded = () => end('the client closed its end', true);
+  // Whoever does not read any more is gone, and pipes say so only when they are written to (EPIPE).
+  const outputEnded = () => end('the client does not read any more', false);
+
+  function write(messages: readonly Buffer[]): void {
+    if (output.destroyed || output.writableEnded) return;
+    output.cork();
+    for (const piece of framing.piecesOf(messages)) output.write(piece);
+    output.uncork();
+  }
+
+  input.on('end', inputEnded).on('close', inputEnded).on('error', inputEnded);
+  output.on('error', outputEnded).on('close', outputEnded);
+
+  return {
+    read: () => void input.on('data', take),
+    write,
+    unsentBytes: () => output.writableLength,
+    async close() {
+      isOver = true;
+      input.off('data', take);
+      input.pause();
+      if (output.destroyed || output.writableLength === 0) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      using _ = clock.after(closeMs, resolve);
+      output.write('', () => resolve());
+      await promise;
+    },
+  };
+}
+
+/** The id of a discarded request: clients write it first (Python, Go) or last (TypeScript). */
+function requestIdAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
+  return idFirst.exec(head.toString())?.[1] ?? idLast.exec(tail.toString())?.[1];
+}
+
+const id = String.raw`"id"\s*:\s*(-?\d+|"[^"\\]*")`;
+const idFirst = new RegExp(String.raw`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?${id}\s*,`);
+const idLast = new RegExp(String.raw`${id}\s*\}\s*$`);

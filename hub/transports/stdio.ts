@@ -1,0 +1,75 @@
+import type { Clock, Log } from '#core';
+import type { View } from '#routing';
+import type { Connections } from './connection-table.ts';
+import type { Wire } from './connection.ts';
+import { type FramesOptions, type StdioStreams, openFrames } from './stdio-frames.ts';
+
+/** The one client on stdin and stdout. */
+export interface Stdio {
+  /** Resolves with the reason when the client is gone, or the hub has ended it; all is written by then. */
+  readonly over: Promise<string>;
+}
+
+export type StdioOptions = FramesOptions & {
+  /** How long calls in flight have to be answered after the client wrote its last, in milliseconds. */
+  readonly graceMs: number;
+};
+
+export type StdioNeeds = {
+  readonly connections: Pick<Connections, 'open'>;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+const lookMs = 20;
+
+/** Connects the client on stdin and stdout. Throws where the hub takes no more connections. */
+export function openStdio(
+  streams: StdioStreams,
+  view: View,
+  options: StdioOptions,
+  needs: StdioNeeds,
+): Stdio {
+  const { connections, clock, log } = needs;
+  const { promise: over, resolve: settle } = Promise.withResolvers<string>();
+  const finish = (reason: string): void => void frames.close().then(() => settle(reason));
+
+  const wire: Wire = {
+    write: messages => frames.write(messages),
+    unsentBytes: () => frames.unsentBytes(),
+    close: finish,
+    drop(reason) {
+      log.error({ reason }, 'the client on stdin and stdout is dropped');
+      finish(reason);
+    },
+    keepAlive() {},
+  };
+  const frames = openFrames(
+    streams,
+    options,
+    {
+      message: bytes => connection.receive(bytes),
+      ended({ reason, reads }) {
+        if (reads) void closeWhenAnswered(reason);
+        else {
+          connection.gone(reason);
+          finish(reason);
+        }
+      },
+    },
+    clock,
+  );
+
+  const connection = connections.open(view, wire);
+  frames.read();
+
+  /** A client that has said its last may still read the answers. */
+  async function closeWhenAnswered(reason: string): Promise<void> {
+    const until = clock.monotonic() + options.graceMs;
+    while (connection.inFlight > 0 && clock.monotonic() < until)
+      await new Promise<void>(resolve => clock.after(lookMs, resolve));
+    connection.close(reason);
+  }
+
+  return { over };
+}

@@ -1,0 +1,152 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type Clock, HubError, isObject, messageOf } from '#core';
+import type { Outlet } from './connection-outbox.ts';
+
+/** A hub that runs already, as its clients name it. */
+export type HubAddress = {
+  /** Such as `http://localhost:9090`. A path, behind a proxy, stands before the hub's own. */
+  readonly url: string;
+  /** One server of the hub; undefined for all. */
+  readonly server: string | undefined;
+  /** The hub's bearer token, where it wants one. */
+  readonly token: string | undefined;
+};
+
+export type LinkHandlers = {
+  /** One message, or a batch of them. The buffer belongs to the receiver. */
+  message(bytes: Buffer): void;
+  /** The link is over, for whatever reason. Called once, and never before `dialHub` has resolved. */
+  closed(reason: string): void;
+};
+
+/** A connection to a hub. */
+export type Link = Outlet & {
+  /** Ends it; `closed` is not called any more. */
+  close(): void;
+};
+
+/** Twice the longest line that a server may be allowed (`max_line`). */
+const maxPayload = 1024 * 1024 * 1024;
+const handshakeTimeout = 10_000;
+/** The hub shows every 15 seconds that it is there. One that is silent for this long is gone, in milliseconds. */
+const silentMs = 60_000;
+const maxProblemBytes = 16 * 1024;
+const asText = { binary: false } as const;
+
+/** Connects to a hub by WebSocket. Rejects with HUB_CONNECT_FAILED where none answers or lets the client in. */
+export async function dialHub(
+  address: HubAddress,
+  on: LinkHandlers,
+  clock: Pick<Clock, 'after'>,
+): Promise<Link> {
+  const { WebSocket: Socket } = await import('ws');
+  const ws = new Socket(endpointOf(address), ['mcp'], {
+    headers: address.token === undefined ? {} : { authorization: `Bearer ${address.token}` },
+    perMessageDeflate: false,
+    maxPayload,
+    handshakeTimeout,
+  });
+  let socket: Duplex | undefined;
+  ws.once('upgrade', response => (socket = response.socket));
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let failure: unknown;
+  ws.on('unexpected-response', (_request, response) => {
+    void problemOf(response).then(said => {
+      failure = refused(address, response.statusCode ?? 0, said);
+      ws.terminate();
+    });
+  });
+  ws.on('error', error => (failure ??= unreachable(address, error)));
+  ws.once('open', resolve);
+  ws.once('close', () => reject(failure));
+  await promise;
+
+  let isClosed = false;
+  let silence: Disposable | undefined;
+  /** Called whenever the hub shows itself. */
+  function heard(): void {
+    silence?.[Symbol.dispose]();
+    silence = clock.after(silentMs, () => ws.terminate());
+  }
+  function end(): boolean {
+    silence?.[Symbol.dispose]();
+    const wasOpen = !isClosed;
+    isClosed = true;
+    return wasOpen;
+  }
+  heard();
+  ws.on('ping', heard);
+  ws.on('message', data => {
+    if (!isClosed && Buffer.isBuffer(data)) on.message(data);
+  });
+  ws.on('close', (_code, reason) => {
+    if (end()) on.closed(reason.toString() || 'the connection broke');
+  });
+  return {
+    write(messages) {
+      socket?.cork();
+      for (const message of messages) ws.send(message, asText);
+      socket?.uncork();
+    },
+    unsentBytes: () => ws.bufferedAmount,
+    close() {
+      if (end()) ws.close();
+    },
+  };
+}
+
+/** The WebSocket address of the endpoint. Throws HUB_USAGE where the address is none. */
+export function endpointOf({ url: text, server }: HubAddress): string {
+  const url = URL.parse(text);
+  const protocol = url && { 'http:': 'ws:', 'https:': 'wss:' }[url.protocol];
+  if (!url || protocol === undefined)
+    throw new HubError(
+      'HUB_USAGE',
+      `--url: ${JSON.stringify(text)} is not allowed: write the hub's address, such as http://localhost:9090`,
+    );
+  const base = url.pathname.replace(/\/+$/, '').replace(/\/mcp$/, '');
+  const path = server === undefined ? '/mcp' : `/mcp/${encodeURIComponent(server)}`;
+  return `${protocol}//${url.host}${base}${path}`;
+}
+
+/** Who could mend it with which words, where nobody answers. */
+function unreachable({ url }: HubAddress, error: unknown): HubError {
+  return failed(
+    `no hub answers at ${url} (${messageOf(error)}). Start one with "agenthub serve", or name another with --url`,
+    error,
+  );
+}
+
+function refused({ url, server }: HubAddress, status: number, said: string | undefined): HubError {
+  if (status === 401)
+    return failed(
+      `the hub at ${url} wants its token: set ROUTER_TOKEN to the one it was started with`,
+    );
+  if (status === 404 && server !== undefined && said !== undefined)
+    return failed(`the hub at ${url} does not know --server ${JSON.stringify(server)}: ${said}`);
+  return failed(
+    said === undefined
+      ? `what answers at ${url} is no AgentHub (HTTP status ${status}). Name the hub with --url`
+      : `the hub at ${url} refuses the connection: ${said}`,
+  );
+}
+
+const failed = (message: string, cause?: unknown) =>
+  new HubError('HUB_CONNECT_FAILED', message, { cause, data: { retryable: true } });
+
+/** What the hub says in the body of a refusal; undefined where that is not the hub's way of saying it. */
+async function problemOf(response: IncomingMessage): Promise<string | undefined> {
+  let text = '';
+  try {
+    for await (const chunk of response) {
+      text += String(chunk);
+      if (text.length > maxProblemBytes) return undefined;
+    }
+    const body: unknown = JSON.parse(text);
+    const error = isObject(body) ? body['error'] : undefined;
+    return isObject(error) && typeof error['message'] === 'string' ? error['message'] : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,114 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { WebSocket, WebSocketServer } from 'ws';
+import { type Clock, type Log, messageOf } from '#core';
+import type { View } from '#routing';
+import type { Connections } from './connection-table.ts';
+import type { Wire } from './connection.ts';
+
+/**
+ * MCP over WebSocket, which is in no revision but spoken by clients: one text message is one JSON-RPC
+ * message. The subprotocol `mcp` is accepted from those that offer it.
+ */
+export interface WebSockets {
+  /** Takes over a connection whose request to upgrade was let in. */
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer, view: View): void;
+}
+
+export type WebSocketsOptions = {
+  /** A connection with a longer message is closed with 1009. */
+  readonly maxMessageBytes: number;
+};
+
+export type WebSocketsNeeds = {
+  readonly connections: Pick<Connections, 'open'>;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly log: Log;
+};
+
+const subprotocol = 'mcp';
+/** How long a client has to answer the closing of its connection, in milliseconds. */
+const closeMs = 1_000;
+/** A client that answers none of this many pings is not there any more. */
+const maxUnansweredPings = 4;
+const asText = { binary: false, compress: false } as const;
+
+/** Codes with which a WebSocket is closed (RFC 6455, section 7.4.1, and the IANA's list). */
+const goingAway = 1001;
+const unsupportedData = 1003;
+const tryAgainLater = 1013;
+/** What a closing frame has room for, in bytes. */
+const maxReasonBytes = 123;
+
+export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNeeds): WebSockets {
+  const { connections, clock, log } = needs;
+  let loading: Promise<WebSocketServer> | undefined;
+
+  async function load(): Promise<WebSocketServer> {
+    const ws = await import('ws');
+    return new ws.WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      // Compressing takes far more of memory and time than a local connection saves.
+      perMessageDeflate: false,
+      maxPayload: options.maxMessageBytes,
+      handleProtocols: offered => offered.has(subprotocol) && subprotocol,
+    });
+  }
+
+  /** A client that does not answer the closing of its connection is not waited for. */
+  function close(ws: WebSocket, code: number, reason: string): void {
+    const bytes = Buffer.from(reason);
+    // A character that is cut in two is no text any more.
+    ws.close(code, bytes.length > maxReasonBytes ? '' : bytes);
+    clock.after(closeMs, () => ws.terminate());
+  }
+
+  function adopt(ws: WebSocket, socket: Duplex, view: View): void {
+    let unanswered = 0;
+    const wire: Wire = {
+      write(messages) {
+        socket.cork();
+        for (const message of messages) ws.send(message, asText);
+        socket.uncork();
+      },
+      unsentBytes: () => ws.bufferedAmount,
+      close: reason => close(ws, goingAway, reason),
+      drop: () => ws.terminate(),
+      keepAlive() {
+        if (unanswered++ < maxUnansweredPings) ws.ping();
+        else ws.terminate();
+      },
+    };
+    // The errors of the protocol close the connection, which is told below.
+    ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
+    try {
+      const connection = connections.open(view, wire);
+      ws.on('message', (data, isBinary) => {
+        unanswered = 0;
+        if (isBinary || !Buffer.isBuffer(data))
+          return close(ws, unsupportedData, 'MCP messages are text');
+        connection.receive(data);
+      });
+      ws.on('pong', () => (unanswered = 0));
+      ws.on('close', () => connection.gone('the client hung up'));
+    } catch (error) {
+      close(ws, tryAgainLater, messageOf(error));
+    }
+  }
+
+  return {
+    accept(request, socket, head, view) {
+      // A client that leaves while the package is being loaded is no reason to end.
+      socket.on('error', () => {});
+      loading ??= load();
+      loading.then(
+        server => server.handleUpgrade(request, socket, head, ws => adopt(ws, socket, view)),
+        (error: unknown) => {
+          log.error({ error: messageOf(error) }, 'WebSockets cannot be served');
+          socket.destroy();
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client as ClientOfV2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as StdioOfV2 } from '@modelcontextprotocol/client/stdio';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { startHub, until } from '#helpers/hub';
+import { type HubProcess, getJson, startHub as startProcess } from '#helpers/hub-process';
+
+const root = join(import.meta.dirname, '..', '..');
+const bin = join(root, 'bin', 'agenthub.mjs');
+const echo = {
+  command: process.execPath,
+  args: [join(root, 'tests', 'fixtures', 'servers', 'echo.mjs')],
+  runtime: 'process',
+  auto_start: true,
+};
+
+let folder = '';
+let config = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agenthub-stdio-'));
+  config = join(folder, 'mcp-servers.json');
+  writeFileSync(config, JSON.stringify({ servers: { echo } }));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let folders = 0;
+/** The environment of a hub with a data folder of its own. */
+const environment = (more: Readonly<Record<string, string>> = {}) => ({
+  PATH: process.env['PATH'] ?? '',
+  HOME: folder,
+  DATA_DIR: join(folder, `data-${++folders}`),
+  LOG_FORMAT: 'json',
+  ...more,
+});
+
+const clientInfo = { name: 'stdio', version: '1.0.0' };
+const serve = () => ['serve', '--stdio', '--config', config];
+
+/** The SDK's clients, which start their server themselves. */
+const sdks = {
+  async v1(args: readonly string[], env: Record<string, string>) {
+    const client = new Client(clientInfo);
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [bin, ...args],
+      cwd: folder,
+      env,
+      stderr: 'ignore',
+    });
+    await client.connect(transport);
+    return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
+  },
+  async v2(args: readonly string[], env: Record<string, string>) {
+    return await connectV2(args, env, 'legacy');
+  },
+  async 'v2, stateless'(args: readonly string[], env: Record<string, string>) {
+    return await connectV2(args, env, 'auto');
+  },
+};
+
+async function connectV2(
+  args: readonly string[],
+  env: Record<string, string>,
+  mode: 'legacy' | 'auto',
+) {
+  const client = new ClientOfV2(clientInfo, { versionNegotiation: { mode } });
+  const transport = new StdioOfV2({
+    command: process.execPath,
+    args: [bin, ...args],
+    cwd: folder,
+    env,
+    stderr: 'ignore',
+  });
+  await client.connect(transport);
+  assert.equal(client.getProtocolEra(), mode === 'auto' ? 'modern' : 'legacy');
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
+}
+
+/** Where the hub's servers are started, they are listed some moments after the hub is there. */
+async function listed(client: {
+  listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
+}): Promise<readonly string[]> {
+  let names: readonly string[] = [];
+  const end = Date.now() + 15_000;
+  while (!names.includes('echo_echo') && Date.now() < end)
+    names = (await client.listTools()).tools.map(({ name }) => name);
+  return names;
+}
+
+for (const [name, connect] of Object.entries(sdks)) {
+  test(`the SDK's client ${name} uses the hub that it starts with serve --stdio`, async () => {
+    await using client = await connect(serve(), environment());
+    assert.ok((await listed(client)).includes('echo_echo'));
+    const text = 'x'.repeat(300_000);
+    const called = await client.callTool({ name: 'echo_echo', arguments: { text } });
+    assert.deepEqual(called.content, [{ type: 'text', text }]);
+  });
+
+  test(`the SDK's client ${name} uses a hub that runs, with connect-stdio`, async () => {
+    const token = 'a-token-of-some-length';
+    await using hub = await startHub([{ name: 'echo' }], { http: { token } });
+    const args = ['connect-stdio', '--url', hub.url, '--server', 'echo'];
+    await using client = await connect(args, environment({ ROUTER_TOKEN: token }));
+    assert.ok((await client.listTools()).tools.some(tool => tool.name === 'echo'));
+    const text = 'x'.repeat(300_000);
+    const called = await client.callTool({ name: 'echo', arguments: { text } });
+    assert.deepEqual(called.content, [{ type: 'text', text }]);
+    await client.close();
+    await until(() => hub.router.sessionCount === 0);
+  });
+}
+
+/** The program with pipes to its stdin, stdout and stderr. */
+function start(args: readonly string[], env: Record<string, string> = environment()) {
+  const child = spawn(process.execPath, [bin, ...args], { cwd: folder, env });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  child.stdin.on('error', () => {});
+  const ended = once(child, 'close').then(() => child.exitCode ?? child.signalCode);
+  return {
+    child,
+    ended,
+    out: () => out,
+    err: () => err,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+const initialize = `${JSON.stringify({
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo },
+})}\n`;
+const callOf = (id: number, name: string, given: object) =>
+  `${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: given } })}\n`;
+const lines = (text: string): readonly { id?: unknown }[] =>
+  text
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line));
+
+describe('serve --stdio', () => {
+  test('writes messages to stdout and nothing else, and does not listen', async () => {
+    await using hub = start(serve());
+    hub.child.stdin.write(initialize);
+    await until(() => hub.out().endsWith('\n'), hub.err);
+    hub.child.stdin.end();
+    assert.equal(await hub.ended, 0);
+    assert.deepEqual(
+      lines(hub.out()).map(({ id }) => id),
+      [0],
+    );
+    assert.match(hub.err(), /AgentHub serves stdin/);
+    assert.doesNotMatch(hub.err(), /AgentHub answers at|AgentHub listens/);
+  });
+
+  test('listens as well where a port is given', async () => {
+    await using hub = start([...serve(), '--port', '0']);
+    hub.child.stdin.write(initialize);
+    await until(() => hub.out() !== '' && hub.err().includes('AgentHub answers at'));
+    const url = /answers at (\S+)\/mcp/.exec(hub.err())?.[1] ?? '';
+    assert.equal(Object(await getJson({ url }, '/health')).sessions, 1);
+    hub.child.stdin.end();
+    assert.equal(await hub.ended, 0);
+    assert.doesNotMatch(hub.out(), /answers at/);
+  });
+
+  test('answers a client that sends headers in kind', async () => {
+    await using hub = start(serve());
+    const body = initialize.trim();
+    hub.child.stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+    await until(() => hub.out().endsWith('}'));
+    const [, length, answer = ''] = /^Content-Length: (\d+)\r\n\r\n(\{.*\})$/.exec(hub.out()) ?? [];
+    assert.equal(Buffer.byteLength(answer), Number(length));
+    assert.equal(JSON.parse(answer).id, 0);
+  });
+
+  test('ends in order when its client is gone: its server is gone too, what was in flight is not waited for long', async () => {
+    await using hub = start(serve());
+    hub.child.stdin.write(initialize);
+    let pid = 0;
+    for (let id = 1; pid === 0; id++) {
+      hub.child.stdin.write(callOf(id, 'echo_pid', {}));
+      await until(() => lines(whole(hub.out())).some(message => message.id === id));
+      pid = Number(/"text":"(\d+)"/.exec(hub.out())?.[1] ?? 0);
+    }
+    process.kill(pid, 0);
+    hub.child.stdin.end(callOf(100_000, 'echo_slow', { ms: 600_000 }));
+    // A client that does not read is found out by the answer.
+    hub.child.stdout.destroy();
+    assert.equal(await hub.ended, 0);
+    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+  });
+});
+
+/** The lines that are whole. */
+const whole = (text: string) => text.slice(0, text.lastIndexOf('\n') + 1);
+
+describe('connect-stdio', () => {
+  test('ends with 1 and says how to start a hub where none answers', async () => {
+    await using ended = start(['connect-stdio', '--url', 'http://127.0.0.1:1']);
+    assert.equal(await ended.ended, 1);
+    assert.equal(ended.out(), '');
+    assert.match(
+      ended.err(),
+      /^no hub answers at http:\/\/127\.0\.0\.1:1 \(connect ECONNREFUSED .*\)\. Start one with "agenthub serve", or name another with --url\n$/,
+    );
+  });
+
+  test('looks for the hub of its settings, and reads no .env of the folder it is started in', async () => {
+    writeFileSync(join(folder, '.env'), 'LOG_LEVEL=not-a-level\n');
+    await using ended = start(['connect-stdio'], environment({ ROUTER_PORT: '1' }));
+    assert.equal(await ended.ended, 1);
+    rmSync(join(folder, '.env'));
+    assert.match(ended.err(), /^no hub answers at http:\/\/localhost:1 /);
+  });
+
+  test('reaches a hub over TLS, with the token of its environment', async () => {
+    const keyFile = join(folder, 'key.pem');
+    const certFile = join(folder, 'cert.pem');
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        '-newkey',
+        'rsa:2048',
+        '-nodes',
+        '-days',
+        '1',
+        '-subj',
+        '/CN=localhost',
+      ].concat(['-addext', 'subjectAltName=DNS:localhost', '-keyout', keyFile, '-out', certFile]),
+      { stdio: 'ignore' },
+    );
+    const token = 'a-token-of-some-length';
+    const http = { tls: { keyFile, certFile }, token };
+    await using hub = await startHub([], { http });
+    const url = `https://localhost:${new URL(hub.url).port}`;
+    const env = environment({ ROUTER_TOKEN: token, NODE_EXTRA_CA_CERTS: certFile });
+    await using client = await sdks.v1(['connect-stdio', '--url', url], env);
+    assert.equal(client.getServerVersion()?.name, 'agenthub');
+    await using distrusted = start(['connect-stdio', '--url', url], environment());
+    assert.equal(await distrusted.ended, 1);
+    assert.match(distrusted.err(), /self-signed certificate/);
+  });
+
+  test('outlives its hub: what is in flight fails at once when it is killed, and the next one is used', async () => {
+    const options = { config: { servers: { echo } }, dataDir: join(folder, 'killed') };
+    await using first = await startProcess(options);
+    const port = Number(new URL(first.url).port);
+    await runs(first);
+    const args = ['connect-stdio', '--url', first.url];
+    await using client = await sdks.v1(args, environment());
+    let changes = 0;
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => void changes++);
+    const slow = client.callTool({ name: 'echo_slow', arguments: { ms: 60_000 } });
+    const failed = assert.rejects(slow, /the hub went away \(.*\), perhaps after it did/);
+    await client.ping();
+    process.kill(first.pid, 'SIGKILL');
+    await failed;
+    await client.ping();
+    await assert.rejects(client.listTools(), /the hub is away\. It is waited for: try again/);
+
+    await using second = await startProcess({ ...options, port });
+    await runs(second);
+    await until(() => changes > 0);
+    const called = await client.callTool({ name: 'echo_echo', arguments: { text: 'again' } });
+    assert.deepEqual(called.content, [{ type: 'text', text: 'again' }]);
+  });
+
+  test('ends with 0 when its client closes stdin, and when it is told to', async () => {
+    await using hub = await startHub([]);
+    const args = ['connect-stdio', '--url', hub.url];
+    await using closed = start(args);
+    closed.child.stdin.end(initialize);
+    assert.equal(await closed.ended, 0);
+    assert.deepEqual(
+      lines(closed.out()).map(({ id }) => id),
+      [0],
+    );
+    await using told = start(args);
+    told.child.stdin.write(initialize);
+    await until(() => told.out() !== '');
+    told.child.kill('SIGTERM');
+    assert.equal(await told.ended, 0);
+  });
+});
+
+async function runs(hub: HubProcess): Promise<void> {
+  for (;;) {
+    const health: unknown = await getJson(hub, '/health');
+    if (Object(health).servers.echo.state === 'running') return;
+  }
+}

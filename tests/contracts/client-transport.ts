@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { isObject } from '#core';
+import { type TestHub, startHub, until } from '#helpers/hub';
+
+export type Json = { readonly [name: string]: unknown };
+
+/** A client that sends and receives JSON, and knows nothing of what it means. */
+export type RawClient = {
+  /** Sends this text, or this message. */
+  send(text: string | object): void;
+  /** All that has come so far, in order. */
+  readonly received: readonly Json[];
+  /** Ends the connection, in the way of a client that has no more use for it. */
+  close(): void;
+};
+
+export type ClientTransport = {
+  readonly name: string;
+  /** Connects to one server of the hub, or to all. Rejects where it is refused. */
+  open(hub: TestHub, server?: string): Promise<RawClient>;
+  /** The HTTP status that a connection with these headers is refused with; undefined where there is no network. */
+  readonly refused?: (
+    hub: TestHub,
+    headers: Readonly<Record<string, string>>,
+    server?: string,
+  ) => Promise<number>;
+};
+
+type Talking = RawClient & {
+  /** Sends a request and gives its answer. */
+  ask(id: string | number, method: string, params?: object): Promise<Json>;
+  call(id: string | number, tool: string, given?: object, meta?: object): Promise<Json>;
+  answer(id: string | number | null): Promise<Json>;
+  /** The first message of this method. */
+  told(method: string): Promise<Json>;
+};
+
+const megabytes = 5;
+const text = (result: unknown) => JSON.stringify(result);
+
+/** The promises of every way by which a client speaks to the hub. */
+export function clientTransportContract(transport: ClientTransport): void {
+  async function join(hub: TestHub, server?: string, capabilities = {}): Promise<Talking> {
+    const client = talk(await transport.open(hub, server));
+    const opened = await client.ask('open', 'initialize', {
+      protocolVersion: '2025-11-25',
+      capabilities,
+      clientInfo: { name: 'contract', version: '1' },
+    });
+    assert.equal(isObject(opened['result']) && opened['result']['protocolVersion'], '2025-11-25');
+    client.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    return client;
+  }
+
+  describe(`a client over ${transport.name}`, () => {
+    test('lists and calls tools of all servers and of one, and gets its ids back as they were', async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      for (const [server, tool] of [
+        [undefined, 'echo_echo'],
+        ['echo', 'echo'],
+      ] as const) {
+        const client = await join(hub, server);
+        const listed = await client.ask(7, 'tools/list');
+        assert.match(text(listed), new RegExp(`"name":"${tool}"`));
+        assert.strictEqual(listed['id'], 7);
+        const called = await client.call('7', tool, { text: 'grüß ☃ "dich"' });
+        assert.strictEqual(called['id'], '7');
+        assert.deepEqual(called['result'], {
+          content: [{ type: 'text', text: 'grüß ☃ "dich"' }],
+        });
+        client.close();
+      }
+    });
+
+    test('hears of progress before the answer, in order and under its own token', async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = await join(hub, 'echo');
+      await client.call(1, 'progress', { steps: 3 }, { progressToken: 'mine' });
+      const seen = client.received.filter(
+        ({ id, method }) => id === 1 || method === 'notifications/progress',
+      );
+      assert.deepEqual(
+        seen.map(({ params }) => isObject(params) && [params['progressToken'], params['progress']]),
+        [['mine', 1], ['mine', 2], ['mine', 3], false],
+      );
+      client.close();
+    });
+
+    test('cancels what it has asked for', async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = await join(hub, 'echo');
+      client.send(callOf(1, 'slow', { ms: 60_000 }));
+      await until(() => busy(hub) === 1);
+      client.send({
+        jsonrpc: '2.0',
+        method: 'notifications/cancelled',
+        params: { requestId: 1, reason: 'enough' },
+      });
+      await until(() => busy(hub) === 0);
+      assert.match(text(await client.call(2, 'echo', { text: 'still here' })), /still here/);
+      client.close();
+    });
+
+    test('hears that a list has changed, and what a server logs', async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = await join(hub, 'echo');
+      await client.call(1, 'relist');
+      await client.told('notifications/tools/list_changed');
+      await client.ask(2, 'logging/setLevel', { level: 'info' });
+      await client.call(3, 'log', { level: 'info', text: 'said so' });
+      const told = await client.told('notifications/message');
+      assert.deepEqual(told['params'], { level: 'info', logger: 'echo', data: 'said so' });
+      client.close();
+    });
+
+    test('is asked by a server, whose call goes on with the answer', async () => {
+      await using hub = await startHub([{ name: 'asker' }]);
+      const client = await join(hub, 'asker', { sampling: {} });
+      const params = { messages: [], maxTokens: 5 };
+      const called = client.call(1, 'ask', { method: 'sampling/createMessage', params });
+      const asked = await client.told('sampling/createMessage');
+      assert.deepEqual(asked['params'], params);
+      const result = { model: 'none', role: 'assistant', content: { type: 'text', text: 'four' } };
+      client.send({ jsonrpc: '2.0', id: asked['id'], result });
+      const { content } = Object(Object(await called).result);
+      assert.deepEqual(JSON.parse(content[0].text), { result });
+      client.close();
+    });
+
+    test('gets an error for what is no JSON and for what is no JSON-RPC, and goes on', async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = await join(hub, 'echo');
+      for (const [sent, code] of [
+        ['{"jsonrpc":"2.0","id":1,', -32700],
+        ['{"jsonrpc":"2.0","id":1,"method":5}', -32600],
+        ['"no object"', -32600],
+        ['[]', -32600],
+      ] as const) {
+        const before = client.received.length;
+        client.send(sent);
+        await until(() => client.received.length > before);
+        const told = client.received[before] ?? {};
+        assert.strictEqual(told['id'], null, sent);
+        assert.equal(isObject(told['error']) && told['error']['code'], code, sent);
+      }
+      assert.match(text(await client.call(2, 'echo', { text: 'still here' })), /still here/);
+      client.close();
+    });
+
+    test(`takes ${megabytes} MB there and back`, async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = await join(hub, 'echo');
+      const long = 'ä'.repeat((megabytes * 1024 * 1024) / 2);
+      const { content } = Object(Object(await client.call(1, 'echo', { text: long })).result);
+      assert.ok(content[0].text === long);
+      client.close();
+    });
+
+    test('gets one answer to each of 100 requests at once', async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = await join(hub, 'echo');
+      const ids = Array.from({ length: 100 }, (_, index) => index);
+      await Promise.all(
+        ids.map(async id => {
+          const answer = await client.call(id, 'echo', { text: `<${id}>` });
+          assert.match(text(answer), new RegExp(`<${id}>`));
+        }),
+      );
+      const answered = client.received.filter(({ id }) => typeof id === 'number');
+      assert.deepEqual(
+        answered.map(({ id }) => Number(id)).toSorted((a, b) => a - b),
+        ids,
+      );
+      client.close();
+    });
+
+    test('that goes leaves nothing in flight and no session', async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = await join(hub, 'echo');
+      client.send(callOf(1, 'slow', { ms: 60_000 }));
+      await until(() => busy(hub) === 1);
+      client.close();
+      const sessions = () =>
+        hub.router.sessionCount + hub.streamable.sessionCount + hub.connections.size;
+      await until(() => busy(hub) === 0 && sessions() === 0, sessions);
+    });
+
+    test('is answered what is in flight when the hub stops, and no more', async () => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = await join(hub, 'echo');
+      client.send(callOf(1, 'slow', { ms: 200 }));
+      await until(() => busy(hub) === 1);
+      const drained = Promise.all([hub.streamable.drain(10_000), hub.connections.drain(10_000)]);
+      client.send(callOf(2, 'echo', { text: 'too late' }));
+      assert.match(text(await client.answer(1)), /slept 200 ms/);
+      await drained;
+      assert.equal(hub.router.sessionCount, 0);
+      assert.ok(!text(client.received).includes('too late'));
+      client.close();
+    });
+
+    const { refused } = transport;
+    if (refused)
+      test('is refused for a foreign Host or Origin, without the token, and for a server that is unknown', async () => {
+        const token = 'a-token-of-some-length';
+        await using hub = await startHub([{ name: 'echo' }], { http: { token } });
+        const own = { authorization: `Bearer ${token}` };
+        assert.equal(await refused(hub, { ...own, host: 'evil.example' }), 403);
+        assert.equal(await refused(hub, { ...own, origin: 'https://evil.example' }), 403);
+        assert.equal(await refused(hub, {}), 401);
+        assert.equal(await refused(hub, { authorization: 'Bearer another' }), 401);
+        assert.equal(await refused(hub, own, 'no_such'), 404);
+        assert.equal(hub.router.sessionCount, 0);
+      });
+  });
+}
+
+const busy = (hub: TestHub) => hub.servers.all[0]?.running?.upstream.inFlight() ?? 0;
+
+const callOf = (id: string | number, name: string, given: object = {}, meta?: object) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: given, ...(meta && { _meta: meta }) },
+});
+
+/** The few things that the tests do with a client. */
+export function talk(client: RawClient): Talking {
+  async function find(matches: (message: Json) => boolean, what: string): Promise<Json> {
+    let found: Json | undefined;
+    await until(
+      () => (found = client.received.find(matches)) !== undefined,
+      () => `${what} in ${text(client.received).slice(0, 2_000)}`,
+    );
+    return found ?? assert.fail();
+  }
+  const answer = (id: string | number | null) =>
+    find(message => message['id'] === id && message['method'] === undefined, `an answer to ${id}`);
+  const ask = async (id: string | number, method: string, params?: object) => {
+    client.send({ jsonrpc: '2.0', id, method, ...(params && { params }) });
+    return await answer(id);
+  };
+  return {
+    get received() {
+      return client.received;
+    },
+    send: message => client.send(message),
+    close: () => client.close(),
+    answer,
+    ask,
+    call: async (id, tool, given, meta) =>
+      await ask(id, 'tools/call', callOf(id, tool, given, meta).params),
+    told: method => find(message => message['method'] === method, method),
+  };
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { isObject } from '#core';
+import type { TestHub } from '#helpers/hub';
+import { readMessage, whole } from '#rpc';
+import type { View } from '#routing';
+
+type Params = { readonly [name: string]: unknown };
+export type Asked = { readonly id: unknown; readonly method: string; readonly params: Params };
+/** A result, or an error where `error` is in it; nothing where the client does not answer. */
+export type Reply = object | undefined;
+
+/** A client that answers what servers ask it by `reply`. */
+export function openAsked(
+  hub: TestHub,
+  view: View,
+  reply: (asked: Asked) => Reply | Promise<Reply> = () => undefined,
+) {
+  const asked: Asked[] = [];
+  const told: Params[] = [];
+  let lastId = 0;
+
+  const receive = (bytes: Buffer): void => {
+    const message: unknown = JSON.parse(bytes.toString());
+    if (!isObject(message)) return assert.fail(bytes.toString());
+    const { id, method, params } = message;
+    if (id === undefined) told.push(message);
+    else {
+      const request = { id, method: String(method), params: isObject(params) ? params : {} };
+      asked.push(request);
+      void respond(request);
+    }
+  };
+  const session = hub.router.open(view, receive);
+
+  async function respond(request: Asked): Promise<void> {
+    const outcome = await reply(request);
+    if (!outcome) return;
+    const body = 'error' in outcome ? outcome : { result: outcome };
+    await post({ jsonrpc: '2.0', id: request.id, ...body });
+  }
+
+  async function post(message: object): Promise<Params | undefined> {
+    const read = readMessage(Buffer.from(JSON.stringify(message)));
+    if (read.kind === 'malformed') return assert.fail(read.detail);
+    const answer = await session.accept(read, { related: receive });
+    const value: unknown = answer && JSON.parse(whole(answer).toString());
+    return isObject(value) ? value : undefined;
+  }
+
+  async function ask(method: string, params?: object): Promise<Params> {
+    const answer = await post({ jsonrpc: '2.0', id: ++lastId, method, params });
+    assert.ok(answer, 'a request is answered');
+    return answer;
+  }
+
+  return {
+    asked,
+    told,
+    session,
+    ask,
+    post,
+    lastId: () => lastId,
+    notify: (method: string, params: object) => post({ jsonrpc: '2.0', method, params }),
+    initialize: (capabilities: object, protocolVersion = '2025-11-25') =>
+      ask('initialize', { protocolVersion, capabilities, clientInfo: { name: 't', version: '1' } }),
+    /** The text of a tool's result, or its error. */
+    async call(name: string, given: object = {}, more: object = {}): Promise<unknown> {
+      const { result, error } = await ask('tools/call', { name, arguments: given, ...more });
+      if (error) return { error };
+      const content = isObject(result) ? result['content'] : undefined;
+      const first: unknown = Array.isArray(content) ? content[0] : undefined;
+      const text = isObject(first) ? String(first['text']) : '';
+      return text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text;
+    },
+  };
+}

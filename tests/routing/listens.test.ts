@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { isObject } from '#core';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import type { View } from '#routing';
+import { openAsked } from './asking.ts';
+
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+const idKey = 'io.modelcontextprotocol/subscriptionId';
+
+/** A client of 2026-07-28 that listens. */
+async function listen(hub: TestHub, view: View, notifications: object) {
+  const client = openAsked(hub, view);
+  const over = client.ask('subscriptions/listen', { notifications, _meta: meta });
+  await until(() => client.told.length > 0);
+  const [acknowledged] = client.told.splice(0);
+  assert.equal(acknowledged?.['method'], 'notifications/subscriptions/acknowledged');
+  const params = acknowledged?.['params'];
+  return {
+    client,
+    over,
+    honoured: isObject(params) ? params['notifications'] : undefined,
+    acknowledged: params,
+    call: (name: string, given: object = {}) =>
+      client.ask('tools/call', { name, arguments: given, _meta: meta }),
+  };
+}
+
+describe('a client that listens', () => {
+  test('is told what of its filter is honoured, then of lists and resources, each with the id of its request', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const { client, honoured, acknowledged, call } = await listen(hub, hub.server('echo'), {
+      toolsListChanged: true,
+      promptsListChanged: false,
+      resourceSubscriptions: ['echo://greeting'],
+      somethingElse: true,
+    });
+    assert.deepEqual(honoured, {
+      toolsListChanged: true,
+      resourceSubscriptions: ['echo://greeting'],
+    });
+    assert.ok(isObject(acknowledged));
+    assert.deepEqual(acknowledged['_meta'], { [idKey]: 1 });
+    await call('touch', { uri: 'echo://greeting' });
+    await call('touch', { uri: 'echo://picture' });
+    await call('relist');
+    await until(() => client.told.length >= 2);
+    assert.deepEqual(client.told, [
+      {
+        jsonrpc: '2.0',
+        method: 'notifications/resources/updated',
+        params: { _meta: { [idKey]: 1 }, uri: 'echo://greeting' },
+      },
+      {
+        jsonrpc: '2.0',
+        method: 'notifications/tools/list_changed',
+        params: { _meta: { [idKey]: 1 } },
+      },
+    ]);
+  });
+
+  test('of all servers hears of resources by their public names', async () => {
+    await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
+    const { client, honoured, call } = await listen(hub, 'all', {
+      resourceSubscriptions: ['other+echo://greeting', 'no://such'],
+    });
+    assert.deepEqual(honoured, { resourceSubscriptions: ['other+echo://greeting'] });
+    await call('echo_touch', { uri: 'echo://greeting' });
+    await call('other_touch', { uri: 'echo://greeting' });
+    await until(() => client.told.length > 0);
+    assert.deepEqual(
+      client.told.map(({ params }) => isObject(params) && params['uri']),
+      ['other+echo://greeting'],
+    );
+  });
+
+  test('that leaves is forgotten; one that stays hears when the hub ends', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const filter = { toolsListChanged: true, resourceSubscriptions: ['echo://greeting'] };
+    const left = await listen(hub, hub.server('echo'), filter);
+    await left.client.notify('notifications/cancelled', { requestId: 1 });
+    const { error } = await left.over;
+    assert.equal(isObject(error) && error['code'], -32800);
+    const stays = await listen(hub, hub.server('echo'), filter);
+    assert.equal(hub.router.inFlight, 0);
+    hub.router.close();
+    assert.deepEqual((await stays.over)['result'], {
+      resultType: 'complete',
+      _meta: { [idKey]: 1 },
+    });
+  });
+
+  test('goes on hearing of resources of a server that was started anew', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const { client, call } = await listen(hub, hub.server('echo'), {
+      resourceSubscriptions: ['echo://greeting'],
+    });
+    await call('crash', { code: 1 });
+    await until(
+      () => hub.server('echo').restarts === 1 && hub.server('echo').running !== undefined,
+    );
+    // The subscription is made anew with the start; a later call on the same channel comes after it.
+    await call('touch', { uri: 'echo://greeting' });
+    await until(() => client.told.length > 0);
+    assert.equal(client.told[0]?.['method'], 'notifications/resources/updated');
+  });
+
+  test('is refused a filter of another shape', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const client = openAsked(hub, 'all');
+    for (const notifications of [undefined, 7, { resourceSubscriptions: 'x' }, { taskIds: [1] }]) {
+      const { error } = await client.ask('subscriptions/listen', { notifications, _meta: meta });
+      assert.equal(isObject(error) && error['code'], -32602);
+    }
+  });
+});

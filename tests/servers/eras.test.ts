@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { type Log, HubError, silent, systemClock } from '#core';
+import { type Fixture, configOf, createRecordingLog, createTestEras } from '#helpers/hub';
+import type { Era } from '#rpc';
+import { createProcessRuntime } from '#runtimes/process';
+import { type Eras, type Server, createServers, describeServer, planLaunch } from '#servers';
+import { eraKeyOf, eraToldBy } from '../../hub/servers/eras.ts';
+
+/** A server that speaks one era or both, and never a session of the other. */
+const speaks = (era: '2025' | '2026' | 'both', more: Partial<Fixture> = {}): Fixture => ({
+  name: `speaks-${era}`,
+  file: '../conformance/server.mjs',
+  args: ['--era', era],
+  ...more,
+});
+
+/** Servers whose instances are counted; `identity` is that of all of them, as containers have one. */
+function scene(
+  fixtures: readonly Fixture[],
+  options: { readonly eras?: Eras; readonly identity?: string; readonly log?: Log } = {},
+) {
+  const { log = silent, eras = createTestEras(log), identity } = options;
+  const runtime = createProcessRuntime(
+    { environment: process.env, platform: process.platform },
+    { clock: systemClock },
+  );
+  const launched: string[] = [];
+  const servers = createServers(fixtures.map(configOf), {
+    clock: systemClock,
+    log,
+    random: () => 1,
+    hubVersion: '0',
+    eras,
+    launch: async (config, events, signal, instance) => {
+      launched.push(instance ?? config.name);
+      const spec = planLaunch(config, { auto: 'process', dataDir: '/nonexistent' }, instance);
+      const started = await runtime.launch(spec, events, signal);
+      return identity === undefined ? started : { ...started, identity };
+    },
+  });
+  return Object.assign(servers, {
+    launched,
+    eras,
+    [Symbol.asyncDispose]: () => servers.stopAll(),
+  });
+}
+
+const eraOf = async (server: Server): Promise<Era> => (await server.ready()).introduction.era;
+
+const failureOf = async (server: Server): Promise<string> => {
+  const error = await server.ready().then(
+    () => assert.fail('it answers'),
+    (reason: unknown) => reason,
+  );
+  return error instanceof HubError ? error.message : assert.fail(String(error));
+};
+
+describe('the era of a server', () => {
+  for (const [spoken, era] of [
+    ['2025', 'legacy'],
+    ['2026', 'modern'],
+    ['both', 'modern'],
+  ] as const)
+    test(`that speaks ${spoken} is found out to be ${era}, once`, async () => {
+      await using servers = scene([
+        speaks(spoken),
+        speaks(spoken, { name: 'second', env: { OTHER: '1' } }),
+      ]);
+      const server = servers.get(`speaks-${spoken}`);
+      assert.equal(await eraOf(server), era);
+      assert.equal(describeServer(server)['era'], era);
+      assert.ok(server.listing.tool.length > 10);
+      assert.deepEqual(servers.launched, [server.config.name, server.config.name]);
+      await server.stop(false);
+      assert.equal(await eraOf(server), era);
+      assert.equal(await eraOf(servers.get('second')), era, 'the environment is no other program');
+      assert.equal(servers.launched.length, 4);
+    });
+
+  test('is found out beside the first instance where that has an identity', async () => {
+    await using servers = scene([speaks('2026')], { identity: 'sha256:1' });
+    assert.equal(await eraOf(servers.get('speaks-2026')), 'modern');
+    assert.deepEqual(servers.launched, ['speaks-2026', 'probe']);
+  });
+
+  test('is found out once for servers that start at the same time', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    await using servers = scene(
+      names.map(name => speaks('2025', { name })),
+      { identity: 'sha256:1' },
+    );
+    assert.deepEqual(
+      await Promise.all(servers.all.map(eraOf)),
+      names.map(() => 'legacy'),
+    );
+    assert.deepEqual(servers.launched.toSorted(), [...names, 'probe']);
+  });
+
+  for (const [what, env] of [
+    ['refuses', {}],
+    ['ends at', { BEFORE: 'exit' }],
+    ['is silent about', { BEFORE: 'silence' }],
+  ] as const)
+    test(`that ${what} what comes before initialize is legacy`, async () => {
+      await using servers = scene([{ name: 'who', env }]);
+      assert.equal(await eraOf(servers.get('who')), 'legacy');
+      assert.deepEqual(servers.launched, ['who', 'who']);
+      assert.equal(servers.get('who').restarts, 0);
+    });
+
+  for (const [spoken, wrong, right] of [
+    ['2025', 'modern', 'legacy'],
+    ['2026', 'legacy', 'modern'],
+  ] as const)
+    test(`that is remembered as ${wrong} and has become ${right} is found out anew`, async () => {
+      const { log, logged } = createRecordingLog();
+      await using servers = scene([speaks(spoken)], { log });
+      const server = servers.get(`speaks-${spoken}`);
+      const key = eraKeyOf(server.config, undefined);
+      await servers.eras.confirm(key, wrong, true);
+      assert.equal(await eraOf(server), right);
+      assert.equal(await servers.eras.recall(key), right);
+      assert.equal(servers.launched.length, 3, 'as remembered, to find out, and as found out');
+      assert.ok(logged.some(({ message }) => message.includes('found out anew')));
+      assert.equal(server.lastError, undefined);
+    });
+
+  test('that its entry sets is not found out', async () => {
+    await using servers = scene([
+      speaks('both', { name: 'old', era: 'legacy' }),
+      speaks('both', { name: 'new', era: 'modern' }),
+    ]);
+    assert.equal(await eraOf(servers.get('old')), 'legacy');
+    assert.equal(await eraOf(servers.get('new')), 'modern');
+    assert.deepEqual(servers.launched, ['old', 'new']);
+  });
+
+  for (const [spoken, era] of [
+    ['2025', 'modern'],
+    ['2026', 'legacy'],
+  ] as const)
+    test(`that its entry sets to ${era} and it does not speak is an error that names the key`, async () => {
+      await using servers = scene([speaks(spoken, { era, restartOnFailure: false })]);
+      assert.match(
+        await failureOf(servers.get(`speaks-${spoken}`)),
+        new RegExp(`does not speak MCP .*"era": "${era}"`),
+      );
+      assert.equal(servers.launched.length, 1);
+    });
+
+  test('of a start that is given up is left for the next to find out', async () => {
+    await using servers = scene([{ name: 'who', env: { BEFORE: 'silence' } }]);
+    const server = servers.get('who');
+    const first = server.ready();
+    await Promise.all([server.stop(false), assert.rejects(first)]);
+    assert.equal(await eraOf(server), 'legacy');
+  });
+});
+
+describe('what is remembered', () => {
+  test('is the program: neither its name nor its environment', () => {
+    const config = configOf({ name: 'echo', env: { TOKEN: 'secret' } });
+    const key = eraKeyOf(config, undefined);
+    assert.equal(key, eraKeyOf(configOf({ name: 'other', file: 'echo.mjs' }), undefined));
+    assert.notEqual(key, eraKeyOf(configOf({ name: 'echo', args: ['-v'] }), undefined));
+    assert.notEqual(key, eraKeyOf(config, 'sha256:1'));
+    assert.notEqual(eraKeyOf(config, 'sha256:1'), eraKeyOf(config, 'sha256:2'));
+  });
+
+  test('is kept only after a server was greeted in that era', async () => {
+    const eras = createTestEras(silent);
+    assert.equal(await eras.find('a', async () => 'modern'), 'modern');
+    await eras.forget('a');
+    assert.equal(await eras.recall('a'), undefined);
+    await eras.confirm('a', 'legacy', true);
+    assert.equal(await eras.find('a', () => assert.fail('it is known')), 'legacy');
+  });
+
+  test('silence is silence for all who wait; a start that was given up is not', async () => {
+    const eras = createTestEras(silent);
+    const rejects = (code: 'HUB_SERVER_START_FAILED' | 'HUB_SERVER_STOPPED') => async () => {
+      await new Promise(setImmediate);
+      throw new HubError(code, 'no');
+    };
+    const silence = [1, 2].map(() => eras.find('a', rejects('HUB_SERVER_START_FAILED')));
+    for (const one of silence) await assert.rejects(one, { code: 'HUB_SERVER_START_FAILED' });
+    const [given, second] = [
+      eras.find('b', rejects('HUB_SERVER_STOPPED')),
+      eras.find('b', async () => 'modern'),
+    ];
+    await assert.rejects(given, { code: 'HUB_SERVER_STOPPED' });
+    assert.equal(await second, 'modern');
+  });
+});
+
+test.for([
+  [-32020, undefined, 'modern'],
+  [-32021, undefined, 'modern'],
+  [-32022, { supported: ['2026-07-28'] }, 'modern'],
+  [-32022, undefined, 'modern'],
+  [-32022, { supported: ['2025-11-25'] }, 'legacy'],
+  [-32601, undefined, 'legacy'],
+  [-32000, undefined, 'legacy'],
+] as const)('the refusal %s with %o is of a server that is %s', ([code, data, era]) => {
+  const refusal = new HubError('HUB_SERVER_PROTOCOL', 'no', {
+    data: { error: { code, message: 'no', data } },
+  });
+  assert.equal(eraToldBy(refusal), era);
+  assert.equal(eraToldBy(new HubError('HUB_SERVER_DOWN', 'gone')), undefined);
+});

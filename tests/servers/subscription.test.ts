@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { HubError, silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createFixtureServers, until } from '#helpers/hub';
+import { type Answer, type Notification, readMessage } from '#rpc';
+import type { Interest } from '#servers';
+import { createSubscription } from '../../hub/servers/subscription.ts';
+
+const mark = 'io.modelcontextprotocol/subscriptionId';
+const none: Interest = { resources: [], tasks: [] };
+const everything = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  extensions: { 'io.modelcontextprotocol/tasks': {} },
+};
+
+/** Lets what has been answered be taken in. */
+const settled = () => new Promise(setImmediate);
+
+function notificationOf(method: string, params: object): Notification {
+  const message = readMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params })));
+  return message.kind === 'notification' ? message : assert.fail(message.kind);
+}
+
+function answerOf(body: object): Answer {
+  const message = readMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...body })));
+  return message.kind === 'answer' ? message : assert.fail(message.kind);
+}
+
+/** A subscription whose server does what the test says. */
+function scene(capabilities: Readonly<Record<string, unknown>> = everything, interest = none) {
+  const clock = createManualClock();
+  const listens: {
+    readonly id: number;
+    readonly filter: unknown;
+    readonly end: (answer: Answer) => void;
+    readonly fail: (error: Error) => void;
+    cancelled?: string;
+  }[] = [];
+  let isGone = false;
+  let missed = 0;
+  const subscription = createSubscription(
+    { capabilities, interest },
+    {
+      listen(params) {
+        if (isGone) throw new HubError('HUB_SERVER_DOWN', 'gone');
+        const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+        const id = listens.length + 1;
+        const filter: unknown = 'notifications' in params ? params.notifications : undefined;
+        const listen: (typeof listens)[number] = { id, filter, end: resolve, fail: reject };
+        listens.push(listen);
+        return {
+          id,
+          over: promise,
+          cancel(reason) {
+            listen.cancelled = reason;
+            reject(new HubError('HUB_CALL_CANCELLED', reason));
+          },
+        };
+      },
+    },
+    { clock, random: () => 0, log: silent, missed: () => void missed++ },
+  );
+  return {
+    clock,
+    listens,
+    subscription,
+    hear: (method: string, params: object, id?: number) =>
+      subscription.unwrap(
+        notificationOf(method, id === undefined ? params : { ...params, _meta: { [mark]: id } }),
+      ),
+    acknowledge: (id: number) =>
+      subscription.unwrap(
+        notificationOf('notifications/subscriptions/acknowledged', { _meta: { [mark]: id } }),
+      ),
+    goAway: () => (isGone = true),
+    missed: () => missed,
+  };
+}
+
+describe('a subscription', () => {
+  test('listens to the lists that the server tells of', () => {
+    const { listens } = scene({
+      tools: { listChanged: true },
+      prompts: { listChanged: false },
+      resources: {},
+    });
+    assert.deepEqual(
+      listens.map(({ filter }) => filter),
+      [{ toolsListChanged: true }],
+    );
+    assert.equal(scene({ tools: {} }).listens.length, 0, 'nothing to hear is not listened to');
+  });
+
+  test('listens to what clients want of what the server tells', () => {
+    const interest = { resources: ['b', 'a'], tasks: ['t'] };
+    assert.deepEqual(scene(everything, interest).listens[0]?.filter, {
+      toolsListChanged: true,
+      promptsListChanged: true,
+      resourcesListChanged: true,
+      resourceSubscriptions: ['a', 'b'],
+      taskIds: ['t'],
+    });
+    assert.deepEqual(scene({ resources: {} }, interest).listens, []);
+  });
+
+  test('takes its mark out of what it hears, and nothing else', () => {
+    const { hear, acknowledge, subscription } = scene();
+    assert.equal(acknowledge(1), undefined);
+    const heard = hear('notifications/resources/updated', { uri: 'x' }, 1);
+    assert.equal(
+      heard?.bytes.toString(),
+      '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x","_meta":{}}}',
+    );
+    const more = notificationOf('x', { _meta: { a: [1], [mark]: 1, 'b"': 'c' } });
+    assert.equal(
+      subscription.unwrap(more)?.bytes.toString(),
+      '{"jsonrpc":"2.0","method":"x","params":{"_meta":{"a":[1],"b\\"":"c"}}}',
+    );
+    const unmarked = notificationOf('notifications/message', { level: 'info' });
+    assert.equal(subscription.unwrap(unmarked), unmarked);
+  });
+
+  test('that is changed is replaced when the new one is acknowledged, and is not heard twice', async () => {
+    const { hear, acknowledge, listens, subscription } = scene();
+    acknowledge(1);
+    subscription.want({ resources: ['x'], tasks: [] });
+    assert.equal(listens.length, 2);
+    assert.equal(listens[0]?.cancelled, undefined);
+    assert.ok(hear('notifications/resources/updated', { uri: 'x' }, 1), 'the old one is heard');
+    acknowledge(2);
+    assert.match(listens[0]?.cancelled ?? '', /taken its place/);
+    assert.ok(hear('notifications/resources/updated', { uri: 'x' }, 2));
+    assert.equal(hear('notifications/resources/updated', { uri: 'x' }, 1), undefined);
+    await settled();
+    assert.equal(listens.length, 2);
+  });
+
+  test('that is changed often meanwhile opens one more for all of it', () => {
+    const { acknowledge, listens, subscription } = scene();
+    for (const uri of ['a', 'b', 'c']) subscription.want({ resources: [uri], tasks: [] });
+    assert.equal(listens.length, 1);
+    acknowledge(1);
+    assert.equal(listens.length, 2);
+    acknowledge(2);
+    subscription.want({ resources: ['c'], tasks: [] });
+    assert.equal(listens.length, 2, 'what is open already is not opened again');
+    assert.deepEqual(Object(listens[1]?.filter).resourceSubscriptions, ['c']);
+  });
+
+  test('that the server does not acknowledge is heard all the same', () => {
+    const { clock, hear, listens, subscription } = scene();
+    assert.ok(hear('notifications/tools/list_changed', {}, 1));
+    subscription.want({ resources: ['x'], tasks: [] });
+    clock.advance(9_999);
+    assert.equal(listens[0]?.cancelled, undefined);
+    clock.advance(1);
+    assert.match(listens[0]?.cancelled ?? '', /taken its place/);
+  });
+
+  test('ends where nothing is left to hear', () => {
+    const { acknowledge, listens, subscription } = scene({ resources: { subscribe: true } });
+    subscription.want({ resources: ['x'], tasks: [] });
+    acknowledge(1);
+    subscription.want(none);
+    assert.match(listens[0]?.cancelled ?? '', /nothing/);
+    assert.equal(listens.length, 1);
+  });
+
+  test('that ends is opened again, later each time, and what was missed is read', async () => {
+    const { acknowledge, clock, listens, missed } = scene();
+    acknowledge(1);
+    assert.equal(missed(), 0);
+    listens[0]?.end(answerOf({ result: {} }));
+    await settled();
+    clock.advance(499);
+    assert.equal(listens.length, 1);
+    clock.advance(1);
+    assert.equal(listens.length, 2);
+    listens[1]?.end(answerOf({ error: { code: -32603, message: 'no' } }));
+    await settled();
+    clock.advance(999);
+    assert.equal(listens.length, 2);
+    clock.advance(1);
+    assert.equal(listens.length, 3);
+    assert.equal(missed(), 0);
+    acknowledge(3);
+    assert.equal(missed(), 1);
+  });
+
+  test('that the server cancels has ended, and is not passed on', async () => {
+    const { acknowledge, clock, hear, listens } = scene();
+    acknowledge(1);
+    assert.equal(hear('notifications/cancelled', { requestId: 1 }), undefined);
+    await settled();
+    clock.advance(500);
+    assert.equal(listens.length, 2);
+    assert.ok(hear('notifications/cancelled', { requestId: 77 }), 'another is none of its own');
+  });
+
+  test('of a server that knows none is given up', async () => {
+    const { clock, listens, subscription } = scene();
+    listens[0]?.end(answerOf({ error: { code: -32601, message: 'no such method' } }));
+    await settled();
+    clock.advance(3_600_000);
+    subscription.want({ resources: ['x'], tasks: [] });
+    assert.equal(listens.length, 1);
+    assert.equal(clock.waiting, 0);
+  });
+
+  test('that is stopped leaves nothing behind, whether it was open or is about to be', async () => {
+    for (const isEnded of [false, true]) {
+      const { clock, goAway, listens, subscription } = scene();
+      if (isEnded) listens[0]?.fail(new HubError('HUB_SERVER_DOWN', 'gone'));
+      goAway();
+      await settled();
+      assert.equal(clock.waiting, 1);
+      subscription.stop();
+      assert.equal(clock.waiting, 0);
+    }
+  });
+});
+
+describe('a server of the stateless revision', () => {
+  const modern = { name: 'modern', file: '../conformance/server.mjs', args: ['--era', '2026'] };
+  const run = async (server: Awaited<ReturnType<typeof start>>['server'], name: string) => {
+    const { upstream } = await server.ready();
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    await upstream.request('tools/call', { name, arguments: {}, _meta: meta }, 5_000);
+  };
+
+  async function start() {
+    const servers = createFixtureServers([modern], { log: silent });
+    const server = servers.get('modern');
+    const heard: Notification[] = [];
+    server.notified(notification => heard.push(notification));
+    await server.ready();
+    return { server, heard, [Symbol.asyncDispose]: () => servers.stopAll() };
+  }
+
+  test('says how long its lists may be kept, and lets them be read again', async () => {
+    await using scenery = await start();
+    const { server } = scenery;
+    const until = server.freshUntil('tool');
+    assert.ok(until > Date.now() + 50_000 && until <= Date.now() + 60_000);
+    assert.equal(server.scope('tool'), 'public');
+    await Promise.all([server.refresh('tool'), server.refresh('tool')]);
+    assert.ok(server.freshUntil('tool') >= until);
+    await server.stop(false);
+    await server.refresh('tool');
+    assert.ok(server.listing.tool.length > 0, 'what it offered last stays known');
+  });
+
+  test('tells of a list that changed, which is read again', async () => {
+    await using scenery = await start();
+    const { server, heard } = scenery;
+    const changed: string[] = [];
+    server.listed(kind => changed.push(kind));
+    await run(server, 'test_trigger_tool_change');
+    await until(() => changed.includes('tool'));
+    assert.deepEqual(heard, []);
+  });
+
+  test('tells of the resources that are watched, once, also after a restart', async () => {
+    await using scenery = await start();
+    const { server, heard } = scenery;
+    const updates = () => heard.map(({ bytes }) => bytes.toString());
+    server.watch({ resources: ['test://watched-resource'], tasks: [] });
+    server.watch({ resources: ['test://other', 'test://watched-resource'], tasks: [] });
+    const update =
+      '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://watched-resource","_meta":{}}}';
+    for (const _ of ['first', 'after a restart']) {
+      heard.length = 0;
+      await until(() => {
+        void run(server, 'test_trigger_resource_change');
+        return heard.length > 0;
+      });
+      // Whatever the first ones came by, each of these comes once.
+      await run(server, 'test_trigger_tool_change');
+      heard.length = 0;
+      await run(server, 'test_trigger_resource_change');
+      await until(() => heard.length > 0);
+      await run(server, 'test_trigger_tool_change');
+      assert.deepEqual(updates(), [update]);
+      await server.stop(false);
+      await server.ready();
+    }
+  });
+
+  test('of a session is another matter: it keeps nothing fresh and is not listened to', async () => {
+    await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
+    const server = servers.get('echo');
+    await server.ready();
+    server.watch({ resources: ['x'], tasks: [] });
+    assert.equal(server.freshUntil('tool'), 0);
+    assert.equal(server.scope('tool'), 'private');
+    assert.equal(server.running?.upstream.inFlight(), 0);
+  });
+});

@@ -1,0 +1,360 @@
+import assert from 'node:assert/strict';
+import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { isObject } from '#core';
+import { toldOfCancelling } from '#fixtures/eras/cells';
+import { type ManualClock, createManualClock } from '#helpers/clock';
+import { type Era, type EraClient, type Handlers, connectEra, refusal } from '#helpers/eras';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import { metaKeys, modernVersion } from '#rpc';
+import { postModern } from '../transports/raw.ts';
+
+const fixtures = [
+  { name: 's2025', file: '../eras/server-2025.mjs' },
+  { name: 's2026', file: '../eras/server-2026.mjs' },
+  { name: 'own', file: '../eras/server-2025.mjs', instance: 'session' },
+] as const;
+
+const all = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} };
+const accepted = { action: 'accept', content: { name: 'Ada' } };
+const sampled = { role: 'assistant', model: 'none', content: { type: 'text', text: 'hello' } };
+
+type Json = { readonly [name: string]: unknown };
+
+/** One request of 2026-07-28 for a tool, as a client sends it that keeps nothing; its answer. */
+async function callOf2026(
+  url: string,
+  tool: string,
+  given: { readonly args?: object; readonly capabilities?: object; readonly more?: object } = {},
+  signal?: AbortSignal,
+): Promise<Json> {
+  const response = await postModern(
+    url,
+    'tools/call',
+    {
+      headers: { 'mcp-name': tool },
+      params: {
+        name: tool,
+        arguments: given.args ?? {},
+        _meta: {
+          [metaKeys.protocolVersion]: modernVersion,
+          [metaKeys.clientCapabilities]: given.capabilities ?? all,
+        },
+        ...given.more,
+      },
+    },
+    signal,
+  );
+  const body = await response.body();
+  const text = /event-stream/.test(String(response.headers['content-type']))
+    ? JSON.stringify(response.messages().at(-1))
+    : body;
+  const value: unknown = JSON.parse(text);
+  return isObject(value) ? value : assert.fail(text);
+}
+
+/** What an answer asks for, and the state to come back with. */
+function inputRequired({ result }: Json): {
+  readonly requestState: string;
+  readonly keys: readonly string[];
+  readonly requests: Json;
+} {
+  assert.ok(isObject(result) && result['resultType'] === 'input_required', JSON.stringify(result));
+  const { requestState, inputRequests } = result;
+  assert.ok(typeof requestState === 'string' && isObject(inputRequests));
+  return { requestState, keys: Object.keys(inputRequests), requests: inputRequests };
+}
+
+/** The text of a result of a tool. */
+function textOf({ result }: Json): string {
+  const content = isObject(result) ? result['content'] : undefined;
+  const [first]: readonly unknown[] = Array.isArray(content) ? content : [];
+  return isObject(first) ? String(first['text']) : JSON.stringify(result);
+}
+
+function assertRefused({ error }: Json, code: number, message: RegExp): void {
+  assert.ok(isObject(error), 'is refused');
+  assert.equal(error['code'], code);
+  assert.match(String(error['message']), message);
+}
+
+const answering = (keys: readonly string[], answer: object) => ({
+  inputResponses: Object.fromEntries(keys.map(key => [key, answer])),
+});
+
+describe('a client of 2026 that is asked by a server of 2025', () => {
+  let hub: TestHub;
+  let clock: ManualClock;
+  let url: string;
+  const tenMinutes = 10 * 60_000;
+
+  beforeAll(async () => {
+    clock = createManualClock();
+    hub = await startHub(fixtures.slice(0, 1), { clock });
+    url = `${hub.url}/mcp/s2025`;
+  });
+  afterAll(async () => {
+    await hub[Symbol.asyncDispose]();
+  });
+  /** Calls of clients that do not come back are over. */
+  const expire = async () => {
+    clock.advance(tenMinutes + 1);
+    await until(() => upstream().inFlight() === 0);
+  };
+  afterEach(expire);
+
+  const upstream = () => {
+    const { running } = hub.server('s2025');
+    assert.ok(running);
+    return running.upstream;
+  };
+  const refusals = async () => textOf(await callOf2026(url, 'refusals'));
+
+  test('comes back with the answers and gets the result', async () => {
+    const { requestState, keys, requests } = inputRequired(await callOf2026(url, 'ask_person'));
+    assert.equal(keys.length, 1);
+    assert.match(JSON.stringify(requests), /"method":"elicitation\/create".*Who is there\?/);
+    assert.equal(hub.router.inFlight, 0, 'nothing of the client is in flight while it is away');
+    const more = { requestState, ...answering(keys, accepted) };
+    const answer = await callOf2026(url, 'ask_person', { more });
+    assert.equal(textOf(answer), 'the person: accept {"name":"Ada"}');
+    assert.ok(isObject(answer['result']) && answer['result']['resultType'] === 'complete');
+  });
+
+  test('is asked again for what it left out, and for nothing twice', async () => {
+    const first = inputRequired(await callOf2026(url, 'ask_person'));
+    const nothing = { requestState: first.requestState, ...answering(['other'], accepted) };
+    const second = inputRequired(await callOf2026(url, 'ask_person', { more: nothing }));
+    assert.deepEqual(second.requests, first.requests);
+    assert.notEqual(second.requestState, first.requestState);
+    const more = { requestState: second.requestState, ...answering(second.keys, accepted) };
+    assert.match(textOf(await callOf2026(url, 'ask_person', { more })), /accept/);
+  });
+
+  test('with a state that was tampered with is refused, wherever it was', async () => {
+    const { requestState, keys } = inputRequired(await callOf2026(url, 'ask_person'));
+    const swap = (at: number) =>
+      `${requestState.slice(0, at)}${requestState[at] === 'A' ? 'B' : 'A'}${requestState.slice(at + 1)}`;
+    const wrong = [
+      ...Array.from(requestState, (_, at) => swap(at)),
+      `${requestState}=`,
+      ` ${requestState}`,
+      requestState.slice(0, -1),
+      requestState.toUpperCase(),
+      '',
+      'null',
+      'x'.repeat(100_000),
+    ];
+    for (const state of wrong) {
+      const more = { requestState: state, ...answering(keys, accepted) };
+      assertRefused(await callOf2026(url, 'ask_person', { more }), -32602, /requestState/);
+    }
+    for (const state of [null, 1, {}, [requestState]]) {
+      const more = { requestState: state, ...answering(keys, accepted) };
+      assertRefused(await callOf2026(url, 'ask_person', { more }), -32602, /requestState/);
+    }
+    // The call waits all the same, for whoever has the true one.
+    const more = { requestState, ...answering(keys, accepted) };
+    assert.match(textOf(await callOf2026(url, 'ask_person', { more })), /accept/);
+  });
+
+  test('with the state of another tool, of other arguments or of another endpoint is refused', async () => {
+    const args = { question: 'why?' };
+    const { requestState, keys } = inputRequired(await callOf2026(url, 'ask_model', { args }));
+    const more = { requestState, ...answering(keys, sampled) };
+    for (const [at, tool, others] of [
+      [url, 'ask_person', args],
+      [url, 'ask_model', { question: 'why not?' }],
+      [`${hub.url}/mcp`, 's2025_ask_model', args],
+    ] as const)
+      assertRefused(await callOf2026(at, tool, { args: others, more }), -32602, /requestState/);
+    assert.equal(
+      textOf(await callOf2026(url, 'ask_model', { args, more })),
+      'the model said: hello',
+    );
+  });
+
+  test('with a state that was used is refused, at the next round as at the end', async () => {
+    const first = inputRequired(await callOf2026(url, 'ask_twice'));
+    const once = { requestState: first.requestState, ...answering(first.keys, accepted) };
+    const second = inputRequired(await callOf2026(url, 'ask_twice', { more: once }));
+    assertRefused(await callOf2026(url, 'ask_twice', { more: once }), -32602, /used already/);
+    const twice = { requestState: second.requestState, ...answering(second.keys, sampled) };
+    assert.match(textOf(await callOf2026(url, 'ask_twice', { more: twice })), /then hello/);
+    for (const more of [once, twice])
+      assertRefused(await callOf2026(url, 'ask_twice', { more }), -32602, /requestState/);
+  });
+
+  test('with one state twice at the same time gets the result once', async () => {
+    const { requestState, keys } = inputRequired(await callOf2026(url, 'ask_person'));
+    const more = { requestState, ...answering(keys, accepted) };
+    const answers = await Promise.all([1, 2, 3].map(() => callOf2026(url, 'ask_person', { more })));
+    const results = answers.filter(({ result }) => result !== undefined);
+    assert.equal(results.length, 1);
+    for (const answer of answers)
+      if (answer['error']) assertRefused(answer, -32602, /requestState/);
+  });
+
+  test('that comes back too late is refused, and the server was told long ago', async () => {
+    const before = await refusals();
+    const { requestState, keys } = inputRequired(await callOf2026(url, 'ask_person'));
+    clock.advance(tenMinutes + 1);
+    const more = { requestState, ...answering(keys, accepted) };
+    assertRefused(await callOf2026(url, 'ask_person', { more }), -32602, /expired|is over/);
+    const after = JSON.parse(await refusals());
+    assert.equal(after.length, JSON.parse(before).length + 1);
+    assert.match(after.at(-1), /elicitation\/create: .*did not come back/);
+  });
+
+  test('that never comes back leaves nothing behind', async () => {
+    const timers = clock.waiting;
+    for (let times = 0; times < 20; times++) {
+      inputRequired(await callOf2026(url, 'ask_person'));
+      assert.equal(upstream().inFlight(), 1, 'the call waits at the server');
+      assert.ok(clock.waiting > timers);
+      await expire();
+      assert.equal(clock.waiting, timers);
+    }
+    assert.equal(hub.router.inFlight, 0);
+  });
+
+  test('and is away keeps others from being asked by the shared server, until it is back or too late', async () => {
+    const { requestState, keys } = inputRequired(await callOf2026(url, 'ask_person'));
+    assertRefused(
+      await callOf2026(url, 'ask_person'),
+      -32004,
+      /several clients.*"instance": "session"/,
+    );
+    const more = { requestState, ...answering(keys, accepted) };
+    assert.match(textOf(await callOf2026(url, 'ask_person', { more })), /accept/);
+    inputRequired(await callOf2026(url, 'ask_person'));
+    await expire();
+    inputRequired(await callOf2026(url, 'ask_person'));
+  });
+
+  test('that hangs up cancels the call at the server', async () => {
+    const hangingUp = new AbortController();
+    const lost = refusal(callOf2026(url, 'wait', { args: { label: 'hung-up' } }, hangingUp.signal));
+    await until(() => upstream().inFlight() === 1);
+    hangingUp.abort();
+    await lost;
+    await until(() => upstream().inFlight() === 0);
+    await using client = await connectEra('2026', url);
+    await toldOfCancelling(client, 'cancelled', 'hung-up');
+  });
+
+  test('and has not declared that it can answer: the server gets the refusal', async () => {
+    const answer = await callOf2026(url, 'ask_model', {
+      args: { question: 'why?' },
+      capabilities: { elicitation: {} },
+    });
+    assertRefused(answer, -32601, /capability "sampling"/);
+    const page = await callOf2026(url, 'ask_person_by_url', { capabilities: { elicitation: {} } });
+    assertRefused(page, -32601, /capability "elicitation\.url"/);
+  });
+});
+
+describe('a client of 2025', () => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await startHub(fixtures);
+  });
+  afterAll(async () => {
+    await hub[Symbol.asyncDispose]();
+  });
+  const at = (era: Era, server: string, handlers: Handlers = {}) =>
+    connectEra(era, `${hub.url}/mcp/${server}`, handlers);
+
+  test('without sampling gets a clear error where a server of 2026 asks for it', async () => {
+    await using client = await at('2025', 's2026', { sampling: false });
+    const { message } = await refusal(client.call('ask_model', { question: 'why?' }));
+    assert.match(message, /sampling/);
+    assert.deepEqual(client.asked, []);
+  });
+
+  test('without sampling is not asked by a server of 2025', async () => {
+    await using client = await at('2025', 's2025', { sampling: false });
+    const { message } = await refusal(client.call('ask_model', { question: 'why?' }));
+    assert.match(message, /capability "sampling"/);
+    assert.deepEqual(client.asked, []);
+  });
+
+  test('that refuses what a server of 2026 asks gets an error that says so', async () => {
+    await using client = await at('2025', 's2026', {
+      sampling: () => {
+        throw new Error('the model is out');
+      },
+    });
+    const { message } = await refusal(client.call('ask_model', { question: 'why?' }));
+    assert.match(message, /refused sampling\/createMessage.*the model is out/);
+  });
+
+  test('that cancels while a server of 2026 waits for its answer is not waited for', async () => {
+    const aborting = new AbortController();
+    await using client = await at('2025', 's2026', {
+      sampling: () => {
+        aborting.abort(new Error('the person went home'));
+        return new Promise<string>(() => {});
+      },
+    });
+    await refusal(client.call('ask_model', { question: 'why?' }, { signal: aborting.signal }));
+    await until(() => hub.router.inFlight === 0);
+    assert.equal(await client.call('count', { to: 1 }), 'counted to 1');
+  });
+
+  test('is not asked by a shared server while another has a call in flight there', async () => {
+    await using waiting = await at('2025', 's2025');
+    await using asking = await at('2025', 's2025');
+    const over = await inFlight(waiting, 'shared');
+    const { message } = await refusal(asking.call('ask_model', { question: 'why?' }));
+    assert.match(message, /several clients have calls in flight at s2025/);
+    assert.match(message, /"instance": "session"/);
+    assert.deepEqual([...waiting.asked, ...asking.asked], [], 'nobody is asked for another');
+    await over();
+    assert.equal(
+      await asking.call('ask_model', { question: 'why?' }),
+      'the model said: echo of why?',
+    );
+    const shown = await (await fetch(`${hub.url}/servers/s2025`)).text();
+    assert.match(shown, /"advice":\[".*sampling\/createMessage.*\\"instance\\": \\"session\\"/);
+  });
+
+  test('is asked by its own instance, whatever others do', async () => {
+    await using waiting = await at('2025', 'own');
+    await using asking = await at('2025', 'own', { sampling: () => 'mine' });
+    const over = await inFlight(waiting, 'own');
+    assert.equal(await asking.call('ask_model', { question: 'why?' }), 'the model said: mine');
+    assert.deepEqual(waiting.asked, []);
+    await over();
+    const shown = await (await fetch(`${hub.url}/servers/own`)).text();
+    assert.doesNotMatch(shown, /"advice"/);
+  });
+
+  test('is the one asked of two that ask one instance each at the same time', async () => {
+    const clients = await Promise.all(
+      ['one', 'two', 'three'].map(name => at('2025', 'own', { sampling: () => name })),
+    );
+    const said = await Promise.all(
+      clients.map(client => client.call('ask_model', { question: 'who?' })),
+    );
+    assert.deepEqual(
+      said,
+      ['one', 'two', 'three'].map(name => `the model said: ${name}`),
+    );
+    for (const client of clients) await client[Symbol.asyncDispose]();
+  });
+});
+
+/** Leaves a call in flight; what it gives ends it. */
+async function inFlight(client: EraClient, label: string): Promise<() => Promise<void>> {
+  const begun = Promise.withResolvers<void>();
+  const aborting = new AbortController();
+  const over = refusal(
+    client.call('wait', { label }, { signal: aborting.signal, onProgress: () => begun.resolve() }),
+  );
+  await begun.promise;
+  return async () => {
+    aborting.abort(new Error('done'));
+    await over;
+    await toldOfCancelling(client, 'cancelled', label);
+  };
+}

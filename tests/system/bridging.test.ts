@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { cells, toldOfCancelling } from '#fixtures/eras/cells';
+import { type Era, type EraClient, connectEra, eras, refusal } from '#helpers/eras';
+import { type Fixture, type TestHub, startHub, until } from '#helpers/hub';
+
+/** The servers of the table; each is behind a hub of its own, next to one that has nothing to do with it. */
+const servers = {
+  '2025': { file: '../eras/server-2025.mjs' },
+  '2025 with an instance for each session': {
+    file: '../eras/server-2025.mjs',
+    instance: 'session',
+  },
+  '2026': { file: '../eras/server-2026.mjs' },
+  'both eras, spoken to as of 2025': {
+    file: '../eras/server-2026.mjs',
+    env: { LEGACY: 'serve' },
+    era: 'legacy',
+  },
+} as const satisfies Record<string, Partial<Fixture>>;
+
+type Kind = keyof typeof servers;
+
+const withInstances: Kind = '2025 with an instance for each session';
+
+const kinds: readonly Kind[] = [
+  '2025',
+  '2025 with an instance for each session',
+  '2026',
+  'both eras, spoken to as of 2025',
+];
+
+/** The same server by its own names, and by those that it has among all. */
+const views = [
+  { path: '/mcp/fixture', of: (own: string) => own },
+  { path: '/mcp', of: (own: string) => `fixture_${own}` },
+] as const;
+
+const hubOf = (kind: Kind) => startHub([{ name: 'fixture', ...servers[kind] }, { name: 'echo' }]);
+
+describe.for(kinds)('behind the hub, a server of %s', kind => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await hubOf(kind);
+  });
+  afterAll(async () => {
+    await hub[Symbol.asyncDispose]();
+  });
+
+  const rows = eras.flatMap(era =>
+    views.flatMap(view => cells.map(cell => [era, view.path, cell.name, { view, cell }] as const)),
+  );
+
+  const isPossible = ([era, path, cell]: (typeof rows)[number]) =>
+    !(cell === 'list_changed' && era === '2026' && path === '/mcp' && kind === withInstances);
+
+  test.for(rows.filter(isPossible))(
+    'a client of %s at %s: %s',
+    async ([era, , , { view, cell }]) => {
+      await using client = await connectEra(era, `${hub.url}${view.path}`, cell.handlers);
+      await cell.run(client, view.of);
+      await until(
+        () => hub.router.inFlight === 0,
+        () => `${hub.router.inFlight} in flight`,
+      );
+    },
+  );
+
+  test.for(eras)('a client of %s hears of a resource after the server has restarted', async era => {
+    await using client = await connectEra(era, `${hub.url}/mcp/fixture`);
+    const subscription = await client.subscribe('test://counter');
+    await client.call('bump');
+    await client.hears('notifications/resources/updated');
+    const before = client.heard.length;
+    await restart(hub);
+    await client.call('bump');
+    await until(
+      () => client.heard.slice(before).some(({ method }) => method.endsWith('/updated')),
+      () => JSON.stringify(client.heard.slice(before)),
+    );
+    await subscription.stop();
+  });
+
+  test.for(eras)('a client of %s that is asked when the server goes gets an error', async era => {
+    const asked = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<string>();
+    await using client = await connectEra(era, `${hub.url}/mcp/fixture`, {
+      sampling: () => {
+        asked.resolve();
+        return over.promise;
+      },
+    });
+    const refused = refusal(client.call('ask_model', { question: 'why?' }));
+    await asked.promise;
+    await restart(hub);
+    over.resolve('too late');
+    const { message } = await refused;
+    assert.match(message, /fixture|requestState/);
+    await until(() => hub.router.inFlight === 0);
+    assert.equal(await client.call('count', { to: 1 }), 'counted to 1');
+  });
+});
+
+test('lists do not vary for clients of 2026, as their revision wants it, whatever an instance adds', async () => {
+  await using hub = await hubOf(withInstances);
+  await using client = await connectEra('2026', `${hub.url}/mcp`);
+  const before = await client.toolNames();
+  await client.call('fixture_change_tools');
+  assert.deepEqual(await client.toolNames(), before);
+});
+
+/** Resolves when the server runs again. */
+async function restart(hub: TestHub): Promise<void> {
+  const response = await fetch(`${hub.url}/servers/fixture/restart`, { method: 'POST' });
+  assert.equal(response.status, 200, await response.text());
+}
+
+/** A hub with one server of each era. */
+const startBoth = () =>
+  startHub([
+    { name: 's2025', file: '../eras/server-2025.mjs' },
+    { name: 's2026', file: '../eras/server-2026.mjs' },
+  ]);
+
+describe('several clients at once at one shared server of 2026', () => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await hubOf('2026');
+  });
+  afterAll(async () => {
+    await hub[Symbol.asyncDispose]();
+  });
+
+  test('are each asked what is theirs, whatever they speak', async () => {
+    const names = Array.from({ length: 10 }, (_, number) => `client-${number}`);
+    const clients = await Promise.all(
+      names.map(name =>
+        connectEra(Number(name.at(-1)) % 2 === 0 ? '2025' : '2026', `${hub.url}/mcp/fixture`, {
+          sampling: prompt => `${name} was asked ${prompt}`,
+          elicitation: () => ({ action: 'accept', content: { name } }),
+        }),
+      ),
+    );
+    const answers = await Promise.all(clients.map(client => client.call('ask_twice')));
+    assert.deepEqual(
+      answers,
+      names.map(name => `first accept {"name":"${name}"}, then ${name} was asked greet ${name}`),
+    );
+    for (const client of clients) await client[Symbol.asyncDispose]();
+  });
+});
+
+describe('what one revision has and the other has not', () => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await startBoth();
+  });
+  afterAll(async () => {
+    await hub[Symbol.asyncDispose]();
+  });
+  const at = (era: Era, server: Era, handlers = {}) =>
+    connectEra(era, `${hub.url}/mcp/s${server}`, handlers);
+
+  test('servers are spoken to in the newest revision that they have', () => {
+    assert.equal(hub.server('s2025').running?.introduction.era, 'legacy');
+    assert.equal(hub.server('s2026').running?.introduction.era, 'modern');
+  });
+
+  test('ping: the hub answers it for servers of 2026, which have none', async () => {
+    await using client = await at('2025', '2026');
+    await client.ping();
+  });
+
+  test('ping: the hub answers that of a server of 2025, whatever its clients speak', async () => {
+    for (const era of eras) {
+      await using client = await at(era, '2025');
+      assert.equal(await client.call('ping_client'), 'the client answers');
+    }
+  });
+
+  test('ping: clients of 2026 have none', async () => {
+    await using client = await at('2026', '2025');
+    assert.match((await refusal(client.ping())).message, /ping/);
+  });
+
+  test('roots/list_changed: servers of 2026 are not told, and ask anew with each call', async () => {
+    await using client = await at('2025', '2026');
+    await client.rootsChanged();
+    assert.equal(await client.call('where'), 'roots: file:///home/ada');
+    assert.equal(await client.call('heard'), '[]');
+  });
+
+  test('roots/list_changed: clients of 2026 have no such notification', async () => {
+    await using client = await at('2026', '2025');
+    assert.match((await refusal(client.rootsChanged())).message, /list_changed|not.*support/);
+  });
+
+  test('elicitation/complete reaches clients of 2025, and not those of 2026, which have none', async () => {
+    await using old = await at('2025', '2025');
+    assert.equal(await old.call('ask_person_by_url'), 'the page: accept');
+    const { params } = await old.hears('notifications/elicitation/complete');
+    assert.match(String(params['elicitationId']), /^page-\d+$/);
+    await using client = await at('2026', '2025');
+    assert.equal(await client.call('ask_person_by_url'), 'the page: accept');
+    assert.equal(await client.call('talk'), 'talked');
+    assert.deepEqual(client.heard, []);
+  });
+
+  test('the error that a page must be visited first reaches clients of 2025 as it is', async () => {
+    await using client = await at('2025', '2025');
+    const { code, data } = await refusal(client.call('needs_page', { key: 'of-2025' }));
+    assert.equal(code, -32042);
+    assert.match(JSON.stringify(data), /https:\/\/example\.com\/of-2025/);
+  });
+
+  test('the error that a page must be visited first is a question to clients of 2026', async () => {
+    const visited: (string | undefined)[] = [];
+    await using client = await at('2026', '2025', {
+      elicitation: ({ url }: { readonly url: string | undefined }) => {
+        visited.push(url);
+        return { action: 'accept' };
+      },
+    });
+    assert.equal(await client.call('needs_page', { key: 'of-2026' }), 'of-2026 was visited');
+    assert.deepEqual(visited, ['https://example.com/of-2026']);
+  });
+
+  test('progress that comes in one piece with the answer is told before it', async () => {
+    for (const era of eras)
+      for (const server of eras) {
+        const steps: number[] = [];
+        await using client = await at(era, server);
+        await client.call('count', { to: 20 }, { onProgress: done => void steps.push(done) });
+        assert.equal(steps.length, 20, `a client of ${era} at a server of ${server}`);
+      }
+  });
+
+  test('clients of 2026 hear no log messages unless they ask for them', async () => {
+    for (const server of eras) {
+      await using client = await at('2026', server);
+      assert.equal(await client.call('talk'), 'talked');
+      assert.equal(await client.call('talk'), 'talked');
+      assert.deepEqual(client.heard, []);
+    }
+  });
+
+  test.for(eras)(
+    'log messages of a shared server of %s do not say whose they are: with several clients in flight nobody gets them',
+    async server => {
+      await using waiting = await at('2026', server);
+      await waiting.logFrom('debug');
+      const label = `while-logging-${server}`;
+      await using _ = await inFlight(waiting, label);
+      await using talking = await at('2026', server);
+      await talking.logFrom('debug');
+      assert.equal(await talking.call('talk'), 'talked');
+      assert.equal(await talking.call('count', { to: 1 }), 'counted to 1');
+      assert.deepEqual([...waiting.heard, ...talking.heard], []);
+    },
+  );
+});
+
+/** A call that stays in flight until it is disposed of. */
+async function inFlight(client: EraClient, label: string): Promise<AsyncDisposable> {
+  const begun = Promise.withResolvers<void>();
+  const aborting = new AbortController();
+  const over = refusal(
+    client.call('wait', { label }, { signal: aborting.signal, onProgress: () => begun.resolve() }),
+  );
+  await begun.promise;
+  return {
+    async [Symbol.asyncDispose]() {
+      aborting.abort(new Error('done'));
+      await over;
+      await toldOfCancelling(client, 'cancelled', label);
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, test } from 'vitest';
+import type { Exchange } from '#routing';
+import { type Message, encodeCall, encodeResult, rawText } from '#rpc';
+import { createConnection } from '../../hub/transports/connection.ts';
+
+type Asked = {
+  readonly message: Message;
+  readonly exchange: Exchange;
+  readonly answer: (result: string) => void;
+};
+
+/** Answers are said after the turn in which they were given, and written after that. */
+async function nextTurn(): Promise<void> {
+  await turn();
+  await turn();
+}
+
+/** A connection over a wire that is a list, to a session that is answered by hand. */
+function connect(options: { readonly unsentBytes?: number; readonly maxInFlight?: number } = {}) {
+  const writes: string[][] = [];
+  const ends: string[] = [];
+  const asked: Asked[] = [];
+  let told: (bytes: Buffer) => void = () => {};
+  const connection = createConnection(
+    {
+      write: messages => void writes.push(messages.map(String)),
+      unsentBytes: () => options.unsentBytes ?? 0,
+      close: reason => void ends.push(`closed: ${reason}`),
+      drop: reason => void ends.push(`dropped: ${reason}`),
+      keepAlive() {},
+    },
+    { maxUnsentBytes: 1_000, maxInFlight: options.maxInFlight ?? 10 },
+    {
+      open(outlet) {
+        told = outlet;
+        return {
+          protocolVersion: '2025-11-25',
+          accept(message, exchange) {
+            const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
+            const id = message.kind === 'request' ? rawText(message.bytes, message.id) : undefined;
+            const answer = (result: string) =>
+              resolve(id === undefined ? undefined : encodeResult(id, result));
+            asked.push({ message, exchange, answer });
+            return promise;
+          },
+          close(reason) {
+            ends.push(`session: ${reason}`);
+            for (const { answer } of asked) answer('"cancelled"');
+          },
+        };
+      },
+      isDraining: () => false,
+      closed: reason => void ends.push(`over: ${reason}`),
+    },
+  );
+  const receive = (id: number, method = 'tools/call') =>
+    connection.receive(Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}"}`));
+  return { connection, receive, writes, ends, asked, tell: (bytes: Buffer) => told(bytes) };
+}
+
+const result = (id: number, text: string) => `{"jsonrpc":"2.0","id":${id},"result":${text}}`;
+
+describe('a connection', () => {
+  test('writes all that is said within one turn at once, in the order in which it was said', async () => {
+    const { receive, writes, asked, tell } = connect();
+    for (const id of [1, 2, 3]) receive(id);
+    asked[0]?.exchange.related(encodeCall(undefined, 'notifications/progress'));
+    for (const { answer } of asked) answer('{}');
+    await Promise.resolve().then(() => tell(encodeCall(undefined, 'notifications/message')));
+    await nextTurn();
+    assert.equal(writes.length, 1);
+    assert.deepEqual(writes[0]?.toSorted(), [
+      result(1, '{}'),
+      result(2, '{}'),
+      result(3, '{}'),
+      '{"jsonrpc":"2.0","method":"notifications/message"}',
+      '{"jsonrpc":"2.0","method":"notifications/progress"}',
+    ]);
+    assert.match(writes[0]?.[0] ?? '', /progress/);
+    receive(4);
+    asked[3]?.answer('4');
+    await nextTurn();
+    assert.deepEqual(writes[1], [result(4, '4')]);
+  });
+
+  test('refuses requests above its bound, until others are answered', async () => {
+    const { connection, receive, writes, asked } = connect({ maxInFlight: 2 });
+    receive(1);
+    receive(2, 'subscriptions/listen');
+    assert.equal(connection.inFlight, 1);
+    receive(3);
+    await nextTurn();
+    assert.match(writes.flat().join(), /"id":3,.*2 requests of this connection are unanswered/);
+    assert.equal(asked.length, 2);
+    asked[1]?.answer('{}');
+    await nextTurn();
+    receive(4);
+    assert.equal(asked.length, 3);
+  });
+
+  test('that is closed says what became of what was in flight, and no more after that', async () => {
+    const { connection, receive, writes, ends, tell } = connect();
+    receive(1);
+    connection.close('enough');
+    receive(2);
+    await nextTurn();
+    assert.deepEqual(writes, [[result(1, '"cancelled"')]]);
+    assert.deepEqual(ends, ['session: enough', 'closed: enough', 'over: enough']);
+    connection.close('again');
+    connection.gone('again');
+    tell(encodeCall(undefined, 'notifications/message'));
+    await nextTurn();
+    assert.equal(writes.length, 1);
+    assert.equal(ends.length, 3);
+  });
+
+  test('whose wire is gone says nothing more', async () => {
+    const { connection, receive, writes, ends } = connect();
+    receive(1);
+    connection.gone('the client hung up');
+    await nextTurn();
+    assert.deepEqual(writes, []);
+    assert.deepEqual(ends, ['session: the client hung up', 'over: the client hung up']);
+  });
+
+  test('drops a client above the bound of what it leaves unread; what is not above it waits', async () => {
+    const { receive, writes, ends, asked } = connect({ unsentBytes: 900 });
+    receive(1);
+    receive(2);
+    asked[0]?.answer('1');
+    await nextTurn();
+    assert.equal(writes.length, 1);
+    asked[1]?.answer(`"${'x'.repeat(100)}"`);
+    await nextTurn();
+    const reason = 'the client does not read: 900 bytes wait for it';
+    assert.deepEqual(ends, [`dropped: ${reason}`, `session: ${reason}`, `over: ${reason}`]);
+  });
+
+  test('sends one message of any size to a client that has read everything', async () => {
+    const { receive, writes, asked } = connect();
+    receive(1);
+    asked[0]?.answer(`"${'x'.repeat(100_000)}"`);
+    await nextTurn();
+    assert.equal(writes[0]?.[0]?.length, result(1, '""').length + 100_000);
+  });
+});

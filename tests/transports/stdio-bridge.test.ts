@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { describe, test } from 'vitest';
+import { systemClock } from '#core';
+import { startHub, until } from '#helpers/hub';
+import { metaKeys, modernVersion } from '#rpc';
+import { dialHub } from '#transports';
+import { type RawClient, talk } from '../contracts/client-transport.ts';
+import { openOverBridge } from './raw-clients.ts';
+
+const echo = [{ name: 'echo' }];
+/** The same address for the hub that comes after another. */
+const at = ({ url }: { readonly url: string }) => ({ http: { port: Number(new URL(url).port) } });
+
+async function join(client: RawClient, capabilities = {}) {
+  const talking = talk(client);
+  await talking.ask('open', 'initialize', {
+    protocolVersion: '2025-11-25',
+    capabilities,
+    clientInfo: { name: 'bridged', version: '1' },
+  });
+  client.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  return talking;
+}
+
+describe('a client behind connect-stdio, when its hub is restarted,', () => {
+  test('gets errors for what was in flight at once, and goes on with the next hub', async () => {
+    const first = await startHub(echo);
+    const client = await join(await openOverBridge(first, 'echo', 'lines'));
+    client.send({
+      jsonrpc: '2.0',
+      id: 'lost',
+      method: 'tools/call',
+      params: { name: 'slow', arguments: { ms: 60_000 } },
+    });
+    await until(() => first.server('echo').running?.upstream.inFlight() === 1);
+    await first[Symbol.asyncDispose]();
+    const lost = Object((await client.answer('lost'))['error']);
+    assert.ok(
+      ['HUB_CONNECT_FAILED', 'HUB_CALL_CANCELLED'].includes(lost.data.code),
+      lost.data.code,
+    );
+
+    const away = Object((await client.ask('away', 'tools/list'))['error']);
+    assert.equal(away.data.code, 'HUB_CONNECT_FAILED');
+    assert.equal(away.data.retryable, true);
+
+    await using second = await startHub(echo, at(first));
+    await client.told('notifications/tools/list_changed');
+    assert.match(JSON.stringify(await client.call(5, 'echo', { text: 'again' })), /again/);
+    assert.equal(second.router.sessionCount, 1);
+    client.close();
+    await until(() => second.router.sessionCount === 0);
+  });
+
+  test('is logged for, asked and told as before: level, subscriptions and capabilities', async () => {
+    const servers = [{ name: 'echo' }, { name: 'asker' }];
+    const first = await startHub(servers);
+    const client = await join(await openOverBridge(first, undefined, 'headers'), { sampling: {} });
+    await client.ask(1, 'logging/setLevel', { level: 'warning' });
+    await client.ask(2, 'resources/subscribe', { uri: 'echo://greeting' });
+    await client.ask(3, 'resources/subscribe', { uri: 'echo://picture' });
+    await client.ask(4, 'resources/unsubscribe', { uri: 'echo://picture' });
+    await first[Symbol.asyncDispose]();
+
+    // The hub is back before its servers are, which say nothing of themselves yet.
+    await using second = await startHub(servers, { ...at(first), start: false });
+    for (const kind of ['tools', 'prompts', 'resources'])
+      await client.told(`notifications/${kind}/list_changed`);
+    await client.ask('in between', 'ping');
+    second.servers.startAll();
+    await until(() => second.servers.all.every(({ status }) => status.state === 'running'));
+    await client.call(5, 'echo_log', { level: 'info', text: 'too quiet' });
+    await client.call(6, 'echo_log', { level: 'error', text: 'loud' });
+    assert.equal(Object((await client.told('notifications/message'))['params']).data, 'loud');
+    const touch = (id: number, uri: string) => client.call(id, 'echo_touch', { uri });
+    // The bridge subscribes when it hears of the resource, which is later than it is there.
+    for (let id = 100; !JSON.stringify(await touch(id, 'echo://greeting')).includes('told'); id++);
+    assert.match(JSON.stringify(await touch(8, 'echo://picture')), /nobody subscribed/);
+    const { params } = await client.told('notifications/resources/updated');
+    assert.deepEqual(params, { uri: 'echo://greeting' });
+    const method = 'sampling/createMessage';
+    const called = client.call(9, 'asker_ask', { method, params: { messages: [], maxTokens: 1 } });
+    const { id } = await client.told(method);
+    client.send({ jsonrpc: '2.0', id, result: { model: 'mine' } });
+    assert.match(JSON.stringify(await called), /mine/);
+    // The bridge's own requests are not the client's.
+    assert.ok(!JSON.stringify(client.received).includes('agenthub-bridge'));
+    client.close();
+    await until(() => second.router.sessionCount === 0);
+  });
+
+  test('is told that it need not answer what the old hub has asked, and if it does it answers nobody', async () => {
+    const asker = [{ name: 'asker' }];
+    const method = 'sampling/createMessage';
+    const given = { method, params: { messages: [], maxTokens: 1 } };
+    const first = await startHub(asker);
+    const client = await join(await openOverBridge(first, 'asker', 'lines'), { sampling: {} });
+    void client.call(1, 'ask', given).catch(() => {});
+    const old = await client.told(method);
+    await first[Symbol.asyncDispose]();
+    const { params } = await client.told('notifications/cancelled');
+    assert.equal(Object(params).requestId, old['id']);
+
+    await using second = await startHub(asker, at(first));
+    await client.told('notifications/tools/list_changed');
+    const asked = () => client.received.filter(message => message['method'] === method);
+    const again = client.call(2, 'ask', given);
+    await until(() => asked().length === 2);
+    // Both hubs count from one, and the client must not take one question for the other.
+    client.send({ jsonrpc: '2.0', id: old['id'], result: { model: 'old' } });
+    client.send({ jsonrpc: '2.0', id: asked()[1]?.['id'], result: { model: 'new' } });
+    assert.match(JSON.stringify(await again), /new/);
+    const withdrawn = await client.call(3, 'ask-and-withdraw', given);
+    assert.match(JSON.stringify(withdrawn), /not needed/);
+    await until(() => {
+      const last = client.received.findLast(message => message['method'] === method);
+      return client.received.some(
+        message =>
+          message['method'] === 'notifications/cancelled' &&
+          Object(message['params']).requestId === last?.['id'],
+      );
+    });
+    client.close();
+    await until(() => second.router.sessionCount === 0);
+  });
+
+  test('still listens, where it speaks the stateless revision', async () => {
+    const _meta = {
+      [metaKeys.protocolVersion]: modernVersion,
+      [metaKeys.clientCapabilities]: {},
+    };
+    const first = await startHub(echo);
+    const client = talk(await openOverBridge(first, 'echo', 'lines'));
+    client.send({
+      jsonrpc: '2.0',
+      id: 'listen',
+      method: 'subscriptions/listen',
+      params: { notifications: { toolsListChanged: true }, _meta },
+    });
+    await client.told('notifications/subscriptions/acknowledged');
+    await first[Symbol.asyncDispose]();
+    await using second = await startHub(echo, at(first));
+    await until(() => second.router.sessionCount === 1);
+    const relist = async (id: string) =>
+      await client.ask(id, 'tools/call', { name: 'relist', arguments: {}, _meta });
+    for (let round = 0; ; round++) if ((await relist(`relist-${round}`))['result']) break;
+    const { params } = await client.told('notifications/tools/list_changed');
+    assert.equal(Object(params)._meta[metaKeys.subscriptionId], 'listen');
+    assert.equal(client.received.filter(({ id }) => id === 'listen').length, 0);
+    client.close();
+  });
+});
+
+describe('connect-stdio', () => {
+  test('ends when its client closes its end, after what is in flight is answered', async () => {
+    await using hub = await startHub(echo);
+    const bridged = await openOverBridge(hub, 'echo', 'lines');
+    const client = await join(bridged);
+    client.send({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'echo', arguments: { text: 'last' } },
+    });
+    client.close();
+    await bridged.over;
+    assert.match(JSON.stringify(await client.answer(1)), /last/);
+    await until(() => hub.router.sessionCount === 0);
+  });
+
+  test('ends when its client does not read any more, and when it is stopped', async () => {
+    await using hub = await startHub(echo);
+    const gone = await openOverBridge(hub, 'echo', 'lines');
+    gone.output.destroy();
+    await gone.over;
+    const stopping = new AbortController();
+    const stopped = await openOverBridge(hub, 'echo', 'lines', { signal: stopping.signal });
+    stopping.abort();
+    await stopped.over;
+    await until(() => hub.router.sessionCount === 0);
+  });
+
+  test('answers itself what is no JSON-RPC, and what is too long for the hub', async () => {
+    await using hub = await startHub(echo, { start: false });
+    const bridged = await openOverBridge(hub, undefined, 'lines');
+    const client = talk(bridged);
+    client.send('nonsense');
+    assert.equal(Object((await client.answer(null))['error']).code, -32700);
+    for (const id of [1, '"two"']) {
+      const long = `{"method":"ping","params":{"x":"${'x'.repeat(65 * 1024 * 1024)}"},"jsonrpc":"2.0","id":${id}}`;
+      client.send(long);
+    }
+    for (const id of [1, 'two']) {
+      const { error } = await client.answer(id);
+      assert.equal(Object(error).data.code, 'HUB_BODY_TOO_LARGE');
+    }
+    assert.deepEqual(await client.ask(3, 'ping'), { jsonrpc: '2.0', id: 3, result: {} });
+    client.close();
+    await bridged.over;
+  });
+
+  test('says what is wrong where it is not let in, and how to mend it', async () => {
+    const token = 'a-token-of-some-length';
+    await using hub = await startHub(echo, { start: false, http: { token } });
+    await using other = await started(createServer((_request, response) => response.end('hi')));
+    const closed = `http://127.0.0.1:${await freePort()}`;
+    for (const [address, message] of [
+      [{ url: closed }, `no hub answers at ${closed} (connect ECONNREFUSED`],
+      [{ url: closed }, 'Start one with "agenthub serve", or name another with --url'],
+      [{ url: hub.url }, 'wants its token: set ROUTER_TOKEN'],
+      [{ url: hub.url, token: 'another-token' }, 'wants its token: set ROUTER_TOKEN'],
+      [{ url: hub.url, token, server: 'nobody' }, 'does not know --server "nobody"'],
+      [{ url: other.url }, 'is no AgentHub (HTTP status 200). Name the hub with --url'],
+      [{ url: 'localhost:9090' }, '--url: "localhost:9090" is not allowed'],
+    ] as const) {
+      const whole = { server: undefined, token: undefined, ...address };
+      const dialled = dialHub(whole, { message() {}, closed() {} }, systemClock);
+      await assert.rejects(dialled, error => {
+        assert.ok(error instanceof Error && error.message.includes(message), String(error));
+        return true;
+      });
+    }
+    const bridged = await openOverBridge(hub, 'echo', 'lines', { token });
+    bridged.close();
+    await bridged.over;
+  });
+});
+
+async function started(server: ReturnType<typeof createServer>) {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address);
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    port: address.port,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  await using server = await started(createServer());
+  return server.port;
+}

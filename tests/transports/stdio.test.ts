@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { describe, test } from 'vitest';
+import { startHub, until } from '#helpers/hub';
+import { type RawClient, talk } from '../contracts/client-transport.ts';
+import { openOnStdio } from './raw-clients.ts';
+
+const echo = [{ name: 'echo' }];
+const params = {
+  protocolVersion: '2025-11-25',
+  capabilities: { sampling: {} },
+  clientInfo: { name: 'piped', version: '1' },
+};
+const call = (id: string | number, name: string, given: object) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: given },
+});
+
+async function join(client: RawClient) {
+  const talking = talk(client);
+  await talking.ask('open', 'initialize', params);
+  return talking;
+}
+
+describe('a client on stdin and stdout', () => {
+  test('that has written its last is still answered, for a while', async () => {
+    await using hub = await startHub(echo);
+    const patient = await openOnStdio(hub, 'echo', 'lines', 10_000);
+    const client = await join(patient);
+    client.send(call(1, 'slow', { ms: 200 }));
+    client.close();
+    assert.equal(await patient.over, 'the client closed its end');
+    assert.match(JSON.stringify(client.received), /slept 200 ms/);
+
+    const hasty = await openOnStdio(hub, 'echo', 'lines', 50);
+    (await join(hasty)).send(call(1, 'slow', { ms: 60_000 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    hasty.close();
+    await hasty.over;
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
+  });
+
+  test('that does not read any more is gone at once', async () => {
+    await using hub = await startHub(echo);
+    const opened = await openOnStdio(hub, 'echo', 'lines', 60_000);
+    (await join(opened)).send(call(1, 'slow', { ms: 60_000 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    opened.streams.output.destroy(new Error('EPIPE'));
+    assert.equal(await opened.over, 'the client does not read any more');
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
+    assert.equal(hub.router.sessionCount, 0);
+  });
+
+  test('that leaves too much unread is dropped', async () => {
+    await using hub = await startHub(echo, { connections: { maxUnsentBytes: 1024 * 1024 } });
+    const opened = await openOnStdio(hub, 'echo', 'lines', 60_000);
+    await join(opened);
+    const { output } = opened.streams;
+    assert.ok(output instanceof PassThrough);
+    output.pause();
+    for (let id = 1; id <= 20; id++) opened.send(call(id, 'bytes', { n: 1024 * 1024 }));
+    assert.match(await opened.over, /^the client does not read: \d+ bytes wait for it$/);
+    assert.equal(hub.connections.size, 0);
+  });
+
+  test('is told at once of an answer that was too long, by which the server that waits for it goes on', async () => {
+    await using hub = await startHub([{ name: 'asker' }]);
+    const opened = await openOnStdio(hub, 'asker', 'headers');
+    const client = await join(opened);
+    const method = 'sampling/createMessage';
+    const asking = client.call(1, 'ask', { method, params: { messages: [], maxTokens: 1 } });
+    const { id } = await client.told(method);
+    const long = 'x'.repeat(65 * 1024 * 1024);
+    client.send(`{"jsonrpc":"2.0","id":${String(id)},"result":{"model":"${long}"}}`);
+    assert.match(JSON.stringify(await asking), /is more than the hub takes/);
+    client.close();
+    await opened.over;
+  });
+
+  test('whose headers are none is told so, and ends', async () => {
+    await using hub = await startHub([]);
+    const opened = await openOnStdio(hub, undefined, 'headers');
+    const client = await join(opened);
+    opened.streams.input.push('Content-Length: many\r\n\r\n{}');
+    await opened.over;
+    assert.match(
+      JSON.stringify(await client.answer(null)),
+      /-32700.*a header without a Content-Length: nothing after it can be read/,
+    );
+    assert.equal(hub.router.sessionCount, 0);
+  });
+
+  test('is answered when the hub stops, and told no more', async () => {
+    await using hub = await startHub(echo);
+    const opened = await openOnStdio(hub, 'echo', 'lines');
+    const client = await join(opened);
+    client.send(call(1, 'slow', { ms: 60_000 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    await hub.connections.drain(10);
+    assert.equal(await opened.over, 'the hub is stopping');
+    assert.match(JSON.stringify(await client.answer(1)), /HUB_CALL_CANCELLED/);
+  });
+});

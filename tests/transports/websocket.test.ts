@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { describe, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { createManualClock } from '#helpers/clock';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import { metaKeys, modernVersion } from '#rpc';
+import { type RawClient, talk } from '../contracts/client-transport.ts';
+import { openWebSocket, upgradeStatus } from './raw-clients.ts';
+
+const echo = [{ name: 'echo' }];
+
+const initialize = (protocolVersion = '2025-11-25') => ({
+  protocolVersion,
+  capabilities: {},
+  clientInfo: { name: 'raw', version: '1' },
+});
+
+async function join(client: RawClient, protocolVersion?: string) {
+  const talking = talk(client);
+  await talking.ask('open', 'initialize', initialize(protocolVersion));
+  return talking;
+}
+
+/** The code and the reason with which the hub closes. */
+async function closing(socket: WebSocket): Promise<string> {
+  const [code, reason] = await once(socket, 'close');
+  return `${code} ${String(reason)}`;
+}
+
+describe('a request for a WebSocket', () => {
+  test('may offer the subprotocol, which is accepted, among others or none', async () => {
+    await using hub = await startHub([]);
+    for (const [offered, accepted] of [
+      [['mcp'], 'mcp'],
+      [['other', 'mcp'], 'mcp'],
+      [[], ''],
+    ] as const) {
+      const client = await openWebSocket(hub, undefined, offered);
+      assert.equal(client.socket.protocol, accepted);
+      assert.equal(client.socket.extensions, '');
+      client.close();
+    }
+  });
+
+  test('names an MCP endpoint; a query behind it changes nothing', async () => {
+    await using hub = await startHub(echo, { start: false });
+    assert.equal(await upgradeStatus(hub, '/mcp'), 101);
+    assert.equal(await upgradeStatus(hub, '/mcp?client=mine'), 101);
+    assert.equal(await upgradeStatus(hub, '/mcp/echo?client=mine'), 101);
+    assert.equal(await upgradeStatus(hub, '/mcp/other'), 404);
+    assert.equal(await upgradeStatus(hub, '/nowhere'), 404);
+    assert.equal(await upgradeStatus(hub, '/servers'), 200);
+    const key = { 'sec-websocket-key': 'too short' };
+    assert.equal(await upgradeStatus(hub, '/mcp', key), 400);
+  });
+
+  test('is one for a WebSocket: who offers HTTP/2 is answered over HTTP/1.1', async () => {
+    await using hub = await startHub(echo, { start: false });
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: initialize(),
+    });
+    const outgoing = request(`${hub.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        connection: 'Upgrade, HTTP2-Settings',
+        upgrade: 'h2c',
+        'http2-settings': 'AAMAAABkAAQAoAAAAAIAAAAA',
+        'content-type': 'application/json',
+        'content-length': body.length,
+      },
+    });
+    outgoing.end(body);
+    const [response] = await once(outgoing, 'response');
+    assert.equal(response.statusCode, 200);
+    assert.ok(response.headers['mcp-session-id']);
+    response.resume();
+  });
+
+  test('that is cut off, or whose client is gone by then, disturbs nobody', async () => {
+    await using hub = await startHub(echo, { start: false });
+    const { hostname, port } = new URL(hub.url);
+    const head = [
+      'GET /mcp HTTP/1.1',
+      `host: ${hostname}`,
+      'connection: Upgrade',
+      'upgrade: websocket',
+      'sec-websocket-version: 13',
+      'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+      '\r\n',
+    ].join('\r\n');
+    for (let count = 0; count < 5; count++) {
+      const socket = connect({ host: hostname, port: Number(port) });
+      await once(socket, 'connect');
+      const closed = once(socket, 'close');
+      socket.write(count % 2 === 0 ? head : head.slice(0, 60), () => socket.resetAndDestroy());
+      await closed;
+    }
+    const client = await join(await openWebSocket(hub));
+    await until(() => hub.connections.size === 1);
+    client.close();
+  });
+
+  test('above the bound of connections is closed with 1013', async () => {
+    await using hub = await startHub([], { connections: { maxConnections: 1 } });
+    const first = await openWebSocket(hub);
+    const second = await openWebSocket(hub);
+    assert.equal(await closing(second.socket), '1013 1 connections are open already');
+    first.close();
+    await until(() => hub.connections.size === 0);
+    (await openWebSocket(hub)).close();
+  });
+});
+
+describe('a WebSocket', () => {
+  test('carries text: a binary message closes it with 1003', async () => {
+    await using hub = await startHub([]);
+    const client = await openWebSocket(hub);
+    client.socket.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}'));
+    assert.equal(await closing(client.socket), '1003 MCP messages are text');
+    assert.equal(client.received.length, 0);
+  });
+
+  test('takes messages up to the bound, whatever frames they come in', async () => {
+    await using hub = await startHub(echo, { start: false, http: { maxBodyBytes: 1_000 } });
+    const client = await openWebSocket(hub);
+    const ping = (padding: number) =>
+      `{"jsonrpc":"2.0","id":${padding},"method":"ping","params":{"_meta":{"x":"${'x'.repeat(padding)}"}}}`;
+    const text = ping(500);
+    client.socket.send(text.slice(0, 50), { fin: false });
+    client.socket.send(text.slice(50), { fin: true });
+    await talk(client).answer(500);
+    client.send(ping(2_000));
+    assert.match(await closing(client.socket), /^1009/);
+    await until(() => hub.connections.size === 0);
+  });
+
+  test('has batches in the revisions that have them', async () => {
+    await using hub = await startHub(echo, { start: false });
+    const batch = [
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      { jsonrpc: '2.0', method: 'notifications/nothing' },
+      { jsonrpc: '2.0', id: 'two', method: 'ping' },
+      5,
+    ];
+    const raw = await openWebSocket(hub);
+    const texts: string[] = [];
+    raw.socket.removeAllListeners('message');
+    raw.socket.on('message', (data: Buffer) => texts.push(data.toString()));
+    raw.send({ jsonrpc: '2.0', id: 0, method: 'initialize', params: initialize('2025-03-26') });
+    await until(() => texts.length === 1);
+    raw.send(batch);
+    await until(() => texts.length === 2);
+    const answers: { id: unknown; error?: { code: number } }[] = JSON.parse(texts[1] ?? '');
+    assert.deepEqual(
+      answers.map(({ id, error }) => [id, error?.code]),
+      [
+        [1, undefined],
+        ['two', undefined],
+        [null, -32600],
+      ],
+    );
+    raw.close();
+
+    const newer = await join(await openWebSocket(hub));
+    newer.send(batch);
+    assert.match(JSON.stringify(await newer.answer(null)), /no batches since 2025-06-18/);
+    newer.close();
+  });
+
+  test('answers requests of the stateless revision among those of a session', async () => {
+    await using hub = await startHub(echo);
+    const client = await join(await openWebSocket(hub, 'echo'));
+    const _meta = {
+      [metaKeys.protocolVersion]: modernVersion,
+      [metaKeys.clientCapabilities]: {},
+    };
+    const modern = await client.ask(1, 'tools/call', {
+      name: 'echo',
+      arguments: { text: 'hello' },
+      _meta,
+    });
+    assert.match(JSON.stringify(modern), /"resultType":"complete"/);
+    const legacy = await client.call(2, 'echo', { text: 'hello' });
+    assert.doesNotMatch(JSON.stringify(legacy), /resultType/);
+    client.close();
+  });
+
+  test('is kept while its client answers pings, and dropped when it does not', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub([], { clock });
+    const silent = await openWebSocket(hub);
+    // A client that has stopped: its socket takes what comes, and nobody reads it.
+    silent.socket.pause();
+    const client = await openWebSocket(hub);
+    const pings = record(client.socket);
+    await until(() => hub.connections.size === 2);
+    for (let minute = 1; hub.connections.size === 2 && minute < 20; minute++) {
+      clock.advance(15_000);
+      await until(() => pings() === minute);
+      // The pong is with the hub before what follows it.
+      await talk(client).ask(minute, 'ping');
+    }
+    assert.equal(hub.connections.size, 1);
+    assert.ok(pings() >= 4);
+    for (let minute = 0; minute < 10; minute++) {
+      const before = pings();
+      clock.advance(15_000);
+      await until(() => pings() > before);
+      await talk(client).ask(`later ${minute}`, 'ping');
+    }
+    assert.equal(hub.connections.size, 1);
+    client.close();
+    silent.socket.terminate();
+  });
+
+  test('whose client does not read is dropped above the bound, and what is in flight is cancelled', async () => {
+    await using hub = await startHub(echo, { connections: { maxUnsentBytes: 1024 * 1024 } });
+    const client = await join(await openSlow(hub));
+    for (let id = 1; id <= 20; id++)
+      client.send({
+        jsonrpc: '2.0',
+        id,
+        method: 'tools/call',
+        params: { name: 'bytes', arguments: { n: 1024 * 1024 } },
+      });
+    client.send({
+      jsonrpc: '2.0',
+      id: 'slow',
+      method: 'tools/call',
+      params: { name: 'slow', arguments: { ms: 60_000 } },
+    });
+    await until(() => hub.connections.size === 0);
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
+    assert.equal(hub.router.sessionCount, 0);
+  });
+
+  test('ends with 1001 when the hub stops, and the hub does not wait for a client that stays silent', async () => {
+    const hub = await startHub([]);
+    const polite = await openWebSocket(hub);
+    const silent = await openWebSocket(hub);
+    silent.socket.pause();
+    const closed = closing(polite.socket);
+    await hub[Symbol.asyncDispose]();
+    assert.equal(await closed, '1001 the hub is stopping');
+    silent.socket.terminate();
+  });
+});
+
+/** A client that reads the answer to its initialize, and nothing after it. */
+async function openSlow(hub: TestHub): Promise<RawClient> {
+  const client = await openWebSocket(hub, 'echo');
+  client.socket.once('message', () => client.socket.pause());
+  return client;
+}
+
+function record(socket: WebSocket): () => number {
+  let pings = 0;
+  socket.on('ping', () => pings++);
+  return () => pings;
+}
