@@ -13,13 +13,13 @@ import {
   rpcCodes,
   stringAt,
 } from '#rpc';
-import type { Cancellable, Exchange, SessionState } from './session.ts';
+import type { Exchange, Flying, SessionState } from './session.ts';
 
 /** The members of an object, by name. */
 export type Members = ReadonlyMap<string, Span>;
 
 /** One request of a client, as it is being answered. */
-export type Call = {
+export type Call = Flying & {
   readonly request: Request;
   /** The client's id as JSON text. */
   readonly id: string;
@@ -30,8 +30,6 @@ export type Call = {
   readonly meta: Members | undefined;
   readonly session: SessionState;
   readonly exchange: Exchange;
-  /** What stands for it among the session's requests in flight. */
-  flight: Cancellable | undefined;
   /** What must see the server's answer before whatever comes after it. */
   seen: ((answer: Answer) => void) | undefined;
 };
@@ -55,7 +53,18 @@ export function readCall(request: Request, session: SessionState, exchange: Exch
       : 'legacy';
   if (era === 'modern') checkMetadata(request, meta);
   const id = rawText(request.bytes, request.id);
-  return { request, id, era, params, meta, session, exchange, flight: undefined, seen: undefined };
+  return {
+    request,
+    id,
+    era,
+    params,
+    meta,
+    session,
+    exchange,
+    flight: undefined,
+    isCancelled: false,
+    seen: undefined,
+  };
 }
 
 function metaOf(request: Request, params: Members): Members | undefined {
@@ -91,6 +100,18 @@ function checkMetadata({ bytes }: Request, meta: Members | undefined): void {
       'HUB_REQUEST_INVALID',
       `"params._meta" must have "${metaKeys.clientCapabilities}", an object`,
     );
+}
+
+/** Tells whatever works on the call that nobody waits, and whatever will. */
+export function cancelCall(call: Flying, reason: string | undefined): void {
+  call.isCancelled = true;
+  call.flight?.cancel(reason);
+}
+
+/** Throws HUB_CALL_CANCELLED where nobody waits any more: to be asked after each wait. */
+export function needWanted({ isCancelled, request }: Call): void {
+  if (isCancelled)
+    throw new HubError('HUB_CALL_CANCELLED', `the client cancelled ${request.method}`);
 }
 
 /** The string under a key of params. Throws HUB_REQUEST_INVALID where it is none. */

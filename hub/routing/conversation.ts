@@ -125,7 +125,6 @@ export function createConversation(
     caller.exchange = next.exchange;
     caller.progressToken = token && rawText(next.request.bytes, token);
     next.flight = flight;
-    next.session.inFlight.set(next.id, flight);
   }
 
   /** Answers the client with what the server wants to know, and waits for it to come back. */

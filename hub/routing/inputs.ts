@@ -1,7 +1,7 @@
 import { type Clock, HubError, isObject } from '#core';
 import { type Edit, isLogLevel, membersOf, metaKeys, stringAt, valueOf } from '#rpc';
 import type { Running, Server } from '#servers';
-import type { Call } from './call.ts';
+import { type Call, needWanted } from './call.ts';
 import { type Conversation, createConversation } from './conversation.ts';
 import type { Levels } from './levels.ts';
 import { type RequestStates, invalid } from './request-state.ts';
@@ -47,6 +47,7 @@ export function createInputs(needs: InputsNeeds): Inputs {
     const capabilities = valueOf(request.bytes, meta?.get(metaKeys.clientCapabilities));
     const logLevel = isLogLevel(level) ? level : undefined;
     if (logLevel !== undefined) await needs.levels.atLeast(server, running, logLevel);
+    needWanted(call);
     return createConversation(
       {
         id: needs.newId(),

@@ -13,7 +13,6 @@ import {
 import type { ListKind, Server } from '#servers';
 import type { Call } from './call.ts';
 import { changeMethods } from './changes.ts';
-import { completeResult } from './dress.ts';
 import type { View } from './session.ts';
 import type { Subscriber } from './subscriptions.ts';
 
@@ -28,6 +27,8 @@ type ListMember = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChan
 
 /** One such request. */
 export type Listen = Subscriber & {
+  /** Whether the client knows what it is told of: before that it is told nothing. */
+  isAcknowledged: boolean;
   readonly view: View;
   /** Whose lists it is told of: those of all servers, or of one instance. */
   readonly source: View;
@@ -56,6 +57,8 @@ export interface Listens {
 export type Opened = {
   readonly listen: Listen;
   readonly answer: Promise<Buffer>;
+  /** False once nobody listens any more. */
+  readonly isOpen: () => boolean;
   /** Says which part of the filter is honoured; from here on the client is told. */
   acknowledge(honoured: object): void;
 };
@@ -69,6 +72,9 @@ const members: Readonly<Record<ListKind, ListMember>> = {
   resource: 'resourcesListChanged',
   template: 'resourcesListChanged',
 };
+
+const isTold = ({ isAcknowledged, source, filter }: Listen, kind: ListKind, of: View) =>
+  isAcknowledged && source === of && filter.lists.has(members[kind]);
 
 const sees = ({ view }: Listen, server: Server) => view === server || view === 'all';
 
@@ -87,46 +93,47 @@ export function createListens(): Listens {
       const { id, session, exchange } = call;
       const tag = { [metaKeys.subscriptionId]: id };
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+      // It may end while its servers are still asked, before anybody waits for the answer.
+      promise.catch(() => undefined);
       const over = (): boolean => {
-        session.inFlight.delete(id);
-        closed(listen);
-        return listens.delete(listen);
+        const wasOpen = listens.delete(listen);
+        if (wasOpen) closed(listen);
+        return wasOpen;
       };
       const listen: Listen = {
+        isAcknowledged: false,
         view: session.view,
         source,
         filter,
         outlet: bytes => exchange.related(tagged(bytes, tag)),
         end() {
           if (!over()) return;
-          const result = completeResult({ _meta: { [metaKeys.subscriptionId]: JSON.parse(id) } });
-          resolve(encodeResult(id, result));
+          const meta = `{"${metaKeys.subscriptionId}":${id}}`;
+          resolve(encodeResult(id, `{"resultType":"complete","_meta":${meta}}`));
         },
       };
-      const flight = {
+      call.flight = {
         cancel() {
           over();
           reject(new HubError('HUB_CALL_CANCELLED', 'the client does not listen any more'));
         },
       };
-      call.flight = flight;
-      session.inFlight.set(id, flight);
+      listens.add(listen);
       return {
         listen,
         answer: promise,
+        isOpen: () => listens.has(listen),
         acknowledge(honoured) {
-          if (session.inFlight.get(id) !== flight) return;
+          if (!listens.has(listen)) return;
           const method = 'notifications/subscriptions/acknowledged';
           listen.outlet(encodeCall(undefined, method, { notifications: honoured }));
-          listens.add(listen);
+          listen.isAcknowledged = true;
         },
       };
     },
     listChanged(source, kind) {
       const bytes = encodeCall(undefined, changeMethods[kind]);
-      for (const listen of listens)
-        if (listen.source === source && listen.filter.lists.has(members[kind]))
-          listen.outlet(bytes);
+      for (const listen of listens) if (isTold(listen, kind, source)) listen.outlet(bytes);
     },
     task(server, { bytes, params }) {
       const taskId = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));

@@ -5,9 +5,8 @@ import type { Call } from './call.ts';
 /** Waits for a server that starts. A client may cancel meanwhile: its request is not sent then. */
 export async function whenReady(call: Call, server: Server): Promise<Running> {
   const cancelled = Promise.withResolvers<never>();
-  const { id, session } = call;
   const { name } = server.config;
-  const flight = {
+  call.flight = {
     cancel: () =>
       cancelled.reject(
         new HubError('HUB_CALL_CANCELLED', `the client cancelled while ${name} started`, {
@@ -15,10 +14,5 @@ export async function whenReady(call: Call, server: Server): Promise<Running> {
         }),
       ),
   };
-  session.inFlight.set(id, flight);
-  try {
-    return await Promise.race([server.ready(), cancelled.promise]);
-  } finally {
-    session.inFlight.delete(id);
-  }
+  return await Promise.race([server.ready(), cancelled.promise]);
 }

@@ -1,4 +1,3 @@
-import { HubError } from '#core';
 import { type Edit, metaKeys, rawText } from '#rpc';
 import type { Running, Server } from '#servers';
 import type { Call } from './call.ts';
@@ -36,9 +35,6 @@ export function relay(
   server: Server,
   needs: Needs,
 ): Promise<Buffer> {
-  const { id, session } = call;
-  if (session.inFlight.has(id))
-    throw new HubError('HUB_REQUEST_INVALID', `the id ${id} is in use by a request in flight`);
   const instance = instanceFor(server, call, needs);
   const { running } = instance;
   return running

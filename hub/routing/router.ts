@@ -6,27 +6,24 @@ import {
   type Notification,
   type Reply,
   type Request,
-  RpcError,
   encodeCall,
   errorAnswer,
   membersOf,
   rawText,
-  rpcCodes,
   stringAt,
 } from '#rpc';
 import { type Server, type Servers, type Upstream, describeServer } from '#servers';
 import { createAnnouncements } from './announcements.ts';
 import { createAsks } from './asks.ts';
-import { type Call, readCall } from './call.ts';
+import { cancelCall, readCall } from './call.ts';
 import { changeMethods } from './changes.ts';
 import { createFromServers } from './from-servers.ts';
 import { createInputs } from './inputs.ts';
 import { createLevels } from './levels.ts';
 import { createListens } from './listens.ts';
-import { methodsOfAll, modernMethodsOfAll } from './methods/all.ts';
-import { methodsOfOne, modernMethodsOfOne, pass } from './methods/one.ts';
+import { methodOf } from './methods/method-of.ts';
 import type { Collision } from './names.ts';
-import type { Method, MethodNeeds } from './method.ts';
+import type { MethodNeeds } from './method.ts';
 import { createOffering } from './offering.ts';
 import { createRequestStates } from './request-state.ts';
 import type { Exchange, Session, SessionState, View } from './session.ts';
@@ -169,13 +166,20 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
       errorAnswer(rawText(request.bytes, request.id), known(request, error));
     try {
       const call = readCall(request, session, exchange);
+      const {
+        id,
+        session: { inFlight },
+      } = call;
+      if (inFlight.has(id))
+        throw new HubError('HUB_REQUEST_INVALID', `the id ${id} is in use by a request in flight`);
       const answered = methodOf(call)(call, methodNeeds);
       if (!(answered instanceof Promise)) return Promise.resolve(answered);
+      inFlight.set(id, call);
       const isCounted = request.method !== 'subscriptions/listen';
       if (isCounted) answering++;
       const over = () => {
         if (isCounted) answering--;
-        if (session.inFlight.get(call.id) === call.flight) session.inFlight.delete(call.id);
+        inFlight.delete(id);
       };
       return answered.then(
         reply => {
@@ -207,9 +211,8 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
     const params = membersOf(notification.bytes, notification.params);
     const id = params?.get('requestId');
     if (!id) return;
-    session.inFlight
-      .get(rawText(notification.bytes, id))
-      ?.cancel(stringAt(notification.bytes, params?.get('reason')));
+    const call = session.inFlight.get(rawText(notification.bytes, id));
+    if (call) cancelCall(call, stringAt(notification.bytes, params?.get('reason')));
   }
 
   /** A notification has no answer that could say that it did not arrive. */
@@ -255,19 +258,24 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
     open(view, outlet, isConnected = () => true) {
       const state = createSessionState(view, outlet, isConnected, asks);
       const number = open.add(state);
+      let isOver = false;
       return {
         get protocolVersion() {
           return state.protocolVersion;
         },
         accept(message: Message, exchange) {
-          if (message.kind === 'request') return answer(message, state, exchange);
+          if (message.kind === 'request')
+            return isOver ? Promise.resolve(refuseLate(message)) : answer(message, state, exchange);
+          if (isOver) return Promise.resolve(undefined);
           if (message.kind === 'notification') notified(message, state);
           else asks.answered(state, message);
           return Promise.resolve(undefined);
         },
         close(reason) {
-          if (!open.take(number)) return;
-          for (const flight of state.inFlight.values()) flight.cancel(reason);
+          if (isOver) return;
+          isOver = true;
+          open.take(number);
+          for (const call of state.inFlight.values()) cancelCall(call, reason);
           for (const ask of Array.from(state.asks.values())) ask.giveUp(reason);
           subscriptions.removeAll(state);
           tasks.removeAll(state);
@@ -280,15 +288,6 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
   };
 }
 
-function methodOf({ request, era, session }: Call): Method {
-  const { method } = request;
-  if (session.view !== 'all')
-    return (era === 'modern' ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;
-  const found = (era === 'modern' ? modernMethodsOfAll : methodsOfAll).get(method);
-  if (found) return found;
-  throw new RpcError(
-    rpcCodes.methodNotFound,
-    'HUB_REQUEST_INVALID',
-    `the hub knows no method ${JSON.stringify(method)}`,
-  );
-}
+/** The answer to a request that came after the end of its session. */
+const refuseLate = ({ bytes, id }: Request) =>
+  errorAnswer(rawText(bytes, id), new HubError('HUB_CALL_CANCELLED', 'the session is over'));

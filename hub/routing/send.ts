@@ -1,6 +1,6 @@
 import { type Answer, type Edit, rawText, readMessage } from '#rpc';
 import type { Running, Server } from '#servers';
-import type { Call } from './call.ts';
+import { type Call, needWanted } from './call.ts';
 
 /** Sends a request as it is, on behalf of its session. */
 export function pass(
@@ -10,6 +10,7 @@ export function pass(
   { upstream }: Running,
 ): Promise<Buffer> {
   const { request, id, session, exchange } = call;
+  needWanted(call);
   const progressToken = call.meta?.get('progressToken');
   const relayed = upstream.relay(
     { request, id, edits, progressToken },
@@ -22,7 +23,6 @@ export function pass(
     config.callTimeoutMs,
   );
   call.flight = relayed;
-  session.inFlight.set(id, relayed);
   return relayed.answer;
 }
 

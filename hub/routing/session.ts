@@ -25,6 +25,14 @@ export interface Session {
 /** What can be stopped because its client does not want it any more. */
 export type Cancellable = Pick<Relayed, 'cancel'>;
 
+/** A request that is being answered. */
+export type Flying = {
+  /** What works on it now, and can be told to stop. */
+  flight: Cancellable | undefined;
+  /** Nobody waits for the answer any more. */
+  isCancelled: boolean;
+};
+
 /** A request of a server that a client has not answered yet. */
 export interface Ask {
   /** Ends it without an answer: the client is told, where it still can be, and who asked learns why. */
@@ -42,8 +50,8 @@ export type SessionState = Owner & {
   /** What the client said of itself at `initialize`. */
   client: ClientOfSession | undefined;
   logLevel: LogLevel | undefined;
-  /** Requests that a server works on or will, by the client's id as JSON text. */
-  readonly inFlight: Register<Cancellable>;
+  /** Requests that are being answered, by the client's id as JSON text. */
+  readonly inFlight: Register<Flying>;
   /** The servers that work for this session alone, by the servers that they are instances of. */
   readonly instances: Map<Server, Server>;
   /** What the session finds on the endpoint of all, where its own instances offer something else. */

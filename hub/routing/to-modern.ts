@@ -15,7 +15,7 @@ import {
 } from '#rpc';
 import type { Running, Server } from '#servers';
 import { type Asks, capabilitiesOf, lacking } from './asks.ts';
-import type { Call } from './call.ts';
+import { type Call, needWanted } from './call.ts';
 import { refusedCapability } from './capabilities.ts';
 import { pass, readAnswer } from './send.ts';
 import type { SessionState } from './session.ts';
@@ -43,7 +43,6 @@ export async function toModern(
     const answer = readAnswer(bytes);
     const result = answer.failed ? undefined : membersOf(bytes, answer.payload);
     if (stringAt(bytes, result?.get('resultType')) !== 'input_required') return bytes;
-    call.session.inFlight.delete(call.id);
     const inputResponses = await askAll(call, answer, result?.get('inputRequests'), server, asks);
     const state = result?.get('requestState');
     more = { inputResponses, ...(state && { requestState: rawText(bytes, state) }) };
@@ -92,7 +91,8 @@ async function askAll(
   server: Server,
   asks: Asks,
 ): Promise<string> {
-  const { session, exchange, id } = call;
+  const { session, exchange } = call;
+  needWanted(call);
   const members = [...(membersOf(bytes, requests) ?? [])];
   if (members.length > maxInputs)
     throw new HubError(
@@ -119,7 +119,6 @@ async function askAll(
     },
   };
   call.flight = flight;
-  session.inFlight.set(id, flight);
   try {
     const answers = await Promise.all(
       asking.map(async ({ key, method, answer }) => {
@@ -133,8 +132,6 @@ async function askAll(
   } catch (error) {
     flight.cancel('another question was refused');
     throw error;
-  } finally {
-    session.inFlight.delete(id);
   }
 }
 

@@ -161,6 +161,9 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         'the session is initialized already',
         body,
       );
+    // Its client would have no way to end it: a lost connection ends nothing in a session.
+    if (!batch && first?.kind === 'request' && first.method === 'subscriptions/listen')
+      return refuse(response, 400, rpcCodes.methodNotFound, 'sessions do not listen', body);
     if (batch && !allowsBatches(http.session.protocolVersion ?? ''))
       return refuse(
         response,

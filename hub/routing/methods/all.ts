@@ -105,7 +105,8 @@ const subscribe: Method = async (call, needs) => {
   const { server, uri, text, edits } = findResource(call, needs);
   using _ = needs.subscriptions.claim(session);
   const answer = await subscribeAt(call, edits, server, needs);
-  if (isResult(answer))
+  // Who has left meanwhile would be told of it for ever.
+  if (isResult(answer) && !call.isCancelled)
     needs.subscriptions.add(instanceFor(server, call, needs), uri, session, text);
   return answer;
 };

@@ -1,8 +1,9 @@
 import { isObject, messageOf } from '#core';
 import type { Server } from '#servers';
-import type { Call } from '../call.ts';
+import { type Call, needWanted } from '../call.ts';
 import { type Method, type MethodNeeds, serverOf } from '../method.ts';
 import { readFilter } from '../listens.ts';
+import { whenReady } from '../ready.ts';
 import { instanceFor } from '../relay.ts';
 import type { View } from '../session.ts';
 
@@ -18,6 +19,7 @@ const listen =
   async (call, needs) => {
     const filter = readFilter(call);
     const source = await sourceOf(call, needs);
+    needWanted(call);
     const opened = needs.listens.open(call, source, filter, closed => {
       needs.subscriptions.removeAll(closed);
       if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
@@ -27,9 +29,13 @@ const listen =
     for (const { server: base, uri, publicUri } of wanted) {
       const server = instanceFor(base, call, needs);
       using _ = needs.subscriptions.claim(opened.listen);
-      if (!(await isSubscribed(server, uri, needs))) continue;
-      uris.push(publicUri);
-      needs.subscriptions.add(server, uri, opened.listen, publicUri);
+      if (await isSubscribed(server, uri, needs)) {
+        uris.push(publicUri);
+        needs.subscriptions.add(server, uri, opened.listen, publicUri);
+      }
+      if (opened.isOpen()) continue;
+      needs.subscriptions.removeAll(opened.listen);
+      break;
     }
     opened.acknowledge({
       ...Object.fromEntries([...filter.lists].map(member => [member, true])),
@@ -44,10 +50,10 @@ const listen =
 async function sourceOf(call: Call, needs: MethodNeeds): Promise<View> {
   const { view } = call.session;
   if (view === 'all' || view.config.instance === 'shared') return view;
-  if (!view.running) await view.ready();
+  if (!view.running) await whenReady(call, view);
   const instance = instanceFor(view, call, needs);
   // Nothing is told before there is something that tells.
-  if (!instance.running) await instance.ready();
+  if (!instance.running) await whenReady(call, instance);
   return instance;
 }
 

@@ -21,7 +21,8 @@ const subscribe: Method = async (call, needs) => {
   using _ = needs.subscriptions.claim(call.session);
   const answer = await subscribeAt(call, [], serverOf(call), needs);
   const uri = uriOf(call);
-  if (uri !== undefined && isResult(answer)) {
+  // Who has left meanwhile would be told of it for ever.
+  if (uri !== undefined && isResult(answer) && !call.isCancelled) {
     const server = instanceFor(serverOf(call), call, needs);
     needs.subscriptions.add(server, uri, call.session, uri);
   }

@@ -98,5 +98,7 @@ const reachAtAny: Method = async (call, needs) => {
 };
 
 /** The same for clients without a session (the tasks extension of MCP 2026-07-28). */
-export const modernTasksOfOne = extensionMethods.map(name => [name, reachAtOne] as const);
+export const modernTasksOfOne = [...extensionMethods, 'tasks/list', 'tasks/result'].map(
+  name => [name, reachAtOne] as const,
+);
 export const modernTasksOfAll = extensionMethods.map(name => [name, reachAtAny] as const);

@@ -1,0 +1,24 @@
+import { RpcError, rpcCodes } from '#rpc';
+import type { Call } from '../call.ts';
+import type { Method } from '../method.ts';
+import { methodsOfAll, modernMethodsOfAll } from './all.ts';
+import { methodsOfOne, modernMethodsOfOne, pass } from './one.ts';
+
+/** What answers a call, by its method, its era and what its client sees. Throws an unknown method. */
+export function methodOf({ request, era, session }: Call): Method {
+  const { method } = request;
+  // A server that goes by the method alone would act on ids that are not this client's.
+  if (method.startsWith('notifications/')) throw unknownMethod(method);
+  if (session.view !== 'all')
+    return (era === 'modern' ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;
+  const found = (era === 'modern' ? modernMethodsOfAll : methodsOfAll).get(method);
+  if (found) return found;
+  throw unknownMethod(method);
+}
+
+const unknownMethod = (method: string) =>
+  new RpcError(
+    rpcCodes.methodNotFound,
+    'HUB_REQUEST_INVALID',
+    `the hub knows no method ${JSON.stringify(method)} that is answered`,
+  );

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import {
+  type Message,
+  type Request,
+  rawText,
+  readMessages,
+  stringAt,
+  membersOf,
+  whole,
+} from '#rpc';
+import type { Router, Session, View } from '#routing';
+import type { Generator, Made, Speaker } from './generate.ts';
+import { replay } from './settings.ts';
+
+/** Knows whose secret is whose, and finds those of others in what a client receives. */
+export function createSecrets() {
+  const known = new Set<string>();
+  return {
+    create(): string {
+      const secret = `~${randomBytes(6).toString('hex')}~`;
+      known.add(secret);
+      return secret;
+    },
+    /** Fails where the bytes hold a secret of another client. */
+    check(own: string, bytes: Buffer | string): void {
+      for (const [found] of bytes.toString('latin1').matchAll(/~[0-9a-f]{12}(?=~)/g))
+        if (`${found}~` !== own && known.has(`${found}~`))
+          assert.fail(`a client received what is another's: ${replay(bytes)}`);
+    },
+  };
+}
+
+export type Secrets = ReturnType<typeof createSecrets>;
+
+/** A request that waits for its answer. */
+type Open = { readonly request: Request; readonly listens: boolean; readonly over: Promise<void> };
+
+/** A client at the router itself, which sends what a generator makes and checks what it gets. */
+export interface FuzzedClient {
+  readonly speaker: Speaker;
+  /** Sends one made message. How many messages that were read from it. */
+  send(made: Made): number;
+  /** Resolves when all is answered but what only listens; fails where that takes too long. */
+  settled(): Promise<void>;
+  /** Ends it: everything must be answered then. */
+  close(): Promise<void>;
+}
+
+const wholeOf = (reply: ReturnType<Session['accept']>) => reply.then(said => said && whole(said));
+
+/** How long an answer may take, in milliseconds: what is asked takes no longer than milliseconds. */
+const patienceMs = 15_000;
+const lookMs = 30;
+
+export function openFuzzed(
+  router: Router,
+  view: View,
+  speaker: Speaker,
+  needs: { readonly generator: Generator; readonly secrets: Secrets },
+): FuzzedClient {
+  const { generator, secrets } = needs;
+  const open = new Set<Open>();
+  let isClosed = false;
+  /** What a server asked, as JSON texts of its ids. */
+  const asked = new Set<string>();
+
+  /** What comes outside of answers: it must be a message, of a server, and about nobody else. */
+  function received(bytes: Buffer): void {
+    assert.ok(!isClosed, `a client that is gone was told something: ${replay(bytes)}`);
+    secrets.check(speaker.secret, bytes);
+    const { messages } = readMessages(Buffer.from(bytes));
+    const [message] = messages;
+    assert.ok(message && messages.length === 1, replay(bytes));
+    assert.ok(
+      message.kind === 'request' || message.kind === 'notification',
+      `neither a request nor a notification: ${replay(bytes)}`,
+    );
+    JSON.parse(bytes.toString());
+    if (message.kind !== 'request') return;
+    const id = rawText(message.bytes, message.id);
+    asked.add(id);
+    const reply = generator.reply(speaker, id);
+    // A client answers later, never before it was asked.
+    if (reply) setImmediate(() => isClosed || take(reply));
+  }
+
+  const session: Session = router.open(view, received);
+
+  function take(bytes: Buffer, made?: Made): number {
+    const { messages } = readMessages(Buffer.from(bytes));
+    for (const message of messages)
+      if (message.kind !== 'malformed') accept(message, made ?? { bytes, echoes: undefined });
+    return messages.length;
+  }
+
+  function accept(message: Message, made: Made): void {
+    let answer: Promise<Buffer | undefined>;
+    try {
+      answer = wholeOf(session.accept(message, { related: received }));
+    } catch (error) {
+      return assert.fail(`the router threw ${String(error)}: ${replay(made.bytes)}`);
+    }
+    if (message.kind !== 'request') {
+      void answer.then(bytes => assert.equal(bytes, undefined, replay(made.bytes)));
+      return;
+    }
+    const listens = message.method === 'subscriptions/listen';
+    const one: Open = {
+      request: message,
+      listens,
+      over: answer.then(bytes => {
+        open.delete(one);
+        answered(message, bytes, made);
+      }),
+    };
+    // Failures are reported by whoever waits for all.
+    one.over.catch(() => open.add(one));
+    open.add(one);
+  }
+
+  function answered(request: Request, bytes: Buffer | undefined, made: Made): void {
+    const context = () => `${replay(made.bytes)} was answered by ${bytes?.toString()}`;
+    assert.ok(bytes, `no answer: ${context()}`);
+    secrets.check(speaker.secret, bytes);
+    const [answer] = readMessages(Buffer.from(bytes)).messages;
+    assert.equal(answer?.kind, 'answer', context());
+    if (answer?.kind !== 'answer') return;
+    JSON.parse(bytes.toString());
+    const id = rawText(request.bytes, request.id);
+    assert.equal(answer.id && rawText(answer.bytes, answer.id), id, context());
+    assert.ok(!bytes.includes('HUB_INTERNAL'), context());
+    if (made.echoes !== undefined && !isClosed)
+      assert.ok(bytes.includes(made.echoes), `not its own answer: ${context()}`);
+    const result = membersOf(answer.bytes, answer.payload);
+    const state = result?.get('requestState');
+    if (stringAt(answer.bytes, result?.get('resultType')) !== 'input_required' || !state) return;
+    if (isClosed || generator.random() < 0.3 || !request.params) return;
+    const params = rawText(request.bytes, request.params);
+    if (params.includes('"requestState"') || params.includes('"inputResponses"')) return;
+    take(generator.retry(speaker, request.method, params, rawText(answer.bytes, state)));
+  }
+
+  /** Nobody is answered before the client has answered what it was asked for that. */
+  function answerAll(): void {
+    for (const id of asked)
+      take(
+        Buffer.from(
+          `{"jsonrpc":"2.0","id":${id},"result":{"content":${JSON.stringify(speaker.secret)}}}`,
+        ),
+      );
+    asked.clear();
+  }
+
+  async function settle(withListens: boolean): Promise<void> {
+    const end = Date.now() + patienceMs;
+    for (;;) {
+      const waiting = [...open].filter(({ listens }) => withListens || !listens);
+      if (waiting.length === 0) return;
+      if (Date.now() > end) {
+        const texts = waiting.map(({ request }) => request.bytes.toString().slice(0, 500));
+        return assert.fail(`not answered: ${replay()}\n${texts.join('\n')}`);
+      }
+      let timeout: NodeJS.Timeout | undefined;
+      const look = new Promise<void>(resolve => (timeout = setTimeout(resolve, lookMs)));
+      await Promise.race([Promise.all(waiting.map(({ over }) => over)), look]);
+      clearTimeout(timeout);
+      if (!isClosed) answerAll();
+    }
+  }
+
+  return {
+    speaker,
+    send: made => take(made.bytes, made),
+    settled: () => settle(false),
+    async close() {
+      session.close('the client hung up');
+      isClosed = true;
+      await settle(true);
+    },
+  };
+}
+
+/** A client that does nothing unusual, and must not notice what the others do. */
+export function openBystander(
+  router: Router,
+  view: View,
+  prefix: string,
+  secrets: Secrets,
+): {
+  initialize(): Promise<void>;
+  /** Calls `echo`, and fails unless the answer is its own. */
+  echo(): Promise<void>;
+  /** What a tool of the server answers, as JSON text. */
+  call(tool: string): Promise<string>;
+  close(): void;
+} {
+  const secret = secrets.create();
+  const received = (bytes: Buffer) => secrets.check(secret, bytes);
+  const session = router.open(view, received);
+  let lastId = 0;
+
+  async function ask(method: string, params: object): Promise<string> {
+    const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params }));
+    const [message] = readMessages(bytes).messages;
+    assert.ok(message?.kind === 'request');
+    const answer = await wholeOf(session.accept(message, { related: received }));
+    assert.ok(answer, replay());
+    received(answer);
+    return answer.toString();
+  }
+
+  const callWith = (name: string, given: object) =>
+    ask('tools/call', { name: prefix + name, arguments: given });
+
+  return {
+    async initialize() {
+      const clientInfo = { name: 'bystander', version: '1' };
+      await ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+    },
+    async echo() {
+      const mark = `${secret}-${lastId}`;
+      const answer = await callWith('echo', { secret: mark });
+      assert.ok(
+        answer.includes(`"id":${lastId},`) || answer.endsWith(`"id":${lastId}}`),
+        `${replay()}: ${answer}`,
+      );
+      assert.ok(answer.includes(`echo ${mark}`), `${replay()}: ${answer}`);
+    },
+    call: tool => callWith(tool, {}),
+    close: () => session.close('it has seen enough'),
+  };
+}

@@ -1,0 +1,108 @@
+import { createManualClock } from '#helpers/clock';
+import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
+import { type View, createRouter } from '#routing';
+import {
+  type FuzzedClient,
+  type Secrets,
+  createSecrets,
+  openBystander,
+  openFuzzed,
+} from './clients.ts';
+import { type Generator, createGenerator } from './generate.ts';
+
+const common = { file: 'whisper.mjs', maxRestarts: 0, maxLineBytes: 4 * 1024 * 1024 } as const;
+
+/**
+ * A router over a server of each era, and one of which each session has its own. `lies`: how many untrue
+ * messages each of them mixes into what it says.
+ */
+export async function openHub(lies?: { readonly seed: number; readonly count: number }) {
+  const { log, logged } = createRecordingLog();
+  const env = (index: number) => ({
+    ...(lies && { LIES: `${lies.seed + index}:${lies.count}` }),
+  });
+  const own = { instance: 'session', maxInstances: 4 } as const;
+  const servers = createFixtureServers(
+    [
+      { ...common, name: 'old', era: 'legacy', env: env(1) },
+      { ...common, name: 'new', era: 'modern', env: { ERA: 'modern', ...env(2) } },
+      { ...common, ...own, name: 'own', era: 'legacy', env: env(3) },
+    ],
+    { log },
+  );
+  const clock = createManualClock();
+  let lastId = 0;
+  const router = createRouter(
+    { separator: '_', maxLength: 46 },
+    { servers, log, clock, hubVersion: '0', newId: () => `id-${++lastId}` },
+  );
+  servers.startAll();
+  await until(() => servers.all.every(server => server.running));
+  return { servers, router, clock, logged };
+}
+
+export type Hub = Awaited<ReturnType<typeof openHub>>;
+
+const clientsAtOnce = 10;
+const burst = 25;
+/** How often a client sends that many messages before it leaves. */
+const bursts = 4;
+
+const initialize = {
+  bytes: Buffer.from(
+    '{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"f","version":"1"}}}',
+  ),
+  echoes: undefined,
+};
+
+/** The clients of one run, one after the other: of both eras, on all endpoints. */
+function createClients(
+  hub: Hub,
+  needs: { readonly generator: Generator; readonly secrets: Secrets },
+) {
+  const { router, servers } = hub;
+  const views: readonly View[] = ['all', servers.get('old'), 'all', servers.get('new')];
+  const prefixes = ['old_', 'new_'];
+  let opened = 0;
+  return (): FuzzedClient => {
+    const number = opened++;
+    const view = number % 20 === 19 ? servers.get('own') : (views[number % views.length] ?? 'all');
+    const era = number % 3 === 0 ? 'modern' : 'legacy';
+    const prefix = view === 'all' ? (prefixes[number % 5 === 0 ? 1 : 0] ?? '') : '';
+    const client = openFuzzed(router, view, { secret: needs.secrets.create(), era, prefix }, needs);
+    // Some never say who they are.
+    if (era === 'legacy' && number % 5 < 4) client.send(initialize);
+    return client;
+  };
+}
+
+/** Lets clients send `count` made messages, and checks all that any of them receives. */
+export async function fuzz(hub: Hub, count: number, seed: number): Promise<void> {
+  const { router, servers, clock } = hub;
+  const generator = createGenerator(seed);
+  const secrets = createSecrets();
+  const bystanders = [
+    openBystander(router, 'all', 'old_', secrets),
+    openBystander(router, servers.get('old'), '', secrets),
+    openBystander(router, servers.get('new'), '', secrets),
+  ];
+  for (const bystander of bystanders) await bystander.initialize();
+  const open = createClients(hub, { generator, secrets });
+  let clients: { readonly client: FuzzedClient; readonly until: number }[] = [];
+  for (let sent = 0, round = 0; sent < count; round++) {
+    while (clients.length < clientsAtOnce) clients.push({ client: open(), until: round + bursts });
+    const watching = bystanders.map(bystander => bystander.echo());
+    for (const { client } of clients)
+      for (let one = 0; one < burst; one++) sent += client.send(generator.message(client.speaker));
+    await Promise.all([...watching, ...clients.map(({ client }) => client.settled())]);
+    clock.advance(100);
+    const leaving = clients.filter(({ until }) => until <= round);
+    clients = clients.filter(({ until }) => until > round);
+    for (const { client } of leaving) await client.close();
+  }
+  for (const { client } of clients) await client.close();
+  for (const bystander of bystanders) {
+    await bystander.echo();
+    bystander.close();
+  }
+}
