@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { requestText } from './load/job.ts';
 import { openSession, postOnce } from './load/over-http.ts';
@@ -8,17 +11,27 @@ import { serverFile } from './subjects/subjects.ts';
 const pollMs = 3;
 const giveUpMs = 30_000;
 
-/** From starting the hub to the answer of its first call, in ms, with one server as a child process. */
+/**
+ * From starting the hub to the answer of its first call, in ms, with one server as a child process. The
+ * first start of all, which finds out what the server speaks, is not counted.
+ */
 export async function startTime(rounds: number): Promise<number | undefined> {
-  const seen: number[] = [];
-  for (let round = 0; round < rounds; round++) seen.push(await startOnce());
-  return median(seen);
+  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-bench-start-'));
+  try {
+    await startOnce(dataDir);
+    const seen: number[] = [];
+    for (let round = 0; round < rounds; round++) seen.push(await startOnce(dataDir));
+    return median(seen);
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
 }
 
-async function startOnce(): Promise<number> {
-  await using hub = await spawnHub('agenthub-bench-start', {
+async function startOnce(dataDir: string): Promise<number> {
+  const servers = {
     bench: { command: process.execPath, args: [serverFile], runtime: 'process', auto_start: true },
-  });
+  };
+  await using hub = await spawnHub('agenthub-bench-start', servers, dataDir);
   const url = `${hub.url}/mcp`;
   const begin = hub.spawnedAt;
   for (;;) {

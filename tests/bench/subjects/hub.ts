@@ -25,8 +25,8 @@ export async function startHub(name: string, servers: Servers): Promise<Hub> {
   return { ...hub, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** Starts the hub and waits for nothing. */
-export async function spawnHub(name: string, servers: Servers): Promise<Hub> {
+/** Starts the hub and waits for nothing. Its data are its own, unless a folder for them is given. */
+export async function spawnHub(name: string, servers: Servers, dataDir?: string): Promise<Hub> {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-bench-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
@@ -38,7 +38,7 @@ export async function spawnHub(name: string, servers: Servers): Promise<Hub> {
   const hub = opened.use(
     run(process.execPath, [...words, '--config', config, '--port', String(port)], {
       ...process.env,
-      DATA_DIR: join(folder, 'data'),
+      DATA_DIR: dataDir ?? join(folder, 'data'),
       HUB_NAME: name,
       LOG_LEVEL: 'error',
     }),

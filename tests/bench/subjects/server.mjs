@@ -42,13 +42,21 @@ function answer(id, result) {
   out.push(`{"result":${JSON.stringify(result)},"jsonrpc":"2.0","id":${JSON.stringify(id)}}\n`);
 }
 
+function refuse(id, message) {
+  process.stdout.write(
+    `${JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message } })}\n`,
+  );
+}
+
 process.stdin.setEncoding('utf8');
 process.stdin.on('data', text => {
   const lines = (rest + text).split('\n');
   rest = lines.pop();
   for (const line of lines) {
     const { id, method, params } = JSON.parse(line);
-    if (id !== undefined && results[method]) answer(id, results[method](params ?? {}));
+    if (id === undefined) continue;
+    if (results[method]) answer(id, results[method](params ?? {}));
+    else refuse(id, `there is no method ${method}`);
   }
 });
 process.stdin.on('end', () => process.exit(0));
