@@ -58,8 +58,9 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
     if (taskOwner) return atSession(taskOwner);
     const upstream = server.running?.upstream;
     const caller = upstream?.onlyCaller() ?? 'none';
-    if (caller !== 'none') return caller;
+    if (typeof caller !== 'string') return caller;
     if (session) return atSession(session);
+    if (caller === 'several') return caller;
     const owner = upstream?.onlyOwner() ?? 'none';
     const only = sessions().find(session => session === owner);
     return only ? atSession(only) : 'none';

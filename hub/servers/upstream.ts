@@ -12,6 +12,7 @@ import {
   splice,
   valueOf,
 } from '#rpc';
+import { createAbandoned } from './abandoned.ts';
 import type { Asked, Caller, Listening, Outbound, Owner, Relayed } from './caller.ts';
 import type { LimitedLog } from './limited-log.ts';
 
@@ -27,8 +28,8 @@ export interface Upstream {
   /** Passes a client's notification on as it is. Throws HubError where the server cannot take it. */
   forward(notification: Notification): void;
   /**
-   * The caller of the newest request in flight, where all in flight have the same owner. Requests of
-   * the hub's own do not count.
+   * The caller of the newest request in flight, where all in flight have the same owner, those included
+   * that nobody waits for any more. Requests of the hub's own do not count.
    */
   onlyCaller(): Caller | 'none' | 'several';
   /** The owner of all calls so far, where there is but one. */
@@ -67,6 +68,7 @@ export function createUpstream(
 ): Upstream {
   const { server } = options;
   const pending = createLedger<Pending>();
+  const abandoned = createAbandoned();
   let over: HubError | undefined;
   /** Requests that are open for good, and wait for no answer. */
   let listening = 0;
@@ -97,7 +99,7 @@ export function createUpstream(
     }
     take(id);
     // The protocol forbids to cancel this one: its server is ended instead.
-    if (method !== 'initialize') abandon(id, 'the call timed out');
+    if (method !== 'initialize') abandon(id, caller, 'the call timed out');
     // What the hub itself asked is reported by whoever asked it.
     if (caller) needs.log.warn({ method, timeoutMs }, 'a call timed out');
     entry.reject(
@@ -128,13 +130,15 @@ export function createUpstream(
   }
 
   /** Tells the server that the answer is not wanted any more. */
-  function abandon(id: number, reason: string | undefined): void {
+  function abandon(id: number, caller: Caller | undefined, reason: string | undefined): void {
+    if (caller) abandoned.add(id, caller.owner);
     tell(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
   }
 
   function answered(answer: Answer): void {
     const id = answer.id ? Number(rawText(answer.bytes, answer.id)) : NaN;
     const entry = take(id);
+    if (!entry) abandoned.answered(id);
     if (entry) {
       entry.caller?.seen?.(answer);
       entry.settle(answer);
@@ -227,7 +231,7 @@ export function createUpstream(
         cancel(reason) {
           const entry = take(id);
           if (!entry) return;
-          abandon(id, reason);
+          abandon(id, caller, reason);
           entry.reject(
             new HubError('HUB_CALL_CANCELLED', `the client cancelled ${request.method}`, {
               data: { server },
@@ -260,7 +264,7 @@ export function createUpstream(
         over: promise,
         cancel(reason) {
           if (!take(id)) return;
-          abandon(id, reason);
+          abandon(id, undefined, reason);
           reject(new HubError('HUB_CALL_CANCELLED', `${method}: ${reason}`, { data: { server } }));
         },
       };
@@ -279,6 +283,7 @@ export function createUpstream(
         if (newest && newest.owner !== caller.owner) return 'several';
         newest = caller;
       }
+      for (const owner of abandoned.owners()) if (owner !== newest?.owner) return 'several';
       return newest ?? 'none';
     },
 
@@ -288,6 +293,7 @@ export function createUpstream(
 
     fail(error) {
       over ??= error;
+      abandoned.clear();
       for (const [id] of pending.entries()) take(id)?.reject(error);
     },
   };
