@@ -8,7 +8,7 @@ import {
   splice,
   stringAt,
 } from '#rpc';
-import type { Asked, Exchange, Owner, Server } from '#servers';
+import type { About, Asked, Exchange, Owner, Server, Told } from '#servers';
 import type { Asks } from './asks.ts';
 import { isClientMethod } from './capabilities.ts';
 import type { Listens } from './listens.ts';
@@ -21,7 +21,7 @@ export interface FromServers {
   /** A request of a server. It is answered, by the client that it can only be for or by a refusal. */
   asked(server: Server, asked: Asked, session: SessionState | undefined): void;
   /** A notification of a server, other than of progress and of lists. */
-  told(server: Server, notification: Notification, session: SessionState | undefined): void;
+  told(server: Server, notification: Told, session: SessionState | undefined): void;
 }
 
 export type FromServersNeeds = {
@@ -36,11 +36,14 @@ export type FromServersNeeds = {
 /** A client, and the way to it. */
 type Recipient = { readonly owner: Owner; readonly exchange: Exchange };
 
+/** Why it cannot be told whom a message is for. */
+type Unknown = 'none' | 'several' | 'gone';
+
 /**
  * Finds out whom a message of a server is for. A server that several clients share names none of them:
- * what names a task is its owner's; all else is about a call in flight where all in flight are of one
- * client, and where none is, of the one client that the server has ever worked for. `session` is that
- * of a server which works for no other.
+ * what comes on the way of a call is for its caller, and what names a task is its owner's; all else is
+ * about a call in flight where all in flight are of one client, and where none is, of the one client that
+ * the server has ever worked for. `session` is that of a server which works for no other.
  */
 export function createFromServers(needs: FromServersNeeds): FromServers {
   const { sessions, asks, tasks, listens, subscriptions, log } = needs;
@@ -52,18 +55,20 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
 
   function recipientOf(
     server: Server,
+    about: About | undefined,
     taskOwner: SessionState | undefined,
     session: SessionState | undefined,
-  ): Recipient | 'none' | 'several' {
+  ): Recipient | Unknown {
+    if (typeof about === 'object') return about;
     if (taskOwner) return atSession(taskOwner);
     const upstream = server.running?.upstream;
-    const caller = upstream?.onlyCaller() ?? 'none';
-    if (typeof caller !== 'string') return caller;
+    const caller = about ?? upstream?.onlyCaller() ?? 'none';
+    if (typeof caller === 'object') return caller;
     if (session) return atSession(session);
     if (caller === 'several') return caller;
     const owner = upstream?.onlyOwner() ?? 'none';
     const only = sessions().find(session => session === owner);
-    return only ? atSession(only) : 'none';
+    return only ? atSession(only) : caller;
   }
 
   /** The task that a message says it belongs to. */
@@ -79,15 +84,18 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
   const taskIdIn = ({ bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
     stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
 
-  function refuse(server: Server, { request, answer }: Asked, found: 'none' | 'several'): void {
+  function refuse(server: Server, { request, answer }: Asked, found: Unknown): void {
     const { name } = server.config;
-    const why =
-      found === 'several'
-        ? `several clients have calls in flight at ${name}, so that it cannot be told which of them is asked`
-        : `${name} asked while it worked for no client`;
+    const why = {
+      several: `several clients have calls in flight at ${name}, so that it cannot be told which of them is asked`,
+      none: `${name} asked while it worked for no client`,
+      gone: `${name} asked on behalf of a call that is over`,
+    };
+    const remedy =
+      found === 'gone' ? '' : `. With "instance": "session" each client has a ${name} of its own`;
     const error = new HubError(
-      'HUB_CLIENT_UNKNOWN',
-      `${request.method}: ${why}. With "instance": "session" each client has a ${name} of its own`,
+      found === 'gone' ? 'HUB_CLIENT_GONE' : 'HUB_CLIENT_UNKNOWN',
+      `${request.method}: ${why[found]}${remedy}`,
       { data: { server: name, method: request.method } },
     );
     log.warn({ server: name, method: request.method, found }, 'a request to a client was refused');
@@ -117,8 +125,9 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
 
   return {
     asked(server, asked, session) {
-      const { request } = asked;
-      if (!session && server.config.instance === 'shared' && isClientMethod(request.method))
+      const { request, about } = asked;
+      const isGuess = !session && server.config.instance === 'shared' && typeof about !== 'object';
+      if (isGuess && isClientMethod(request.method))
         server.advise(
           `it sends requests to clients (${request.method}): with "instance": "session" each client has a server of its own, and none is asked for another`,
         );
@@ -129,7 +138,11 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
           ? tasks.clientOf(server, taskId)
           : undefined
         : ownerOfTask(server, taskId);
-      const found = ofTask && !session && !owner ? 'none' : recipientOf(server, owner, session);
+      // The task of a client is where it is, whatever the server works on.
+      const found =
+        ofTask && !session && !owner
+          ? 'none'
+          : recipientOf(server, ofTask ? undefined : about, owner, session);
       if (typeof found === 'string') refuse(server, asked, found);
       else found.owner.asked({ ...asked, source: server }, found.exchange);
     },
@@ -151,12 +164,12 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
         }
       }
       const owner = ownerOfTask(server, relatedTask(notification));
-      const found = recipientOf(server, owner, session);
+      const found = recipientOf(server, notification.about, owner, session);
       if (found === 'none') tellAll(server, notification);
-      else if (found === 'several')
+      else if (typeof found === 'string')
         log.debug(
-          { server: server.config.name, method: notification.method },
-          'several clients have calls in flight: a notification that names none was not passed on',
+          { server: server.config.name, method: notification.method, found },
+          'it cannot be told whom a notification is for: it was not passed on',
         );
       else found.owner.told(notification, found.exchange);
     },

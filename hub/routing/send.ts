@@ -1,13 +1,45 @@
-import { type Answer, type Edit, rawText, readMessage } from '#rpc';
+import { isObject } from '#core';
+import { type Answer, type Edit, rawText, readMessage, rpcCodes, valueOf } from '#rpc';
 import type { Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
 
-/** Sends a request as it is, on behalf of its session. */
+/**
+ * Sends a request as it is, on behalf of its session. A call whose headers a server refuses is sent once
+ * more: its tools want others than the hub knew of (MCP 2026-07-28, `x-mcp-header`).
+ */
 export function pass(
+  call: Call,
+  edits: readonly Edit[],
+  server: Server,
+  running: Running,
+): Promise<Buffer> {
+  const isOverHttp =
+    running.introduction.era === 'modern' && server.config.launch.kind === 'remote';
+  if (!isOverHttp || call.request.method !== 'tools/call')
+    return send(call, edits, server, running, call.seen);
+  let isRefused = false;
+  const first = send(call, edits, server, running, answer => {
+    isRefused = isHeaderMismatch(answer);
+    call.seen?.(answer);
+  });
+  return first.then(async bytes => {
+    if (!isRefused) return bytes;
+    await server.refresh('tool');
+    return await send(call, edits, server, running, call.seen);
+  });
+}
+
+function isHeaderMismatch({ failed, bytes, payload }: Answer): boolean {
+  const error = failed ? valueOf(bytes, payload) : undefined;
+  return isObject(error) && error['code'] === rpcCodes.headerMismatch;
+}
+
+function send(
   call: Call,
   edits: readonly Edit[],
   { config }: Server,
   { upstream }: Running,
+  seen: Call['seen'],
 ): Promise<Buffer> {
   const { request, id, session, exchange } = call;
   needWanted(call);
@@ -18,7 +50,7 @@ export function pass(
       owner: session,
       exchange,
       progressToken: progressToken && rawText(request.bytes, progressToken),
-      seen: call.seen,
+      seen,
     },
     config.callTimeoutMs,
   );

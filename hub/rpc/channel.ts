@@ -5,7 +5,11 @@ export type Closed = { readonly reason: string; readonly error?: Error };
 
 /** What came in on a channel, in the order in which it came. Must not throw. */
 export type Receiver = {
-  message(message: Message): void;
+  /**
+   * `about` is the id, as JSON text, of the request that the message came in reply to, where its way
+   * tells that: over HTTP each request has a way of its own.
+   */
+  message(message: Message, about?: string): void;
   /** A line above the bound, discarded. `id` is that of an answer, as JSON text, where one was seen. */
   oversized(line: { readonly id: string | undefined; readonly bytes: number }): void;
   /** Output that is no JSON-RPC message, shortened. */

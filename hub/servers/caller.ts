@@ -10,9 +10,20 @@ export type Outbound = {
   readonly progressToken: Span | undefined;
 };
 
+/**
+ * Whose request a message of a server came in reply to: 'none' where that is one of the hub's own, 'gone'
+ * where nobody waits for its answer any more.
+ */
+export type About = Caller | 'none' | 'gone';
+
+/** A notification of a server. `about` is there where the way that it came by tells it. */
+export type Told = Notification & { readonly about?: About };
+
 /** A server's request to a client. It must be answered, once. */
 export type Asked = {
   readonly request: Request;
+  /** Undefined where the way that it came by does not tell. */
+  readonly about: About | undefined;
   /** Takes the whole JSON-RPC answer, with the server's own id in it. */
   readonly answer: (bytes: Buffer) => void;
   /** Takes a notification that is about the request. */

@@ -15,5 +15,5 @@ export { type Placement, planLaunch, serverFolder } from './plan.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
 export { type Servers, createServers } from './servers.ts';
 export { createServer } from './supervise.ts';
-export type { Asked, Caller, Exchange, Owner, Question, Relayed } from './caller.ts';
+export type { About, Asked, Caller, Exchange, Owner, Question, Relayed, Told } from './caller.ts';
 export type { Upstream } from './upstream.ts';

@@ -1,8 +1,7 @@
 import type { ServerConfig } from '#config';
 import type { Clock, Event, Log } from '#core';
-import type { Notification } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked } from './caller.ts';
+import type { Asked, Told } from './caller.ts';
 import type { ClientOfSession } from './client-of-session.ts';
 import type { Eras } from './eras.ts';
 import type { AwayCode } from './failures.ts';
@@ -50,7 +49,7 @@ export interface Server {
   /** Fires with the list that differs from what it was; after a restart for every list that differs. */
   readonly listed: Event<ListKind>;
   /** Notifications that are about no request in flight, except those on lists. */
-  readonly notified: Event<Notification>;
+  readonly notified: Event<Told>;
   /** Requests of the server to a client. Each must be answered, once, by the only listener. */
   readonly asked: Event<Asked & { readonly upstream: Upstream }>;
   /** What it offers; what it last offered while it is not running. */

@@ -1,8 +1,8 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Log, HubError } from '#core';
-import { type Notification, modernVersion } from '#rpc';
+import { modernVersion } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked } from './caller.ts';
+import type { Asked, Told } from './caller.ts';
 import { eraKeyOf, eraToldBy } from './eras.ts';
 import { withoutName } from './failures.ts';
 import { type Greeting, type Opening, asModern, introduce } from './handshake.ts';
@@ -33,7 +33,7 @@ export type StartNeeds = Pick<ServerNeeds, 'hubVersion' | 'eras' | 'launch' | 'r
   readonly own: Own | undefined;
   /** What clients want to hear of, now. */
   readonly interest: () => Interest;
-  readonly notified: (notification: Notification) => void;
+  readonly notified: (notification: Told) => void;
   readonly asked: (asked: Asked & { readonly upstream: Upstream }) => void;
   readonly replace: (kind: ListKind, reading: Reading) => void;
   readonly isCurrent: (upstream: Upstream) => boolean;
@@ -147,7 +147,7 @@ async function greet(
   const { name, startTimeoutMs, callTimeoutMs } = config;
   const { clock, log } = needs;
   /** Lists that change before they have been read are of no concern. */
-  let heard = (told: Notification): void => {
+  let heard = (told: Told): void => {
     if (!isListChange(told.method)) needs.notified(told);
   };
   const upstream: Upstream = createUpstream({ server: name }, instance.channel, {

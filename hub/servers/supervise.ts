@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HubError, createEmitter, messageOf } from '#core';
 import type { ServerConfig } from '#config';
-import type { Notification } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked } from './caller.ts';
+import type { Asked, Told } from './caller.ts';
 import { goneError, startFailure } from './failures.ts';
 import { createLimitedLog } from './limited-log.ts';
 import { type ListKind, emptyListing, listKinds } from './listing.ts';
@@ -32,7 +31,7 @@ export function createServer(config: ServerConfig, needs: ServerNeeds, own?: Own
   const logStatus = createStatusLog(log, { clock });
   const changed = createEmitter<ServerStatus>();
   const listed = createEmitter<ListKind>();
-  const notified = createEmitter<Notification>();
+  const notified = createEmitter<Told>();
   const asked = createEmitter<Asked & { readonly upstream: Upstream }>();
   const advice: string[] = [];
   const stderr = createStderrRing();

@@ -13,7 +13,8 @@ import {
   valueOf,
 } from '#rpc';
 import { createAbandoned } from './abandoned.ts';
-import type { Asked, Caller, Listening, Outbound, Owner, Relayed } from './caller.ts';
+import { aboutOf, onlyCaller } from './attribution.ts';
+import type { Asked, Caller, Listening, Outbound, Owner, Relayed, Told } from './caller.ts';
 import type { LimitedLog } from './limited-log.ts';
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
@@ -34,7 +35,7 @@ export interface Upstream {
   onlyCaller(): Caller | 'none' | 'several';
   /** The owner of all calls so far, where there is but one. */
   onlyOwner(): Owner | 'none' | 'several';
-  /** How many requests wait for an answer. */
+  /** How many requests of clients wait for an answer. */
   inFlight(): number;
   /** Rejects every request in flight: the server is gone. */
   fail(error: HubError): void;
@@ -55,10 +56,13 @@ export type UpstreamNeeds = {
   /** For what the server can make the hub log as often as it likes. */
   readonly output: LimitedLog;
   /** Notifications of the server that name no request in flight. */
-  readonly notified: (notification: Notification) => void;
+  readonly notified: (notification: Told) => void;
   /** Requests of the server, but for `ping`, which is answered here. */
   readonly asked: (asked: Asked) => void;
 };
+
+/** How long a server that was told of a cancellation has to show that it has read it. */
+const knowsMs = 10_000;
 
 /** Pairs answers with requests by ids of the hub's own, and gives each client its own id back. */
 export function createUpstream(
@@ -70,8 +74,6 @@ export function createUpstream(
   const pending = createLedger<Pending>();
   const abandoned = createAbandoned();
   let over: HubError | undefined;
-  /** Requests that are open for good, and wait for no answer. */
-  let listening = 0;
   let onlyOwner: Owner | 'none' | 'several' = 'none';
 
   function begin(
@@ -84,7 +86,6 @@ export function createUpstream(
     if (over) throw over;
     const timeout =
       timeoutMs === undefined ? undefined : setTimeout(() => expire(id, timeoutMs), timeoutMs);
-    if (!timeout) listening++;
     const id = pending.add({ method, caller, timeout, settle, reject });
     return id;
   }
@@ -114,8 +115,7 @@ export function createUpstream(
   function take(id: number): Pending | undefined {
     const entry = pending.take(id);
     if (!entry) return undefined;
-    if (entry.timeout) clearTimeout(entry.timeout);
-    else listening--;
+    clearTimeout(entry.timeout);
     return entry;
   }
 
@@ -131,8 +131,30 @@ export function createUpstream(
 
   /** Tells the server that the answer is not wanted any more. */
   function abandon(id: number, caller: Caller | undefined, reason: string | undefined): void {
-    if (caller) abandoned.add(id, caller.owner);
     tell(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
+    if (!caller) return;
+    if (over) return;
+    abandoned.add(id, caller.owner);
+    // With its answer to this the server has read what came before it, and knows that nobody waits.
+    const knows = () => abandoned.answered(id);
+    tell(encodeCall(begin('ping', undefined, knowsMs, knows, knows), 'ping'));
+  }
+
+  async function ask(
+    method: string,
+    params: object | undefined,
+    timeoutMs: number,
+  ): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const id = begin(method, undefined, timeoutMs, resolve, reject);
+    send(id, encodeCall(id, method, params));
+    const answer = await promise;
+    if (!answer.failed) return answer;
+    const error = valueOf(answer.bytes, answer.payload);
+    const why = isObject(error) ? String(error['message']) : 'no reason given';
+    // Of a remote server the channel answers what could not be delivered, and names it already.
+    const message = why.startsWith(`${server} `) ? why : `${server} refused ${method}: ${why}`;
+    throw new HubError('HUB_SERVER_PROTOCOL', message, { data: { server, method, error } });
   }
 
   function answered(answer: Answer): void {
@@ -159,9 +181,14 @@ export function createUpstream(
     }
   }
 
-  function asked(request: Request): void {
+  function asked(request: Request, id: string | undefined): void {
     if (request.method === 'ping') tell(encodeResult(rawText(request.bytes, request.id), '{}'));
-    else needs.asked({ request, answer: tell, tell });
+    else needs.asked({ request, about: aboutOf(pending, id), answer: tell, tell });
+  }
+
+  function notified(notification: Notification, id: string | undefined): void {
+    const about = aboutOf(pending, id);
+    needs.notified(about === undefined ? notification : { ...notification, about });
   }
 
   function progressed(notification: Notification): void {
@@ -175,11 +202,11 @@ export function createUpstream(
   }
 
   channel.listen({
-    message(message: Message) {
+    message(message: Message, about) {
       if (message.kind === 'answer') answered(message);
-      else if (message.kind === 'request') asked(message);
+      else if (message.kind === 'request') asked(message, about);
       else if (message.method === 'notifications/progress') progressed(message);
-      else needs.notified(message);
+      else notified(message, about);
     },
     oversized({ id, bytes }) {
       // Where the line did not tell which call it answers, a single one in flight is the one.
@@ -241,18 +268,7 @@ export function createUpstream(
       };
     },
 
-    async request(method, params, timeoutMs) {
-      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-      const id = begin(method, undefined, timeoutMs, resolve, reject);
-      send(id, encodeCall(id, method, params));
-      const answer = await promise;
-      if (!answer.failed) return answer;
-      const error = valueOf(answer.bytes, answer.payload);
-      const why = isObject(error) ? String(error['message']) : 'no reason given';
-      // Of a remote server the channel answers what could not be delivered, and names it already.
-      const message = why.startsWith(`${server} `) ? why : `${server} refused ${method}: ${why}`;
-      throw new HubError('HUB_SERVER_PROTOCOL', message, { data: { server, method, error } });
-    },
+    request: ask,
 
     listen(params) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -276,20 +292,11 @@ export function createUpstream(
 
     forward: notification => channel.send(notification.bytes),
 
-    onlyCaller() {
-      let newest: Caller | undefined;
-      for (const [, { caller }] of pending.entries()) {
-        if (!caller) continue;
-        if (newest && newest.owner !== caller.owner) return 'several';
-        newest = caller;
-      }
-      for (const owner of abandoned.owners()) if (owner !== newest?.owner) return 'several';
-      return newest ?? 'none';
-    },
+    onlyCaller: () => onlyCaller(pending, abandoned),
 
     onlyOwner: () => onlyOwner,
 
-    inFlight: () => pending.size - listening,
+    inFlight: () => pending.entries().filter(([, { caller }]) => caller).length,
 
     fail(error) {
       over ??= error;

@@ -5,6 +5,8 @@ import { type Channel, type Message, rawText } from '#rpc';
 /** What has come in on a channel. */
 export type Recorder = {
   readonly messages: readonly Message[];
+  /** What each of the messages came in reply to. */
+  readonly about: readonly (string | undefined)[];
   readonly oversized: readonly { readonly id: string | undefined; readonly bytes: number }[];
   readonly noise: readonly string[];
   /** The answer to the request with this id, as text. */
@@ -16,10 +18,14 @@ export type Recorder = {
 /** Listens to a channel and keeps everything. */
 export function record(channel: Channel): Recorder {
   const messages: Message[] = [];
+  const about: (string | undefined)[] = [];
   const oversized: { readonly id: string | undefined; readonly bytes: number }[] = [];
   const noise: string[] = [];
   channel.listen({
-    message: message => void messages.push(message),
+    message(message, id) {
+      messages.push(message);
+      about.push(id);
+    },
     oversized: line => void oversized.push(line),
     noise: text => void noise.push(text),
   });
@@ -29,6 +35,7 @@ export function record(channel: Channel): Recorder {
     rawText(message.bytes, message.id) === String(id);
   return {
     messages,
+    about,
     oversized,
     noise,
     async answer(id, waitMs) {

@@ -6,6 +6,7 @@ import { type Clock, type Log, type Part, systemClock } from '#core';
 import { type HttpOptions, createHttp } from '#http';
 import { createRouter } from '#routing';
 import { createProcessRuntime } from '#runtimes/process';
+import { createRemoteRuntime } from '#runtimes/remote';
 import { createTable } from '#store';
 import {
   type Eras,
@@ -32,6 +33,8 @@ export type Fixture = Partial<Omit<ServerConfig, 'launch'>> & {
   readonly file?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Of a server that runs already, over streamable HTTP: nothing is started for it. */
+  readonly url?: string;
 };
 
 /** One line of the hub's log. */
@@ -69,7 +72,7 @@ const fixtures = join(import.meta.dirname, '../fixtures/servers');
 
 /** The config of a fixture server: short waits, and nothing else that is not a default. */
 export function configOf(fixture: Fixture): ServerConfig {
-  const { file = `${fixture.name}.mjs`, args = [], env = {}, ...rest } = fixture;
+  const { file = `${fixture.name}.mjs`, args = [], env = {}, url, ...rest } = fixture;
   return {
     description: undefined,
     tags: [],
@@ -86,24 +89,27 @@ export function configOf(fixture: Fixture): ServerConfig {
     maxInstances: 20,
     instanceIdleMs: 30 * 60_000,
     ...rest,
-    launch: {
-      kind: 'local',
-      runtime: 'process',
-      image: undefined,
-      package: undefined,
-      command: process.execPath,
-      args: [join(fixtures, file), ...args],
-      env,
-      workingDirectory: undefined,
-      sandbox: {
-        network: 'none',
-        mounts: [],
-        volumes: [],
-        limits: { memoryBytes: 512 * 1024 * 1024, cpus: 1, pids: 256 },
-        logs: 'bounded',
-        user: undefined,
-      },
-    },
+    launch:
+      url !== undefined
+        ? { kind: 'remote', transport: 'http', url, headers: {} }
+        : {
+            kind: 'local',
+            runtime: 'process',
+            image: undefined,
+            package: undefined,
+            command: process.execPath,
+            args: [join(fixtures, file), ...args],
+            env,
+            workingDirectory: undefined,
+            sandbox: {
+              network: 'none',
+              mounts: [],
+              volumes: [],
+              limits: { memoryBytes: 512 * 1024 * 1024, cpus: 1, pids: 256 },
+              logs: 'bounded',
+              user: undefined,
+            },
+          },
   };
 }
 
@@ -133,11 +139,12 @@ export function createFixtureServers(
   needs: { readonly log: Log; readonly clock?: Clock; readonly eras?: Eras },
 ): Servers & AsyncDisposable {
   const clock = needs.clock ?? systemClock;
-  const runtime = createProcessRuntime(
+  const { log, eras = createTestEras(log) } = needs;
+  const here = createProcessRuntime(
     { environment: process.env, platform: process.platform },
     { clock: systemClock },
   );
-  const { log, eras = createTestEras(log) } = needs;
+  const elsewhere = createRemoteRuntime({}, { clock: systemClock, log, random: () => 1 });
   const servers = createServers(fixturesOf.map(configOf), {
     clock,
     log,
@@ -146,7 +153,7 @@ export function createFixtureServers(
     hubVersion: '0.0.0-test',
     eras,
     launch: async (wanted, events, signal, instance) =>
-      await runtime.launch(
+      await (wanted.launch.kind === 'remote' ? elsewhere : here).launch(
         planLaunch(wanted, { auto: 'process', dataDir: '/nonexistent' }, instance),
         events,
         signal,

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test, vi } from 'vitest';
 import { HubError, isObject } from '#core';
 import { createRecordingLog } from '#helpers/hub';
-import { type Notification, createLineChannel, membersOf, rawText, readMessage } from '#rpc';
-import type { Asked, Owner } from '#servers';
+import { type Receiver, createLineChannel, membersOf, rawText, readMessage } from '#rpc';
+import type { Asked, Owner, Told } from '#servers';
 import { createUpstream } from '../../hub/servers/upstream.ts';
 
 /** An upstream over a channel of which the test is the other end. */
 function connect(options: { readonly maxLineBytes?: number } = {}) {
   const written: string[] = [];
-  const notified: Notification[] = [];
+  const notified: Told[] = [];
   const asked: Asked[] = [];
   const { log, logged } = createRecordingLog();
   const line = createLineChannel(
@@ -24,7 +24,15 @@ function connect(options: { readonly maxLineBytes?: number } = {}) {
       end() {},
     },
   );
-  const upstream = createUpstream({ server: 'files' }, line.channel, {
+  let receiver: Receiver | undefined;
+  const channel = {
+    ...line.channel,
+    listen(to: Receiver) {
+      receiver = to;
+      line.channel.listen(to);
+    },
+  };
+  const upstream = createUpstream({ server: 'files' }, channel, {
     log,
     output: log,
     notified: notification => void notified.push(notification),
@@ -40,6 +48,11 @@ function connect(options: { readonly maxLineBytes?: number } = {}) {
     async written(): Promise<readonly string[]> {
       await new Promise(resolve => setImmediate(resolve));
       return written.splice(0);
+    },
+    /** The server says something in reply to the request with this id. */
+    saysAbout(id: number, message: object) {
+      const read = readMessage(Buffer.from(JSON.stringify(message)));
+      if (read.kind !== 'malformed') receiver?.message(read, String(id));
     },
     says: (...lines: readonly (string | object)[]) =>
       line.push(
@@ -243,9 +256,20 @@ describe('a call that is given up', () => {
     assert.equal(error.code, 'HUB_CALL_CANCELLED');
     const sent = await connection.written();
     assert.deepEqual(
-      sent.slice(2).map(text => JSON.parse(text).params),
-      [{ requestId: 2, reason: 'changed my mind' }],
+      sent.slice(2).map(text => JSON.parse(text)),
+      [
+        {
+          jsonrpc: '2.0',
+          method: 'notifications/cancelled',
+          params: { requestId: 2, reason: 'changed my mind' },
+        },
+        { jsonrpc: '2.0', id: 3, method: 'ping' },
+      ],
     );
+    assert.equal(connection.upstream.onlyCaller(), 'several', 'it has not read that yet');
+    connection.says({ jsonrpc: '2.0', id: 3, result: {} });
+    await new Promise(resolve => setImmediate(resolve));
+    assert.ok(typeof connection.upstream.onlyCaller() === 'object');
     connection.says({ jsonrpc: '2.0', id: 2, result: 'late' });
     assert.equal(connection.upstream.inFlight(), 1);
   });
@@ -304,6 +328,31 @@ describe('a server that lies', () => {
     assert.equal(asked?.request.method, 'sampling/createMessage');
     asked?.answer(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}'));
     assert.deepEqual(await connection.written(), ['{"jsonrpc":"2.0","id":1,"result":{}}']);
+  });
+
+  test('and notifications are about the request that they came in reply to', async () => {
+    const connection = connect();
+    const { notified, asked, upstream } = connection;
+    const say = (id: number) => {
+      connection.saysAbout(id, { jsonrpc: '2.0', method: 'notifications/message', params: {} });
+      connection.saysAbout(id, { jsonrpc: '2.0', id: 's', method: 'roots/list' });
+    };
+    const [ada, alan] = [newOwner(), newOwner()];
+    const ofAda = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}', { owner: ada });
+    const ofAlan = relay(connection, '{"jsonrpc":"2.0","id":"b","method":"x"}', { owner: alan });
+    const own = upstream.request('tools/list', undefined, 5_000);
+    for (const id of [2, 1, 3]) say(id);
+    ofAlan.cancel('enough');
+    await errorOf(ofAlan.answer);
+    connection.says({ jsonrpc: '2.0', id: 1, result: {} }, { jsonrpc: '2.0', id: 3, result: {} });
+    await Promise.all([ofAda.answer, own]);
+    for (const id of [2, 1]) say(id);
+    connection.says({ jsonrpc: '2.0', method: 'notifications/message', params: {} });
+    const owners = (all: readonly { readonly about?: Told['about'] | undefined }[]) =>
+      all.map(({ about }) => (typeof about === 'object' ? about.owner : about));
+    const expected = [alan, ada, 'none', 'gone', 'gone'];
+    assert.deepEqual(owners(asked), expected);
+    assert.deepEqual(owners(notified), [...expected, undefined]);
   });
 
   test('batches: each message in it counts', async () => {

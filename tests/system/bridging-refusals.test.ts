@@ -99,6 +99,8 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
   const expire = async () => {
     clock.advance(tenMinutes + 1);
     await until(() => upstream().inFlight() === 0);
+    // Until the server has read that it is over, nobody else can be asked.
+    await until(() => upstream().onlyCaller() === 'none');
   };
   afterEach(expire);
 

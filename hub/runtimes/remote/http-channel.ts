@@ -19,8 +19,11 @@ import { type Outgoing, type Post, createOutbox } from './outbox.ts';
 /** What the two transports over HTTP have in common: a channel whose messages travel by POST. */
 export type HttpChannel = {
   readonly channel: Channel;
-  /** Bytes that the server sent: a message or a batch of them. */
-  receive(bytes: Buffer): void;
+  /**
+   * Bytes that the server sent: a message or a batch of them. `about` is the id of the request, as JSON
+   * text, that they came in reply to, where that is known.
+   */
+  receive(bytes: Buffer, about?: string): void;
   /** A message above the bound, of which the ends are left. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
   /** The same for the answer to a known request. */
@@ -87,7 +90,7 @@ export function createHttpChannel(
     if (answer.kind !== 'malformed') hand(to => to.message(answer));
   }
 
-  function take(message: Message): void {
+  function take(message: Message, about: string | undefined): void {
     if (message.kind === 'answer' && message.id) {
       const id = rawText(message.bytes, message.id);
       if (id === initializeId)
@@ -98,9 +101,9 @@ export function createHttpChannel(
       const request = outbox.find(id);
       const answer = request ? received(message, request) : message;
       // The receiver first: what it sends upon an answer goes before what has waited for it.
-      hand(to => to.message(answer));
+      hand(to => to.message(answer, about));
       outbox.answered(id);
-    } else hand(to => to.message(message));
+    } else hand(to => to.message(message, about));
   }
 
   function finish(how: Closed): void {
@@ -133,11 +136,11 @@ export function createHttpChannel(
       },
       close: reason => finish({ reason }),
     },
-    receive(bytes) {
+    receive(bytes, about) {
       for (const message of readMessages(bytes).messages)
         if (message.kind === 'malformed')
           hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
-        else take(message);
+        else take(message, about);
     },
     oversized: (head, tail, bytes) => oversizedAnswer(idAtAnEnd(head, tail), bytes),
     oversizedAnswer,

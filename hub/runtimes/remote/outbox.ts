@@ -1,4 +1,4 @@
-import { type Clock, HubError } from '#core';
+import { type Clock, HubError, createLedger, createRegister } from '#core';
 import { type Request, membersOf, metaKeys, rawText, readMessage, stringAt } from '#rpc';
 
 /** A message on its way to the server. */
@@ -73,8 +73,8 @@ export function createOutbox(
   const laneOf = ({ kind, method }: Outgoing) =>
     method === 'subscriptions/listen' ? lanes.subscription : lanes[kind];
   /** Requests under way whose answer has not come. */
-  const awaited = new Map<string, Exchange>();
-  const open = new Set<AbortController>();
+  let awaited = createRegister<Exchange>();
+  const open = createLedger<AbortController>();
   let waitingBytes = 0;
   /** The message of the handshake that all but answers wait for. */
   let gate: Outgoing | undefined;
@@ -90,6 +90,7 @@ export function createOutbox(
 
   async function exchange(message: Outgoing, lane: Lane): Promise<void> {
     const controller = new AbortController();
+    const number = open.add(controller);
     const sent = once(() => (waitingBytes -= message.bytes.length));
     const release = once(() => {
       lane.active--;
@@ -99,10 +100,9 @@ export function createOutbox(
     using deadline = new DisposableStack();
     const endWithin = (delayMs: number) => {
       // Over HTTP with SSE the answer comes when the POST has long ended.
-      if (open.has(controller)) deadline.use(clock.after(delayMs, () => controller.abort()));
+      if (open.find(number)) deadline.use(clock.after(delayMs, () => controller.abort()));
     };
     lane.active++;
-    open.add(controller);
     if (isHandshake(message)) gate = message;
     if (message.id === undefined) endWithin(acceptMs);
     else awaited.set(message.id, { message, release, endWithin });
@@ -110,11 +110,11 @@ export function createOutbox(
       await post(message, controller.signal, sent);
     } catch (error) {
       const unanswered = message.id === undefined || awaited.delete(message.id);
-      if (unanswered && open.has(controller)) failed(message, error);
+      if (unanswered && open.find(number)) failed(message, error);
     }
     // The server has heard that nobody waits: its connection is wanted for something else.
     if (message.cancels !== undefined) giveUp(message.cancels);
-    open.delete(controller);
+    open.take(number);
     sent();
     release();
   }
@@ -169,10 +169,8 @@ export function createOutbox(
     find: id => awaited.get(id)?.message,
     clear() {
       for (const lane of Object.values(lanes)) lane.queue.length = 0;
-      const controllers = Array.from(open);
-      open.clear();
-      awaited.clear();
-      for (const controller of controllers) controller.abort();
+      awaited = createRegister();
+      for (const [number] of open.entries()) open.take(number)?.abort();
     },
   };
 }

@@ -39,7 +39,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   const streams = createStreams(endpoint, {
     ...needs,
     open: openStream,
-    message: data => link.receive(data),
+    message: (data, about) => link.receive(data, about),
     oversized: (head, tail, bytes) => link.oversized(head, tail, bytes),
   });
   void link.channel.closed.then(() => lifetime.abort());
@@ -108,18 +108,19 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
 
   async function readStream(
     message: Outgoing,
-    response: IncomingMessage,
+    stream: IncomingMessage,
     signal: AbortSignal,
   ): Promise<void> {
+    const begun = { stream, about: message.id };
     const answered = () => !awaits(message);
-    if (message.claimed === undefined) await streams.follow(response, answered, signal);
-    else await streams.read(response, answered);
+    if (message.claimed === undefined) await streams.follow(begun, answered, signal);
+    else await streams.read(begun, answered);
   }
 
   async function takeJson(message: Outgoing, response: IncomingMessage): Promise<void> {
     const { body, bytes } = await readBody(response, endpoint.maxLineBytes);
     if (!body) link.oversizedAnswer(message.id, bytes);
-    else if (body.length > 0) link.receive(body);
+    else if (body.length > 0) link.receive(body, message.id);
     if (awaits(message)) throw unanswered('answered with JSON that is no answer to the request');
   }
 

@@ -16,9 +16,12 @@ type Needs = {
   readonly random: () => number;
   /** Opens the stream again after the event with this id. Rejects where the server refuses. */
   readonly open: (lastEventId: string | undefined, signal: AbortSignal) => Promise<IncomingMessage>;
-  readonly message: (data: Buffer) => void;
+  readonly message: (data: Buffer, about: string | undefined) => void;
   readonly oversized: (head: Buffer, tail: Buffer, bytes: number) => void;
 };
+
+/** A stream that has begun, in reply to the request with this id, as JSON text. */
+type Begun = { readonly stream: IncomingMessage; readonly about: string | undefined };
 
 /** Reads streams of messages, and opens those again that break before their end. */
 export type Streams = {
@@ -26,16 +29,12 @@ export type Streams = {
    * Reads until `done`. Rejects when the server refuses to go on, when it cannot be reached any more,
    * or, for a stream that began with an answer, when it ends early and cannot be resumed.
    */
-  follow(
-    first: IncomingMessage | undefined,
-    done: () => boolean,
-    signal: AbortSignal,
-  ): Promise<void>;
+  follow(first: Begun | undefined, done: () => boolean, signal: AbortSignal): Promise<void>;
   /**
    * Reads a stream that cannot be taken up again, to its end. Rejects with HUB_REMOTE_UNREACHABLE where
    * it ends or breaks, and `done` is not so then.
    */
-  read(stream: IncomingMessage, done: () => boolean): Promise<void>;
+  read(begun: Begun, done: () => boolean): Promise<void>;
 };
 
 /** A stream that lived this long was a good one: that proxies end quiet ones is no failure. */
@@ -57,13 +56,13 @@ export function createStreams(options: Options, needs: Needs): Streams {
             event({ type, id, data }) {
               failures = 0;
               lastEventId = id ?? lastEventId;
-              if (type === 'message' && data.length > 0) needs.message(data);
+              if (type === 'message' && data.length > 0) needs.message(data, first?.about);
             },
             oversized: needs.oversized,
             retry: ms => (retryMs = Math.min(ms, reconnect.maxMs)),
           },
         );
-      for (let stream = first; ; stream = undefined) {
+      for (let stream = first?.stream; ; stream = undefined) {
         const openedMs = clock.monotonic();
         let cause: unknown;
         try {
@@ -83,12 +82,12 @@ export function createStreams(options: Options, needs: Needs): Streams {
         await delay(retryMs ?? backoff, undefined, { signal, ref: false });
       }
     },
-    async read(stream, done) {
+    async read({ stream, about }, done) {
       const events = createEventParser(
         { maxBytes: options.maxLineBytes },
         {
           event: ({ type, data }) => {
-            if (type === 'message' && data.length > 0) needs.message(data);
+            if (type === 'message' && data.length > 0) needs.message(data, about);
           },
           oversized: needs.oversized,
           retry() {},

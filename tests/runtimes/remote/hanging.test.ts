@@ -27,6 +27,8 @@ describe('a server that does not answer', () => {
         await heard.answer(100);
         assert.equal(hanging, 63);
         assert.equal(heard.messages.length, 2);
+        channel.close('enough');
+        await until(() => hanging === 0, 'the end of the calls');
       },
     );
   });

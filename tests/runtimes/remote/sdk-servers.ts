@@ -5,17 +5,39 @@ import { pipeline } from 'node:stream/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CreateMessageResultSchema, ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { McpServer as ModernServer, createMcpHandler } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { type Served, serve } from './serve.ts';
 
 /**
- * A server with two tools: `count` reports progress twice and then answers, `ask` puts a question to
- * the client, as part of the call or (`aside`) of nothing.
+ * A server with three tools: `count` reports progress twice and then answers, `ask` puts a question to
+ * the client, as part of the call or (`aside`) of nothing, and `confide` logs a secret and has it
+ * sampled, once as many calls as `together` are there.
  */
 function createServer(): McpServer {
-  const server = new McpServer({ name: 'counter', version: '1.0.0' });
+  const server = new McpServer(
+    { name: 'counter', version: '1.0.0' },
+    { capabilities: { logging: {} } },
+  );
+  let confiding = 0;
+  const { promise: allThere, resolve: allCame } = Promise.withResolvers<void>();
+  const secretly = { secret: z.string(), together: z.number() };
+  server.registerTool('confide', { inputSchema: secretly }, async (given, extra) => {
+    const { secret, together } = given;
+    if (++confiding === together) allCame();
+    await allThere;
+    await extra.sendNotification({
+      method: 'notifications/message',
+      params: { level: 'info', data: secret },
+    });
+    const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: secret } }];
+    const { content } = await extra.sendRequest(
+      { method: 'sampling/createMessage', params: { messages, maxTokens: 9 } },
+      CreateMessageResultSchema,
+    );
+    return { content: [{ type: 'text', text: JSON.stringify(content) }] };
+  });
   server.registerTool('count', { inputSchema: { to: z.number() } }, async ({ to }, extra) => {
     const progressToken = extra._meta?.progressToken;
     for (let progress = 1; progressToken !== undefined && progress <= 2; progress++)
@@ -88,12 +110,20 @@ export async function startLegacy(): Promise<SdkServer> {
   return { ...served, requests, announce: async () => server.sendToolListChanged() };
 }
 
+export type ModernSdkServer = SdkServer & {
+  /** How many calls of `hang` are under way. */
+  readonly hanging: () => number;
+  /** Wants `unit` in another header from now on, and tells nobody. */
+  renameHeader(name: string): void;
+};
+
 /**
  * The SDK's server of 2026-07-28, which refuses every other. Its tool `count` wants `to` and `unit` in
  * headers, `announce` tells those who listen that the tools have changed, and `hang` never answers.
  */
-export async function startModern(): Promise<SdkServer & { readonly hanging: () => number }> {
+export async function startModern(): Promise<ModernSdkServer> {
   let hanging = 0;
+  let unitHeader = 'Unit';
   const handler = createMcpHandler(
     () => {
       const server = new ModernServer(
@@ -101,7 +131,7 @@ export async function startModern(): Promise<SdkServer & { readonly hanging: () 
         { capabilities: { tools: { listChanged: true } } },
       );
       const to = z.int().meta({ 'x-mcp-header': 'To' });
-      const unit = z.string().optional().meta({ 'x-mcp-header': 'Unit' });
+      const unit = z.string().optional().meta({ 'x-mcp-header': unitHeader });
       const inputSchema = z.object({ to, unit });
       server.registerTool('count', { inputSchema }, async ({ to: last, unit: what = '' }, ctx) => {
         const progressToken = ctx.mcpReq._meta?.progressToken;
@@ -134,6 +164,7 @@ export async function startModern(): Promise<SdkServer & { readonly hanging: () 
     requests,
     announce: async () => handler.notify.toolsChanged(),
     hanging: () => hanging,
+    renameHeader: name => (unitHeader = name),
   };
 }
 
