@@ -5,6 +5,7 @@ import {
   type Request,
   type Span,
   RpcError,
+  isLogLevel,
   membersOf,
   metaKeys,
   modernVersion,
@@ -51,7 +52,11 @@ export function readCall(request: Request, session: SessionState, exchange: Exch
     meta?.has(metaKeys.protocolVersion) === true || modernMethods.has(request.method)
       ? 'modern'
       : 'legacy';
-  if (era === 'modern') checkMetadata(request, meta);
+  if (era === 'modern') {
+    checkMetadata(request, meta);
+    const level = stringAt(request.bytes, meta?.get(metaKeys.logLevel));
+    session.requestLevel = isLogLevel(level) ? level : 'none';
+  }
   const id = rawText(request.bytes, request.id);
   return {
     request,

@@ -92,13 +92,18 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
       gone: `${name} asked on behalf of a call that is over`,
     };
     const remedy =
-      found === 'gone' ? '' : `. With "instance": "session" each client has a ${name} of its own`;
+      found === 'several'
+        ? `. With "instance": "session" each client has an instance of ${name} of its own`
+        : '';
     const error = new HubError(
       found === 'gone' ? 'HUB_CLIENT_GONE' : 'HUB_CLIENT_UNKNOWN',
       `${request.method}: ${why[found]}${remedy}`,
       { data: { server: name, method: request.method } },
     );
-    log.warn({ server: name, method: request.method, found }, 'a request to a client was refused');
+    const fields = { server: name, method: request.method, found };
+    // Many servers ask as soon as they start, when nobody is there yet.
+    if (found === 'none') log.debug(fields, 'a request to a client was refused');
+    else log.warn(fields, 'a request to a client was refused');
     answer(errorAnswer(rawText(request.bytes, request.id), error));
   }
 

@@ -14,6 +14,8 @@ import { type RequestStates, invalid } from './request-state.ts';
 export interface Inputs {
   /** Begins a call, or goes on with one where the request carries a `requestState` of the hub. */
   call(call: Call, edits: readonly Edit[], server: Server, running: Running): Promise<Buffer>;
+  /** Goes on with a call that waits for the answers in this request; undefined where none does. */
+  resume(call: Call): Promise<Buffer> | undefined;
   /** Whether a call at this server waits for its client. */
   isWaiting(server: Server): boolean;
   /** Gives up all calls that wait. */
@@ -76,6 +78,19 @@ export function createInputs(needs: InputsNeeds): Inputs {
   }
 
   return {
+    resume(call) {
+      const { request, params } = call;
+      const text = stringAt(request.bytes, params.get('requestState'));
+      const id = text?.slice(0, text.indexOf('.'));
+      const conversation = id === undefined ? undefined : waiting.get(id);
+      if (!conversation || text === undefined) return undefined;
+      const { round } = needs.states.verify(text, call);
+      return conversation.resume(
+        call,
+        round,
+        membersOf(request.bytes, params.get('inputResponses')) ?? new Map(),
+      );
+    },
     async call(call, edits, server, running) {
       const { request, params } = call;
       const span = inputMethods.has(request.method) ? params.get('requestState') : undefined;
@@ -84,13 +99,7 @@ export function createInputs(needs: InputsNeeds): Inputs {
       if (text === undefined) throw invalid('must be a string');
       const state = needs.states.verify(text, call);
       if (state.round === 0) return await begin(call, edits, server, running);
-      const conversation = waiting.get(state.id);
-      if (!conversation) throw invalid('is of a call that is over');
-      return await conversation.resume(
-        call,
-        state.round,
-        membersOf(request.bytes, params.get('inputResponses')) ?? new Map(),
-      );
+      throw invalid('is of a call that is over');
     },
     isWaiting: server => [...waiting.values()].some(one => one.server === server),
     close() {

@@ -35,6 +35,9 @@ export function relay(
   server: Server,
   needs: Needs,
 ): Promise<Buffer> {
+  // The instance that it waits at is the one that it began at.
+  const resumed = call.era === 'modern' ? needs.inputs.resume(call) : undefined;
+  if (resumed) return resumed;
   const instance = instanceFor(server, call, needs);
   const { running } = instance;
   return running

@@ -18,6 +18,7 @@ export function createSessionState(
     protocolVersion: undefined,
     client: undefined,
     logLevel: undefined,
+    requestLevel: undefined,
     inFlight: createRegister(),
     instances: new Map(),
     own: undefined,
@@ -27,8 +28,9 @@ export function createSessionState(
     },
     asked: (question, exchange) => asks.forward(question, state, exchange),
     told({ method, bytes, params }, exchange) {
-      const isLog = method === 'notifications/message' && state.logLevel !== undefined;
-      if (!isLog || isWanted(state.logLevel, valueOf(bytes, params))) exchange.related(bytes);
+      const level = state.requestLevel ?? state.logLevel;
+      if (method !== 'notifications/message') exchange.related(bytes);
+      else if (level !== 'none' && isWanted(level, valueOf(bytes, params))) exchange.related(bytes);
     },
   };
   return state;

@@ -50,6 +50,8 @@ export type SessionState = Owner & {
   /** What the client said of itself at `initialize`. */
   client: ClientOfSession | undefined;
   logLevel: LogLevel | undefined;
+  /** What the newest request of a client without a session asked for; undefined where there was none. */
+  requestLevel: LogLevel | 'none' | undefined;
   /** Requests that are being answered, by the client's id as JSON text. */
   readonly inFlight: Register<Flying>;
   /** The servers that work for this session alone, by the servers that they are instances of. */

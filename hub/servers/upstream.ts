@@ -61,6 +61,8 @@ export type UpstreamNeeds = {
   readonly asked: (asked: Asked) => void;
 };
 
+const because = (reason: string | undefined) => (reason === undefined ? '' : `: ${reason}`);
+
 /** How long a server that was told of a cancellation has to show that it has read it. */
 const knowsMs = 10_000;
 
@@ -260,9 +262,13 @@ export function createUpstream(
           if (!entry) return;
           abandon(id, caller, reason);
           entry.reject(
-            new HubError('HUB_CALL_CANCELLED', `the client cancelled ${request.method}`, {
-              data: { server },
-            }),
+            new HubError(
+              'HUB_CALL_CANCELLED',
+              `${request.method} was cancelled${because(reason)}`,
+              {
+                data: { server },
+              },
+            ),
           );
         },
       };

@@ -85,6 +85,8 @@ export function createConnections(
     },
     async drain(graceMs) {
       draining = true;
+      // Requests to listen are ended in order before their connections are.
+      await Promise.resolve();
       const until = clock.monotonic() + graceMs;
       while (isBusy() && clock.monotonic() < until)
         await new Promise<void>(resolve => clock.after(lookMs, resolve));

@@ -26,16 +26,22 @@ const listen =
     });
     const wanted = filter.uris.flatMap(uri => find(uri, call, needs) ?? []);
     const uris: string[] = [];
-    for (const { server: base, uri, publicUri } of wanted) {
-      const server = instanceFor(base, call, needs);
-      using _ = needs.subscriptions.claim(opened.listen);
-      if (await isSubscribed(server, uri, needs)) {
-        uris.push(publicUri);
-        needs.subscriptions.add(server, uri, opened.listen, publicUri);
+    try {
+      for (const { server: base, uri, publicUri } of wanted) {
+        const server = instanceFor(base, call, needs);
+        using _ = needs.subscriptions.claim(opened.listen);
+        if (await isSubscribed(server, uri, needs)) {
+          uris.push(publicUri);
+          needs.subscriptions.add(server, uri, opened.listen, publicUri);
+        }
+        if (opened.isOpen()) continue;
+        needs.subscriptions.removeAll(opened.listen);
+        break;
       }
-      if (opened.isOpen()) continue;
-      needs.subscriptions.removeAll(opened.listen);
-      break;
+    } catch (error) {
+      // What is refused must not stay open for nobody.
+      opened.listen.end();
+      throw error;
     }
     opened.acknowledge({
       ...Object.fromEntries([...filter.lists].map(member => [member, true])),

@@ -143,7 +143,11 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     if (answer) return link.receive(answer);
     const error = refusalOf(server, url, response, body);
     const isOfSession = session !== undefined && message.claimed === undefined;
-    if (response.statusCode === 404 && isOfSession) sessionLost(error);
+    // Servers that keep no list of old sessions answer 400 where the specification has 404.
+    const isLost =
+      response.statusCode === 404 ||
+      (response.statusCode === 400 && /session/i.test(error.message));
+    if (isLost && isOfSession) sessionLost(error);
     throw error;
   }
 
