@@ -110,11 +110,13 @@ export const initializeOne: Method = async call => {
 
 /** What a server that needs no `initialize` would have answered to it. */
 function initialized(introduction: Introduction, protocolVersion: string): object {
-  const { capabilities, serverInfo, instructions } = introduction;
+  const { answer, capabilities, serverInfo, instructions } = introduction;
+  const meta = membersOf(answer.bytes, membersOf(answer.bytes, answer.payload)?.get('_meta'));
   return {
     protocolVersion,
     capabilities,
-    serverInfo,
+    // With its icons, and whatever else it says of itself.
+    serverInfo: valueOf(answer.bytes, meta?.get(metaKeys.serverInfo)) ?? serverInfo,
     ...(instructions !== undefined && { instructions }),
   };
 }
