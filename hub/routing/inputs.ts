@@ -12,7 +12,7 @@ import { type RequestStates, invalid } from './request-state.ts';
  * back with the answers.
  */
 export interface Inputs {
-  /** Begins a call, or goes on with one where the request carries a `requestState` of the hub. */
+  /** Begins a call, also where the client has only visited the pages that it was sent to. */
   call(call: Call, edits: readonly Edit[], server: Server, running: Running): Promise<Buffer>;
   /** Goes on with a call that waits for the answers in this request; undefined where none does. */
   resume(call: Call): Promise<Buffer> | undefined;
@@ -81,7 +81,7 @@ export function createInputs(needs: InputsNeeds): Inputs {
     resume(call) {
       const { request, params } = call;
       const text = stringAt(request.bytes, params.get('requestState'));
-      const id = text?.slice(0, text.indexOf('.'));
+      const id = text === undefined ? undefined : needs.states.claimed(text);
       const conversation = id === undefined ? undefined : waiting.get(id);
       if (!conversation || text === undefined) return undefined;
       const { round } = needs.states.verify(text, call);

@@ -15,6 +15,8 @@ export type State = {
 export interface RequestStates {
   /** Binds the state to the request: it is good for no other. `lifeMs`: how long it is good for. */
   issue(state: State, call: Call, lifeMs: number): string;
+  /** The call that a state is said to be of, which is not verified. */
+  claimed(text: string): string | undefined;
   /** Throws HUB_STATE_INVALID where it is not what the hub gave out for this request, or too old. */
   verify(text: string, call: Call): State;
 }
@@ -36,6 +38,7 @@ export function createRequestStates(
       const body = `${id}.${round}.${needs.clock.now() + lifeMs}`;
       return `${body}.${sign(body, call)}`;
     },
+    claimed: text => shape.exec(text)?.[1],
     verify(text, call) {
       const [, id = '', round = '', expires = '', mac = ''] = shape.exec(text) ?? [];
       const body = `${id}.${round}.${expires}`;

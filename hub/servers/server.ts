@@ -51,7 +51,7 @@ export interface Server {
   /** Notifications that are about no request in flight, except those on lists. */
   readonly notified: Event<Told>;
   /** Requests of the server to a client. Each must be answered, once, by the only listener. */
-  readonly asked: Event<Asked & { readonly upstream: Upstream }>;
+  readonly asked: Event<Asked>;
   /** What it offers; what it last offered while it is not running. */
   readonly listing: Listing;
   readonly running: Running | undefined;

@@ -34,7 +34,7 @@ export type StartNeeds = Pick<ServerNeeds, 'hubVersion' | 'eras' | 'launch' | 'r
   /** What clients want to hear of, now. */
   readonly interest: () => Interest;
   readonly notified: (notification: Told) => void;
-  readonly asked: (asked: Asked & { readonly upstream: Upstream }) => void;
+  readonly asked: (asked: Asked) => void;
   readonly replace: (kind: ListKind, reading: Reading) => void;
   readonly isCurrent: (upstream: Upstream) => boolean;
   /** An instance is about to be launched: what an earlier one wrote is not about it. */
@@ -154,7 +154,7 @@ async function greet(
     log,
     output: needs.output,
     notified: told => heard(told),
-    asked: asked => needs.asked({ ...asked, upstream }),
+    asked: needs.asked,
   });
   needs.opened(instance, upstream);
   const introduction = await introduce(opening, greetingOf(config, needs), upstream);

@@ -32,7 +32,7 @@ export function createServer(config: ServerConfig, needs: ServerNeeds, own?: Own
   const changed = createEmitter<ServerStatus>();
   const listed = createEmitter<ListKind>();
   const notified = createEmitter<Told>();
-  const asked = createEmitter<Asked & { readonly upstream: Upstream }>();
+  const asked = createEmitter<Asked>();
   const advice: string[] = [];
   const stderr = createStderrRing();
   let status: ServerStatus = { state: 'stopped', byHand: false };

@@ -1,4 +1,4 @@
-import { type Log, HubError, createLedger, isObject, messageOf } from '#core';
+import { type Log, HubError, createLedger, messageOf } from '#core';
 import {
   type Answer,
   type Channel,
@@ -10,11 +10,11 @@ import {
   membersOf,
   rawText,
   splice,
-  valueOf,
 } from '#rpc';
 import { createAbandoned } from './abandoned.ts';
 import { aboutOf, onlyCaller } from './attribution.ts';
 import type { Asked, Caller, Listening, Outbound, Owner, Relayed, Told } from './caller.ts';
+import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';
 import type { LimitedLog } from './limited-log.ts';
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
@@ -61,8 +61,6 @@ export type UpstreamNeeds = {
   readonly asked: (asked: Asked) => void;
 };
 
-const because = (reason: string | undefined) => (reason === undefined ? '' : `: ${reason}`);
-
 /** How long a server that was told of a cancellation has to show that it has read it. */
 const knowsMs = 10_000;
 
@@ -105,13 +103,7 @@ export function createUpstream(
     if (method !== 'initialize') abandon(id, caller, 'the call timed out');
     // What the hub itself asked is reported by whoever asked it.
     if (caller) needs.log.warn({ method, timeoutMs }, 'a call timed out');
-    entry.reject(
-      new HubError(
-        'HUB_CALL_TIMEOUT',
-        `${server} did not answer ${method} within ${timeoutMs / 1000} s. Raise "timeout" of this server if it needs longer`,
-        { data: { server, method, timeoutMs } },
-      ),
-    );
+    entry.reject(timedOut(server, method, timeoutMs));
   }
 
   function take(id: number): Pending | undefined {
@@ -134,8 +126,7 @@ export function createUpstream(
   /** Tells the server that the answer is not wanted any more. */
   function abandon(id: number, caller: Caller | undefined, reason: string | undefined): void {
     tell(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
-    if (!caller) return;
-    if (over) return;
+    if (!caller || over) return;
     abandoned.add(id, caller.owner);
     // With its answer to this the server has read what came before it, and knows that nobody waits.
     const knows = () => abandoned.answered(id);
@@ -152,21 +143,19 @@ export function createUpstream(
     send(id, encodeCall(id, method, params));
     const answer = await promise;
     if (!answer.failed) return answer;
-    const error = valueOf(answer.bytes, answer.payload);
-    const why = isObject(error) ? String(error['message']) : 'no reason given';
-    // Of a remote server the channel answers what could not be delivered, and names it already.
-    const message = why.startsWith(`${server} `) ? why : `${server} refused ${method}: ${why}`;
-    throw new HubError('HUB_SERVER_PROTOCOL', message, { data: { server, method, error } });
+    throw refusedBy(server, method, answer);
   }
 
   function answered(answer: Answer): void {
     const id = answer.id ? Number(rawText(answer.bytes, answer.id)) : NaN;
     const entry = take(id);
-    if (!entry) abandoned.answered(id);
     if (entry) {
       entry.caller?.seen?.(answer);
       entry.settle(answer);
-    } else if (answer.failed)
+      return;
+    }
+    abandoned.answered(id);
+    if (answer.failed)
       needs.output.warn(
         { answer: answer.bytes.toString('utf8', 0, 500) },
         'the server reported an error that answers no request',
@@ -215,11 +204,7 @@ export function createUpstream(
       const [only] = pending.size === 1 ? pending.entries() : [];
       const number = id === undefined ? only?.[0] : Number(id);
       const entry = number === undefined ? undefined : take(number);
-      const error = new HubError(
-        'HUB_LINE_TOO_LONG',
-        `${server} answered with ${bytes} bytes, which is above its "max_line"; the answer was discarded`,
-        { data: { server, bytes } },
-      );
+      const error = tooLong(server, bytes);
       needs.output.warn({ bytes, answered: entry?.method }, error.message);
       entry?.reject(error);
     },
@@ -261,15 +246,7 @@ export function createUpstream(
           const entry = take(id);
           if (!entry) return;
           abandon(id, caller, reason);
-          entry.reject(
-            new HubError(
-              'HUB_CALL_CANCELLED',
-              `${request.method} was cancelled${because(reason)}`,
-              {
-                data: { server },
-              },
-            ),
-          );
+          entry.reject(cancelled(server, request.method, reason));
         },
       };
     },
@@ -287,7 +264,7 @@ export function createUpstream(
         cancel(reason) {
           if (!take(id)) return;
           abandon(id, undefined, reason);
-          reject(new HubError('HUB_CALL_CANCELLED', `${method}: ${reason}`, { data: { server } }));
+          reject(cancelled(server, method, reason));
         },
       };
     },

@@ -54,14 +54,14 @@ describe('a POST', () => {
     await until(() => asked.messages().length === 1);
     const [request] = asked.messages();
     assert.equal(request?.['method'], 'roots/list');
-    const result = { roots: [{ uri: 'file:///work' }] };
+    const result = { roots: [{ uri: 'file:///project' }] };
     const answered = await session.post({ jsonrpc: '2.0', id: request?.['id'], result });
     assert.equal(answered.status, 202);
     assert.equal(await answered.body(), '');
     await asked.body();
     const [, answer] = asked.messages();
     assert.equal(answer?.['id'], 'q');
-    assert.match(JSON.stringify(answer), /file:\/\/\/work/);
+    assert.match(JSON.stringify(answer), /file:\/\/\/project/);
   });
 
   test('of an older revision gets no event without data, which its client would not understand', async () => {
