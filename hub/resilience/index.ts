@@ -1,2 +1,30 @@
 export { type BackoffOptions, backoffMs } from './backoff.ts';
+export {
+  type Breaker,
+  type BreakerChange,
+  type BreakerOptions,
+  type BreakerSnapshot,
+  type BreakerState,
+  type Permit,
+  type Refusal,
+  type Standing,
+  type TrialNeeded,
+  createBreaker,
+} from './breaker.ts';
+export {
+  type Bulkhead,
+  type BulkheadOptions,
+  type BulkheadSnapshot,
+  createBulkhead,
+} from './bulkhead.ts';
 export { type IntensityOptions, createIntensity } from './intensity.ts';
+export { createMemorySharing } from './memory-sharing.ts';
+export { type RedisSharingOptions, createRedisSharing } from './redis-sharing.ts';
+export {
+  type Claim,
+  type Membership,
+  type SharedBreaker,
+  type Sharing,
+  type SharingStatus,
+  createSharedBreaker,
+} from './shared-breakers.ts';

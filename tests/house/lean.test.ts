@@ -7,6 +7,7 @@ const costly: Readonly<Record<string, string>> = {
   'node:http': 'use `http` of #core',
   'node:https': 'use `https` of #core',
   dockerode: 'import it where it is first used',
+  ioredis: 'import it where it is first used',
   'pino-pretty': 'import it where it is first used',
   ws: 'import it where it is first used',
   yaml: 'only config/yaml.ts, which is imported when there is YAML to read',

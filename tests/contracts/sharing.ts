@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { systemClock } from '#core';
+import { type Permit, type SharedBreaker, type Sharing, createSharedBreaker } from '#resilience';
+import { until } from './recorder.ts';
+
+export type SharingKind = {
+  readonly name: string;
+  /** One more hub, which has started, at the place where all of the test meet. */
+  hub(): Promise<Sharing>;
+};
+
+/** A recovery that tests wait for, and one that they do not see the end of. In milliseconds. */
+export const [soonMs, lateMs] = [150, 600_000];
+
+/** The longest that a trial may take: no test waits for its end. */
+const trialMs = 6_000;
+
+let keys = 0;
+/** A key that no other test has, nor one that ran before on the same Redis. */
+export const newKey = (): string => `tested-${process.pid}-${Date.now()}-${++keys}`;
+
+/** A breaker of one hub. */
+export function breakerOf(sharing: Sharing, key: string, recoveryMs: number): SharedBreaker {
+  const options = { failureThreshold: 3, recoveryMs, trialMs };
+  return createSharedBreaker(key, options, { clock: systemClock, sharing });
+}
+
+/** Three calls that fail, where calls are let through. */
+export function breakServer(breaker: SharedBreaker, why = 'no answer'): void {
+  for (let call = 1; call <= 3; call++) {
+    const admission = breaker.admit();
+    assert.ok(admission.kind === 'permit', `it is ${breaker.state}`);
+    admission.failed(why);
+  }
+}
+
+/** The permit to try the server, which this hub must be given. */
+export async function trialOf(breaker: SharedBreaker): Promise<Permit> {
+  const admission = await breaker.trial();
+  assert.ok(admission.kind === 'permit', 'the trial was refused');
+  assert.ok(admission.trial, 'it is not on trial');
+  return admission;
+}
+
+export function becomes(breaker: SharedBreaker, state: SharedBreaker['state']): Promise<void> {
+  return until(() => breaker.state === state, `a breaker that is ${state}`);
+}
+
+/** The promises of `Sharing`, for every kind of it. */
+export function sharingContract(kind: SharingKind): void {
+  const hubs = async (
+    recoveryMs: number,
+    run: (a: SharedBreaker, b: SharedBreaker, more: { readonly key: string }) => Promise<void>,
+  ) => {
+    const [one, other] = [await kind.hub(), await kind.hub()];
+    const key = newKey();
+    using a = breakerOf(one, key, recoveryMs);
+    using b = breakerOf(other, key, recoveryMs);
+    try {
+      await run(a, b, { key });
+    } finally {
+      await Promise.all([one.stop(), other.stop()]);
+    }
+  };
+
+  describe(`breakers shared ${kind.name}`, () => {
+    test('what one hub opens is open in the other within 100 ms, with the reason', () =>
+      hubs(lateMs, async (a, b) => {
+        // Once around, so that it is not read on arrival.
+        breakServer(a);
+        await becomes(b, 'open');
+        a.reset();
+        await becomes(b, 'closed');
+        const since = performance.now();
+        breakServer(a, 'timed out');
+        await becomes(b, 'open');
+        const tookMs = performance.now() - since;
+        assert.ok(tookMs < 100, `it took ${tookMs.toFixed(0)} ms`);
+        const refused = b.admit();
+        assert.ok(refused.kind === 'refused');
+        assert.equal(refused.why, 'timed out');
+        assert.equal(refused.failures, 3);
+        const late = lateMs - refused.retryAfterMs;
+        assert.ok(late >= -5 && late < 1_000, `${late} ms have passed there`);
+      }));
+
+    test('a hub that starts reads what is there', () =>
+      hubs(lateMs, async (a, b, { key }) => {
+        breakServer(a);
+        await becomes(b, 'open');
+        const third = await kind.hub();
+        using c = breakerOf(third, key, lateMs);
+        await becomes(c, 'open');
+        const { until: due } = c.snapshot();
+        assert.ok(Math.abs((due ?? 0) - (a.snapshot().until ?? 0)) < 1_000);
+        await third.stop();
+      }));
+
+    test('a breaker of another key hears nothing', () =>
+      hubs(lateMs, async (a, b) => {
+        const third = await kind.hub();
+        using other = breakerOf(third, newKey(), lateMs);
+        breakServer(a);
+        await becomes(b, 'open');
+        assert.equal(other.state, 'closed');
+        await third.stop();
+      }));
+
+    test('of a hundred calls on each of two hubs exactly one is let through on trial', () =>
+      hubs(soonMs, async (a, b) => {
+        breakServer(a);
+        await Promise.all([becomes(a, 'half_open'), becomes(b, 'half_open')]);
+        const attempts = Array.from({ length: 100 }, () => [a.trial(), b.trial()]);
+        const admissions = await Promise.all(attempts.flat());
+        const permits = admissions.filter(({ kind: outcome }) => outcome === 'permit');
+        assert.equal(permits.length, 1);
+        for (const admission of admissions)
+          if (admission.kind === 'refused')
+            assert.ok(admission.retryAfterMs >= 1 && admission.retryAfterMs <= 1_000);
+        const [permit] = permits;
+        assert.ok(permit?.kind === 'permit' && permit.trial);
+        permit.succeeded();
+        await Promise.all([becomes(a, 'closed'), becomes(b, 'closed')]);
+        assert.equal(b.admit().kind, 'permit');
+      }));
+
+    test('a trial that fails opens both again', () =>
+      hubs(soonMs, async (a, b) => {
+        breakServer(a);
+        await becomes(b, 'half_open');
+        (await trialOf(b)).failed('still away');
+        await until(() => a.snapshot().why === 'still away', 'the outcome of the trial');
+        assert.equal(a.snapshot().failures, 4);
+        await Promise.all([becomes(a, 'half_open'), becomes(b, 'half_open')]);
+        (await trialOf(a)).succeeded();
+        await becomes(b, 'closed');
+      }));
+
+    test('a trial that is cancelled is free for the other hub', () =>
+      hubs(soonMs, async (a, b) => {
+        breakServer(a);
+        await Promise.all([becomes(a, 'half_open'), becomes(b, 'half_open')]);
+        (await trialOf(a)).cancelled();
+        let permit = await b.trial();
+        await until(
+          () => {
+            if (permit.kind === 'permit') return true;
+            if (b.admit().kind === 'trial') void b.trial().then(next => (permit = next));
+            return false;
+          },
+          'the trial',
+          trialMs / 2,
+        );
+        assert.ok(permit.kind === 'permit' && permit.trial);
+        permit.succeeded();
+        await becomes(a, 'closed');
+      }));
+
+    test('what an operator closes is closed in both', () =>
+      hubs(lateMs, async (a, b) => {
+        breakServer(a);
+        await becomes(b, 'open');
+        b.reset();
+        await becomes(a, 'closed');
+      }));
+
+    test('opens and closes a hundred times in a row, and both agree at the end', () =>
+      hubs(lateMs, async (a, b) => {
+        for (let round = 0; round < 100; round++) {
+          breakServer(a);
+          a.reset();
+        }
+        breakServer(a, 'the last');
+        await until(() => b.snapshot().why === 'the last', 'the last decision');
+        assert.equal(b.state, 'open');
+      }));
+
+    test('a breaker that has left hears no more, and the others go on', () =>
+      hubs(lateMs, async (a, b, { key }) => {
+        const third = await kind.hub();
+        const left = breakerOf(third, key, lateMs);
+        left[Symbol.dispose]();
+        breakServer(a);
+        await becomes(b, 'open');
+        assert.equal(left.state, 'closed');
+        await third.stop();
+      }));
+  });
+}
