@@ -1,23 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { type Config, type Settings, warningsOf } from '#config';
+import { warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
 import { type Engine, createHttp } from '#http';
+import { createMemorySharing, createRedisSharing, createSharedBreaker } from '#resilience';
 import { createRouter } from '#routing';
-import type { LaunchEvents, LaunchSpec, Runtime } from '#runtimes';
-import { createDockerRuntime } from '#runtimes/docker';
-import { createProcessRuntime } from '#runtimes/process';
-import { createRemoteRuntime } from '#runtimes/remote';
-import {
-  type Placement,
-  createEras,
-  createServers,
-  maxEras,
-  planLaunch,
-  serverFolder,
-} from '#servers';
-import { createTable, openDataDir } from '#store';
+import { createInstalls, createPins, registriesOf } from '#servers';
+import { openDataDir } from '#store';
 import {
   type StdioStreams,
   createConnections,
@@ -27,15 +15,11 @@ import {
   maxMessageBytes,
   openStdio,
 } from '#transports';
+import { type ConfigFiles, createConfiguration } from './configuration.ts';
+import { type FleetOptions, createFleet } from './fleet.ts';
 
-export type AppOptions = {
-  readonly config: Config;
-  readonly settings: Settings;
-  readonly version: string;
-  /** The folder of the image contexts. */
-  readonly imagesDir: string;
-  /** What child processes may inherit from, and no more than a few names of it. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
+export type AppOptions = Omit<FleetOptions, 'configs'> & {
+  readonly files: ConfigFiles;
   readonly log: Log;
   /** Whether the hub listens for clients. */
   readonly listens: boolean;
@@ -54,8 +38,7 @@ export type App = {
 
 /** How long calls in flight have to end when the hub stops. */
 const drainMs = 5_000;
-/** Where a network has a certificate authority of its own, npx and uvx must know it. No secrets. */
-const trustSettings = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+const probeMs = 3_000;
 const idleMs = 30 * 60_000;
 const maxSessions = 10_000;
 const maxConnections = 1_000;
@@ -63,14 +46,10 @@ const maxConnections = 1_000;
 const stdioGraceMs = 1_000;
 /** How long a client on stdin waits for servers that start, so that its first list is whole. */
 const firstListsMs = 10_000;
-const probeMs = 3_000;
-/** Which era the servers speak, in the data folder. */
-const erasFile = 'eras.json';
-
 /** Starts the hub: opens its data, finds the engine, listens, and starts its servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
-  const { config, settings, version, log } = options;
-  for (const warning of warningsOf(config)) log.warn({}, warning);
+  const { files, settings, version, log } = options;
+  for (const warning of warningsOf(files.first.config)) log.warn({}, warning);
   const clock: Clock = systemClock;
   const newId = () => randomUUID();
 
@@ -78,49 +57,47 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   const dataDir = opened.use(
     await openDataDir(settings.dataDir, () => randomUUID().replaceAll('-', '').slice(0, 16)),
   );
-  const docker = createDockerRuntime(
+  const sharing =
+    settings.redisUrl === undefined
+      ? createMemorySharing(clock)()
+      : createRedisSharing(
+          { url: settings.redisUrl },
+          { clock, log: log.child({ part: 'redis' }), random: Math.random, newId },
+        );
+  const { servers, docker, place, listings, ...fleet } = await createFleet(
+    { ...options, configs: files.first.config.servers },
     {
-      hubId: settings.hubId ?? dataDir.hubId,
-      hubName: settings.hubName,
-      dockerHost: settings.dockerHost,
-      imagesDir: options.imagesDir,
+      dataDir,
+      clock,
+      log,
+      breakerOf: ({ name, callTimeoutMs, startTimeoutMs }) =>
+        createSharedBreaker(
+          name,
+          // A trial may have to start the server first.
+          { ...settings.breaker, trialMs: callTimeoutMs + startTimeoutMs },
+          { clock, sharing },
+        ),
     },
-    { clock, log },
   );
-  const runtimes: Readonly<Record<Runtime['kind'], Pick<Runtime, 'launch'>>> = {
-    docker,
-    process: createProcessRuntime(
-      {
-        environment: options.environment,
-        alsoInherited: trustSettings,
-        platform: process.platform,
-      },
-      { clock },
-    ),
-    remote: createRemoteRuntime({}, { clock, log, random: Math.random }),
-  };
-
-  const place = await findPlace(docker, options);
-  const launch = async (spec: LaunchSpec, events: LaunchEvents, aborting: AbortSignal) => {
-    // A process keeps what it writes in a folder of its own; a container has volumes for that.
-    if (spec.target.kind === 'process')
-      await mkdir(serverFolder(place.dataDir, spec.server), { recursive: true, mode: 0o700 });
-    return await runtimes[spec.target.kind].launch(spec, events, aborting);
-  };
-  const eras = createEras({
-    kept: createTable({ file: join(dataDir.path, erasFile), maxEntries: maxEras }, { log }),
+  const configuration = createConfiguration(files, { servers, settings, clock, log });
+  const { source, control, editing } = configuration;
+  const router = createRouter(() => source.current.naming, {
+    servers,
     log,
-  });
-  const servers = createServers(config.servers, {
     clock,
-    log,
-    random: Math.random,
     hubVersion: version,
-    eras,
-    launch: async (wanted, events, aborting, instance) =>
-      await launch(planLaunch(wanted, place, instance), events, aborting),
+    newId,
   });
-  const router = createRouter(config.naming, { servers, log, clock, hubVersion: version, newId });
+  const installs = createInstalls({
+    log,
+    pins: createPins(registriesOf(options.environment), { fetch }),
+    ...editing,
+    ...fleet,
+    servers,
+    keepListing: (config, listing) =>
+      listings.keep(config.name, fleet.specOf(config).digest ?? '', listing),
+    forgetListing: name => listings.forget(name),
+  });
   const streamable = createStreamable({ idleMs, maxSessions }, { router, clock, log, newId });
   const connections = createConnections({ maxConnections }, { router, clock, log });
   const engine: Engine = {
@@ -148,13 +125,16 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log }),
       sse: createSse({ connections, newId }),
       engine,
+      config: control,
+      sharing,
+      installs,
       hubVersion: version,
       clock,
       log,
       newId,
     },
   );
-  const fleet: Part = {
+  const running: Part = {
     name: 'servers',
     start: async () => servers.startAll(),
     stop: () => servers.stopAll(),
@@ -169,7 +149,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     },
   };
   const ends = options.listens ? [http] : [];
-  opened.use(await startAll([docker, ...ends, fleet, sessions], signal));
+  const meeting: Part = { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() };
+  opened.use(
+    await startAll([meeting, docker, ...ends, running, source, sessions, installs], signal),
+  );
   // Some clients list once and never again: they are not read before there is something to list.
   if (options.stdio) await servers.settled(firstListsMs, signal);
   const client =
@@ -180,8 +163,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       { maxMessageBytes, graceMs: stdioGraceMs },
       { connections, clock, log },
     );
-  const running = opened.move();
-  const address = options.listens ? http.address : undefined;
+  const started = opened.move();
+  const address = options.listens ? http.url : undefined;
   log.info(
     { address, data: settings.dataDir },
     client ? 'AgentHub serves stdin' : 'AgentHub listens',
@@ -190,27 +173,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     address,
     ...(client && { clientGone: client.over }),
     async stop() {
-      await running.disposeAsync();
+      await started.disposeAsync();
       await client?.over;
     },
   };
-}
-
-/** Where `runtime: auto` puts servers. It is decided once: an engine that goes away later is waited for. */
-async function findPlace(
-  docker: Pick<Runtime, 'probe'>,
-  options: Pick<AppOptions, 'settings' | 'log'>,
-): Promise<Placement> {
-  const { settings, log } = options;
-  const dataDir = resolve(settings.dataDir);
-  const { healthy, detail } = await docker.probe(AbortSignal.timeout(probeMs));
-  if (healthy || settings.inContainer) {
-    log.info({ engine: detail }, 'servers run in containers');
-    return { auto: 'docker', dataDir };
-  }
-  log.warn(
-    { engine: detail },
-    'NO DOCKER ENGINE ANSWERS: servers run as processes of this machine, with your rights and without a sandbox',
-  );
-  return { auto: 'process', dataDir };
 }

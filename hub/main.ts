@@ -1,11 +1,18 @@
 import { readFile } from 'node:fs/promises';
-import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { type Settings, loadConfig, mergeEnvironment, readSettings, withTags } from '#config';
+import {
+  type Settings,
+  loadConfig,
+  mergeEnvironment,
+  readConfig as readWholeConfig,
+  readSettings,
+  withTags,
+} from '#config';
 import { type ServeOptions, createCli } from '#cli';
-import { type Log, HubError, messageOf, systemClock } from '#core';
+import { type Log, HubError, addressOf, messageOf, systemClock } from '#core';
 import { type OpenLog, openLog } from '#telemetry';
+import type { ConfigFiles } from './configuration.ts';
 
 const root = join(import.meta.dirname, '..');
 const imagesDir = join(root, 'images');
@@ -33,18 +40,31 @@ async function settingsWith({ configFile, port }: ServeOptions): Promise<Setting
   };
 }
 
-/** Where a hub with these settings is reached from its own machine. */
-function addressOf({ host, port, tls }: Settings): string {
-  const isLocal = host.startsWith('127.') || ['0.0.0.0', '::', '::1'].includes(host);
-  const name = isLocal ? 'localhost' : isIPv6(host) ? `[${host}]` : host;
-  return `${tls ? 'https' : 'http'}://${name}:${port}`;
-}
+const readOptions = async () => ({
+  env: mergeEnvironment(process.env, await readDotenv()),
+  home: homedir(),
+});
 
-const readConfig = async (settings: Settings) =>
-  await loadConfig(settings.serversFile, {
-    env: mergeEnvironment(process.env, await readDotenv()),
-    home: homedir(),
-  });
+const readConfig = async ({ serversFile }: Settings) =>
+  await loadConfig(serversFile, await readOptions());
+
+/** The files of the config, of which only the servers with these tags are of concern. */
+async function configFiles(
+  { serversFile: file }: Settings,
+  options: ServeOptions,
+): Promise<ConfigFiles> {
+  let names: readonly string[] = [];
+  const read = async () => {
+    const reading = await readWholeConfig(file, await readOptions());
+    if (reading.error) return reading;
+    names = reading.config.servers.map(({ name }) => name);
+    return options.tags ? { ...reading, config: withTags(reading.config, options.tags) } : reading;
+  };
+  const first = await read();
+  if (first.error) throw first.error;
+  const readSettings = async () => await settingsWith(options);
+  return { file, first, read, readOptions, readSettings, names: () => names };
+}
 
 const stdio = { input: process.stdin, output: process.stdout };
 
@@ -63,14 +83,13 @@ const cli = createCli({
   },
   async startApp(options, signal) {
     const settings = await settingsWith(options);
-    const whole = await readConfig(settings);
-    const config = options.tags ? withTags(whole, options.tags) : whole;
+    const files = await configFiles(settings, options);
     const log = await openLogOf(settings);
     // The broker needs none of the app, and has less memory to be attacked in without it.
     const { startApp } = await import('./app.ts');
     return await startApp(
       {
-        config,
+        files,
         settings,
         version,
         imagesDir,
@@ -88,7 +107,7 @@ const cli = createCli({
     const log = await openLogOf(settings);
     const { bridgeStdio, dialHub, maxMessageBytes } = await import('#transports');
     const hub = {
-      url: options.url ?? addressOf(settings),
+      url: options.url ?? addressOf({ ...settings, isSecure: settings.tls !== undefined }),
       server: options.server,
       token: settings.token,
     };
@@ -98,6 +117,14 @@ const cli = createCli({
       { dial: on => dialHub(hub, on, systemClock), clock: systemClock, random: Math.random, log },
       signal,
     );
+  },
+  async examine() {
+    const settings = await settingsWith({});
+    const { createSurveyor } = await import('#runtimes/docker');
+    const { findHubId } = await import('#store');
+    const surveyor = createSurveyor(settings.dockerHost, { clock: systemClock });
+    const hubId = settings.hubId ?? (await findHubId(settings.dataDir));
+    return { ...surveyor, hubId, dataDir: settings.dataDir };
   },
   async startBroker(signal) {
     const log = await openLogOf(await settingsWith({}));

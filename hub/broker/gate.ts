@@ -4,7 +4,7 @@ import { type Container, containerName, rebuildContainer, rebuildNetwork } from 
 import type { Engine } from './engine.ts';
 import { bindsOf, createHoldings } from './holdings.ts';
 import { checkSource, resolveSource } from './mounts.ts';
-import { checkVolume, findOwned } from './owner.ts';
+import { checkBuilt, checkVolume, findOwned } from './owner.ts';
 import { rebuildFilters, rebuildQuery } from './query.ts';
 import { refusal } from './refusal.ts';
 import { findRoute } from './routes.ts';
@@ -65,6 +65,11 @@ export function createGate(
         const query = rebuildQuery(parsed.query, route.query);
         const id = await findOwned(engine, duty.object, duty.name, options.hubId);
         return finish(route.path.replace('{id}', id), query);
+      }
+      case 'built_image': {
+        const query = rebuildQuery(parsed.query, route.query);
+        await checkBuilt(engine, duty.reference);
+        return finish(parsed.path, query);
       }
       case 'start_container': {
         const query = rebuildQuery(parsed.query, route.query);

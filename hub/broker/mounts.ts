@@ -15,6 +15,11 @@ const never = [
   '/var/lib/containerd',
 ];
 
+/** What users of the shipped compose files set. */
+const remedy =
+  'Set AGENTHUB_MOUNT_ROOT to a folder that holds it, and start the hub with -f compose/mounts.yml as well ' +
+  '(without the compose files: BROKER_MOUNT_ROOTS of the broker)';
+
 /**
  * The roots below which folders may be mounted, as configured. Throws HUB_CONFIG_INVALID for one that
  * would give away the engine.
@@ -25,7 +30,7 @@ export function parseMountRoots(roots: readonly string[]): readonly string[] {
     if (!bad) continue;
     throw new HubError(
       'HUB_CONFIG_INVALID',
-      `BROKER_MOUNT_ROOTS: ${show(root)} cannot be a root. Name absolute folders, without a slash at the end, ` +
+      `AGENTHUB_MOUNT_ROOT, which is BROKER_MOUNT_ROOTS here: ${show(root)} cannot be a root. Name absolute folders, without a slash at the end, ` +
         `that are not and do not hold any of ${never.join(', ')}`,
     );
   }
@@ -41,8 +46,9 @@ export async function resolveSource(source: string, roots: readonly string[]): P
   const root = roots.find(each => isIn(source, each));
   if (root === undefined) {
     const known = roots.length === 0 ? 'there is none' : `they are ${roots.join(', ')}`;
+    const isNever = never.some(path => isIn(path, source) || isIn(source, path));
     throw refusal(
-      `a mount of ${show(source)}: it is below no root of BROKER_MOUNT_ROOTS (${known})`,
+      `a mount of ${show(source)}: it is below no root of what may be mounted (${known})${isNever ? '' : `. ${remedy}`}`,
     );
   }
   const rootPath = await realpath(root).catch(() => undefined);

@@ -4,25 +4,43 @@ import { refusal, unknownObject } from './refusal.ts';
 import { hubLabel, managedLabel } from './schema.ts';
 import { show } from './target.ts';
 
+/** Where the engine tells of each kind of object, what its labels stand in, and what it is known by. */
+const places = {
+  container: { path: (name: string) => `/containers/${name}/json`, id: 'Id' },
+  network: { path: (name: string) => `/networks/${name}`, id: 'Id' },
+  volume: { path: (name: string) => `/volumes/${name}`, id: 'Name' },
+} as const;
+
 /**
- * The engine's own id of a container or network, if it carries this hub's label; else it does not
- * exist. The id, not the name, goes to the engine: a name could have changed hands since.
+ * The engine's own id of a container, network or volume, if it carries this hub's label; else it does not
+ * exist. The id, not the name, goes to the engine: a name could have changed hands since. A volume has none.
  */
 export async function findOwned(
   engine: Engine,
-  kind: 'container' | 'network',
+  kind: keyof typeof places,
   name: string,
   hubId: string,
 ): Promise<string> {
-  const { status, body } = await engine.ask(
-    `/${kind}s/${name}${kind === 'container' ? '/json' : ''}`,
-  );
+  const { path, id: key } = places[kind];
+  const { status, body } = await engine.ask(path(name));
   if (status === 200 && isObject(body)) {
     const config = kind === 'container' ? body['Config'] : body;
-    const id = body['Id'];
+    const id = body[key];
     if (isObject(config) && isOurs(config['Labels'], hubId) && typeof id === 'string') return id;
   }
   throw unknownObject(kind, name);
+}
+
+/**
+ * An image must have been built by a hub for a package, whichever hub that was: they share them. Throws
+ * HUB_BROKER_UNKNOWN for any other.
+ */
+export async function checkBuilt(engine: Engine, reference: string): Promise<void> {
+  const { status, body } = await engine.ask(`/images/${reference}/json`);
+  const config = isObject(body) ? body['Config'] : undefined;
+  const labels = isObject(config) ? config['Labels'] : undefined;
+  if (status !== 200 || !isObject(labels) || labels[managedLabel] !== 'true')
+    throw unknownObject('image', reference);
 }
 
 /**

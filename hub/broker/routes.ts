@@ -2,11 +2,16 @@ import { type Query, anyOf, flag, pattern } from './query.ts';
 import { refusal } from './refusal.ts';
 import { type Target, show } from './target.ts';
 
+/** What is found by its name, and looked at before a call about it is admitted. */
+export type Owned = 'container' | 'network' | 'volume';
+
 /** What the broker does with a call that it admits, besides passing it on. */
 export type Duty =
   | { readonly duty: 'none' }
   /** The named object must carry this hub's label; the engine is told its id, never the name. */
-  | { readonly duty: 'own'; readonly object: 'container' | 'network'; readonly name: string }
+  | { readonly duty: 'own'; readonly object: Owned; readonly name: string }
+  /** An image that a hub has built, removed by the tag that it was given. */
+  | { readonly duty: 'built_image'; readonly reference: string }
   /** As `own`; what the container mounts is looked at again. */
   | { readonly duty: 'start_container'; readonly name: string }
   /** Only what carries this hub's label is listed or told. */
@@ -36,8 +41,11 @@ type Row = {
 const objectName = '([a-zA-Z0-9][a-zA-Z0-9_.-]{0,254})';
 // A reference is a path of names, a tag and a digest; the strict target has refused anything odd in it.
 const imageName = '[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}';
+// A tag that no name but those of packages begins with, and never an id.
+const builtImage =
+  '(agenthub/(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127})';
 const own =
-  (object: 'container' | 'network') =>
+  (object: Owned) =>
   (name: string): Duty => ({ duty: 'own', object, name });
 const number = pattern(/^\d{1,6}$/);
 
@@ -67,6 +75,11 @@ const rows: readonly Row[] = [
       fromImage: pattern(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,254}$/),
       tag: pattern(/^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,127}$/),
     },
+  },
+  {
+    method: 'DELETE',
+    path: at(`/images/${builtImage}`),
+    duty: reference => ({ duty: 'built_image', reference }),
   },
   { method: 'POST', path: at('/build'), duty: () => ({ duty: 'build' }) },
   { method: 'POST', path: at('/containers/create'), duty: () => ({ duty: 'create_container' }) },
@@ -110,6 +123,8 @@ const rows: readonly Row[] = [
   { method: 'POST', path: at('/networks/create'), duty: () => ({ duty: 'create_network' }) },
   { method: 'GET', path: at(`/networks/${objectName}`), duty: own('network') },
   { method: 'DELETE', path: at(`/networks/${objectName}`), duty: own('network') },
+  { method: 'GET', path: at(`/volumes/${objectName}`), duty: own('volume') },
+  { method: 'DELETE', path: at(`/volumes/${objectName}`), duty: own('volume') },
 ];
 
 /** The row that admits this call. Throws where there is none. */

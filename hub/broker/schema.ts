@@ -54,6 +54,7 @@ export function ownLabels({ hubId, hubName }: Owner) {
       [managedLabel]: z.literal('true').default('true'),
       'io.agenthub.server': text.optional(),
       'io.agenthub.instance': text.optional(),
+      'io.agenthub.digest': text.optional(),
       'com.docker.compose.project': z.literal(hubName).optional(),
       // Never the name of a service in the compose file: compose would take the container for that service.
       'com.docker.compose.service': z.string().startsWith('mcp-').max(255).optional(),

@@ -4,6 +4,7 @@ import type { Command, ExitCode, Io } from './command.ts';
 import { type BrokerNeeds, createBrokerCommand } from './commands/broker.ts';
 import { type CheckNeeds, createCheck } from './commands/check.ts';
 import { type ConnectNeeds, createConnectStdio } from './commands/connect-stdio.ts';
+import { type DoctorNeeds, createDoctor } from './commands/doctor.ts';
 import { createSchema } from './commands/schema.ts';
 import { type ServeNeeds, createServe } from './commands/serve.ts';
 import { commandHelp, generalHelp } from './help.ts';
@@ -11,6 +12,7 @@ import { commandHelp, generalHelp } from './help.ts';
 export type CliNeeds = ServeNeeds &
   ConnectNeeds &
   CheckNeeds &
+  DoctorNeeds &
   BrokerNeeds & { readonly version: string };
 
 /** The command line of the hub. */
@@ -25,6 +27,7 @@ export function createCli(needs: CliNeeds): Cli {
     createServe(needs),
     createConnectStdio(needs),
     createCheck(needs),
+    createDoctor(needs),
     createSchema(),
     createBrokerCommand(needs),
   ];

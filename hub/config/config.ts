@@ -18,7 +18,11 @@ export type ServerConfig = {
   readonly tags: readonly string[];
   readonly enabled: boolean;
   readonly autoStart: boolean;
-  readonly restartOnFailure: boolean;
+  /**
+   * Permanent: started again whenever it ends. Transient: when it failed, but not when it ended by itself
+   * with exit code 0. Temporary: never.
+   */
+  readonly restart: 'permanent' | 'transient' | 'temporary';
   readonly maxRestarts: number;
   readonly healthCheckIntervalMs: number;
   /** From the start of the process until `initialize` is answered and the lists are read. */
@@ -26,6 +30,12 @@ export type ServerConfig = {
   /** A call that makes no progress for this long fails. */
   readonly callTimeoutMs: number;
   readonly maxLineBytes: number;
+  /** Calls that the server works on at once; more wait. */
+  readonly maxConcurrentCalls: number;
+  /** Calls that wait for their turn; more are refused. */
+  readonly maxQueuedCalls: number;
+  /** Without a call for this long, a shared server is stopped until the next one. Undefined: never. */
+  readonly idleStopMs: number | undefined;
   /** One instance for all clients, or one for each client with a session. */
   readonly instance: 'shared' | 'session';
   /** How the hub speaks to it; `auto` is the newest that the server speaks. */

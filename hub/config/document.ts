@@ -1,18 +1,32 @@
+import { isObject } from '#core';
 import { readJson } from './json.ts';
-import type { Located } from './located.ts';
-import type { Path, Place, Problem } from './problem.ts';
+import {
+  type Path,
+  type SourceText,
+  type Spot,
+  type Written,
+  placeOf,
+  written,
+} from './located.ts';
+import type { Placed, Problem } from './problem.ts';
 
-/** A parsed file that still knows where everything stands. */
+/** How a config file may be written. */
+export type Format = 'json' | 'yaml';
+
+/** The values of a file, or of several put into one, that still know where everything stands. */
 export type Document = {
-  /** Undefined where the text is broken or says nothing. */
   readonly value: unknown;
   /** The keys of the object at the path in the order of the file, which a JavaScript object may change. */
   readonly keysAt: (path: Path) => readonly string[];
-  /** Where the value at the path, or the nearest one around it, is written. */
-  readonly placeOf: (path: Path) => Place;
+  /** Where the value at the path, or the nearest one around it, is written; with the whole path there. */
+  readonly spotOf: (path: Path) => Spot;
 };
 
-export type Parsed = { readonly document: Document; readonly problems: readonly Problem[] };
+/** A parsed text; nothing where it is broken or says nothing. */
+export type Parsed = {
+  readonly root: Written | undefined;
+  readonly problems: readonly Placed[];
+};
 
 /** Few hubs have a YAML file, and its parser takes 8 MB of memory. */
 const loadYaml = async () => await import('./yaml.ts');
@@ -22,75 +36,91 @@ const loadYaml = async () => await import('./yaml.ts');
  * without content, and keys that stand twice in one object. The first syntax error only: those after
  * it mostly follow from it.
  */
-export async function parseText(text: string, format: 'json' | 'yaml'): Promise<Parsed> {
-  const clean = text.replace(/^\uFEFF/, '');
-  const { root, fault } = format === 'json' ? readJson(clean) : (await loadYaml()).readYaml(clean);
-  const placeOf = (offset: number): Place => {
-    const before = clean.slice(0, offset).split('\n');
-    return { line: before.length, column: (before.at(-1) ?? '').length + 1 };
-  };
-  const nothing = {
-    value: undefined,
-    keysAt: () => [],
-    placeOf: () => placeOf(fault?.offset ?? 0),
-  };
-  if (fault) {
-    const name = format === 'json' ? 'JSON' : 'YAML';
-    return {
-      document: nothing,
-      problems: [{ path: [], text: `not valid ${name}: ${fault.text}` }],
-    };
-  }
-  if (!root || (root.kind === 'scalar' && root.value === null)) {
-    const example = format === 'json' ? '{"servers": {}}' : 'servers: {}';
-    const empty = { path: [], text: `the file is empty: write ${example}` };
-    return { document: nothing, problems: [empty] };
-  }
-  const document: Document = {
+export async function parseText(source: SourceText, format: Format): Promise<Parsed> {
+  const { root, fault } =
+    format === 'json' ? readJson(source.text) : (await loadYaml()).readYaml(source.text);
+  const failed = (offset: number, text: string): Parsed => ({
+    root: undefined,
+    problems: [{ spot: { source, offset, path: [] }, text }],
+  });
+  const name = format === 'json' ? 'JSON' : 'YAML';
+  if (fault) return failed(fault.offset, `not valid ${name}: ${fault.text}`);
+  const example = format === 'json' ? '{"servers": {}}' : 'servers: {}';
+  if (!root || (root.kind === 'scalar' && root.value === null))
+    return failed(0, `the file is empty: write ${example}`);
+  const tree = written(root, source);
+  return { root: tree, problems: duplicates(tree) };
+}
+
+/** What a tree says, and where. */
+export function documentOf(root: Written): Document {
+  return {
     value: plain(root),
     keysAt(path) {
-      const found = walk(root, path).value;
-      return found?.kind === 'map' ? found.entries.map(({ key }) => key) : [];
+      const { value, rest } = walk(root, path);
+      return value.kind === 'map' && rest.length === 0 ? value.entries.map(({ key }) => key) : [];
     },
-    placeOf: path => placeOf(walk(root, path).offset),
+    spotOf(path) {
+      const { spot, rest } = walk(root, path);
+      return { ...spot, path: [...spot.path, ...rest] };
+    },
   };
-  return { document, problems: duplicates(root, [], placeOf) };
 }
 
 /** `Object.fromEntries` makes own properties, `__proto__` included, so that no key goes unseen. */
-function plain(node: Located): unknown {
+function plain(node: Written): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(plain);
   return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
 }
 
-/** The value at a path, and the offset of it or of the nearest one around it. */
-function walk(root: Located, path: Path): { readonly offset: number; readonly value?: Located } {
+type Found = {
+  /** Where its key stands, or itself where it has none. */
+  readonly spot: Spot;
+  readonly value: Written;
+  /** What of the path leads to nothing. */
+  readonly rest: Path;
+};
+
+/** The value at a path, or the nearest one around it. */
+function walk(root: Written, path: Path): Found {
   let value = root;
-  let { offset } = root;
-  for (const part of path) {
+  let { spot } = root;
+  for (const [depth, part] of path.entries()) {
     const entry =
       value.kind === 'map' ? value.entries.findLast(({ key }) => key === part) : undefined;
     const inside = value.kind === 'list' ? value.items[Number(part)] : entry?.value;
-    if (!inside) return { offset };
-    offset = entry?.offset ?? inside.offset;
+    if (!inside) return { spot, value, rest: path.slice(depth) };
+    spot = entry?.spot ?? inside.spot;
     value = inside;
   }
-  return { offset, value };
+  return { spot, value, rest: [] };
 }
 
-function duplicates(node: Located, path: Path, placeOf: (offset: number) => Place): Problem[] {
-  if (node.kind === 'list')
-    return node.items.flatMap((item, index) => duplicates(item, [...path, index], placeOf));
+function duplicates(node: Written): Placed[] {
+  if (node.kind === 'list') return node.items.flatMap(duplicates);
   if (node.kind === 'scalar') return [];
-  const first = new Map<string, number>();
-  return node.entries.flatMap(({ key, offset, value }) => {
-    const inside = duplicates(value, [...path, key], placeOf);
+  const first = new Map<string, Spot>();
+  return node.entries.flatMap(({ key, spot, value }) => {
+    const inside = duplicates(value);
     const before = first.get(key);
-    first.set(key, before ?? offset);
+    first.set(key, before ?? spot);
     if (before === undefined) return inside;
     const { line } = placeOf(before);
     const text = `${JSON.stringify(key)} stands twice, first on line ${line}: rename or remove one`;
-    return [{ path: [...path, key], text }, ...inside];
+    return [{ spot, text }, ...inside];
   });
+}
+
+/** A problem of a document's path, at the place where that is written. */
+export function placed({ path, text, showsValue }: Problem, document: Document): Placed {
+  const spot = document.spotOf(path);
+  return { spot, text, ...(showsValue && { shown: { value: valueAt(document.value, path) } }) };
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((inside, part) => {
+    if (Array.isArray(inside)) return inside[Number(part)];
+    return isObject(inside) ? inside[part] : undefined;
+  }, value);
 }

@@ -1,5 +1,6 @@
 import { isObject } from '#core';
-import { type Path, type Problem, pathText } from './problem.ts';
+import type { Path } from './located.ts';
+import { type Problem, pathText } from './problem.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

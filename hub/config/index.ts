@@ -8,10 +8,26 @@ export type {
   ServerConfig,
   Settings,
 } from './config.ts';
+export {
+  type Difference,
+  type Effect,
+  type ServerChange,
+  diffConfigs,
+  settingsToRestartFor,
+} from './diff.ts';
+export { type ConfigEditor, createConfigEditor } from './edit.ts';
 export type { Environment } from './env.ts';
 export { schemaJson } from './export.ts';
 export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
-export { type LoadOptions, loadConfig } from './load.ts';
+export { type FileSeen, fileSeen } from './files.ts';
+export { type LoadOptions, type Reading, loadConfig, readConfig } from './load.ts';
+export {
+  type ConfigChange,
+  type ConfigSource,
+  type ConfigStatus,
+  type ReloadOutcome,
+  createConfigSource,
+} from './source.ts';
 export { readSettings } from './settings.ts';
 export { withTags } from './tags.ts';
 export { warningsOf } from './warnings.ts';

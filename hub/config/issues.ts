@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import type { Path, Problem } from './problem.ts';
+import type { Path } from './located.ts';
+import type { Problem } from './problem.ts';
 import { knownKeys } from './schema.ts';
 import { findClosest } from './suggest.ts';
 

@@ -1,6 +1,7 @@
 import { parseTree, printParseErrorCode } from 'jsonc-parser';
 import type { Node as JsonNode, ParseError } from 'jsonc-parser';
 import type { Located, Read } from './located.ts';
+import type { Outline } from './outline.ts';
 
 /** Reads JSON with comments and trailing commas. The first syntax error only. */
 export function readJson(text: string): Read {
@@ -45,4 +46,29 @@ function fromJson(node: JsonNode): Located {
     key && value ? [{ key: String(key.value), offset: key.offset, value: fromJson(value) }] : [],
   );
   return { kind: 'map', offset, entries };
+}
+
+/** Where the parts of a valid text stand; undefined where it holds no object. */
+export function outlineJson(text: string): Outline | undefined {
+  const tree = parseTree(text, [], { allowTrailingComma: true });
+  return tree && outlineOf(tree);
+}
+
+function outlineOf({ type, offset, length, children = [] }: JsonNode): Outline | undefined {
+  if (type !== 'object') return undefined;
+  const entries = children.flatMap(({ children: [key, value] = [] }) =>
+    key && value
+      ? [
+          {
+            key: String(key.value),
+            start: key.offset,
+            keyEnd: key.offset + key.length,
+            valueStart: value.offset,
+            end: value.offset + value.length,
+            value: outlineOf(value),
+          },
+        ]
+      : [],
+  );
+  return { style: 'braces', start: offset, end: offset + length, entries };
 }

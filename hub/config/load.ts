@@ -1,14 +1,15 @@
-import { readFile } from 'node:fs/promises';
-import { dirname, extname, resolve } from 'node:path';
-import { HubError, isObject, messageOf } from '#core';
+import { dirname, resolve } from 'node:path';
+import { HubError, isObject } from '#core';
 import type { Config, ServerConfig } from './config.ts';
 import { findEngineSocket } from './danger.ts';
-import { type Document, parseText } from './document.ts';
+import { type Document, documentOf, placed } from './document.ts';
 import { type Environment, expandServer } from './env.ts';
+import { gatherFiles } from './extends.ts';
+import { type FileSeen, type ReadText, readText } from './files.ts';
 import { problemsOf } from './issues.ts';
+import type { Path } from './located.ts';
 import { type Form, isEnabled, normalizeServer } from './normalize.ts';
-import { type Path, type Problem, invalidFile, pathText } from './problem.ts';
-import type { Machine } from './sandbox.ts';
+import { type Problem, invalidFile, pathText } from './problem.ts';
 import { envelopeSchema, serverName, serverSchema } from './schema.ts';
 
 export type LoadOptions = {
@@ -18,56 +19,48 @@ export type LoadOptions = {
   readonly home: string;
 };
 
+/** What came of reading a config, and all the files that it depends on, also when it is not valid. */
+export type Reading = {
+  /** The config file itself first, then those that it extends. */
+  readonly files: readonly FileSeen[];
+} & (
+  | { readonly config: Config; readonly error?: undefined }
+  | { readonly error: HubError; readonly config?: undefined }
+);
+
 const forms: readonly Form[] = ['servers', 'mcpServers'];
 
 /**
- * Reads a config file, JSON or YAML by its extension. Throws HUB_CONFIG_MISSING where there is no
- * such file and HUB_CONFIG_INVALID with all that is wrong with it: file, line, path, value, remedy.
+ * Reads a config file, JSON or YAML by its extension, and what it extends. Throws HUB_CONFIG_MISSING
+ * where there is no such file and HUB_CONFIG_INVALID with all that is wrong: file, line, path, value,
+ * remedy.
  */
 export async function loadConfig(file: string, options: LoadOptions): Promise<Config> {
-  const format = formatOf(file);
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw unreadable(file, error);
-  });
-  const { document, problems: syntax } = await parseText(text, format);
-  const source = { file, value: document.value, placeOf: document.placeOf };
-  if (document.value === undefined) throw invalidFile(source, syntax);
-  const { config, problems } = await configOf(document, {
-    ...options,
-    folder: dirname(resolve(file)),
-    engineSocket: findEngineSocket(options.env),
-  });
-  const all = [...syntax, ...problems];
-  if (all.length > 0 || !config) throw invalidFile(source, all);
-  return config;
+  const reading = await readConfig(file, options);
+  if (reading.error) throw reading.error;
+  return reading.config;
 }
 
-function formatOf(file: string): 'json' | 'yaml' {
-  const extension = extname(file).toLowerCase();
-  if (extension === '.json' || extension === '.jsonc') return 'json';
-  if (extension === '.yaml' || extension === '.yml') return 'yaml';
-  throw new HubError(
-    'HUB_CONFIG_INVALID',
-    `${file}: the name of a config file ends in .json, .jsonc, .yaml or .yml, which says how it is written. Rename it`,
-  );
+/** As `loadConfig`, and tells which files were read. What is wrong with them is returned, not thrown. */
+export async function readConfig(
+  file: string,
+  { env, home, ...options }: LoadOptions & { readonly readText?: ReadText },
+): Promise<Reading> {
+  const read = options.readText ?? readText;
+  const gathered = await gatherFiles(file, { home, readText: read });
+  const { root, complete, problems: found, files, error } = gathered;
+  if (error) return { files, error };
+  // Without a parent that is broken, most of what else would be told is not so.
+  if (!root || !complete) return { files, error: invalidFile(found) };
+  const document = documentOf(root);
+  const extended = files.length > 1;
+  const { config, problems } = await configOf(document, { env, home, extended });
+  const all = [...found, ...problems.map(problem => placed(problem, document))];
+  return all.length > 0 || !config ? { files, error: invalidFile(all) } : { files, config };
 }
 
-function unreadable(file: string, error: unknown): HubError {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOENT' || code === 'ENOTDIR')
-    return new HubError(
-      'HUB_CONFIG_MISSING',
-      `${file}: there is no such file. Write one that holds {"servers": {}}, or name another with --config or MCP_SERVERS_CONFIG`,
-      { cause: error },
-    );
-  const why =
-    code === 'EISDIR'
-      ? 'it is a folder. Name a file in it'
-      : `it cannot be read (${messageOf(error)})`;
-  return new HubError('HUB_CONFIG_INVALID', `${file}: ${why}`, { cause: error });
-}
-
-type Context = LoadOptions & Machine;
+/** `extended`: there are other files below. */
+type Context = LoadOptions & { readonly extended: boolean };
 type Found<T> = { readonly problems: readonly Problem[] } & T;
 
 async function configOf(
@@ -82,44 +75,32 @@ async function configOf(
   const read = await Promise.all(
     named.map(({ form, name }) => readServer(document, { form, name }, context)),
   );
-  const problems = [...outside, ...formProblems(document), ...read.flatMap(each => each.problems)];
+  const problems = [...outside, ...neither(document), ...read.flatMap(each => each.problems)];
   if (!envelope.success) return { problems };
   const { separator, max_length: maxLength } = envelope.data.naming;
   const servers = read.flatMap(({ server }) => server ?? []);
   return { config: { servers, naming: { separator, maxLength } }, problems };
 }
 
-/** What is wrong with the two forms together. */
-function formProblems({ value, keysAt }: Document): readonly Problem[] {
-  if (!isObject(value)) return [];
-  if (value['servers'] === undefined && value['mcpServers'] === undefined)
-    return [
-      {
-        path: [],
-        text: 'holds neither "servers" nor "mcpServers": add one, such as "servers": {}',
-      },
-    ];
-  const names = keysAt(['servers']);
-  return keysAt(['mcpServers'])
-    .filter(name => names.includes(name))
-    .map(name => ({
-      path: ['mcpServers', name],
-      text: `${JSON.stringify(name)} is a server in "servers" too: rename or remove one`,
-    }));
+function neither({ value }: Document): readonly Problem[] {
+  if (!isObject(value) || forms.some(form => value[form] !== undefined)) return [];
+  const text = 'holds neither "servers" nor "mcpServers": add one, such as "servers": {}';
+  return [{ path: [], text }];
 }
 
 async function readServer(
   document: Document,
   { form, name }: { readonly form: Form; readonly name: string },
-  { env, ...machine }: Context,
+  { env, home, extended }: Context,
 ): Promise<Found<{ readonly server?: ServerConfig | undefined }>> {
   const path = [form, name];
   const named = serverName.safeParse(name);
+  const group = isObject(document.value) ? document.value[form] : undefined;
+  const written = isObject(group) ? group[name] : undefined;
+  if (extended && written === null) return { problems: [{ path, text: nothingToTakeAway }] };
   const problems: Problem[] = named.error
     ? [...problemsOf(named.error.issues, path)].map(withoutValue)
     : [];
-  const group = isObject(document.value) ? document.value[form] : undefined;
-  const written = isObject(group) ? group[name] : undefined;
   const { value, unresolved, problems: missing } = expandServer(written, path, env);
   // What a disabled server lacks does not matter until it is enabled.
   if (!isObject(written) || isEnabled(switches(written))) problems.push(...missing);
@@ -131,7 +112,9 @@ async function readServer(
   const draft = {
     name,
     form,
-    ...machine,
+    home,
+    engineSocket: findEngineSocket(env),
+    folderOf: (key: string) => dirname(resolve(document.spotOf([...path, key]).source.file)),
     entry: entry.data,
     written: new Set(isObject(value) ? Object.keys(value) : []),
   };
@@ -142,6 +125,9 @@ async function readServer(
   });
   return { server, problems };
 }
+
+const nothingToTakeAway =
+  'null takes away a server of a file in "extends", and none there has this one: remove it, or write an object: {...}';
 
 const switches = (entry: { readonly [key: string]: unknown }) => ({
   disabled: entry['disabled'] === true,

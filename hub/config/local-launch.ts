@@ -119,7 +119,7 @@ async function workingDirectory(
     if (!cwd.startsWith('/')) report(['cwd'], 'write an absolute path in the image', true);
     return cwd;
   }
-  const place = await resolveInside(cwd, draft);
+  const place = await resolveInside(cwd, { folder: draft.folderOf('cwd'), home: draft.home });
   if (!('refusal' in place)) return place.real;
   report(['cwd'], place.refusal, true);
   return undefined;

@@ -47,6 +47,9 @@ export async function normalizeServer(
   const { name, form, entry } = draft;
   if (entry.disabled !== undefined && entry.enabled === entry.disabled)
     report(['enabled'], `says the opposite of "disabled": keep one of them`);
+  const restart = restartOf(entry, report);
+  if (entry.idle_stop !== undefined && entry.instance === 'session')
+    report(['idle_stop'], 'goes with "instance": "shared": write "instance_idle" instead');
   const maxLineBytes = bytesOf(entry.max_line);
   if (maxLineBytes < kib || maxLineBytes > longestLineBytes)
     report(['max_line'], 'write a size from 1k to 512m', true);
@@ -60,12 +63,15 @@ export async function normalizeServer(
       tags: entry.tags,
       enabled: isEnabled(entry),
       autoStart: entry.auto_start ?? form === 'mcpServers',
-      restartOnFailure: entry.restart_on_failure,
+      restart,
       maxRestarts: entry.max_restarts,
       healthCheckIntervalMs: entry.health_check_interval * 1000,
       startTimeoutMs: entry.start_timeout * 1000,
       callTimeoutMs: entry.timeout * 1000,
       maxLineBytes,
+      maxConcurrentCalls: entry.max_concurrent_calls,
+      maxQueuedCalls: entry.max_queued_calls,
+      idleStopMs: entry.idle_stop === undefined ? undefined : entry.idle_stop * 1000,
       instance: entry.instance,
       era: entry.era,
       maxInstances: entry.max_instances,
@@ -78,6 +84,18 @@ export async function normalizeServer(
 /** False for what `disabled` or `enabled` switches off. */
 export const isEnabled = (entry: Pick<ServerEntry, 'disabled' | 'enabled'>) =>
   entry.disabled !== true && entry.enabled !== false;
+
+/** `restart_on_failure` came first and says less; both may stand there as long as they agree. */
+function restartOf(entry: ServerEntry, report: Report): ServerConfig['restart'] {
+  const { restart, restart_on_failure: onFailure } = entry;
+  if (restart === undefined) return onFailure === false ? 'temporary' : 'permanent';
+  if (onFailure !== undefined && onFailure !== (restart !== 'temporary'))
+    report(
+      ['restart_on_failure'],
+      `says the opposite of "restart" (${JSON.stringify(restart)}): keep one of them`,
+    );
+  return restart;
+}
 
 function transportOf({ transport, type, url }: ServerEntry) {
   const said = transport ?? (type === 'streamable-http' ? 'http' : type);

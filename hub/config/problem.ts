@@ -1,7 +1,5 @@
-import { HubError, isObject } from '#core';
-
-/** Keys and list positions from the top of the file to a value. */
-export type Path = readonly (string | number)[];
+import { HubError } from '#core';
+import { type Path, type Spot, placeOf } from './located.ts';
 
 /** One thing that is wrong with a file. */
 export type Problem = {
@@ -12,31 +10,37 @@ export type Problem = {
   readonly showsValue?: boolean;
 };
 
-/** A place in a file, counted from 1. */
-export type Place = { readonly line: number; readonly column: number };
-
-/** What the messages need of the file that was read. */
-export type Source = {
-  readonly file: string;
-  readonly value: unknown;
-  readonly placeOf: (path: Path) => Place;
+/** A problem that knows where it stands, in whichever file that is. */
+export type Placed = {
+  readonly spot: Spot;
+  readonly text: string;
+  /** The value that goes before the text. */
+  readonly shown?: { readonly value: unknown };
 };
 
 const shownLength = 60;
 
-/** The error for everything that is wrong with one file, one problem a line, in the order of the file. */
-export function invalidFile(source: Source, problems: readonly Problem[]): HubError {
-  const placed = problems
-    .map(problem => ({ ...problem, place: source.placeOf(problem.path) }))
-    .sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column);
-  const told = placed.map(({ path, place, text, showsValue }) => {
-    const where = `${source.file}:${place.line}:${place.column}`;
-    const name = pathText(path);
-    const value = showsValue ? `${shown(valueAt(source.value, path), path)} is not allowed: ` : '';
-    return { name, line: `${where}: ${name === '' ? '' : `${name}: `}${value}${text}` };
-  });
-  return new HubError('HUB_CONFIG_INVALID', told.map(({ line }) => line).join('\n'), {
-    data: { problems: told.map(({ name, line }) => ({ path: name, message: line })) },
+/**
+ * The error for everything that is wrong, one problem a line, in the order of the file. Where several
+ * files were read, that of the first problem comes first.
+ */
+export function invalidFile(problems: readonly Placed[]): HubError {
+  const files = [...new Set(problems.map(({ spot }) => spot.source.file))];
+  const told = problems
+    .map(problem => ({ ...problem, ...placeOf(problem.spot), file: problem.spot.source.file }))
+    .sort(
+      (a, b) =>
+        files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column,
+    )
+    .map(({ spot, file, line, column, text, shown }) => {
+      const name = pathText(spot.path);
+      const value = shown ? `${shownValue(shown.value, spot.path)} is not allowed: ` : '';
+      const where = `${file}:${line}:${column}`;
+      return { name, line: `${where}: ${name === '' ? '' : `${name}: `}${value}${text}` };
+    });
+  const unique = [...new Map(told.map(each => [each.line, each])).values()];
+  return new HubError('HUB_CONFIG_INVALID', unique.map(({ line }) => line).join('\n'), {
+    data: { problems: unique.map(({ name, line }) => ({ path: name, message: line })) },
   });
 }
 
@@ -49,15 +53,8 @@ export function pathText(path: Path): string {
   }, '');
 }
 
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((inside, part) => {
-    if (Array.isArray(inside)) return inside[Number(part)];
-    return isObject(inside) ? inside[part] : undefined;
-  }, value);
-}
-
 /** The value as a message shows it: short, and only its type where it may be a secret. */
-function shown(value: unknown, path: Path): string {
+function shownValue(value: unknown, path: Path): string {
   const type = typeName(value);
   if (path[2] === 'env' || path[2] === 'headers') return `${type} (not shown)`;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);

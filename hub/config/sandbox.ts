@@ -1,6 +1,6 @@
 import type { Sandbox } from './config.ts';
 import { findDanger } from './danger.ts';
-import { type Resolved, type Roots, findTarget, resolveInside } from './paths.ts';
+import { type Resolved, findTarget, resolveInside } from './paths.ts';
 import type { ServerEntry } from './schema.ts';
 import { bytesOf } from './size.ts';
 
@@ -14,8 +14,13 @@ const shortMount = /^(.+):(\/[^:]*)(?::(ro|rw))?$/s;
 const targetRule =
   'write an absolute path in the container that is not "/" and not in /proc, /sys or /dev';
 
-/** Where the sources of mounts start, and the engine's socket if it is known. */
-export type Machine = Roots & { readonly engineSocket: string | undefined };
+/** Where relative paths start, what `~` stands for, and the engine's socket if it is known. */
+export type Machine = {
+  readonly home: string;
+  /** The folder of the file in which this key of the entry stands: files in `extends` have their own. */
+  readonly folderOf: (key: 'cwd' | 'mounts') => string;
+  readonly engineSocket: string | undefined;
+};
 
 /** What the container of a server may do, with paths made absolute and their links followed. */
 export async function sandboxOf(
@@ -83,7 +88,8 @@ async function mountOf(
 /** Where the source really is: the engine is told that, so that a link made later changes nothing. */
 async function findSource(source: string, readOnly: boolean, machine: Machine): Promise<Resolved> {
   if (source === '') return { refusal: 'write the path of a file or folder' };
-  const place = await resolveInside(source, machine);
+  const roots = { folder: machine.folderOf('mounts'), home: machine.home };
+  const place = await resolveInside(source, roots);
   if ('refusal' in place) return place;
   // As it is written too: the engine may be on another machine, where there are other links.
   for (const path of new Set([place.real, place.written])) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { instanceDefaults } from './instance-defaults.ts';
 import { sizePattern } from './size.ts';
 
 /** A day: timers of Node reach no further than 24 of them. */
@@ -142,17 +143,45 @@ const server = z
       .describe(
         "User in the container. Default: the image's own, or an unprivileged one where that is root.",
       ),
-    restart_on_failure: z.boolean().default(true).describe('Start it again when it fails.'),
+    restart: z
+      .enum(['permanent', 'transient', 'temporary'])
+      .optional()
+      .describe(
+        '"permanent": started again whenever it ends. "transient": only when it failed, not when it ended by itself with exit code 0. "temporary": never. Default: "permanent", or "temporary" with "restart_on_failure": false.',
+      ),
+    restart_on_failure: z
+      .boolean()
+      .optional()
+      .describe(
+        'The short form of "restart": true is "permanent" (the default), false is "temporary". Not to be said beside a "restart" that says otherwise.',
+      ),
     max_restarts: z
       .int()
       .min(0)
       .max(1000)
       .default(3)
       .describe('Failures in a row before it is given up.'),
-    health_check_interval: seconds
-      .default(30)
-      .describe('Seconds between health checks. Without effect yet.'),
+    health_check_interval: seconds.default(30).describe('Seconds between health checks.'),
     timeout: seconds.default(60).describe('Seconds without progress after which a call fails.'),
+    max_concurrent_calls: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(64)
+      .describe('Most calls that the server works on at once; more wait.'),
+    max_queued_calls: z
+      .int()
+      .min(0)
+      .max(100_000)
+      .default(1000)
+      .describe(
+        'Most calls that wait for their turn; more are refused at once, to be tried again.',
+      ),
+    idle_stop: seconds
+      .optional()
+      .describe(
+        'Seconds without a call after which a shared server is stopped; the next call starts it again. Default: never. Instances of sessions have "instance_idle".',
+      ),
     start_timeout: seconds
       .default(120)
       .describe('Seconds from the start until the server has answered and its lists are read.'),
@@ -171,10 +200,10 @@ const server = z
       .int()
       .min(1)
       .max(200)
-      .default(20)
+      .default(instanceDefaults.maxInstances)
       .describe('With "instance": "session", most instances at once.'),
     instance_idle: seconds
-      .default(1800)
+      .default(instanceDefaults.idleSeconds)
       .describe(
         'With "instance": "session", seconds without a call after which an instance is stopped.',
       ),
@@ -209,6 +238,12 @@ const naming = z.strictObject({
 function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
   return z.strictObject({
     $schema: z.string().optional().describe('Where this schema is, for editors.'),
+    extends: z
+      .union([text.min(1), z.array(text.min(1))], 'write the path of a file, or a list of paths')
+      .optional()
+      .describe(
+        'A config file, or a list of them, that this one is laid over; of a list each over those before it. Paths are relative to the file in which they stand. Objects are merged key by key, servers by their names; lists and other values are replaced; null takes away what the files below say.',
+      ),
     version: z
       .union([z.string(), z.number()], 'write a number or a string')
       .optional()
@@ -234,7 +269,10 @@ function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
 }
 
 /** The whole file: what `configs/hub.schema.json` is generated from. */
-export const fileSchema = fileOf(server, serverName).meta({
+export const fileSchema = fileOf(
+  z.union([server, z.null().describe('Takes away a server of a file in "extends".')]),
+  serverName,
+).meta({
   title: 'AgentHub',
   description:
     'The MCP servers behind the hub. Strings may hold ${NAME} and ${NAME:-default}; $$ is a dollar sign.',

@@ -1,4 +1,6 @@
-import type { Config, LocalLaunch, PackageSpec } from './config.ts';
+import type { Config, LocalLaunch, PackageSpec, ServerConfig } from './config.ts';
+import { instanceDefaults } from './instance-defaults.ts';
+import { pathsOfKnownPackage } from './known-packages.ts';
 
 /** What a config may say and its writer should think about, each as a sentence for the log. Pure. */
 export function warningsOf({ servers, naming }: Config): readonly string[] {
@@ -20,7 +22,44 @@ export function warningsOf({ servers, naming }: Config): readonly string[] {
     naming.separator === '.'
       ? ['naming.separator is ".": some clients and models refuse such names']
       : [];
-  return [...separator, ...unpinned, ...unplaced];
+  const ofInstances = servers.flatMap(server =>
+    server.enabled ? [...unusedKeysOf(server), ...sharedDataOf(server)] : [],
+  );
+  return [...separator, ...unpinned, ...unplaced, ...ofInstances];
+}
+
+/** Keys of the entry that only count for instances of sessions, where there are none. */
+function unusedKeysOf({
+  name,
+  instance,
+  maxInstances,
+  instanceIdleMs,
+}: ServerConfig): readonly string[] {
+  if (instance === 'session') return [];
+  const unused = [
+    ...(maxInstances === instanceDefaults.maxInstances ? [] : ['"max_instances"']),
+    ...(instanceIdleMs === instanceDefaults.idleSeconds * 1000 ? [] : ['"instance_idle"']),
+  ];
+  return unused.length === 0
+    ? []
+    : [
+        `${name}: ${unused.join(' and ')} ${unused.length === 1 ? 'has' : 'have'} no effect, as all clients share one instance. Add "instance": "session", or remove ${unused.length === 1 ? 'it' : 'them'}`,
+      ];
+}
+
+/** Instances of sessions that write to the same files. */
+function sharedDataOf({ name, instance, launch }: ServerConfig): readonly string[] {
+  if (instance !== 'session' || launch.kind !== 'local') return [];
+  const { volumes, mounts } = launch.sandbox;
+  const writable = [...volumes, ...mounts.filter(({ readOnly }) => !readOnly)];
+  const place = { kind: 'docker', server: name } as const;
+  const known = launch.package ? pathsOfKnownPackage(launch.package, place).volumes : [];
+  const [first] = [...writable, ...known];
+  return first
+    ? [
+        `${name}: with "instance": "session" all its instances write to the same data (${first.target}), and what two write to one file at once is lost. Use "instance": "shared", unless the server is made for it`,
+      ]
+    : [];
 }
 
 const isInAnImage = (launch: LocalLaunch) =>

@@ -1,6 +1,7 @@
-import { isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import { isAlias, isMap, isNode, isScalar, isSeq, parseDocument, stringify } from 'yaml';
 import type { Document as YamlDocument } from 'yaml';
 import type { Fault, Located, Read } from './located.ts';
+import type { Outline, OutlineEntry } from './outline.ts';
 
 /** Far above any real file; keeps YAML aliases that contain each other from filling the memory. */
 const maxValues = 20_000;
@@ -51,3 +52,33 @@ function keyName(key: unknown, yaml: YamlDocument): string {
   const node = isAlias(key) ? key.resolve(yaml) : key;
   return isScalar(node) ? String(node.value) : JSON.stringify(node);
 }
+
+/** Where the parts of a valid text stand; undefined where it holds no object. */
+export function outlineYaml(text: string): Outline | undefined {
+  return outlineOf(parseDocument(text, { uniqueKeys: false }).contents);
+}
+
+function outlineOf(node: unknown): Outline | undefined {
+  if (!isMap(node) || !node.range) return undefined;
+  const [start, end] = node.range;
+  const entries = node.items.flatMap(({ key, value }): readonly OutlineEntry[] => {
+    const keyRange = isNode(key) ? key.range : undefined;
+    if (!isScalar(key) || !keyRange) return [];
+    const [valueStart, valueEnd] = (isNode(value) && value.range) || [keyRange[1], keyRange[1]];
+    return [
+      {
+        key: String(key.value),
+        start: keyRange[0],
+        keyEnd: keyRange[1],
+        valueStart,
+        end: Math.max(keyRange[1], valueEnd),
+        value: outlineOf(value),
+      },
+    ];
+  });
+  return { style: node.flow ? 'braces' : 'block', start, end, entries };
+}
+
+/** An object as lines of YAML, without a line break at the end. */
+export const writeYaml = (value: object, indent: number): string =>
+  stringify(value, { indent, lineWidth: 0 }).trimEnd();

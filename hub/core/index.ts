@@ -1,3 +1,4 @@
+export { addressOf } from './address.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   type Code,

@@ -24,14 +24,14 @@ const leastSlots = 16;
  * Two arrays in place of a Map. A Map copies itself into a new table after so many deletions, and V8 has
  * every old table point to its successor. Once one of them has left the young generation, so do all that
  * follow, with everything that was in them, dead as it is. Under load that took a third of the hub's
- * processor time, and let the heap grow to thrice its size.
+ * processor time, and let the heap grow to thrice its size. The first number comes `after` another one.
  */
-export function createLedger<T>(): Ledger<T> {
+export function createLedger<T>(after = 0): Ledger<T> {
   /** The number in a slot, 0 where it is free. A number has the slot that it leaves as a remainder. */
   let numbers: number[] = [];
   let values: (T | undefined)[] = [];
   let size = 0;
-  let last = 0;
+  let last = after;
 
   /** Numbers that differ in their remainders also differ in those by twice as much: none meet. */
   function resize(slots: number): void {

@@ -1,18 +1,24 @@
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { http, https } from '#core';
 import type { View } from '#routing';
 import type { Servers } from '#servers';
-import type { Streamable, WebSockets } from '#transports';
+import type { Connections, Streamable, WebSockets } from '#transports';
 
 export type EntranceOptions = {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly maxBodyBytes: number;
+  readonly patience?: Patience;
 };
+
+/** How long the head of a request may take to arrive, and how long all of it, in milliseconds. */
+export type Patience = { readonly headMs: number; readonly requestMs: number };
 
 export type EntranceNeeds = {
   readonly servers: Pick<Servers, 'find'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly webSockets: WebSockets;
+  readonly connections: Pick<Connections, 'isDraining'>;
   /** Whether the hub lets a request in. Who is not let in is refused by `otherwise`. */
   readonly letsIn: (request: IncomingMessage) => boolean;
   /** Answers whatever does not go the short way. */
@@ -20,6 +26,10 @@ export type EntranceNeeds = {
 };
 
 const keepAliveMs = 75_000;
+/** Enough for the largest body over a slow network. What a call takes after that is not counted. */
+const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
+/** Clients hardly ever send a request before the one before it is answered: more than this end the connection. */
+const maxPipelined = 64;
 
 /**
  * The listening end of the hub. A plain POST to an MCP endpoint, which is nearly all there is, goes to
@@ -27,7 +37,10 @@ const keepAliveMs = 75_000;
  * (tests/bench). Anything unusual takes the way of the routes, which knows all the refusals.
  */
 export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): Server {
+  const boundPipeline = createPipelineBound();
   const listener: RequestListener = (request, response) => {
+    // Without a socket it waits for the answer to another request of the same connection.
+    if (response.socket === null && !boundPipeline(request, response)) return;
     const length = plainLength(request);
     const view =
       length > 0 && length <= options.maxBodyBytes
@@ -38,27 +51,50 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
   };
   /**
    * What a WebSocket is asked for. Whoever is not let in, or offers another protocol, as clients do that
-   * would rather speak HTTP/2, sent a request like any other.
+   * would rather speak HTTP/2, sent a request like any other; so did whoever comes while the hub stops.
    */
   const upgradeOf = (request: IncomingMessage): View | undefined =>
-    isWebSocket(request) && needs.letsIn(request)
+    isWebSocket(request) && !needs.connections.isDraining && needs.letsIn(request)
       ? viewOf((request.url ?? '').split('?')[0] ?? '', needs.servers)
       : undefined;
-  const upgrading = {
+  const { patience = defaultPatience } = options;
+  const how = {
     shouldUpgradeCallback: (request: IncomingMessage) => upgradeOf(request) !== undefined,
+    // The guard refuses a request without Host, and says so in the hub's words.
+    requireHostHeader: false,
+    headersTimeout: patience.headMs,
+    requestTimeout: patience.requestMs,
+    // The requests that take too long are looked for this often, in milliseconds.
+    connectionsCheckingInterval: Math.min(30_000, patience.headMs),
+    keepAliveTimeout: keepAliveMs,
   };
   const server = options.tls
-    ? https.createServer({ ...options.tls, ...upgrading }, listener)
-    : http.createServer(upgrading, listener);
+    ? https.createServer({ ...options.tls, ...how }, listener)
+    : http.createServer(how, listener);
   server.on('upgrade', (request, socket, head) => {
     const view = upgradeOf(request);
     if (view === undefined) socket.destroy();
     else needs.webSockets.accept(request, socket, head, view);
   });
-  server.keepAliveTimeout = keepAliveMs;
-  // A client may take its time over a long call, but not over the head of a request.
-  server.requestTimeout = 0;
   return server;
+}
+
+/**
+ * Counts the requests that wait for the answer to one before them; ends the connection and answers false
+ * where these are too many. Each is worked on, and Node keeps its answer until its turn comes.
+ */
+function createPipelineBound(): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const waiting = new WeakMap<Socket, number>();
+  const countOf = (socket: Socket) => waiting.get(socket) ?? 0;
+  return ({ socket }, response) => {
+    if (countOf(socket) >= maxPipelined) {
+      socket.destroy();
+      return false;
+    }
+    waiting.set(socket, countOf(socket) + 1);
+    response.once('socket', () => waiting.set(socket, countOf(socket) - 1));
+    return true;
+  };
 }
 
 /**

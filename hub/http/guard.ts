@@ -60,10 +60,26 @@ export function createGuard(
         status: 403,
         message: `Origin ${JSON.stringify(headers.origin)} may not call this hub. Add it to ROUTER_ALLOWED_ORIGINS if it should`,
       };
+    if (headers.origin === undefined && isOfForeignPage(headers))
+      return {
+        status: 403,
+        message:
+          'Sec-Fetch-Site is "cross-site": pages of other sites may not call this hub without an Origin. Fetch it with CORS, from an origin of ROUTER_ALLOWED_ORIGINS',
+      };
     if (expected && !timingSafeEqual(digest(credentialsOf(headers)), expected))
       return { status: 401, message: 'Authorization must be "Bearer" and the hub\'s token' };
     return undefined;
   };
+}
+
+/**
+ * Whether a browser asks on behalf of a page of another site that does not say which: an image or a frame
+ * of it has no Origin, and would open a stream all the same. Someone may follow a link to the hub.
+ */
+function isOfForeignPage(headers: IncomingMessage['headers']): boolean {
+  const isFollowed =
+    headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+  return headers['sec-fetch-site'] === 'cross-site' && !isFollowed;
 }
 
 /** An address as clients write it in Host: IPv6 in brackets, in its short form and without its zone. */

@@ -7,17 +7,28 @@ import {
   LogController,
   fastify,
 } from 'fastify';
-import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
+import { type Clock, type Log, type Part, HubError, addressOf, messageOf } from '#core';
+import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
 import { errorAnswer } from '#rpc';
-import type { Servers } from '#servers';
-import { type Connections, type Sse, type Streamable, type WebSockets, idOf } from '#transports';
+import type { Installs, Servers } from '#servers';
+import {
+  type Connections,
+  type Sse,
+  type Streamable,
+  type WebSockets,
+  idOf,
+  retryAfterSeconds,
+} from '#transports';
 import { createCors } from './cors.ts';
-import { createEntrance } from './entrance.ts';
+import { type Patience, createEntrance } from './entrance.ts';
 import { problemOf, statusOf } from './errors.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import { createMethods } from './methods.ts';
+import { refuseUnreadable } from './unreadable.ts';
+import { type ConfigControl, configRoutes } from './routes/config.ts';
 import { type Engine, healthRoutes } from './routes/health.ts';
+import { installRoutes } from './routes/install.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { rootRoutes } from './routes/root.ts';
 import { serverRoutes } from './routes/servers.ts';
@@ -29,6 +40,8 @@ export type HttpOptions = GuardOptions & {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** Longer bodies are refused with 413, in bytes. */
   readonly maxBodyBytes: number;
+  /** How long a request may take to arrive; a minute for its head and five for all of it by default. */
+  readonly patience?: Patience;
 };
 
 /** What the HTTP room needs. It builds none of these itself. */
@@ -36,10 +49,15 @@ export type HttpNeeds = {
   readonly servers: Servers;
   readonly router: Router;
   readonly streamable: Streamable;
-  readonly connections: Pick<Connections, 'size'>;
+  readonly connections: Pick<Connections, 'size' | 'isDraining'>;
   readonly webSockets: WebSockets;
   readonly sse: Sse;
   readonly engine: Engine;
+  readonly config: ConfigControl;
+  /** How breakers stand with those of other hubs. */
+  readonly sharing: Pick<Sharing, 'status'>;
+  /** Absent: servers are installed and removed in the file only. */
+  readonly installs?: Pick<Installs, 'install' | 'remove'>;
   readonly hubVersion: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -49,6 +67,8 @@ export type HttpNeeds = {
 export type Http = Part & {
   /** Where it listens, once started, with the host as it was given: `http://127.0.0.1:9090`. */
   readonly address: string;
+  /** By which it is opened on its own machine, once started: `http://localhost:9090`. */
+  readonly url: string;
 };
 
 /** The hub's HTTP server. Answers nothing before `start`; `stop` lets calls in flight end. */
@@ -58,6 +78,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const cors = createCors(options.allowedOrigins);
   let app: FastifyInstance | undefined;
   let address = '';
+  let url = '';
 
   async function build(): Promise<FastifyInstance> {
     const tls = options.tls && {
@@ -68,12 +89,13 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       ...(tls && { https: tls }),
       serverFactory: otherwise =>
         createEntrance(
-          { tls, maxBodyBytes: options.maxBodyBytes },
+          { ...options, tls },
           { ...needs, letsIn: request => guard(request) === undefined, otherwise },
         ),
       bodyLimit: options.maxBodyBytes,
       forceCloseConnections: true,
       exposeHeadRoutes: false,
+      clientErrorHandler: refuseUnreadable,
       // A path that cannot be decoded reaches no hook: who asks is looked at here.
       frameworkErrors(error, request, reply) {
         cors.mark(request.raw, reply.raw);
@@ -107,6 +129,9 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     rootRoutes(server, needs);
     healthRoutes(server, needs);
     serverRoutes(server, needs);
+    configRoutes(server, needs);
+    const { installs } = needs;
+    if (installs) installRoutes(server, { ...needs, installs });
     mcpRoutes(server, needs);
     sseRoutes(server, needs);
     return server;
@@ -125,6 +150,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
 
   function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const known = error instanceof HubError ? error : fromFastify(error);
+    if (known?.code === 'HUB_SHUTTING_DOWN') reply.header('retry-after', retryAfterSeconds);
     if (known)
       return reply
         .code(statusOf(known))
@@ -144,6 +170,9 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     get address() {
       return address;
     },
+    get url() {
+      return url;
+    },
     async start() {
       const server = await build();
       try {
@@ -157,6 +186,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       const bound = server.server.address();
       const port = typeof bound === 'object' && bound ? bound.port : options.port;
       address = `${options.tls ? 'https' : 'http'}://${host}:${port}`;
+      url = addressOf({ host: options.host, port, isSecure: options.tls !== undefined });
     },
     async stop() {
       await app?.close();

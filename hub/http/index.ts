@@ -1,2 +1,3 @@
 export { type Http, type HttpNeeds, type HttpOptions, createHttp } from './http.ts';
+export type { ConfigControl } from './routes/config.ts';
 export type { Engine } from './routes/health.ts';

@@ -15,6 +15,7 @@ import type { Exchange, Question } from '#servers';
 import { isClientMethod, refusedCapability } from './capabilities.ts';
 import type { SessionState } from './session.ts';
 import type { Tasks } from './tasks.ts';
+import { type Pages, keepPage } from './url-elicitation.ts';
 
 /** Requests of servers on their way to clients that have a session, and the answers back. */
 export interface Asks {
@@ -56,6 +57,7 @@ type Open = {
 export function createAsks(needs: {
   readonly clock: Pick<Clock, 'after'>;
   readonly tasks: Pick<Tasks, 'askedAs'>;
+  readonly pages: Pages;
 }): Asks {
   let lastId = 0;
   const open = new Map<string, { readonly session: SessionState; readonly ask: Open }>();
@@ -126,6 +128,7 @@ export function createAsks(needs: {
         answer(errorAnswer(serverId, error));
         return;
       }
+      keepPage(request, source, session, needs.pages);
       const params = membersOf(bytes, request.params);
       const token = membersOf(bytes, params?.get('_meta'))?.get('progressToken');
       begin(

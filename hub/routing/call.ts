@@ -5,15 +5,16 @@ import {
   type Request,
   type Span,
   RpcError,
+  checkMetadata,
   isLogLevel,
   membersOf,
   metaKeys,
   modernVersion,
-  modernVersions,
   rawText,
   rpcCodes,
   stringAt,
 } from '#rpc';
+import type { Leave, Server } from '#servers';
 import type { Exchange, Flying, SessionState } from './session.ts';
 
 /** The members of an object, by name. */
@@ -31,8 +32,12 @@ export type Call = Flying & {
   readonly meta: Members | undefined;
   readonly session: SessionState;
   readonly exchange: Exchange;
-  /** What must see the server's answer before whatever comes after it. */
-  seen: ((answer: Answer) => void) | undefined;
+  /** Of the server that it is sent to; undefined before, and where it is sent to none. */
+  leave: Leave | undefined;
+  /** The server has got it. */
+  wasSent: boolean;
+  /** What must see the answer, and the instance that it is of, before whatever comes after it. */
+  seen: ((answer: Answer, instance: Server) => void) | undefined;
 };
 
 const none: Members = new Map();
@@ -53,7 +58,8 @@ export function readCall(request: Request, session: SessionState, exchange: Exch
       ? 'modern'
       : 'legacy';
   if (era === 'modern') {
-    checkMetadata(request, meta);
+    const metadata = checkMetadata(request.bytes, meta);
+    if (!metadata.valid) throw metadata.error;
     const level = stringAt(request.bytes, meta?.get(metaKeys.logLevel));
     session.requestLevel = isLogLevel(level) ? level : 'none';
   }
@@ -68,6 +74,8 @@ export function readCall(request: Request, session: SessionState, exchange: Exch
     exchange,
     flight: undefined,
     isCancelled: false,
+    leave: undefined,
+    wasSent: false,
     seen: undefined,
   };
 }
@@ -84,27 +92,21 @@ function metaOf(request: Request, params: Members): Members | undefined {
 const twice = (where: string) =>
   new HubError('HUB_REQUEST_INVALID', `a member of ${where} stands twice`);
 
-/** Every request says by which revision it is to be read, and what its client can do. */
-function checkMetadata({ bytes }: Request, meta: Members | undefined): void {
-  const requested = stringAt(bytes, meta?.get(metaKeys.protocolVersion));
-  if (requested === undefined)
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
-      `"params._meta" must have "${metaKeys.protocolVersion}", a string such as "${modernVersion}"`,
-    );
-  if (requested !== modernVersion)
-    throw new RpcError(
-      rpcCodes.unsupportedVersion,
-      'HUB_VERSION_UNSUPPORTED',
-      `MCP ${JSON.stringify(requested)} is not spoken without a session; ${modernVersions.join(', ')} is`,
-      { supported: modernVersions, requested },
-    );
-  const capabilities = meta?.get(metaKeys.clientCapabilities);
-  if (!capabilities || bytes[capabilities.start] !== 0x7b)
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
-      `"params._meta" must have "${metaKeys.clientCapabilities}", an object`,
-    );
+/** What a client may send before `initialize` (MCP, lifecycle). */
+const beforeInitialize = new Set(['initialize', 'ping']);
+
+/**
+ * Throws HUB_REQUEST_INVALID where a client that opens a session has not said yet who it is: until then
+ * it could only be taken for another.
+ */
+export function needInitialized({ era, request, session }: Call): void {
+  if (session.client || era === 'modern' || session.isSessionless) return;
+  if (beforeInitialize.has(request.method)) return;
+  throw new RpcError(
+    rpcCodes.invalidRequest,
+    'HUB_REQUEST_INVALID',
+    `${JSON.stringify(request.method)} came before "initialize". Send "initialize" first, or by each request the "params._meta" of MCP ${modernVersion}`,
+  );
 }
 
 /** Tells whatever works on the call that nobody waits, and whatever will. */

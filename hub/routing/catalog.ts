@@ -30,6 +30,8 @@ export interface Catalog extends Disposable {
   find(kind: ListKind, publicName: string): Entry | undefined;
   /** Who answers for a resource: the one that lists it, else the first with a template for it. */
   findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined;
+  /** The URI of a resource here that a server lists under this one; undefined where it lists no such. */
+  publicUriOf(server: Server, uri: string): string | undefined;
   /** Names that two servers wanted or could want, for the operator. */
   collisions(): readonly Collision[];
 }
@@ -47,20 +49,19 @@ type Section = {
 };
 
 /**
- * A catalog of what the servers list now. It is rebuilt, one kind at a time, when a list changes, until it
- * is disposed. `ownUris` are those of the hub's own resources, which no server can have. `offersOf` tells
+ * A catalog of what the servers list now. It is rebuilt, one kind at a time, when a list changes or other
+ * servers are there, until it is disposed. `ownUris` are those of the hub's own resources, which no server can have. `offersOf` tells
  * whose lists are those of a server: its own, unless a session has an instance for itself.
  */
 export function createCatalog(
-  servers: Pick<Servers, 'all'>,
-  naming: Naming,
+  servers: Pick<Servers, 'all' | 'changed'>,
+  naming: () => Naming,
   ownUris: readonly string[],
   offersOf: (server: Server) => Pick<Server, 'listing' | 'listed'> = server => server,
 ): Catalog {
   const changed = createEmitter<ListKind>();
   const sections = new Map<ListKind, Section>();
   let matchers: readonly { readonly entry: Entry; readonly matches: Matcher }[] = [];
-  const serverNames = servers.all.map(({ config }) => config.name);
 
   function build(kind: ListKind): void {
     // In the order of the config, so that the same names come out after every restart.
@@ -89,8 +90,8 @@ export function createCatalog(
   const byPrefix = (offers: readonly Offer[]) =>
     assignNames(
       offers.map(({ server, item }) => ({ server: server.config.name, name: item.key })),
-      serverNames,
-      naming,
+      servers.all.map(({ config }) => config.name),
+      naming(),
     );
 
   /** URIs are names already: only one that another server lists too gets its server in front. */
@@ -109,13 +110,25 @@ export function createCatalog(
     return { names, collisions };
   }
 
+  const hear = () =>
+    servers.all.map(server =>
+      offersOf(server).listed(kind => {
+        build(kind);
+        changed.fire(kind);
+      }),
+    );
+
   for (const kind of listKinds) build(kind);
-  const heard = servers.all.map(server =>
-    offersOf(server).listed(kind => {
+  let heard = hear();
+  const serversHeard = servers.changed(() => {
+    for (const one of heard) one[Symbol.dispose]();
+    heard = hear();
+    for (const kind of listKinds) {
+      const before = sections.get(kind)?.entries ?? [];
       build(kind);
-      changed.fire(kind);
-    }),
-  );
+      if (!sameEntries(before, sections.get(kind)?.entries ?? [])) changed.fire(kind);
+    }
+  });
 
   /** Each server has a budget of its own, so that the templates of one cannot use up that of another. */
   function findTemplate(uri: string): Entry | undefined {
@@ -142,11 +155,31 @@ export function createCatalog(
       const prefixLength = templated.publicName.length - templated.name.length;
       return { server: templated.server, uri: uri.slice(prefixLength) };
     },
+    publicUriOf({ config }, uri) {
+      // The names that it may have got, in the order in which they were tried.
+      for (let publicUri = uri; ; publicUri = `${config.name}+${publicUri}`) {
+        const entry = find('resource', publicUri);
+        if (!entry && !ownUris.includes(publicUri)) return undefined;
+        if (entry?.server.config === config && entry.name === uri) return publicUri;
+      }
+    },
     collisions: () => [...sections.values()].flatMap(section => section.collisions),
     [Symbol.dispose]() {
+      serversHeard[Symbol.dispose]();
       for (const one of heard) one[Symbol.dispose]();
     },
   };
+}
+
+/** True where the same servers offer the same under the same names, in the same order. */
+function sameEntries(before: readonly Entry[], after: readonly Entry[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every(({ server, bytes }, index) => {
+      const other = after[index];
+      return other?.server === server && other.bytes.equals(bytes);
+    })
+  );
 }
 
 /** The description with another name in it. */

@@ -1,4 +1,4 @@
-import { type Clock, isObject } from '#core';
+import { type Clock, HubError, isObject } from '#core';
 import {
   type Edit,
   type LogLevel,
@@ -29,6 +29,8 @@ export interface Conversation {
   readonly first: Promise<Buffer>;
   /** Goes on with what the client answers, by key. Throws HUB_STATE_INVALID in any round but the last. */
   resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<Buffer>;
+  /** The server does not want to know any more what it asked by this id, which is JSON text. */
+  withdrawn(serverId: string): void;
   /** Ends it: the server is told that nobody waits. */
   giveUp(reason: string): void;
 }
@@ -41,6 +43,8 @@ export type ConversationOptions = {
   /** The client wants log messages from this level on, or none. */
   readonly logLevel: LogLevel | undefined;
   readonly mayAsk: boolean;
+  /** How often the client was sent to pages by this call before. */
+  readonly visits: number;
 };
 
 export type ConversationNeeds = {
@@ -49,10 +53,15 @@ export type ConversationNeeds = {
   /** Keeps it while its client is away. Throws HUB_INPUTS_FULL. */
   readonly suspend: (conversation: Conversation) => void;
   readonly forget: (conversation: Conversation) => void;
+  /** Called once, when the server works on it no more. */
+  readonly over: (conversation: Conversation) => void;
 };
 
 /** How long a client may take to come back with answers: people are asked. */
 const lifeMs = 10 * 60_000;
+
+/** How often a server may send a client to pages before it gives a result. */
+const maxVisits = 10;
 
 /** What a server asks within this time, the client is asked at once. */
 const gatherMs = 10;
@@ -146,7 +155,8 @@ export function createConversation(
     expiry = needs.clock.after(lifeMs, () => giveUp('the client did not come back'));
     const asking = turn;
     turn = newTurn();
-    const state = needs.states.issue({ id: options.id, round }, call, lifeMs);
+    const { id, visits } = options;
+    const state = needs.states.issue({ id, round, visits }, call, lifeMs);
     asking.resolve({ bytes: inputRequired(`{${requests.join(',')}}`, state), done: false });
   }
 
@@ -175,8 +185,21 @@ export function createConversation(
     if (!pages) return dress(bytes, call.id, method);
     const { elicitation } = options.capabilities;
     if (!isObject(elicitation) || !isObject(elicitation['url'])) return needsPages(call.id);
+    const count = Object.keys(pages).length;
+    if (count === 0 || options.visits >= maxVisits)
+      throw new HubError(
+        'HUB_SERVER_PROTOCOL',
+        count === 0
+          ? `${server.config.name} wants pages to be visited and names none`
+          : `${server.config.name} sent the client to pages ${maxVisits} times and gave no result`,
+        { data: { server: server.config.name } },
+      );
     // Nothing waits at the server: the next request begins anew.
-    const state = needs.states.issue({ id: options.id, round: 0 }, call, lifeMs);
+    const state = needs.states.issue(
+      { id: options.id, round: 0, visits: options.visits + 1 },
+      call,
+      lifeMs,
+    );
     return inputRequired(JSON.stringify(pages), state);
   }
 
@@ -189,6 +212,7 @@ export function createConversation(
     caller,
     server.config.callTimeoutMs,
   );
+  opening.wasSent = true;
   const flight = {
     cancel: (reason: string | undefined) => giveUp(reason ?? 'the client cancelled'),
   };
@@ -212,15 +236,26 @@ export function createConversation(
       if (wanted.size > 0) askClient();
       return reply(await promise);
     },
+    withdrawn(serverId) {
+      for (const [key, { request, answer }] of Array.from(wanted)) {
+        if (rawText(request.bytes, request.id) !== serverId) continue;
+        wanted.delete(key);
+        answer(errorAnswer(serverId, new HubError('HUB_CLIENT_GONE', 'the server withdrew it')));
+      }
+    },
     giveUp,
   };
   attach(opening);
   relayed.answer.then(
     bytes => {
+      needs.over(conversation);
       refuseWanted(invalid('is of no use: the server has answered'));
       turn.resolve({ bytes, done: true });
     },
-    (error: unknown) => turn.reject(error),
+    (error: unknown) => {
+      needs.over(conversation);
+      turn.reject(error);
+    },
   );
   return conversation;
 }

@@ -1,5 +1,15 @@
 import { isObject } from '#core';
-import { type Edit, membersOf, metaKeys, rpcCodes, setMembers, splice, valueOf } from '#rpc';
+import {
+  type Answer,
+  type Edit,
+  membersOf,
+  metaKeys,
+  rpcCodes,
+  setMembers,
+  splice,
+  stringAt,
+  valueOf,
+} from '#rpc';
 import { readAnswer } from './send.ts';
 
 /** Results that say how long they may be kept (MCP 2026-07-28, caching). */
@@ -37,6 +47,19 @@ export function dress(bytes: Buffer, id: string, method: string): Buffer {
     edits.push(...setMembers(answer.payload, members, wanted));
   }
   return splice(bytes, edits);
+}
+
+/**
+ * The error answer of a server of the stateless revision as the others have it: an unknown resource has a
+ * code of its own there. It is told from other faults of the request by the URI in its data.
+ */
+export function notFoundAsBefore({ bytes, payload }: Answer, method: string): Buffer {
+  const members = method === 'resources/read' ? membersOf(bytes, payload) : undefined;
+  const code = members?.get('code');
+  const uri = stringAt(bytes, membersOf(bytes, members?.get('data'))?.get('uri'));
+  return code && uri !== undefined && valueOf(bytes, code) === rpcCodes.invalidParams
+    ? splice(bytes, [{ span: code, text: String(rpcCodes.resourceNotFound) }])
+    : bytes;
 }
 
 /** A complete result of the hub's own, as JSON text. `ttlMs`: how long it may be kept. */

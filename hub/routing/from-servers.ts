@@ -1,20 +1,17 @@
 import { type Log, HubError } from '#core';
-import {
-  type Notification,
-  errorAnswer,
-  membersOf,
-  metaKeys,
-  rawText,
-  splice,
-  stringAt,
-} from '#rpc';
+import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#rpc';
 import type { About, Asked, Exchange, Owner, Server, Told } from '#servers';
 import type { Asks } from './asks.ts';
 import { isClientMethod } from './capabilities.ts';
+import type { Inputs } from './inputs.ts';
+import type { Levels } from './levels.ts';
 import type { Listens } from './listens.ts';
 import type { SessionState } from './session.ts';
 import type { Subscriptions } from './subscriptions.ts';
+import { relatedTaskIn } from './task-ids.ts';
+import { askedInTask, toldInTask } from './task-messages.ts';
 import type { Tasks } from './tasks.ts';
+import type { Pages } from './url-elicitation.ts';
 
 /** What servers send by themselves, on its way to the clients that it is for. */
 export interface FromServers {
@@ -27,7 +24,10 @@ export interface FromServers {
 export type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
   readonly asks: Asks;
+  readonly inputs: Pick<Inputs, 'withdrawn'>;
+  readonly pages: Pages;
   readonly tasks: Tasks;
+  readonly levels: Pick<Levels, 'unasked'>;
   readonly listens: Listens;
   readonly subscriptions: Subscriptions;
   readonly log: Log;
@@ -46,7 +46,7 @@ type Unknown = 'none' | 'several' | 'gone';
  * the server has ever worked for. `session` is that of a server which works for no other.
  */
 export function createFromServers(needs: FromServersNeeds): FromServers {
-  const { sessions, asks, tasks, listens, subscriptions, log } = needs;
+  const { sessions, asks, inputs, pages, tasks, listens, subscriptions, log } = needs;
 
   const atSession = (session: SessionState): Recipient => ({
     owner: session,
@@ -71,18 +71,13 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
     return only ? atSession(only) : caller;
   }
 
-  /** The task that a message says it belongs to. */
-  function relatedTask({ bytes, params }: Pick<Notification, 'bytes' | 'params'>) {
-    const meta = membersOf(bytes, membersOf(bytes, params)?.get('_meta'));
-    const related = membersOf(bytes, meta?.get(metaKeys.relatedTask));
-    return stringAt(bytes, related?.get('taskId'));
-  }
-
-  const ownerOfTask = (server: Server, taskId: string | undefined) =>
+  const ownedTask = (server: Server, taskId: string | undefined) =>
     taskId === undefined ? undefined : tasks.ownerOf(server, taskId);
 
-  const taskIdIn = ({ bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
-    stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
+  const paramOf = (name: string, { bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
+    stringAt(bytes, membersOf(bytes, params)?.get(name));
+
+  const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('taskId', message);
 
   function refuse(server: Server, { request, answer }: Asked, found: Unknown): void {
     const { name } = server.config;
@@ -107,6 +102,10 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
     answer(errorAnswer(rawText(request.bytes, request.id), error));
   }
 
+  /** Nobody's business is in it: it came with what the hub itself asked, or the server worked for nobody yet. */
+  const isOfItself = ({ running }: Server, { about }: Told) =>
+    about === 'none' || (running?.upstream.onlyOwner() ?? 'none') === 'none';
+
   /** To every client with a session that sees the server. */
   function tellAll(server: Server, notification: Notification): void {
     // Clients hear from the instances of their own, and this one is none of theirs.
@@ -115,17 +114,31 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
     for (const session of sessions())
       if (session.protocolVersion !== undefined)
         if (session.view === server || (isLog && session.view === 'all'))
-          session.told(notification, atSession(session).exchange);
+          session.told(notification, atSession(session).exchange, needs.levels.unasked(server));
   }
 
   function updated(server: Server, { bytes, params }: Notification): void {
     const span = membersOf(bytes, params)?.get('uri');
     const uri = stringAt(bytes, span);
     if (!span || uri === undefined) return;
-    for (const [subscriber, publicUri] of subscriptions.of(server, uri))
+    for (const [subscriber, publicUri] of subscriptions.concernedBy(server, uri))
       subscriber.outlet(
         publicUri === uri ? bytes : splice(bytes, [{ span, text: JSON.stringify(publicUri) }]),
       );
+  }
+
+  /** A page is done with: only who was sent there waits for that, on the way of its call if it has one. */
+  function completed(server: Server, notification: Told): void {
+    const id = paramOf('elicitationId', notification);
+    const owner = id === undefined ? undefined : pages.ownerOf(server, id);
+    if (id === undefined || !owner) {
+      log.debug({ server: server.config.name, elicitationId: id }, 'no client waits for this page');
+      return;
+    }
+    pages.remove(owner, server, id);
+    const caller = notification.about ?? server.running?.upstream.onlyCaller();
+    const isOnItsWay = typeof caller === 'object' && caller.owner === owner;
+    owner.told(notification, isOnItsWay ? caller.exchange : atSession(owner).exchange);
   }
 
   return {
@@ -134,22 +147,19 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
       const isGuess = !session && server.config.instance === 'shared' && typeof about !== 'object';
       if (isGuess && isClientMethod(request.method))
         server.advise(
-          `it sends requests to clients (${request.method}): with "instance": "session" each client has a server of its own, and none is asked for another`,
+          'it sends requests to clients: with "instance": "session" each client has a server of its own, and none is asked for another',
         );
       const ofTask = request.method.startsWith('tasks/');
-      const taskId = ofTask ? taskIdIn(request) : relatedTask(request);
-      const owner = ofTask
-        ? taskId !== undefined
-          ? tasks.clientOf(server, taskId)
-          : undefined
-        : ownerOfTask(server, taskId);
+      const taskId = ofTask ? taskIdIn(request) : relatedTaskIn(request.bytes, request.params);
+      const task = ofTask ? undefined : ownedTask(server, taskId);
+      const owner = ofTask && taskId !== undefined ? tasks.clientOf(server, taskId) : task?.session;
       // The task of a client is where it is, whatever the server works on.
       const found =
         ofTask && !session && !owner
           ? 'none'
           : recipientOf(server, ofTask ? undefined : about, owner, session);
       if (typeof found === 'string') refuse(server, asked, found);
-      else found.owner.asked({ ...asked, source: server }, found.exchange);
+      else found.owner.asked({ ...askedInTask(asked, task), source: server }, found.exchange);
     },
     told(server, notification, session) {
       switch (notification.method) {
@@ -158,25 +168,32 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
           return;
         case 'notifications/cancelled':
           asks.withdrawn(server, notification);
+          inputs.withdrawn(server, notification);
+          return;
+        case 'notifications/elicitation/complete':
+          completed(server, notification);
           return;
         case 'notifications/tasks':
           listens.task(server, notification);
           return;
         case 'notifications/tasks/status': {
-          const owner = session ?? ownerOfTask(server, taskIdIn(notification));
-          owner?.outlet(notification.bytes);
+          const task = ownedTask(server, taskIdIn(notification));
+          (session ?? task?.session)?.outlet(toldInTask(notification, task).bytes);
           return;
         }
       }
-      const owner = ownerOfTask(server, relatedTask(notification));
-      const found = recipientOf(server, notification.about, owner, session);
-      if (found === 'none') tellAll(server, notification);
+      const task = ownedTask(server, relatedTaskIn(notification.bytes, notification.params));
+      const found = recipientOf(server, notification.about, task?.session, session);
+      if (found === 'none' && isOfItself(server, notification)) tellAll(server, notification);
       else if (typeof found === 'string')
         log.debug(
           { server: server.config.name, method: notification.method, found },
           'it cannot be told whom a notification is for: it was not passed on',
         );
-      else found.owner.told(notification, found.exchange);
+      else {
+        const told = toldInTask(notification, task);
+        found.owner.told(told, found.exchange, needs.levels.unasked(server));
+      }
     },
   };
 }

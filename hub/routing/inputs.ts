@@ -1,5 +1,14 @@
 import { type Clock, HubError, isObject } from '#core';
-import { type Edit, isLogLevel, membersOf, metaKeys, stringAt, valueOf } from '#rpc';
+import {
+  type Edit,
+  type Notification,
+  isLogLevel,
+  membersOf,
+  metaKeys,
+  rawText,
+  stringAt,
+  valueOf,
+} from '#rpc';
 import type { Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
 import { type Conversation, createConversation } from './conversation.ts';
@@ -18,6 +27,8 @@ export interface Inputs {
   resume(call: Call): Promise<Buffer> | undefined;
   /** Whether a call at this server waits for its client. */
   isWaiting(server: Server): boolean;
+  /** A server does not want to know any more what it asked. */
+  withdrawn(server: Server, notification: Notification): void;
   /** Gives up all calls that wait. */
   close(): void;
 }
@@ -37,26 +48,32 @@ export type InputsNeeds = {
 
 export function createInputs(needs: InputsNeeds): Inputs {
   const waiting = new Map<string, Conversation>();
+  /** Those whose servers work on them, waiting or not. */
+  const open = new Set<Conversation>();
 
   async function begin(
     call: Call,
     edits: readonly Edit[],
     server: Server,
     running: Running,
+    visits: number,
   ): Promise<Buffer> {
     const { request, meta } = call;
     const level = valueOf(request.bytes, meta?.get(metaKeys.logLevel));
     const capabilities = valueOf(request.bytes, meta?.get(metaKeys.clientCapabilities));
     const logLevel = isLogLevel(level) ? level : undefined;
-    if (logLevel !== undefined) await needs.levels.atLeast(server, running, logLevel);
+    using levels = new DisposableStack();
+    if (logLevel !== undefined) levels.use(await needs.levels.atLeast(server, running, logLevel));
     needWanted(call);
-    return createConversation(
+    const held = new DisposableStack();
+    const begun = createConversation(
       {
         id: needs.newId(),
         edits,
         capabilities: isObject(capabilities) ? capabilities : {},
         logLevel,
         mayAsk: inputMethods.has(request.method),
+        visits,
       },
       call,
       server,
@@ -73,8 +90,15 @@ export function createInputs(needs: InputsNeeds): Inputs {
           waiting.set(conversation.id, conversation);
         },
         forget: conversation => void waiting.delete(conversation.id),
+        over(conversation) {
+          open.delete(conversation);
+          held.dispose();
+        },
       },
-    ).first;
+    );
+    held.use(levels.move());
+    open.add(begun);
+    return await begun.first;
   }
 
   return {
@@ -94,12 +118,19 @@ export function createInputs(needs: InputsNeeds): Inputs {
     async call(call, edits, server, running) {
       const { request, params } = call;
       const span = inputMethods.has(request.method) ? params.get('requestState') : undefined;
-      if (!span) return await begin(call, edits, server, running);
+      if (!span) return await begin(call, edits, server, running, 0);
       const text = stringAt(request.bytes, span);
       if (text === undefined) throw invalid('must be a string');
       const state = needs.states.verify(text, call);
-      if (state.round === 0) return await begin(call, edits, server, running);
-      throw invalid('is of a call that is over');
+      if (state.round > 0) throw invalid('is of a call that is over');
+      needVisits(call, server);
+      return await begin(call, edits, server, running, state.visits);
+    },
+    withdrawn(server, { bytes, params }) {
+      const id = membersOf(bytes, params)?.get('requestId');
+      if (!id) return;
+      for (const conversation of open)
+        if (conversation.server === server) conversation.withdrawn(rawText(bytes, id));
     },
     isWaiting: server => [...waiting.values()].some(one => one.server === server),
     close() {
@@ -107,4 +138,21 @@ export function createInputs(needs: InputsNeeds): Inputs {
         conversation.giveUp('the hub is stopping');
     },
   };
+}
+
+/**
+ * Throws HUB_CLIENT_GONE where the client was to send somebody to a page and says that nobody went: the
+ * server would only ask for the same again.
+ */
+function needVisits({ request, params }: Call, { config }: Server): void {
+  const { bytes } = request;
+  for (const span of membersOf(bytes, params.get('inputResponses'))?.values() ?? []) {
+    const action = stringAt(bytes, membersOf(bytes, span)?.get('action'));
+    if (action !== undefined && action !== 'accept')
+      throw new HubError(
+        'HUB_CLIENT_GONE',
+        `${config.name} gives no result before a page was visited, and the client answered "${action}"`,
+        { data: { server: config.name } },
+      );
+  }
 }

@@ -15,6 +15,8 @@ import type { Call } from './call.ts';
 import { changeMethods } from './changes.ts';
 import type { View } from './session.ts';
 import type { Subscriber } from './subscriptions.ts';
+import { withTaskId } from './task-ids.ts';
+import type { Tasks } from './tasks.ts';
 
 /** What a client wants to be told while it listens (MCP 2026-07-28, `subscriptions/listen`). */
 export type Filter = {
@@ -51,6 +53,8 @@ export interface Listens {
   task(server: Server, notification: Notification): void;
   /** The tasks of a server that anybody listens for. */
   tasksOf(server: Server): readonly string[];
+  /** Whether anybody listens to the lists of this very instance. */
+  isHeard(instance: Server): boolean;
   endAll(): void;
 }
 
@@ -78,8 +82,16 @@ const isTold = ({ isAcknowledged, source, filter }: Listen, kind: ListKind, of: 
 
 const sees = ({ view }: Listen, server: Server) => view === server || view === 'all';
 
-export function createListens(): Listens {
+export function createListens(needs: { readonly tasks: Pick<Tasks, 'routeOf'> }): Listens {
   const listens = new Set<Listen>();
+
+  /** By what id a server knows a task that a client listens to; undefined where it is at another one. */
+  function ownId({ view }: Listen, publicId: string, server: Server): string | undefined {
+    const task = view === 'all' ? needs.tasks.routeOf(publicId) : undefined;
+    // What the hub does not know, since it was restarted for example, may be at any.
+    if (!task) return publicId;
+    return task.server === server ? task.taskId : undefined;
+  }
 
   return {
     get size() {
@@ -87,9 +99,11 @@ export function createListens(): Listens {
     },
     open(call, source, filter, closed) {
       if (listens.size >= maxListens)
-        throw new HubError('HUB_SUBSCRIPTIONS_FULL', `${maxListens} clients listen already`, {
-          data: { retryable: true },
-        });
+        throw new HubError(
+          'HUB_SUBSCRIPTIONS_FULL',
+          `${maxListens} requests to listen are open, which is the most. Try again when some have ended`,
+          { data: { retryable: true } },
+        );
       const { id, session, exchange } = call;
       const tag = { [metaKeys.subscriptionId]: id };
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
@@ -106,6 +120,7 @@ export function createListens(): Listens {
         source,
         filter,
         outlet: bytes => exchange.related(tagged(bytes, tag)),
+        isConnected: () => true,
         end() {
           if (!over()) return;
           const meta = `{"${metaKeys.subscriptionId}":${id}}`;
@@ -138,15 +153,24 @@ export function createListens(): Listens {
     task(server, { bytes, params }) {
       const taskId = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
       if (taskId === undefined) return;
-      for (const listen of listens)
-        if (sees(listen, server) && listen.filter.taskIds.includes(taskId)) listen.outlet(bytes);
+      for (const listen of listens) {
+        if (!sees(listen, server)) continue;
+        for (const publicId of listen.filter.taskIds)
+          if (ownId(listen, publicId, server) === taskId)
+            listen.outlet(withTaskId(bytes, params, taskId, publicId));
+      }
     },
     tasksOf(server) {
       const ids = new Set<string>();
       for (const listen of listens)
-        if (sees(listen, server)) for (const id of listen.filter.taskIds) ids.add(id);
+        if (sees(listen, server))
+          for (const publicId of listen.filter.taskIds) {
+            const id = ownId(listen, publicId, server);
+            if (id !== undefined) ids.add(id);
+          }
       return [...ids];
     },
+    isHeard: instance => [...listens].some(({ source }) => source === instance),
     endAll() {
       for (const listen of Array.from(listens)) listen.end();
     },
@@ -161,14 +185,15 @@ function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
   const text = `{${Object.entries(tag)
     .map(([name, id]) => `"${name}":${id}`)
     .join(',')}}`;
-  if (!params) return splice(bytes, setMembers(whole, message, { params: `{"_meta":${text}}` }));
-  const inParams = membersOf(bytes, params) ?? new Map();
+  const inParams = membersOf(bytes, params);
+  if (!params || !inParams)
+    return splice(bytes, setMembers(whole, message, { params: `{"_meta":${text}}` }));
   const meta = inParams.get('_meta');
+  // What is no object, or has a name twice, cannot be added to.
+  const inMeta = membersOf(bytes, meta);
   return splice(
     bytes,
-    meta
-      ? setMembers(meta, membersOf(bytes, meta) ?? new Map(), tag)
-      : setMembers(params, inParams, { _meta: text }),
+    meta && inMeta ? setMembers(meta, inMeta, tag) : setMembers(params, inParams, { _meta: text }),
   );
 }
 

@@ -1,6 +1,6 @@
 import { type Clock, HubError } from '#core';
 import type { Reply } from '#rpc';
-import { type ListKind, type Servers, listMethods } from '#servers';
+import { type ListKind, type Server, type Servers, listMethods } from '#servers';
 import type { Catalog } from './catalog.ts';
 
 /** The lists of all servers as answers, made when a list changes and not when it is asked for. */
@@ -10,12 +10,19 @@ export interface Lists {
    * 2026-07-28 wants in it. Throws HUB_REQUEST_INVALID for a cursor of no page.
    */
   answer(kind: ListKind, cursor: string | undefined, id: string, modern: boolean): Reply;
-  /** Reads again what servers gave for a while that is over. Undefined where nothing is, as mostly. */
+  /**
+   * Reads again what servers gave for a while that is over. Resolves when that is done, or when it has
+   * taken a second: then the list is what is known, and changes when the server answers after all.
+   * Undefined where there is nothing to read, as mostly.
+   */
   freshen(kind: ListKind): Promise<void> | undefined;
 }
 
 /** Entries of a page: clients of a few hundred tools get them in one answer. */
 const pageSize = 1_000;
+
+/** How long a list waits for servers that are asked for theirs again, in milliseconds. */
+const freshenMs = 1_000;
 
 /** Items that the hub itself offers, as JSON text, by kind. */
 export type OwnItems = Partial<Readonly<Record<ListKind, readonly string[]>>>;
@@ -23,7 +30,7 @@ export type OwnItems = Partial<Readonly<Record<ListKind, readonly string[]>>>;
 export type ListsNeeds = {
   readonly catalog: Catalog;
   readonly servers: Pick<Servers, 'all'>;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'after' | 'now'>;
 };
 
 const answerStart = '{"jsonrpc":"2.0","id":';
@@ -35,6 +42,24 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
   /** Each page from the value of its id on, without the two braces at its end. */
   const pages = new Map<ListKind, readonly Buffer[]>();
   catalog.changed(kind => pages.delete(kind));
+  /** Readings that are under way, each as the wait for it: one that has been waited for long enough is no more. */
+  const waits = new Map<ListKind, Map<Server, Promise<void>>>();
+
+  function reread(server: Server, kind: ListKind): Promise<void> {
+    const ofKind = waits.get(kind) ?? new Map<Server, Promise<void>>();
+    waits.set(kind, ofKind);
+    const begun = ofKind.get(server);
+    if (begun) return begun;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ofKind.set(server, promise);
+    const patience = clock.after(freshenMs, resolve);
+    void server.refresh(kind).then(() => {
+      patience[Symbol.dispose]();
+      ofKind.delete(server);
+      resolve();
+    });
+    return promise;
+  }
 
   function pagesOf(kind: ListKind): readonly Buffer[] {
     const made = pages.get(kind);
@@ -95,7 +120,7 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
         );
       });
       if (stale.length === 0) return undefined;
-      return Promise.all(stale.map(server => server.refresh(kind))).then(() => undefined);
+      return Promise.all(stale.map(server => reread(server, kind))).then(() => undefined);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, Log } from '#core';
+import type { Clock, JsonObject, Log } from '#core';
 import type { Reply } from '#rpc';
 import type { Server, Servers } from '#servers';
 import type { Asks } from './asks.ts';
@@ -11,6 +11,7 @@ import type { Lists } from './lists.ts';
 import type { StatelessClients } from './stateless-clients.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import type { Tasks } from './tasks.ts';
+import type { Pages } from './url-elicitation.ts';
 
 /** What the methods work with. */
 export type MethodNeeds = {
@@ -23,9 +24,11 @@ export type MethodNeeds = {
   readonly tasks: Tasks;
   readonly asks: Asks;
   readonly inputs: Inputs;
+  readonly pages: Pages;
   readonly statelessClients: StatelessClients;
   /** Whether what works for this session may be stopped to make room for another. */
   readonly mayEnd: (session: object) => boolean;
+  readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
   readonly hubVersion: string;
   /** Has a server that is listened to tell what somebody wants to know now. */

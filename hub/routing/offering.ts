@@ -21,13 +21,13 @@ const ownResources = [
 export type Offering = { readonly catalog: Catalog; readonly lists: Lists };
 
 export type OfferingNeeds = {
-  readonly servers: Pick<Servers, 'all'>;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly servers: Pick<Servers, 'all' | 'changed'>;
+  readonly clock: Pick<Clock, 'after' | 'now'>;
 };
 
 /** What all servers offer; with `instances`, what those offer in place of their servers. */
 export function createOffering(
-  naming: Naming,
+  naming: () => Naming,
   needs: OfferingNeeds,
   instances?: ReadonlyMap<Server, Server>,
 ): Offering {

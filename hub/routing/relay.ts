@@ -1,12 +1,15 @@
 import { type Edit, metaKeys, rawText } from '#rpc';
-import type { Running, Server } from '#servers';
-import type { Call } from './call.ts';
+import type { Running, Server, Waiting } from '#servers';
+import { type Call, needWanted } from './call.ts';
 import type { MethodNeeds } from './method.ts';
 import { whenReady } from './ready.ts';
 import { pass } from './send.ts';
 import { toModern } from './to-modern.ts';
 
-type Needs = Pick<MethodNeeds, 'servers' | 'asks' | 'inputs' | 'statelessClients' | 'mayEnd'>;
+type Needs = Pick<
+  MethodNeeds,
+  'servers' | 'asks' | 'inputs' | 'pages' | 'clock' | 'statelessClients' | 'mayEnd'
+>;
 
 /**
  * The instance that works for the client of a call: one of its own, where the config wants that. A server
@@ -39,10 +42,27 @@ export function relay(
   const resumed = call.era === 'modern' ? needs.inputs.resume(call) : undefined;
   if (resumed) return resumed;
   const instance = instanceFor(server, call, needs);
-  const { running } = instance;
+  const waiting: Waiting = { cancel: undefined };
+  const entered = instance.gate.enter(call.session.key, waiting);
+  if (!(entered instanceof Promise)) {
+    call.leave = entered;
+    return begin(call, edits, instance, needs);
+  }
+  call.flight = { cancel: reason => waiting.cancel?.(reason) };
+  return entered.then(leave => {
+    call.leave = leave;
+    call.flight = undefined;
+    needWanted(call);
+    return begin(call, edits, instance, needs);
+  });
+}
+
+/** Sends a request that may be sent, as soon as there is somebody to send it to. */
+function begin(call: Call, edits: readonly Edit[], server: Server, needs: Needs): Promise<Buffer> {
+  const { running } = server;
   return running
-    ? send(call, edits, instance, running, needs)
-    : whenReady(call, instance).then(ready => send(call, edits, instance, ready, needs));
+    ? send(call, edits, server, running, needs)
+    : whenReady(call, server).then(ready => send(call, edits, server, ready, needs));
 }
 
 function send(
@@ -53,8 +73,8 @@ function send(
   needs: Needs,
 ): Promise<Buffer> {
   const { era } = running.introduction;
-  if (era === call.era) return pass(call, edits, server, running);
+  if (era === call.era) return pass(call, edits, server, running, needs.pages);
   return era === 'modern'
-    ? toModern(call, edits, server, running, needs.asks)
+    ? toModern(call, edits, server, running, needs)
     : needs.inputs.call(call, edits, server, running);
 }

@@ -7,8 +7,10 @@ import type { Call } from './call.ts';
 export type State = {
   /** The suspended call. */
   readonly id: string;
-  /** Counts the answers to it, so that none is gone on from twice. */
+  /** Counts the answers to it, so that none is gone on from twice; 0 where no call waits. */
   readonly round: number;
+  /** How often the client was sent to pages, after which its call begins anew. */
+  readonly visits: number;
 };
 
 /** Makes and reads the hub's own `requestState` (MCP 2026-07-28, multi round-trip requests). */
@@ -21,7 +23,7 @@ export interface RequestStates {
   verify(text: string, call: Call): State;
 }
 
-const shape = /^([\w-]{1,64})\.(\d{1,6})\.(\d{1,16})\.([\w-]{43})$/;
+const shape = /^([\w-]{1,64})\.(\d{1,6})\.(\d{1,6})\.(\d{1,16})\.([\w-]{43})$/;
 
 /** `key` authenticates the states: those of another run of the hub are refused, as its calls are gone. */
 export function createRequestStates(
@@ -34,20 +36,20 @@ export function createRequestStates(
       .digest('base64url');
 
   return {
-    issue({ id, round }, call, lifeMs) {
-      const body = `${id}.${round}.${needs.clock.now() + lifeMs}`;
+    issue({ id, round, visits }, call, lifeMs) {
+      const body = `${id}.${round}.${visits}.${needs.clock.now() + lifeMs}`;
       return `${body}.${sign(body, call)}`;
     },
     claimed: text => shape.exec(text)?.[1],
     verify(text, call) {
-      const [, id = '', round = '', expires = '', mac = ''] = shape.exec(text) ?? [];
-      const body = `${id}.${round}.${expires}`;
+      const [, id = '', round = '', visits = '', expires = '', mac = ''] = shape.exec(text) ?? [];
+      const body = `${id}.${round}.${visits}.${expires}`;
       const should = Buffer.from(sign(body, call));
       const is = Buffer.from(mac);
       if (is.length !== should.length || !timingSafeEqual(is, should))
         throw invalid('is not what the hub gave out for this request');
       if (needs.clock.now() > Number(expires)) throw invalid('has expired');
-      return { id, round: Number(round) };
+      return { id, round: Number(round), visits: Number(visits) };
     },
   };
 }

@@ -1,22 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, type JsonObject, type Log, HubError, createLedger, messageOf } from '#core';
+import { type Clock, type JsonObject, type Log, HubError, createLedger } from '#core';
 import type { Naming } from '#config';
-import {
-  type Message,
-  type Notification,
-  type Reply,
-  type Request,
-  encodeCall,
-  errorAnswer,
-  membersOf,
-  rawText,
-  stringAt,
-} from '#rpc';
-import { type Server, type Servers, type Upstream, describeServer } from '#servers';
+import { type Message, type Reply, type Request, encodeCall, errorAnswer, rawText } from '#rpc';
+import { type Server, type Servers, describeServer } from '#servers';
 import { createAnnouncements } from './announcements.ts';
 import { createAsks } from './asks.ts';
-import { cancelCall, readCall } from './call.ts';
+import { type Call, cancelCall, needInitialized, readCall } from './call.ts';
 import { changeMethods } from './changes.ts';
+import { createCollisionLog } from './collision-log.ts';
+import { createFromClients } from './from-clients.ts';
 import { createFromServers } from './from-servers.ts';
 import { createInputs } from './inputs.ts';
 import { createLevels } from './levels.ts';
@@ -27,18 +19,22 @@ import type { MethodNeeds } from './method.ts';
 import { createOffering } from './offering.ts';
 import { createRequestStates } from './request-state.ts';
 import type { Exchange, Session, SessionState, View } from './session.ts';
-import { createSessionState } from './session-state.ts';
+import { type SessionOptions, createSessionState } from './session-state.ts';
 import { createStatelessClients } from './stateless-clients.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import { createTasks } from './tasks.ts';
+import { createPages } from './url-elicitation.ts';
 
 /** From clients to servers and back. */
 export interface Router {
   /**
    * Opens a session. `outlet` gets what the client is told outside its requests; `isConnected` tells
-   * whether the client is there, where its session may outlive its connections.
+   * whether the client is there, where its session may outlive its connections. Requests before
+   * `initialize` are refused, but for those of the stateless revision.
    */
   open(view: View, outlet: (bytes: Buffer) => void, isConnected?: () => boolean): Session;
+  /** Opens one for a single request, which needs no `initialize` before it. Its client is told nothing else. */
+  openSessionless(view: View): Session;
   readonly sessionCount: number;
   /** Requests that are being answered, without those that only listen. */
   readonly inFlight: number;
@@ -59,18 +55,23 @@ export type RouterNeeds = {
 };
 
 /** Knows every open session, and tells each what concerns it. */
-export function createRouter(naming: Naming, needs: RouterNeeds): Router {
+export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const { servers, log, clock } = needs;
   const open = createLedger<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
   const { catalog, lists } = createOffering(naming, needs);
   const levels = createLevels(sessions, needs);
   const tasks = createTasks();
-  const asks = createAsks({ clock, tasks });
-  const listens = createListens();
+  const pages = createPages();
+  const asks = createAsks({ clock, tasks, pages });
+  const listens = createListens({ tasks });
   const watch = (server: Server) =>
     server.watch({ resources: subscriptions.urisOf(server), tasks: listens.tasksOf(server) });
-  const subscriptions = createSubscriptions({ log, changed: watch });
+  const subscriptions = createSubscriptions({
+    log,
+    publicUriOf: (server, uri) => catalog.publicUriOf(server, uri),
+    changed: watch,
+  });
   const inputs = createInputs({
     clock,
     levels,
@@ -90,12 +91,14 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
     tasks,
     asks,
     inputs,
+    pages,
     statelessClients: createStatelessClients({
       instances: servers.instances,
       isWaiting: instance => inputs.isWaiting(instance),
       mayEnd,
     }),
     mayEnd,
+    clock,
     log,
     hubVersion: needs.hubVersion,
     watch,
@@ -107,20 +110,17 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
     snapshot,
   };
   const announce = createAnnouncements({ clock, sessions, listens });
-  const fromServers = createFromServers({ sessions, asks, tasks, listens, subscriptions, log });
+  const notified = createFromClients(methodNeeds);
+  const fromServers = createFromServers({ sessions, ...methodNeeds });
 
   function snapshot(): JsonObject {
     return { servers: servers.all.map(describeServer) };
   }
 
-  let reported = '';
+  const logCollisions = createCollisionLog(log);
   catalog.changed(kind => {
     announce('all', kind);
-    const collisions = catalog.collisions();
-    const seen = JSON.stringify(collisions);
-    if (collisions.length > 0 && seen !== reported)
-      log.warn({ collisions }, 'servers want the same names: some got others');
-    reported = seen;
+    logCollisions(catalog.collisions());
   });
 
   /** Gives a session on the endpoint of all what its own instances offer in place of the others. */
@@ -144,14 +144,24 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
         subscriptions.renew(server);
       } else {
         asks.sourceGone(server);
-        if (!session) tasks.serverGone(server);
+        tasks.instanceGone(server);
+        pages.sourceGone(server);
       }
     });
     server.notified(notification => fromServers.told(server, notification, session));
     server.asked(asked => fromServers.asked(server, asked, session));
   }
 
-  for (const server of servers.all) hear(server, undefined);
+  const heard = new WeakSet<Server>();
+  const hearAll = () => {
+    for (const server of servers.all) {
+      if (!heard.has(server)) hear(server, undefined);
+      heard.add(server);
+    }
+  };
+  hearAll();
+  servers.changed(hearAll);
+  servers.instances.hearWith(one => subscriptions.isHeard(one) || listens.isHeard(one));
   servers.instances.opened(({ server, base, session }) => {
     const state = sessions().find(one => one === session);
     state?.instances.set(base, server);
@@ -159,13 +169,17 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
     if (state?.own) personalize(state);
   });
 
+  let lastSession = 0;
   let answering = 0;
+  let isStopping = false;
   /** Without `async`, as is all on the way of a call: each such frame costs half a kilobyte of memory. */
   function answer(request: Request, session: SessionState, exchange: Exchange): Promise<Reply> {
     const failed = (error: unknown) =>
       errorAnswer(rawText(request.bytes, request.id), known(request, error));
+    let call: Call | undefined;
     try {
-      const call = readCall(request, session, exchange);
+      call = readCall(request, session, exchange);
+      needInitialized(call);
       const {
         id,
         session: { inFlight },
@@ -177,65 +191,38 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
       inFlight.set(id, call);
       const isCounted = request.method !== 'subscriptions/listen';
       if (isCounted) answering++;
-      const over = () => {
+      const begun = call;
+      const over = (error: unknown) => {
         if (isCounted) answering--;
         inFlight.delete(id);
+        begun.leave?.over(error, begun.wasSent);
       };
       return answered.then(
         reply => {
-          over();
+          over(undefined);
           return reply;
         },
         (error: unknown) => {
-          over();
+          over(error);
           return failed(error);
         },
       );
     } catch (error) {
+      call?.leave?.over(error, call.wasSent);
       return Promise.resolve(failed(error));
     }
   }
 
   /** What is not a HubError is a bug: its details are for the log, and the client gets the way to them. */
   function known(request: Request, error: unknown): HubError {
-    if (error instanceof HubError) return error;
+    if (error instanceof HubError)
+      return isStopping && error.code === 'HUB_CALL_CANCELLED' ? stopping(error) : error;
     const id = needs.newId();
     const stack = error instanceof Error ? error.stack : String(error);
     log.error({ id, method: request.method, error: stack }, 'a request failed');
     return new HubError('HUB_INTERNAL', `the hub failed; its log says why under ${id}`, {
       data: { id },
     });
-  }
-
-  function cancelled(notification: Notification, session: SessionState): void {
-    const params = membersOf(notification.bytes, notification.params);
-    const id = params?.get('requestId');
-    if (!id) return;
-    const call = session.inFlight.get(rawText(notification.bytes, id));
-    if (call) cancelCall(call, stringAt(notification.bytes, params?.get('reason')));
-  }
-
-  /** A notification has no answer that could say that it did not arrive. */
-  function tell(upstream: Upstream, notification: Notification): void {
-    try {
-      upstream.forward(notification);
-    } catch (error) {
-      log.debug({ method: notification.method, error: messageOf(error) }, 'a server was not told');
-    }
-  }
-
-  /** Notifications of a client that a server of its own may know what to do with. */
-  function notified(notification: Notification, session: SessionState): void {
-    const { method } = notification;
-    if (method === 'notifications/cancelled') return cancelled(notification, session);
-    if (method === 'notifications/progress') return asks.progressed(session, notification);
-    if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
-    const shared = session.view === 'all' ? servers.all : [session.view];
-    for (const { running } of [...session.instances.values(), ...shared]) {
-      // What is about one client means nothing to a server that works for others as well.
-      if (running?.introduction.era === 'legacy' && running.upstream.onlyOwner() === session)
-        tell(running.upstream, notification);
-    }
   }
 
   return {
@@ -250,44 +237,55 @@ export function createRouter(naming: Naming, needs: RouterNeeds): Router {
         ? catalog.find('tool', publicName)?.bytes
         : view.listing.tool.find(({ key }) => key === publicName)?.bytes,
     close() {
+      isStopping = true;
       listens.endAll();
       inputs.close();
     },
     collisions: () => catalog.collisions(),
     snapshot,
-    open(view, outlet, isConnected = () => true) {
-      const state = createSessionState(view, outlet, isConnected, asks);
-      const number = open.add(state);
-      let isOver = false;
-      return {
-        get protocolVersion() {
-          return state.protocolVersion;
-        },
-        accept(message: Message, exchange) {
-          if (message.kind === 'request')
-            return isOver ? Promise.resolve(refuseLate(message)) : answer(message, state, exchange);
-          if (isOver) return Promise.resolve(undefined);
-          if (message.kind === 'notification') notified(message, state);
-          else asks.answered(state, message);
-          return Promise.resolve(undefined);
-        },
-        close(reason) {
-          if (isOver) return;
-          isOver = true;
-          open.take(number);
-          for (const call of state.inFlight.values()) cancelCall(call, reason);
-          for (const ask of Array.from(state.asks.values())) ask.giveUp(reason);
-          subscriptions.removeAll(state);
-          tasks.removeAll(state);
-          state.own?.catalog[Symbol.dispose]();
-          servers.instances.release(state);
-          if (state.logLevel !== undefined) methodNeeds.logLevelChanged();
-        },
-      };
-    },
+    open: (view, outlet, isConnected = () => true) =>
+      openSession({ view, outlet, isConnected, isSessionless: false }),
+    openSessionless: view =>
+      openSession({ view, outlet() {}, isConnected: () => true, isSessionless: true }),
   };
+
+  function openSession(options: SessionOptions): Session {
+    const state = createSessionState(String(++lastSession), options, asks);
+    const number = open.add(state);
+    let isOver = false;
+    return {
+      get protocolVersion() {
+        return state.protocolVersion;
+      },
+      accept(message: Message, exchange) {
+        if (message.kind === 'request')
+          return isOver ? Promise.resolve(refuseLate(message)) : answer(message, state, exchange);
+        if (isOver) return Promise.resolve(undefined);
+        if (message.kind === 'notification') notified(message, state);
+        else asks.answered(state, message);
+        return Promise.resolve(undefined);
+      },
+      close(reason) {
+        if (isOver) return;
+        isOver = true;
+        open.take(number);
+        for (const call of state.inFlight.values()) cancelCall(call, reason);
+        for (const ask of Array.from(state.asks.values())) ask.giveUp(reason);
+        subscriptions.removeAll(state);
+        tasks.removeAll(state);
+        pages.removeAll(state);
+        state.own?.catalog[Symbol.dispose]();
+        servers.instances.release(state);
+        if (state.logLevel !== undefined) methodNeeds.logLevelChanged();
+      },
+    };
+  }
 }
 
 /** The answer to a request that came after the end of its session. */
 const refuseLate = ({ bytes, id }: Request) =>
   errorAnswer(rawText(bytes, id), new HubError('HUB_CALL_CANCELLED', 'the session is over'));
+
+/** What is cancelled because the hub stops is nothing that its client has cancelled. */
+const stopping = ({ message, data }: HubError) =>
+  new HubError('HUB_SHUTTING_DOWN', message, { data: { ...data, retryable: true } });

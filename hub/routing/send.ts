@@ -1,7 +1,8 @@
 import { isObject } from '#core';
 import { type Answer, type Edit, rawText, readMessage, rpcCodes, valueOf } from '#rpc';
-import type { Running, Server } from '#servers';
+import type { Caller, Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
+import { type Pages, keepPages } from './url-elicitation.ts';
 
 /**
  * Sends a request as it is, on behalf of its session. A call whose headers a server refuses is sent once
@@ -12,21 +13,38 @@ export function pass(
   edits: readonly Edit[],
   server: Server,
   running: Running,
+  pages: Pages,
 ): Promise<Buffer> {
+  const seen = seenBy(call, server, running, pages);
   const isOverHttp =
     running.introduction.era === 'modern' && server.config.launch.kind === 'remote';
   if (!isOverHttp || call.request.method !== 'tools/call')
-    return send(call, edits, server, running, call.seen);
+    return send(call, edits, server, running, seen);
   let isRefused = false;
   const first = send(call, edits, server, running, answer => {
     isRefused = isHeaderMismatch(answer);
-    call.seen?.(answer);
+    seen?.(answer);
   });
   return first.then(async bytes => {
     if (!isRefused) return bytes;
     await server.refresh('tool');
-    return await send(call, edits, server, running, call.seen);
+    return await send(call, edits, server, running, seen);
   });
+}
+
+/** What sees the answer first. A refusal may name pages, whose end is told to nobody else later. */
+function seenBy(
+  call: Call,
+  server: Server,
+  { introduction }: Running,
+  pages: Pages,
+): Caller['seen'] {
+  const { session, seen } = call;
+  if (introduction.era === 'modern') return seen && (answer => seen(answer, server));
+  return answer => {
+    if (answer.failed) keepPages(answer, server, session, pages);
+    seen?.(answer, server);
+  };
 }
 
 function isHeaderMismatch({ failed, bytes, payload }: Answer): boolean {
@@ -39,7 +57,7 @@ function send(
   edits: readonly Edit[],
   { config }: Server,
   { upstream }: Running,
-  seen: Call['seen'],
+  seen: Caller['seen'],
 ): Promise<Buffer> {
   const { request, id, session, exchange } = call;
   needWanted(call);
@@ -55,6 +73,7 @@ function send(
     config.callTimeoutMs,
   );
   call.flight = relayed;
+  call.wasSent = true;
   return relayed.answer;
 }
 
@@ -63,9 +82,4 @@ export function readAnswer(bytes: Buffer): Answer {
   const message = readMessage(bytes);
   if (message.kind !== 'answer') throw new TypeError('an answer was expected');
   return message;
-}
-
-/** True where a server's answer is a result and not an error. */
-export function isResult(answer: Buffer): boolean {
-  return !readAnswer(answer).failed;
 }

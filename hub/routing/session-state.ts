@@ -2,19 +2,22 @@ import { createRegister } from '#core';
 import { valueOf } from '#rpc';
 import type { Asks } from './asks.ts';
 import { isWanted } from './levels.ts';
-import type { SessionState, View } from './session.ts';
+import type { SessionState } from './session.ts';
+
+export type SessionOptions = Pick<
+  SessionState,
+  'view' | 'outlet' | 'isConnected' | 'isSessionless'
+>;
 
 /** A session that has just been opened. */
 export function createSessionState(
-  view: View,
-  outlet: (bytes: Buffer) => void,
-  isConnected: () => boolean,
+  key: string,
+  options: SessionOptions,
   asks: Pick<Asks, 'forward'>,
 ): SessionState {
   const state: SessionState = {
-    view,
-    outlet,
-    isConnected,
+    ...options,
+    key,
     protocolVersion: undefined,
     client: undefined,
     logLevel: undefined,
@@ -27,8 +30,8 @@ export function createSessionState(
       return state.asks.size > 0;
     },
     asked: (question, exchange) => asks.forward(question, state, exchange),
-    told({ method, bytes, params }, exchange) {
-      const level = state.requestLevel ?? state.logLevel;
+    told({ method, bytes, params }, exchange, unasked) {
+      const level = state.requestLevel ?? state.logLevel ?? unasked;
       if (method !== 'notifications/message') exchange.related(bytes);
       else if (level !== 'none' && isWanted(level, valueOf(bytes, params))) exchange.related(bytes);
     },

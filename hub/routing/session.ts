@@ -42,6 +42,10 @@ export interface Ask {
 /** What the router keeps of a session. */
 export type SessionState = Owner & {
   readonly view: View;
+  /** It carries single requests, which need no `initialize` before them. */
+  readonly isSessionless: boolean;
+  /** Tells it from all others. */
+  readonly key: string;
   /** To the client, outside any request. Must not throw, and must bound what it keeps. */
   readonly outlet: (bytes: Buffer) => void;
   /** Whether anybody is there: a client that keeps no connection may be gone without a word. */

@@ -1,3 +1,4 @@
+import { HubError } from '#core';
 import type { Instances, Server } from '#servers';
 
 /**
@@ -13,45 +14,56 @@ export interface StatelessClients {
   instanceOf(base: Server, client: string): Server;
 }
 
-/** Of more clients of one server, that which was not there for longest is forgotten. */
-const maxClients = 100;
+/** Of more clients of one server, that which was not there for longest is forgotten, if it is idle. */
+export const maxStatelessClients = 100;
 
 export type StatelessClientsNeeds = {
-  readonly instances: Pick<Instances, 'of' | 'release'>;
+  readonly instances: Pick<Instances, 'of' | 'release' | 'isBusy'>;
   /** Whether a call at the instance waits for its client. */
   readonly isWaiting: (instance: Server) => boolean;
   readonly mayEnd: (session: object) => boolean;
 };
 
+/** An instance, and what stands for a session in `instances`. */
+type Held = { readonly holder: object; readonly instance: Server };
+
+/** Of one server, by client: for each as many as it needs, the first mostly. That which came last is last. */
+type Clients = Map<string, Held[]>;
+
 export function createStatelessClients(needs: StatelessClientsNeeds): StatelessClients {
   const { instances, isWaiting, mayEnd } = needs;
-  /** What stands for a session in `instances`: for each client as many as it needs, the first mostly. */
-  const holders = new Map<Server, Map<string, object[]>>();
+  const byServer = new Map<Server, Clients>();
 
-  function holdersOf(base: Server, client: string): object[] {
-    const clients = holders.get(base) ?? new Map<string, object[]>();
-    holders.set(base, clients);
-    const known = clients.get(client) ?? [];
+  /** Who is forgotten for one more client: undefined where there is room. Throws HUB_INSTANCES_FULL. */
+  function spareOf({ config }: Server, clients: Clients): string | undefined {
+    if (clients.size < maxStatelessClients) return undefined;
+    for (const [client, held] of clients)
+      if (!held.some(({ instance }) => instances.isBusy(instance))) return client;
+    throw new HubError(
+      'HUB_INSTANCES_FULL',
+      `${config.name} works for ${clients.size} clients without a session already. Try again later, or let clients share it with "instance": "shared"`,
+      { data: { server: config.name, retryable: true } },
+    );
+  }
+
+  function forget(clients: Clients, client: string): void {
+    for (const { holder } of clients.get(client) ?? []) instances.release(holder);
     clients.delete(client);
-    clients.set(client, known);
-    const [oldest] = clients.size > maxClients ? clients : [];
-    if (oldest) {
-      clients.delete(oldest[0]);
-      for (const holder of oldest[1]) instances.release(holder);
-    }
-    return known;
   }
 
   return {
     instanceOf(base, client) {
-      const known = holdersOf(base, client);
-      for (const holder of known) {
-        const instance = instances.of(base, holder, undefined, mayEnd);
-        if (!isWaiting(instance)) return instance;
-      }
-      const holder = {};
+      const clients: Clients = byServer.get(base) ?? new Map();
+      const known = clients.get(client);
+      const spare = known ? undefined : spareOf(base, clients);
+      const holder = known?.find(({ instance }) => !isWaiting(instance))?.holder ?? {};
       const instance = instances.of(base, holder, undefined, mayEnd);
-      known.push(holder);
+      // Nothing is kept of a client who was refused, and nobody makes room for it.
+      if (spare !== undefined) forget(clients, spare);
+      const held = known ?? [];
+      if (!held.some(one => one.holder === holder)) held.push({ holder, instance });
+      clients.delete(client);
+      byServer.set(base, clients.set(client, held));
       return instance;
     },
   };

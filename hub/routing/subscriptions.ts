@@ -1,10 +1,14 @@
 import { type Log, HubError, messageOf } from '#core';
 import type { Server } from '#servers';
+import type { View } from './session.ts';
 
 /** Who wants to know of changes: a client's session, or one request to listen. */
 export interface Subscriber {
+  readonly view: View;
   /** To the client. Must not throw, and must bound what it keeps. */
   outlet(bytes: Buffer): void;
+  /** Whether anybody is there. */
+  isConnected(): boolean;
 }
 
 /** Who wants to know of changes to which resource of which server. */
@@ -19,8 +23,15 @@ export interface Subscriptions {
   /** True where the subscriber was the last to want it, so that the server may be told. */
   remove(server: Server, uri: string, subscriber: Subscriber): boolean;
   of(server: Server, uri: string): ReadonlyMap<Subscriber, string>;
+  /**
+   * Who is to be told that a resource was updated, and under which URI: those that subscribed to it, and
+   * to one that it is a part of (MCP, resources: a server may tell of sub-resources).
+   */
+  concernedBy(server: Server, uri: string): ReadonlyMap<Subscriber, string>;
   /** The URIs of a server that anybody wants to hear of. */
   urisOf(server: Server): readonly string[];
+  /** Whether anybody who is there wants to hear of a resource of the server. */
+  isHeard(server: Server): boolean;
   /** Subscribes anew at a server that has been started again. */
   renew(server: Server): void;
   /** Forgets a subscriber, and unsubscribes what nobody else wants. */
@@ -40,6 +51,8 @@ type Topic = {
 
 export type SubscriptionsNeeds = {
   readonly log: Log;
+  /** Under which URI the endpoint of all servers lists a resource of one; undefined where it does not. */
+  readonly publicUriOf: (server: Server, uri: string) => string | undefined;
   /** Called when a server that listens by itself has another set of URIs to listen for. */
   readonly changed: (server: Server) => void;
 };
@@ -112,7 +125,28 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
       return topic !== undefined && leave(topic, subscriber);
     },
     of: (server, uri) => topicOf(server, uri)?.subscribers ?? none,
+    concernedBy(server, uri) {
+      const exact = topicOf(server, uri)?.subscribers ?? none;
+      const topics = byServer.get(server);
+      const parents = topics ? wholesOf(uri).flatMap(whole => topics.get(whole) ?? []) : [];
+      if (parents.length === 0) return exact;
+      const listed = needs.publicUriOf(server, uri);
+      const concerned = new Map<Subscriber, string>();
+      for (const { uri: whole, subscribers } of parents)
+        for (const [subscriber, publicUri] of subscribers)
+          concerned.set(
+            subscriber,
+            (subscriber.view === 'all' ? listed : uri) ?? `${publicUri}${uri.slice(whole.length)}`,
+          );
+      // Who subscribed to the resource itself knows it by that name.
+      for (const [subscriber, publicUri] of exact) concerned.set(subscriber, publicUri);
+      return concerned;
+    },
     urisOf: server => [...(byServer.get(server)?.keys() ?? [])],
+    isHeard: server =>
+      [...(byServer.get(server)?.values() ?? [])].some(({ subscribers }) =>
+        [...subscribers.keys()].some(subscriber => subscriber.isConnected()),
+      ),
     renew(server) {
       if (isModern(server)) needs.changed(server);
       else
@@ -127,4 +161,18 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
       }
     },
   };
+}
+
+/** A longer URI is a part of no other: to look for its wholes would take the time of its length squared. */
+const maxPartLength = 2_048;
+
+/** The URIs that a resource may be a part of, the shortest first: `x://a/` and `x://a` of `x://a/part`. */
+function wholesOf(uri: string): readonly string[] {
+  if (uri.length > maxPartLength) return [];
+  const wholes: string[] = [];
+  for (const { index } of uri.matchAll(/[/?#]/g)) {
+    wholes.push(uri.slice(0, index));
+    if (uri[index] === '/' && index + 1 < uri.length) wholes.push(uri.slice(0, index + 1));
+  }
+  return wholes;
 }

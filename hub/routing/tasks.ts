@@ -1,130 +1,133 @@
 import { HubError } from '#core';
 import { type Answer, elementsOf, membersOf, stringAt } from '#rpc';
 import type { Server } from '#servers';
+import { createClaims } from './claims.ts';
 import type { SessionState } from './session.ts';
+
+/** A task at a server, and how its client knows it. */
+export type Task = {
+  /** Where requests about it go: the configured server, whichever instance of it the client has. */
+  readonly server: Server;
+  /** The server's own id. */
+  readonly taskId: string;
+  /** The same, unless the client has one of that id at another server already. */
+  readonly publicId: string;
+};
 
 /**
  * Whose tasks are whose (MCP 2025-11-25, tasks): a server that several clients share knows no
- * difference between them, so that the hub lets each reach its own only.
+ * difference between them, so that the hub lets each reach its own only. The ids are those of one server,
+ * or of one instance of it. On the endpoint of all, a second task with an id that is in use gets the name
+ * of its server in front of it, as URIs do.
  */
 export interface Tasks {
-  /** Keeps that an answer of the server made a task for the session, where it did. */
-  made(server: Server, answer: Answer, session: SessionState): void;
-  /** The server of a session's task. Throws HUB_NAME_UNKNOWN where the session has no such task. */
-  get(session: SessionState, taskId: string): Server;
+  /** Keeps that an answer of the instance made a task for the session, where it did. */
+  made(server: Server, instance: Server, answer: Answer, session: SessionState): Task | undefined;
+  /** A session's task. Throws HUB_NAME_UNKNOWN where the session has no such task. */
+  get(session: SessionState, publicId: string): Task;
   /** What a session has, oldest first. */
-  of(session: SessionState): readonly { readonly taskId: string; readonly server: Server }[];
-  /** Whose task of that server it is. */
-  ownerOf(server: Server, taskId: string): SessionState | undefined;
+  of(session: SessionState): readonly Task[];
+  /** Whose task of that instance it is. */
+  ownerOf(instance: Server, taskId: string): Owned | undefined;
   /** Keeps that a client's answer made a task of its own, which the server may ask about. */
   askedAs(source: object, answer: Answer, session: SessionState): void;
   /** The client that has the task a server asks about; undefined also where two have one of that id. */
-  clientOf(server: Server, taskId: string): SessionState | undefined;
+  clientOf(instance: Server, taskId: string): SessionState | undefined;
   /** Keeps where the task of a client without a session is, where the answer made one. */
-  route(server: Server, answer: Answer): void;
-  /** The server of such a task. Its id is all that a client needs to know to reach it. */
-  routeOf(taskId: string): Server | undefined;
+  route(server: Server, answer: Answer): Task | undefined;
+  /** Such a task, by the id that the client knows. That is all it needs to know to reach it. */
+  routeOf(publicId: string): Task | undefined;
   removeAll(session: SessionState): void;
-  serverGone(server: Server): void;
+  /** An instance is gone, and with it what was kept of the tasks there. */
+  instanceGone(instance: Server): void;
 }
+
+export type Owned = Task & { readonly session: SessionState };
 
 /** The oldest of more are forgotten: the client can still not reach those of others. */
 const maxPerSession = 1_000;
+/** Of more tasks of clients without a session, the oldest cannot be reached on the endpoint of all. */
 const maxRoutes = 10_000;
 
-/** A task; `server` is where it is, undefined for those that clients made for a server. */
-type Held = {
-  readonly side: Side;
-  readonly source: object;
-  readonly taskId: string;
-  readonly server: Server | undefined;
-};
-type Side = 'server' | 'client';
-type Owners = Map<string, SessionState | 'several'>;
-
 export function createTasks(): Tasks {
-  const owners: Readonly<Record<Side, Map<object, Owners>>> = {
-    server: new Map(),
-    client: new Map(),
-  };
-  const held = new Map<SessionState, Held[]>();
-  const routes = new Map<string, Server>();
+  const ofServers = createClaims<Task>(maxPerSession);
+  const ofClients = createClaims<undefined>(maxPerSession);
+  /** By public id. A server of the stateless revision may know its tasks also after a restart. */
+  const routes = new Map<string, Task>();
 
-  function keep(one: Held, session: SessionState): void {
-    const { side, source, taskId } = one;
-    const ofSource: Owners = owners[side].get(source) ?? new Map<string, SessionState>();
-    owners[side].set(source, ofSource);
-    const before = ofSource.get(taskId);
-    if (before === session) return;
-    ofSource.set(taskId, before === undefined ? session : 'several');
-    const all = held.get(session) ?? [];
-    held.set(session, all);
-    all.push(one);
-    if (all.length > maxPerSession) forget(all.shift(), session);
-  }
-
-  function forget(one: Held | undefined, session: SessionState): void {
-    const ofSource = one && owners[one.side].get(one.source);
-    if (!one || !ofSource) return;
-    if (ofSource.get(one.taskId) === session) ofSource.delete(one.taskId);
-    if (ofSource.size === 0) owners[one.side].delete(one.source);
-  }
-
-  function ownerOf(side: Side, source: object, taskId: string): SessionState | undefined {
-    const owner = owners[side].get(source)?.get(taskId);
-    return owner === 'several' ? undefined : owner;
-  }
-
-  const of = (session: SessionState) =>
-    (held.get(session) ?? []).flatMap(({ server, taskId }) => (server ? [{ server, taskId }] : []));
+  /** What the session can reach: where a server gave two clients one id, it is neither's. */
+  const claimsOf = (session: SessionState) =>
+    ofServers.of(session).filter(({ source, id }) => ofServers.ownerOf(source, id) === session);
 
   return {
-    made(server, answer, session) {
-      const taskId = answer.failed ? undefined : taskIdOf(answer);
-      if (taskId !== undefined) keep({ side: 'server', source: server, taskId, server }, session);
+    made(server, instance, answer, session) {
+      const taskId = answer.failed ? undefined : idMade(answer);
+      if (taskId === undefined) return undefined;
+      const claims = ofServers.of(session);
+      const known = claims.find(({ source, id }) => source === instance && id === taskId);
+      if (known) return known.about;
+      const isTaken = (id: string) => claims.some(({ about }) => about.publicId === id);
+      const about = { server, taskId, publicId: freeId(server, taskId, isTaken) };
+      ofServers.add(session, { source: instance, id: taskId, about });
+      return about;
     },
-    get(session, taskId) {
-      const one = of(session).find(task => task.taskId === taskId);
-      if (one && ownerOf('server', one.server, taskId) === session) return one.server;
+    get(session, publicId) {
+      const found = claimsOf(session).find(({ about }) => about.publicId === publicId);
+      if (found) return found.about;
       throw new HubError(
         'HUB_NAME_UNKNOWN',
-        `"params.taskId": this session has no task ${JSON.stringify(taskId)}`,
+        `"params.taskId": this session has no task ${JSON.stringify(publicId)}`,
       );
     },
-    of,
-    ownerOf: (server, taskId) => ownerOf('server', server, taskId),
-    askedAs(source, answer, session) {
-      const taskId = answer.failed ? undefined : taskIdOf(answer);
-      if (taskId !== undefined)
-        keep({ side: 'client', source, taskId, server: undefined }, session);
+    of: session => claimsOf(session).map(({ about }) => about),
+    ownerOf(instance, taskId) {
+      const session = ofServers.ownerOf(instance, taskId);
+      const claim =
+        session &&
+        ofServers.of(session).find(({ source, id }) => source === instance && id === taskId);
+      return session && claim && { ...claim.about, session };
     },
-    clientOf: (server, taskId) => ownerOf('client', server, taskId),
-    route(server, { bytes, payload }) {
-      const taskId = stringAt(bytes, membersOf(bytes, payload)?.get('taskId'));
-      if (taskId === undefined) return;
-      routes.set(taskId, server);
+    askedAs(source, answer, session) {
+      const id = answer.failed ? undefined : idMade(answer);
+      if (id !== undefined) ofClients.add(session, { source, id, about: undefined });
+    },
+    clientOf: (instance, taskId) => ofClients.ownerOf(instance, taskId),
+    route(server, { bytes, payload, failed }) {
+      const members = failed ? undefined : membersOf(bytes, payload);
+      const taskId = stringAt(bytes, members?.get('taskId'));
+      if (taskId === undefined || stringAt(bytes, members?.get('resultType')) !== 'task')
+        return undefined;
+      const isOfAnother = (id: string) => {
+        const known = routes.get(id);
+        return known !== undefined && (known.server !== server || known.taskId !== taskId);
+      };
+      const task = { server, taskId, publicId: freeId(server, taskId, isOfAnother) };
+      routes.set(task.publicId, task);
       const [oldest] = routes.size > maxRoutes ? routes.keys() : [];
       if (oldest !== undefined) routes.delete(oldest);
+      return task;
     },
-    routeOf: taskId => routes.get(taskId),
+    routeOf: publicId => routes.get(publicId),
     removeAll(session) {
-      for (const one of held.get(session) ?? []) forget(one, session);
-      held.delete(session);
+      ofServers.removeAll(session);
+      ofClients.removeAll(session);
     },
-    serverGone(server) {
-      owners.server.delete(server);
-      owners.client.delete(server);
-      for (const [session, all] of held)
-        held.set(
-          session,
-          all.filter(one => one.source !== server),
-        );
+    instanceGone(instance) {
+      ofServers.sourceGone(instance);
+      ofClients.sourceGone(instance);
     },
   };
 }
 
+/** The id, with the name of its server in front as often as it takes. */
+function freeId({ config }: Server, taskId: string, isTaken: (id: string) => boolean): string {
+  let id = taskId;
+  while (isTaken(id)) id = `${config.name}+${id}`;
+  return id;
+}
+
 /** The id in a CreateTaskResult. */
-function taskIdOf({ bytes, payload }: Answer): string | undefined {
+function idMade({ bytes, payload }: Answer): string | undefined {
   const task = membersOf(bytes, payload)?.get('task');
   return stringAt(bytes, membersOf(bytes, task)?.get('taskId'));
 }

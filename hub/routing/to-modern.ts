@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { HubError, isObject } from '#core';
+import { type Clock, HubError, isObject } from '#core';
+import { backoffMs } from '#resilience';
 import {
   type Answer,
   type Edit,
@@ -17,13 +18,23 @@ import type { Running, Server } from '#servers';
 import { type Asks, capabilitiesOf, lacking } from './asks.ts';
 import { type Call, needWanted } from './call.ts';
 import { refusedCapability } from './capabilities.ts';
+import { notFoundAsBefore } from './dress.ts';
 import { pass, readAnswer } from './send.ts';
 import type { SessionState } from './session.ts';
+import type { Pages } from './url-elicitation.ts';
 
-/** How often a server may ask for more before it gives a result. */
+/** How often a server may ask for more, or for time, before it gives a result. */
 const maxRounds = 20;
+/** How long a server is left alone that asks for nothing but to be asked again. */
+const pause = { firstMs: 100, maxMs: 5_000, jitter: 0 };
 /** How much it may ask for at once. */
 const maxInputs = 32;
+
+export type ToModernNeeds = {
+  readonly asks: Asks;
+  readonly pages: Pages;
+  readonly clock: Pick<Clock, 'after'>;
+};
 
 /**
  * Passes a request of a client with a session to a server that keeps none (MCP 2026-07-28): the request
@@ -35,23 +46,56 @@ export async function toModern(
   edits: readonly Edit[],
   server: Server,
   running: Running,
-  asks: Asks,
+  needs: ToModernNeeds,
 ): Promise<Buffer> {
+  const { name } = server.config;
   let more: MemberTexts = {};
+  let pauses = 0;
   for (let round = 0; round < maxRounds; round++) {
-    const bytes = await pass(call, [...edits, ...metadata(call, more)], server, running);
+    const bytes = await pass(
+      call,
+      [...edits, ...metadata(call, more)],
+      server,
+      running,
+      needs.pages,
+    );
     const answer = readAnswer(bytes);
     const result = answer.failed ? undefined : membersOf(bytes, answer.payload);
-    if (stringAt(bytes, result?.get('resultType')) !== 'input_required') return bytes;
-    const inputResponses = await askAll(call, answer, result?.get('inputRequests'), server, asks);
+    if (stringAt(bytes, result?.get('resultType')) !== 'input_required')
+      return answer.failed ? notFoundAsBefore(answer, call.request.method) : bytes;
+    const wanted = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
     const state = result?.get('requestState');
-    more = { inputResponses, ...(state && { requestState: rawText(bytes, state) }) };
+    const requestState = state && { requestState: rawText(bytes, state) };
+    if (wanted.length > 0) {
+      const inputResponses = await askAll(call, answer, wanted, server, needs.asks);
+      more = { inputResponses, ...requestState };
+    } else if (requestState) {
+      await leaveAlone(call, ++pauses, needs.clock);
+      more = requestState;
+    } else throw unfit(name, 'answered input_required and did not say what it wants');
   }
-  throw new HubError(
-    'HUB_SERVER_PROTOCOL',
-    `${server.config.name} asked ${maxRounds} times for more and gave no result`,
-    { data: { server: server.config.name } },
+  throw unfit(name, `asked ${maxRounds} times for more and gave no result`);
+}
+
+const unfit = (server: string, what: string) =>
+  new HubError('HUB_SERVER_PROTOCOL', `${server} ${what}`, { data: { server } });
+
+/** Waits before a server is asked again that wants nothing else; a client that cancels ends the wait. */
+async function leaveAlone(call: Call, times: number, clock: ToModernNeeds['clock']): Promise<void> {
+  needWanted(call);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = clock.after(
+    backoffMs(pause, times, () => 0),
+    resolve,
   );
+  call.flight = {
+    cancel() {
+      timer[Symbol.dispose]();
+      resolve();
+    },
+  };
+  await promise;
+  needWanted(call);
 }
 
 /** The edits by which a request tells what MCP 2026-07-28 wants in each, and carries `more`. */
@@ -87,18 +131,16 @@ function metadataOf({ client, logLevel }: SessionState): MemberTexts {
 async function askAll(
   call: Call,
   { bytes }: Answer,
-  requests: Span | undefined,
+  members: readonly (readonly [string, Span])[],
   server: Server,
   asks: Asks,
 ): Promise<string> {
   const { session, exchange } = call;
   needWanted(call);
-  const members = [...(membersOf(bytes, requests) ?? [])];
   if (members.length > maxInputs)
-    throw new HubError(
-      'HUB_SERVER_PROTOCOL',
-      `${server.config.name} asks for ${members.length} inputs at once; the hub passes on ${maxInputs}`,
-      { data: { server: server.config.name } },
+    throw unfit(
+      server.config.name,
+      `asks for ${members.length} inputs at once; the hub passes on ${maxInputs}`,
     );
   const wanted = members.map(([key, span]) => {
     const request = membersOf(bytes, span);

@@ -1,5 +1,23 @@
 import { isObject } from '#core';
-import { type Answer, encodeError, rpcCodes, valueOf } from '#rpc';
+import {
+  type Answer,
+  type Request,
+  encodeError,
+  membersOf,
+  rpcCodes,
+  stringAt,
+  valueOf,
+} from '#rpc';
+import { type Claims, createClaims } from './claims.ts';
+import type { SessionState } from './session.ts';
+
+/** The pages that clients were sent to, by `elicitationId`: only they are told that one is done with. */
+export type Pages = Claims<undefined>;
+
+/** The oldest of more pages that one client was sent to are forgotten. */
+const maxPages = 1_000;
+
+export const createPages = (): Pages => createClaims(maxPages);
 
 /** The error by which a server says that a person must visit a page first (MCP 2025-11-25, elicitation). */
 const urlElicitationRequired = -32042;
@@ -8,20 +26,52 @@ const urlElicitationRequired = -32042;
  * The pages that an error asks to be visited, as the `inputRequests` of MCP 2026-07-28; undefined for
  * every other answer.
  */
-export function pagesWanted({ failed, bytes, payload }: Answer): object | undefined {
-  const error: unknown = failed ? valueOf(bytes, payload) : undefined;
-  if (!isObject(error) || error['code'] !== urlElicitationRequired) return undefined;
-  const { data } = error;
-  const listed: unknown = isObject(data) ? data['elicitations'] : undefined;
-  const pages: unknown[] = Array.isArray(listed) ? listed : [];
-  return Object.fromEntries(
-    pages
-      .filter(isObject)
-      .map(({ message, url }, index) => [
+export function pagesWanted(answer: Answer): object | undefined {
+  const pages = pagesIn(answer)?.filter(({ url }) => typeof url === 'string');
+  return (
+    pages &&
+    Object.fromEntries(
+      pages.map(({ message, url }, index) => [
         String(index + 1),
         { method: 'elicitation/create', params: { mode: 'url', message, url } },
       ]),
+    )
   );
+}
+
+/** Keeps which pages an error sends a client to. */
+export function keepPages(
+  answer: Answer,
+  source: object,
+  session: SessionState,
+  pages: Pages,
+): void {
+  for (const { elicitationId: id } of pagesIn(answer) ?? [])
+    if (typeof id === 'string') pages.add(session, { source, id, about: undefined });
+}
+
+/** Keeps which page a server's request sends a client to, where it does. */
+export function keepPage(
+  { bytes, method, params }: Request,
+  source: object,
+  session: SessionState,
+  pages: Pages,
+): void {
+  if (method !== 'elicitation/create') return;
+  const id = stringAt(bytes, membersOf(bytes, params)?.get('elicitationId'));
+  if (id !== undefined) pages.add(session, { source, id, about: undefined });
+}
+
+type Page = { readonly [name: string]: unknown };
+
+/** The pages that an error asks to be visited; undefined for every other answer. */
+function pagesIn({ failed, bytes, payload }: Answer): readonly Page[] | undefined {
+  const error = failed ? membersOf(bytes, payload) : undefined;
+  if (valueOf(bytes, error?.get('code')) !== urlElicitationRequired) return undefined;
+  const data = valueOf(bytes, error?.get('data'));
+  const listed: unknown = isObject(data) ? data['elicitations'] : undefined;
+  const pages: unknown[] = Array.isArray(listed) ? listed : [];
+  return pages.filter(isObject);
 }
 
 /** What a client is told that cannot show pages (MCP 2026-07-28, errors). */

@@ -12,7 +12,7 @@ export type Receiver = {
   message(message: Message, about?: string): void;
   /** A line above the bound, discarded. `id` is that of an answer, as JSON text, where one was seen. */
   oversized(line: { readonly id: string | undefined; readonly bytes: number }): void;
-  /** Output that is no JSON-RPC message, shortened. */
+  /** Output that is no JSON-RPC message, shortened; of a line that was cut off only how long it is. */
   noise(text: string): void;
 };
 
@@ -24,6 +24,8 @@ export type Receiver = {
 export interface Channel {
   /** Begins to hand over what comes in. Called once; what came before has been kept. */
   listen(receiver: Receiver): void;
+  /** True where what comes in reply to a request says so by its way, as `about` of `Receiver.message`. */
+  readonly tellsWhose?: boolean;
   /**
    * Sends one message, without a line break in it. Messages of one turn of the event loop go out as
    * one write. Throws HUB_SERVER_BUSY above the bound of bytes that wait, HUB_SERVER_DOWN once closed.

@@ -17,6 +17,7 @@ export {
 } from './line-channel.ts';
 export { createLineSplitter } from './lines.ts';
 export { type Members, dropMembers, setMembers } from './members.ts';
+export { type Metadata, checkMetadata } from './metadata.ts';
 export {
   decodeHeaderValue,
   encodeHeaderValue,
@@ -47,6 +48,7 @@ export {
   modernVersion,
   modernVersions,
   protocolVersions,
+  tasksExtension,
 } from './protocol.ts';
 export { type Reply, whole } from './reply.ts';
 export type { Span } from './scan.ts';

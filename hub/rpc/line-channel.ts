@@ -10,6 +10,11 @@ export type LineChannelOptions = {
   readonly maxLineBytes: number;
   /** Sending fails with HUB_SERVER_BUSY while more than this waits to be written. */
   readonly maxWaitingBytes: number;
+  /**
+   * Others wrote and read before: what they may have left half written is ended, and a first line that is
+   * no message is the rest of one of theirs. It is dropped without a word, as it may hold anything.
+   */
+  readonly isTakenOver?: boolean;
 };
 
 /** The writing end under a channel. */
@@ -43,6 +48,8 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
   let over: Closed | undefined;
   let queue: Buffer[] = [];
   let queuedBytes = 0;
+  let isFirst = options.isTakenOver === true;
+  if (isFirst) sink.write(Buffer.from('\n'));
   const { promise: closed, resolve: settle } = Promise.withResolvers<Closed>();
 
   const hand = (give: (receiver: Receiver) => void) => {
@@ -54,14 +61,18 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
   const splitter = createLineSplitter(options, {
     line(bytes) {
       if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 0x0d)) return;
+      const isRest = isFirst;
+      isFirst = false;
       for (const message of readMessages(bytes).messages)
-        if (message.kind === 'malformed')
-          hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
-        else if (receiver && !over) receiver.message(message);
+        if (message.kind === 'malformed') {
+          if (!isRest) hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
+        } else if (receiver && !over) receiver.message(message);
         else hand(to => to.message(message));
     },
     oversized(head, tail, bytes) {
-      hand(to => to.oversized({ id: idAtAnEnd(head, tail), bytes }));
+      const isRest = isFirst;
+      isFirst = false;
+      if (!isRest) hand(to => to.oversized({ id: idAtAnEnd(head, tail), bytes }));
     },
   });
 
@@ -126,7 +137,8 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
     push: chunk => splitter.push(chunk),
     ended(reason) {
       const rest = splitter.end();
-      if (rest.length > 0) hand(to => to.noise(rest.toString('utf8', 0, noiseBytes)));
+      // Half of a message holds what is somebody's own.
+      if (rest.length > 0) hand(to => to.noise(`${rest.length} bytes of a line without an end`));
       finish(reason);
     },
   };

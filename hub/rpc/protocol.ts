@@ -27,6 +27,9 @@ export const metaKeys = {
   relatedTask: 'io.modelcontextprotocol/related-task',
 } as const;
 
+/** The extension by which MCP 2026-07-28 has tasks. */
+export const tasksExtension = 'io.modelcontextprotocol/tasks';
+
 /** True for a sessionful revision that the hub speaks. */
 export function isKnownVersion(version: unknown): version is (typeof protocolVersions)[number] {
   return protocolVersions.some(known => known === version);

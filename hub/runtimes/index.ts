@@ -15,3 +15,4 @@ export type {
   Volume,
 } from './runtime.ts';
 export { createStderrLines } from './stderr.ts';
+export type { Belonging, Upkeep } from './upkeep.ts';

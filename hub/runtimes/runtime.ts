@@ -7,6 +7,8 @@ export type Exit = {
   readonly signal?: string;
   /** The kernel ended it because it used more memory than its limit. */
   readonly outOfMemory?: boolean;
+  /** The way to it is gone, and it may still run: whoever has its handle may take it back. */
+  readonly lost?: boolean;
   /** One sentence for the operator. */
   readonly detail: string;
 };
@@ -77,6 +79,11 @@ export type LaunchSpec = {
   readonly server: string;
   /** Which of several instances of the server this is; absent for the one that all clients share. */
   readonly instance?: string;
+  /**
+   * A keyed digest of all that it is launched from, by which a later run of the hub knows it for its own.
+   * Absent on what no other run may take back.
+   */
+  readonly digest?: string;
   readonly target: Target;
   /** Values are secrets: they are never logged, labelled or shown. */
   readonly env: Readonly<Record<string, string>>;
@@ -109,6 +116,11 @@ export interface Instance {
   /** What the program itself is known by, such as the id of its image; absent where nothing tells. */
   readonly identity?: string;
   readonly channel: Channel;
+  /**
+   * What another run of the hub finds it by. Absent where none can; rejects with HubError where the
+   * engine cannot be asked.
+   */
+  readonly handle?: () => Promise<string>;
   /** Settles exactly once, whoever ended it; never rejects. */
   readonly exited: Promise<Exit>;
   /**
@@ -129,4 +141,15 @@ export interface Runtime {
    * behind, when it cannot be started or when the signal aborts.
    */
   launch(spec: LaunchSpec, events: LaunchEvents, signal: AbortSignal): Promise<Instance>;
+  /**
+   * Takes back a server that an earlier run of the hub has launched, as the same process, or one that the
+   * way to was lost. Undefined where it is gone or is not what the spec would launch: what is left of
+   * it is removed. Throws HubError where that cannot be told now. Absent where no server outlives its hub.
+   */
+  readonly adopt?: (
+    spec: LaunchSpec,
+    handle: string,
+    events: LaunchEvents,
+    signal: AbortSignal,
+  ) => Promise<Instance | undefined>;
 }

@@ -1,3 +1,4 @@
+import { type Owned, type Place, createByOwner } from './by-owner.ts';
 import type { Owner } from './caller.ts';
 
 /**
@@ -8,7 +9,8 @@ export interface Abandoned {
   add(id: number, owner: Owner): void;
   /** The server has answered after all: it works on it no more. */
   answered(id: number): void;
-  owners(): Iterable<Owner>;
+  /** Whose they are, where all are of one client. */
+  owner(): Owner | 'none' | 'several';
   clear(): void;
 }
 
@@ -17,26 +19,30 @@ const lifeMs = 30_000;
 /** Of more, the oldest are taken for done. */
 const maxKept = 1_000;
 
+type Kept = { readonly place: Place<Owned>; readonly timeout: NodeJS.Timeout };
+
 export function createAbandoned(): Abandoned {
-  const kept = new Map<number, { readonly owner: Owner; readonly timeout: NodeJS.Timeout }>();
+  const kept = new Map<number, Kept>();
+  const owners = createByOwner<Owned>();
 
   function answered(id: number): void {
-    clearTimeout(kept.get(id)?.timeout);
+    const one = kept.get(id);
+    if (!one) return;
+    clearTimeout(one.timeout);
+    owners.remove(one.place);
     kept.delete(id);
   }
 
   return {
     add(id, owner) {
-      const timeout = setTimeout(() => kept.delete(id), lifeMs);
+      const timeout = setTimeout(() => answered(id), lifeMs);
       timeout.unref();
-      kept.set(id, { owner, timeout });
+      kept.set(id, { place: owners.add({ owner }), timeout });
       const [oldest] = kept.size > maxKept ? kept.keys() : [];
       if (oldest !== undefined) answered(oldest);
     },
     answered,
-    *owners() {
-      for (const { owner } of kept.values()) yield owner;
-    },
+    owner: () => (owners.isOfSeveral ? 'several' : (owners.newest?.owner ?? 'none')),
     clear() {
       for (const id of Array.from(kept.keys())) answered(id);
     },

@@ -25,10 +25,21 @@ export const tooLong = (server: string, bytes: number): HubError =>
     { data: { server, bytes } },
   );
 
-/** The server answered a request of the hub's own with an error, which is in the data. */
+/**
+ * The server answered a request of the hub's own with an error, which is in the data. What the channel
+ * answers in its place, where its host answered with no more than a status, is HUB_REMOTE_UNREACHABLE.
+ */
 export function refusedBy(server: string, method: string, { bytes, payload }: Answer): HubError {
   const error = valueOf(bytes, payload);
   const why = isObject(error) ? String(error['message']) : 'no reason given';
+  const told = isObject(error) && isObject(error['data']) ? error['data'] : {};
+  if (told['code'] === 'HUB_REMOTE_UNREACHABLE') {
+    const { status, retryable } = told;
+    const isRetryable = retryable === true;
+    return new HubError('HUB_REMOTE_UNREACHABLE', why, {
+      data: { server, method, status, retryable: isRetryable, error },
+    });
+  }
   // Of a remote server the channel answers what could not be delivered, and names it already.
   const message = why.startsWith(`${server} `) ? why : `${server} refused ${method}: ${why}`;
   return new HubError('HUB_SERVER_PROTOCOL', message, { data: { server, method, error } });

@@ -1,4 +1,4 @@
-import type { Answer, Edit, Notification, Request, Span } from '#rpc';
+import type { Answer, Edit, LogLevel, Notification, Request, Span } from '#rpc';
 
 /** A client's request on its way to a server: the message and what must differ in it. */
 export type Outbound = {
@@ -42,8 +42,11 @@ export interface Exchange {
 export interface Owner {
   /** A request of the server that is about a call of this client. */
   asked(question: Question, exchange: Exchange): void;
-  /** A notification of the server that is about a call of this client, though it does not name it. */
-  told(notification: Notification, exchange: Exchange): void;
+  /**
+   * A notification of the server that is about a call of this client, though it does not name it. A client
+   * that asked for no level of log messages gets those from `unasked` on, or all where there is none.
+   */
+  told(notification: Notification, exchange: Exchange, unasked?: LogLevel): void;
   /** While the client is asked something, its calls do not time out. */
   readonly isAsked: boolean;
 }

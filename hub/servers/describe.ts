@@ -3,7 +3,8 @@ import type { Server } from './server.ts';
 
 /** What the API and `hub://servers` say of a server. Holds no value of its environment or headers. */
 export function describeServer(server: Server): JsonObject {
-  const { config, status, running, listing, lastError } = server;
+  const { config, status, running, health, listing, lastError } = server;
+  const { breaker, queued } = server.gate.snapshot();
   const { launch } = config;
   return {
     name: config.name,
@@ -32,6 +33,16 @@ export function describeServer(server: Server): JsonObject {
       era: running.introduction.era,
       in_flight: running.upstream.inFlight(),
     }),
+    ...(health && {
+      health: {
+        asked_at: health.at === undefined ? null : new Date(health.at).toISOString(),
+        latency_ms:
+          health.latencyMs === undefined ? null : Math.round(health.latencyMs * 100) / 100,
+        misses: health.misses,
+      },
+    }),
+    queued,
+    ...(breaker && { breaker }),
     instance_mode: config.instance,
     ...(config.instance === 'session' && { instances: server.instances }),
     ...(server.advice.length > 0 && { advice: server.advice }),

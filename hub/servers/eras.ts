@@ -90,8 +90,11 @@ export function eraKeyOf(
 
 /** What the refusal of `server/discover`, or of `initialize`, tells; undefined where nothing was said. */
 export function eraToldBy(error: unknown): Era | undefined {
-  if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') return undefined;
-  const { error: refusal } = error.data;
+  if (!(error instanceof HubError)) return undefined;
+  const { error: refusal, status } = error.data;
+  // Older servers answer with a status alone what they do not know.
+  if (error.code === 'HUB_REMOTE_UNREACHABLE' && status !== undefined) return 'legacy';
+  if (error.code !== 'HUB_SERVER_PROTOCOL') return undefined;
   const { code, data } = isObject(refusal) ? refusal : {};
   if (code === rpcCodes.headerMismatch || code === rpcCodes.missingCapability) return 'modern';
   if (code !== rpcCodes.unsupportedVersion) return 'legacy';

@@ -32,9 +32,32 @@ export function withoutName(server: string, message: string): string {
   return message.startsWith(`${server} `) ? `it ${message.slice(server.length + 1)}` : message;
 }
 
+/**
+ * True where the same start would fail again until the operator has changed something, which none of the
+ * restarts would wait for. A host may answer 404 while its server is replaced.
+ */
+export function isLasting(error: unknown): boolean {
+  const kind = kindOf(error);
+  if (kind === 'invalid' || kind === 'conflict') return true;
+  if (!(error instanceof HubError)) return false;
+  return error.data.retryable === false && error.data['status'] !== 404;
+}
+
+/** What a server wrote to stderr before it ended. */
+export type LastWords = {
+  /** What of it may say why, as a sentence; empty where nothing does. */
+  readonly quoted: string;
+  readonly stderr: string;
+};
+
 /** A server went away. `how` says in which way, and `cause` is the error that ended its channel. */
-export function goneError(server: string, how: string, stderr: string, cause: unknown): HubError {
-  const said = stderr ? `. It wrote: ${stderr.slice(stderr.lastIndexOf('\n') + 1)}` : '';
+export function goneError(
+  server: string,
+  how: string,
+  { quoted, stderr }: LastWords,
+  cause: unknown,
+): HubError {
+  const said = quoted && `. ${quoted}`;
   return new HubError('HUB_SERVER_DOWN', `${server} is gone: ${withoutName(server, how)}${said}`, {
     cause,
     data: { server, retryable: true, ...(stderr && { stderr }) },

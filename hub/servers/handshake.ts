@@ -8,6 +8,7 @@ import {
   metaKeys,
   modernVersion,
   protocolVersions,
+  tasksExtension,
   valueOf,
 } from '#rpc';
 import type { ClientOfSession } from './client-of-session.ts';
@@ -43,7 +44,7 @@ const legacyCapabilities = {
 };
 const modernCapabilities = {
   ...shared,
-  extensions: { 'io.modelcontextprotocol/tasks': {} },
+  extensions: { [tasksExtension]: {} },
 };
 
 export type Greeting = {
@@ -98,15 +99,21 @@ export async function initialize(
     { protocolVersion: latestVersion, ...said },
     timeoutMs,
   );
+  const introduction = introductionOf(server, answer);
+  upstream.notify('notifications/initialized');
+  return introduction;
+}
+
+/** What the answer to `initialize` says. Throws HUB_SERVER_PROTOCOL for a version that the hub does not speak. */
+export function introductionOf(server: string, answer: Answer): Introduction {
   const result = membersOf(answer.bytes, answer.payload);
   const protocolVersion = valueOf(answer.bytes, result?.get('protocolVersion'));
   if (!isKnownVersion(protocolVersion))
     throw new HubError(
       'HUB_SERVER_PROTOCOL',
       `${server} speaks MCP ${JSON.stringify(protocolVersion)}; the hub speaks ${protocolVersions.join(', ')}`,
-      { data: { server } },
+      { data: { server, retryable: false } },
     );
-  upstream.notify('notifications/initialized');
   const info = valueOf(answer.bytes, result?.get('serverInfo'));
   return { era: 'legacy', answer, protocolVersion, ...introduced(answer, info) };
 }
@@ -136,6 +143,22 @@ export async function discover(
     protocolVersion: modernVersion,
     ...introduced(answer, info),
   };
+}
+
+/**
+ * Resolves when a server answers at all: a refusal is a sign of life too, unless it is a mere status of its
+ * host. Rejects with HubError.
+ */
+export async function needAlive(
+  asking: Pick<Asking, 'request'>,
+  timeoutMs: number,
+  method: 'ping' | 'server/discover' = 'ping',
+): Promise<void> {
+  try {
+    await asking.request(method, undefined, timeoutMs);
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') throw error;
+  }
 }
 
 /** The hub's own requests with the metadata that MCP 2026-07-28 wants in each. */

@@ -1,6 +1,9 @@
 export { describeListing, describeServer } from './describe.ts';
 export { type Eras, createEras, maxEras } from './eras.ts';
+export { type Handle, type Handles, createHandles, digestOf, maxHandles } from './handles.ts';
 export { type Introduction, hubInfo } from './handshake.ts';
+export type { Gate, Leave, Waiting } from './gate.ts';
+export { needAnswer } from './health.ts';
 export type { ClientOfSession } from './client-of-session.ts';
 export type { Instances, OwnInstance } from './instances.ts';
 export {
@@ -11,9 +14,22 @@ export {
   listKinds,
   listMethods,
 } from './listing.ts';
-export { type Placement, planLaunch, serverFolder } from './plan.ts';
+export { type KeptListings, createKeptListings } from './kept-listing.ts';
+export { type Placement, isExclusive, planLaunch, serverFolder } from './plan.ts';
+export { nextVariant } from './start.ts';
+export { type InstallRequest, type Progress as InstallProgress } from './install/request.ts';
+export {
+  type Installed,
+  type Installs,
+  type InstallsNeeds,
+  createInstalls,
+} from './install/installs.ts';
+export { createFolderUpkeep } from './install/folder-upkeep.ts';
+export { type Pins, type Registries, createPins, registriesOf } from './install/pins.ts';
+export type { ServerJson } from './install/server-json.ts';
+export { type Trial, tryServer } from './install/trial.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
-export { type Servers, createServers } from './servers.ts';
+export { type Applied, type Servers, createServers } from './servers.ts';
 export { createServer } from './supervise.ts';
 export type { About, Asked, Caller, Exchange, Owner, Question, Relayed, Told } from './caller.ts';
 export type { Upstream } from './upstream.ts';

@@ -30,6 +30,10 @@ export interface Instances {
   release(session: object): void;
   /** How many instances of a server run, or begin to or end. */
   count(server: Server): number;
+  /** True while it begins, while a client waits for it, and while one hears of what it tells. */
+  isBusy(instance: Server): boolean;
+  /** Hands in who knows whether a client hears of what an instance tells by itself. */
+  hearWith(isHeard: (instance: Server) => boolean): void;
   /** A session has got an instance. */
   readonly opened: Event<OwnInstance>;
   /** Ends all of them for good, and resolves when nothing of them is left. */
@@ -60,6 +64,13 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
   const sessions = new Map<object, Map<Server, Entry>>();
   const ending = new Set<Promise<void>>();
   let sweep: (Disposable & { readonly atMs: number }) | undefined;
+  let isHeard = (_instance: Server): boolean => false;
+
+  const isBusy = (instance: Server): boolean =>
+    isHeard(instance) ||
+    (instance.running
+      ? instance.running.upstream.onlyCaller() !== 'none'
+      : instance.status.state === 'starting');
 
   const countOf = ({ entries }: Group) => {
     let active = 0;
@@ -73,8 +84,8 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     const group: Group = { entries: new Set(), lastNumber: 0 };
     groups.set(base, group);
     // Who stops the server, or restarts it, means all of it.
-    base.changed(({ state }) => {
-      if (state === 'stopping' || state === 'stopped')
+    base.changed(status => {
+      if (status.state === 'stopped' || (status.state === 'stopping' && !status.hasEnded))
         for (const entry of group.entries) if (entry.isActive) void entry.server.stop(false);
     });
     return group;
@@ -176,6 +187,10 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
       const group = groups.get(server);
       return group ? countOf(group) : 0;
     },
+    isBusy,
+    hearWith(heard) {
+      isHeard = heard;
+    },
     opened: opened.event,
     async stopAll() {
       for (const session of Array.from(sessions.keys())) release(session);
@@ -183,9 +198,4 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
       await Promise.all(ending);
     },
   };
-}
-
-/** True while it begins, and while a client waits for it. */
-function isBusy({ status, running }: Server): boolean {
-  return running ? running.upstream.onlyCaller() !== 'none' : status.state === 'starting';
 }

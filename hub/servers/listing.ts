@@ -101,6 +101,10 @@ export async function readList(
   }
 }
 
+const isRefusal = (error: unknown): boolean =>
+  error instanceof HubError &&
+  (error.code === 'HUB_SERVER_PROTOCOL' || error.data['status'] !== undefined);
+
 /** Reads every list that the server's capabilities announce; one that fails is empty, and logged. */
 export async function readListing(
   server: string,
@@ -116,7 +120,7 @@ export async function readListing(
       return await readList(server, asking, kind, timeoutMs, needs);
     } catch (error) {
       // Servers announce resources and know no templates: only silence keeps a server from being ready.
-      if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') throw error;
+      if (!isRefusal(error)) throw error;
       needs.log.debug({ method, error: messageOf(error) }, 'the server has no such list');
       return emptyReading;
     }

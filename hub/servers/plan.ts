@@ -33,7 +33,7 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
     const { transport, url, headers } = launch;
     return { ...common, target: { kind: 'remote', transport, url, headers }, env: {} };
   }
-  const runtime = launch.runtime === 'auto' ? place.auto : launch.runtime;
+  const runtime = runtimeOf(launch, place);
   const known = launch.package
     ? pathsOfKnownPackage(
         launch.package,
@@ -47,6 +47,25 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
       ? dockerTarget(config.name, launch, known.volumes)
       : processTarget(config.name, launch);
   return { ...common, target, env: { ...known.env, ...launch.env } };
+}
+
+/** An image runs in a container or not at all: it waits for an engine that is away. */
+function runtimeOf(launch: LocalLaunch, place: Placement): 'docker' | 'process' {
+  if (launch.runtime !== 'auto') return launch.runtime;
+  return launch.image === undefined ? place.auto : 'docker';
+}
+
+/**
+ * Whether two instances of it must not run at once: they would write to the same volumes, folders or, as
+ * processes, anywhere. Pure.
+ */
+export function isExclusive({ target }: LaunchSpec): boolean {
+  if (target.kind === 'remote') return false;
+  return (
+    target.kind === 'process' ||
+    target.volumes.length > 0 ||
+    target.mounts.some(({ readOnly }) => !readOnly)
+  );
 }
 
 function dockerTarget(
@@ -79,7 +98,7 @@ function dockerTarget(
 }
 
 function processTarget(server: string, launch: LocalLaunch): Target {
-  const { image, command, args, workingDirectory } = launch;
+  const { command, args, workingDirectory } = launch;
   const place = workingDirectory === undefined ? {} : { workingDirectory };
   if (launch.package) {
     const { ecosystem, spec } = launch.package;
@@ -92,12 +111,6 @@ function processTarget(server: string, launch: LocalLaunch): Target {
           ...place,
         };
   }
-  if (image !== undefined)
-    throw new HubError(
-      'HUB_ENGINE_UNREACHABLE',
-      `${server}: the image ${JSON.stringify(image)} needs a Docker engine, and none answered when the hub started. Start Docker and then the hub`,
-      { data: { server } },
-    );
   if (command === undefined)
     throw new HubError('HUB_LAUNCH_INVALID', `${server}: neither "command" nor "package" is set`, {
       data: { server },

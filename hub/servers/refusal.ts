@@ -38,7 +38,7 @@ export function refusalOf(
       return new HubError(
         'HUB_SERVER_FAILED',
         `${name} has failed: ${withoutName(name, status.why)}. Start it again with POST /servers/${name}/restart`,
-        { data: { server: name, ...said } },
+        { data: { server: name, retryable: false, ...said } },
       );
     case 'backing_off':
       return new HubError(

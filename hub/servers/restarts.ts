@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
-import { type Clock, kindOf } from '#core';
+import type { Clock } from '#core';
 import { backoffMs, createIntensity } from '#resilience';
-import { awayCodeOf, withoutName } from './failures.ts';
+import { awayCodeOf, isLasting, withoutName } from './failures.ts';
 import type { ServerStatus } from './server.ts';
 
 /** What becomes of a server that has ended or did not come up. */
@@ -17,8 +17,8 @@ export type Next = {
 export interface Restarts {
   /** It has run for so long before it ended. */
   ran(durationMs: number): void;
-  /** After this error, of which `why` is the message. */
-  after(error: unknown, why: string): Next;
+  /** After this error, of which `why` is the message; `isClean` where it ended by itself, with code 0. */
+  after(error: unknown, why: string, isClean: boolean): Next;
 }
 
 /** A server that has run this long has its restarts forgotten. */
@@ -30,7 +30,7 @@ export function createRestarts(
   config: ServerConfig,
   { clock, random }: { readonly clock: Clock; readonly random: () => number },
 ): Restarts {
-  const { name, maxRestarts, restartOnFailure, startTimeoutMs } = config;
+  const { name, maxRestarts, restart, startTimeoutMs } = config;
   // Starts that time out, and the waits between them, must all fall into the window, or a server
   // that never comes up would be tried for ever.
   const slowestMs = startTimeoutMs + backoff.maxMs;
@@ -50,16 +50,20 @@ export function createRestarts(
     ran(durationMs) {
       if (durationMs > restartWindowMs) failures = 0;
     },
-    after(error, why) {
+    after(error, why, isClean) {
       // What the operator must mend is not tried again by itself.
-      if (kindOf(error) === 'invalid' || kindOf(error) === 'conflict') return giveUp(why);
+      if (isLasting(error)) return giveUp(why);
       failures++;
       const code = awayCodeOf(error);
+      // One that has done its work is started again by the next call.
+      if (isClean && restart !== 'permanent')
+        return { status: { state: 'stopped', byHand: false }, delayMs: undefined, counts: false };
       // What is away is nothing the server did: it is tried for as long as it takes.
-      if (!code && (!restartOnFailure || !intensity.record())) {
-        const given = restartOnFailure
-          ? `gave up after ${maxRestarts} restarts`
-          : 'restart_on_failure is off';
+      if (!code && (restart === 'temporary' || !intensity.record())) {
+        const given =
+          restart === 'temporary'
+            ? 'restarts are off ("restart_on_failure" and "restart" in its entry)'
+            : `gave up after ${maxRestarts} restarts`;
         return giveUp(`${given}: ${withoutName(name, why)}`);
       }
       const delayMs = backoffMs(backoff, failures, random);

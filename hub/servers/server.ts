@@ -1,11 +1,16 @@
 import type { ServerConfig } from '#config';
 import type { Clock, Event, Log } from '#core';
+import type { SharedBreaker } from '#resilience';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told } from './caller.ts';
 import type { ClientOfSession } from './client-of-session.ts';
+import type { Continuity } from './continuity.ts';
 import type { Eras } from './eras.ts';
+import type { Gate } from './gate.ts';
 import type { AwayCode } from './failures.ts';
 import type { Introduction } from './handshake.ts';
+import type { Health } from './health.ts';
+import type { KeptListings } from './kept-listing.ts';
 import type { CacheScope, ListKind, Listing } from './listing.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -15,7 +20,12 @@ export type ServerStatus =
   | { readonly state: 'starting'; readonly since: number; readonly progress: string }
   | { readonly state: 'running'; readonly since: number }
   | { readonly state: 'backing_off'; readonly until: number; readonly why: string }
-  | { readonly state: 'stopping'; readonly since: number }
+  | {
+      readonly state: 'stopping';
+      readonly since: number;
+      /** It ended by itself, and what is left of it is removed. */
+      readonly hasEnded: boolean;
+    }
   | { readonly state: 'failed'; readonly since: number; readonly why: string }
   | {
       readonly state: 'unreachable';
@@ -55,7 +65,11 @@ export interface Server {
   /** What it offers; what it last offered while it is not running. */
   readonly listing: Listing;
   readonly running: Running | undefined;
+  /** Undefined while it does not run. */
+  readonly health: Health | undefined;
   readonly restarts: number;
+  /** Lets calls through to it, or not. */
+  readonly gate: Gate;
   /** How many instances sessions have of it for themselves. */
   readonly instances: number;
   /** What the operator should change in the server's entry, as sentences. */
@@ -78,12 +92,20 @@ export interface Server {
    */
   freshUntil(kind: ListKind): number;
   scope(kind: ListKind): CacheScope;
+  /** Shows what it offered when it last ran, until it runs again. */
+  recall(): Promise<void>;
   /** Reads a list again. Never rejects: a list that cannot be read stays as it is. */
   refresh(kind: ListKind): Promise<void>;
   /** Begins to run, unless it does. Resolves at once: `running` or `failed` is told by `changed`. */
   start(): void;
   /** Ends it and resolves when nothing of it is left. `byHand`: calls do not start it again. */
   stop(byHand: boolean): Promise<void>;
+  /**
+   * Has another config in force from now on. `isReplaced`: what runs was launched otherwise; the new one is
+   * started, takes its place, and the old one ends when it has answered what it was asked. Rejects
+   * with HubError where the new one does not come up: the old one then stays as it was.
+   */
+  reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void>;
   /** Ends it for good: whoever asks for it from here on is refused with HUB_SHUTTING_DOWN. */
   close(): Promise<void>;
   /** Resolves when it answers, starting it when needed. Rejects with HubError when it cannot. */
@@ -96,6 +118,16 @@ export type ServerNeeds = {
   readonly random: () => number;
   readonly hubVersion: string;
   readonly eras: Eras;
+  /** The breaker of a server that all clients share; absent where there is none. */
+  readonly breakerOf?: (config: ServerConfig) => SharedBreaker;
+  /** Absent where no server outlives the hub. */
+  readonly continuity?: Continuity;
+  /** Whether two instances must not run at once, as what they write to is the same. Throws HubError. */
+  readonly isExclusive?: (config: ServerConfig) => boolean;
+  /** That of what the config launches, by which its listing is kept. Throws HubError. */
+  readonly digestOf?: (config: ServerConfig) => string;
+  /** What servers offered when they last ran. */
+  readonly keptListings?: KeptListings;
   /** The instances that sessions have for themselves. */
   readonly instances: { count(server: Server): number };
   /**

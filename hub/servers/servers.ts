@@ -1,20 +1,44 @@
-import type { ServerConfig } from '#config';
-import { HubError } from '#core';
+import type { Config, Difference, ServerConfig } from '#config';
+import { type Event, HubError, createEmitter } from '#core';
 import { type Instances, createInstances } from './instances.ts';
 import type { Server, ServerNeeds } from './server.ts';
 import { createServer } from './supervise.ts';
 import { aborted } from './within.ts';
 
+/** What became of a config that took the place of another. */
+export type Applied = {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Those whose new entry is in force. */
+  readonly changed: readonly string[];
+  /** Those that stay as they were, as the new entry could not be brought up, with why. */
+  readonly failed: readonly { readonly server: string; readonly error: HubError }[];
+};
+
 /** Every configured server, in the order of the config. */
 export interface Servers {
+  /** Those of the config in force. */
   readonly all: readonly Server[];
+  /** Fires when others are there, or in another order. */
+  readonly changed: Event<undefined>;
   /** What sessions have for themselves of those that they do not share. */
   readonly instances: Instances;
   find(name: string): Server | undefined;
   /** Throws HUB_SERVER_UNKNOWN, naming those that exist. */
   get(name: string): Server;
-  /** Starts those that start with the hub, all at once; waits for none. */
+  /**
+   * Resolves when each shows what it offered when it last ran, and what no entry would launch as it was
+   * launched is not waited for.
+   */
+  recall(): Promise<void>;
+  /** Starts those that start with the hub, and goes on with those that ran on without it; waits for none. */
   startAll(): void;
+  /**
+   * Has another config in force, which differs from the one before as `difference` says: each server by
+   * itself, those that did not change untouched. One at a time; resolves when all that is to be started runs,
+   * or has failed to.
+   */
+  apply(config: Pick<Config, 'servers'>, difference: Difference): Promise<Applied>;
   /** Resolves when none of them is starting, when the signal aborts, or after `withinMs`. */
   settled(withinMs: number, signal: AbortSignal): Promise<void>;
   /** Ends all of them at once and for good, and resolves when nothing of them is left. */
@@ -34,10 +58,67 @@ export function createServers(
   const byName = new Map(
     configs.map(config => [config.name, createServer(config, serverNeeds)] as const),
   );
-  const all = [...byName.values()];
+  let all = [...byName.values()];
+  const changed = createEmitter<undefined>();
+  let applying: Promise<unknown> = Promise.resolve();
+
+  /** Undefined for what outlives no hub, or cannot be launched. */
+  function digestOf(config: ServerConfig): string | undefined {
+    try {
+      return needs.continuity?.digestOf(config);
+    } catch {
+      return undefined;
+    }
+  }
+  /** What does not come up leaves the others alone. */
+  async function applyNow(
+    { servers }: Pick<Config, 'servers'>,
+    difference: Difference,
+  ): Promise<Applied> {
+    const failed: { readonly server: string; readonly error: HubError }[] = [];
+    const removed = difference.removed.flatMap(({ name }) => byName.get(name) ?? []);
+    for (const config of difference.added)
+      byName.set(config.name, createServer(config, serverNeeds));
+    for (const { name } of difference.removed) byName.delete(name);
+    all = servers.flatMap(({ name }) => byName.get(name) ?? []);
+    changed.fire(undefined);
+    for (const { name, enabled, autoStart } of difference.added)
+      if (enabled && autoStart) byName.get(name)?.start();
+    await Promise.all([
+      ...removed.map(async server => {
+        await server.close();
+        await needs.keptListings?.forget(server.config.name);
+      }),
+      ...difference.changed.map(async ({ after, effect }) => {
+        try {
+          await byName.get(after.name)?.reconfigure(after, effect !== 'apply');
+        } catch (error) {
+          if (!(error instanceof HubError)) throw error;
+          failed.push({ server: after.name, error });
+        }
+      }),
+    ]);
+    const names = (configs: readonly ServerConfig[]) => configs.map(({ name }) => name);
+    const isFailed = (name: string) => failed.some(({ server }) => server === name);
+    return {
+      added: names(difference.added),
+      removed: names(difference.removed),
+      changed: names(difference.changed.map(({ after }) => after)).filter(name => !isFailed(name)),
+      failed,
+    };
+  }
+
   return {
-    all,
+    get all() {
+      return all;
+    },
+    changed: changed.event,
     instances,
+    apply(config, difference) {
+      const applied = applying.then(() => applyNow(config, difference));
+      applying = applied.catch(() => undefined);
+      return applied;
+    },
     find: name => byName.get(name),
     get(name) {
       const server = byName.get(name);
@@ -49,9 +130,18 @@ export function createServers(
         );
       return server;
     },
+    async recall() {
+      await needs.continuity?.handles.retain((name, { digest }) => {
+        const config = byName.get(name)?.config;
+        return config?.enabled === true && digestOf(config) === digest;
+      });
+      await Promise.all(all.map(server => server.recall()));
+    },
     startAll() {
-      for (const server of all)
-        if (server.config.enabled && server.config.autoStart) server.start();
+      for (const server of all) {
+        const { name, enabled, autoStart } = server.config;
+        if (enabled && (autoStart || needs.continuity?.handles.find(name))) server.start();
+      }
     },
     async settled(withinMs, signal) {
       const isStarting = () => all.some(({ status }) => status.state === 'starting');

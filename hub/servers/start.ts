@@ -1,11 +1,17 @@
 import type { ServerConfig } from '#config';
-import { type Clock, type Log, HubError } from '#core';
-import { modernVersion } from '#rpc';
+import { type Clock, type Log, HubError, messageOf } from '#core';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told } from './caller.ts';
-import { eraKeyOf, eraToldBy } from './eras.ts';
-import { withoutName } from './failures.ts';
-import { type Greeting, type Opening, asModern, introduce } from './handshake.ts';
+import { reintroduce, takeBack, writeDown } from './continuity.ts';
+import { introduceAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
+import { eraKeyOf } from './eras.ts';
+import {
+  type Greeting,
+  type Introduction,
+  type Opening,
+  asModern,
+  introduce,
+} from './handshake.ts';
 import type { LimitedLog } from './limited-log.ts';
 import { type ListKind, type Reading, readListing } from './listing.ts';
 import { probeEra } from './probe.ts';
@@ -24,13 +30,20 @@ export type Started = {
   readonly subscription: Subscription | undefined;
 };
 
-export type StartNeeds = Pick<ServerNeeds, 'hubVersion' | 'eras' | 'launch' | 'random'> & {
+export type StartNeeds = Pick<
+  ServerNeeds,
+  'hubVersion' | 'eras' | 'launch' | 'random' | 'continuity'
+> & {
   readonly clock: Clock;
   readonly log: Log;
   readonly output: LimitedLog;
   readonly events: LaunchEvents;
   /** The session that one server has for itself, if it is one of those. */
   readonly own: Own | undefined;
+  /** Tells it from the instance whose place it takes; undefined for the first, and each second after. */
+  readonly variant: string | undefined;
+  /** What is gone on with is this variant. */
+  readonly resumed: (variant: string | undefined) => void;
   /** What clients want to hear of, now. */
   readonly interest: () => Interest;
   readonly notified: (notification: Told) => void;
@@ -45,14 +58,25 @@ export type StartNeeds = Pick<ServerNeeds, 'hubVersion' | 'eras' | 'launch' | 'r
 
 /** How long a server has from the end of its input to its end. */
 export const graceMs = 5_000;
+/** The variant of an instance that takes the place of one that has none. */
+export const nextVariant = 'next';
 /** Tells the instance that an era is found out with from those that are used. */
 const probeInstance = 'probe';
 
 /**
- * Launches a server, greets it in its era and reads its lists. Throws when any of it fails, with nothing
- * left. An era that turns out to be the wrong one is found out anew, once.
+ * Launches a server, greets it in its era and reads its lists; one that has gone on without the hub is gone
+ * on with. Throws when any of it fails, with nothing left. An era that turns out to be the wrong one is found out anew, once.
  */
 export async function startServer(
+  config: ServerConfig,
+  needs: StartNeeds,
+  signal: AbortSignal,
+): Promise<Started> {
+  return (await resume(config, needs, signal)) ?? (await launchServer(config, needs, signal));
+}
+
+/** As `startServer`, but beside whatever may run already. */
+export async function launchServer(
   config: ServerConfig,
   needs: StartNeeds,
   signal: AbortSignal,
@@ -65,19 +89,26 @@ export async function startServer(
   return second;
 }
 
-async function startOnce(
+/** Goes on with what was left running. Undefined where there is nothing, or it does not answer. */
+async function resume(
   config: ServerConfig,
   needs: StartNeeds,
   signal: AbortSignal,
-): Promise<Started | { readonly wrongEra: HubError }> {
-  const { instance, key, opening } = await launch(config, needs, signal);
-  const greeted = greet(config, opening, instance, needs);
+): Promise<Started | undefined> {
+  const { continuity } = needs;
+  // An instance that a session had for itself is over with its session.
+  if (!continuity || needs.own) return undefined;
+  const taken = await takeBack(config, needs.events, continuity, signal);
+  if (!taken) return undefined;
+  const { instance, handle, firstId } = taken;
+  needs.resumed(handle.variant);
+  needs.launching();
+  const introduction = (upstream: Upstream) =>
+    reintroduce(handle, greetingOf(config, needs), upstream);
+  const greeted = greet(config, introduction, instance, needs, firstId);
   try {
-    const deadline = AbortSignal.timeout(config.startTimeoutMs);
-    const started = await within(greeted, signal, deadline);
-    const { era } = started.running.introduction;
-    if (config.era === 'auto') await needs.eras.confirm(key, era, config.launch.kind === 'local');
-    signal.throwIfAborted();
+    const started = await within(greeted, signal, AbortSignal.timeout(config.startTimeoutMs));
+    needs.log.info(instance.about, 'goes on with what was left running');
     return started;
   } catch (error) {
     greeted.then(
@@ -85,8 +116,60 @@ async function startOnce(
       () => undefined,
     );
     await instance.stop({ graceMs: signal.aborted ? graceMs : 0 });
+    await continuity.handles.forget(config.name);
+    signal.throwIfAborted();
+    needs.log.info(
+      { ...instance.about, error: messageOf(error) },
+      'what was left running does not answer: it is replaced',
+    );
+    return undefined;
+  }
+}
+
+async function startOnce(
+  config: ServerConfig,
+  needs: StartNeeds,
+  signal: AbortSignal,
+): Promise<Started | { readonly wrongEra: HubError }> {
+  const { instance, key, opening } = await launch(config, needs, signal);
+  let isHeard = false;
+  const introduction = async (upstream: Upstream) => {
+    const greeting = greetingOf(config, needs);
+    const introduced =
+      config.era === 'auto'
+        ? await introduce(opening, greeting, upstream)
+        : await introduceAs(config.era, greeting, upstream);
+    isHeard = true;
+    return introduced;
+  };
+  const greeted = greet(config, introduction, instance, needs);
+  try {
+    const deadline = AbortSignal.timeout(config.startTimeoutMs);
+    const started = await within(greeted, signal, deadline);
+    const { era } = started.running.introduction;
+    if (config.era === 'auto') await needs.eras.confirm(key, era, config.launch.kind === 'local');
+    signal.throwIfAborted();
+    if (needs.continuity && !needs.own)
+      void writeDown(
+        config,
+        instance,
+        started.running.introduction,
+        needs.variant,
+        needs.continuity,
+        needs.log,
+      );
+    return started;
+  } catch (error) {
+    greeted.then(
+      started => started.subscription?.stop(),
+      () => undefined,
+    );
+    await instance.stop({ graceMs: signal.aborted ? graceMs : 0 });
+    if (config.era !== 'auto') {
+      if (isOfOtherEra(error)) throw misconfigured(config, error);
+      throw isHeard || signal.aborted ? error : unheard(config, error);
+    }
     if (!isOfOtherEra(error)) throw error;
-    if (config.era !== 'auto') throw misconfigured(config, error);
     await needs.eras.forget(key);
     return { wrongEra: error };
   }
@@ -100,7 +183,7 @@ async function launch(
 ): Promise<{ readonly instance: Instance; readonly key: string; readonly opening: Opening }> {
   const launchOwn = () => {
     needs.launching();
-    return needs.launch(config, needs.events, signal, needs.own?.instance);
+    return needs.launch(config, needs.events, signal, needs.own?.instance ?? needs.variant);
   };
   const instance = await launchOwn();
   const key = eraKeyOf(config, instance.identity);
@@ -122,8 +205,17 @@ async function launch(
       await probed.stop({ graceMs: 0 });
     }
   };
+  /** The one that is to be used may end while another is asked. */
+  const ended = isAlone
+    ? []
+    : [
+        instance.exited.then(({ detail }) => {
+          throw new HubError('HUB_SERVER_START_FAILED', detail);
+        }),
+      ];
   try {
-    const opening = await within(needs.eras.find(key, probe), signal);
+    const found = Promise.race([needs.eras.find(key, probe), ...ended]);
+    const opening = await within(found, signal);
     return { instance: isSpent ? await launchOwn() : instance, key, opening };
   } catch (error) {
     await instance.stop({ graceMs: 0 });
@@ -140,9 +232,10 @@ const greetingOf = ({ name, startTimeoutMs }: ServerConfig, needs: StartNeeds): 
 
 async function greet(
   config: ServerConfig,
-  opening: Opening,
+  introductionFrom: (upstream: Upstream) => Promise<Introduction>,
   instance: Instance,
   needs: StartNeeds,
+  firstId?: number,
 ): Promise<Started> {
   const { name, startTimeoutMs, callTimeoutMs } = config;
   const { clock, log } = needs;
@@ -150,14 +243,13 @@ async function greet(
   let heard = (told: Told): void => {
     if (!isListChange(told.method)) needs.notified(told);
   };
-  const upstream: Upstream = createUpstream({ server: name }, instance.channel, {
-    log,
-    output: needs.output,
-    notified: told => heard(told),
-    asked: needs.asked,
-  });
+  const upstream: Upstream = createUpstream(
+    { server: name, ...(firstId !== undefined && { firstId }) },
+    instance.channel,
+    { log, output: needs.output, notified: told => heard(told), asked: needs.asked },
+  );
   needs.opened(instance, upstream);
-  const introduction = await introduce(opening, greetingOf(config, needs), upstream);
+  const introduction = await introductionFrom(upstream);
   const { era, capabilities } = introduction;
   const asking = era === 'modern' ? asModern(upstream, needs.hubVersion) : upstream;
   const rereads = createRereads({ server: name, timeoutMs: callTimeoutMs, capabilities }, asking, {
@@ -186,20 +278,4 @@ async function greet(
     subscription?.stop();
     throw error;
   }
-}
-
-/** True where a server refused the greeting of its era as one of the other would. */
-function isOfOtherEra(error: unknown): error is HubError {
-  if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') return false;
-  const { method } = error.data;
-  return method === 'server/discover' || (method === 'initialize' && eraToldBy(error) === 'modern');
-}
-
-function misconfigured({ name, era }: ServerConfig, cause: HubError): HubError {
-  const versions = era === 'modern' ? `MCP ${modernVersion}` : 'MCP up to 2025-11-25';
-  return new HubError(
-    'HUB_SERVER_PROTOCOL',
-    `${name} does not speak ${versions}, which "era": "${era}" in its entry asks for: ${withoutName(name, cause.message)}. Set "era" to "auto"`,
-    { cause, data: cause.data },
-  );
 }

@@ -3,11 +3,12 @@ import type { ServerStatus } from './server.ts';
 
 /**
  * Writes the life of a server to its log: one line for each state that it comes to. `about` is what
- * identifies the instance that runs.
+ * identifies the instance that runs; the end of one that a session has for itself (`isOwn`) is no failure of
+ * the server, since the next call starts it again.
  */
 export function createStatusLog(
   log: Log,
-  needs: { readonly clock: Pick<Clock, 'now'> },
+  needs: { readonly clock: Pick<Clock, 'now'>; readonly isOwn: boolean },
 ): (status: ServerStatus, about: object) => void {
   let state: ServerStatus['state'] = 'stopped';
   /** Why it was away when that was last said: who waits for an engine need not read it every 30 s. */
@@ -25,13 +26,16 @@ export function createStatusLog(
         log.info(about, 'running');
         break;
       case 'stopping':
-        log.info({}, 'stopping');
+        // How it ended is said with what becomes of it.
+        if (!status.hasEnded) log.info({}, 'stopping');
         break;
       case 'stopped':
         log.info({ by_hand: status.byHand }, 'stopped');
         break;
       case 'failed':
-        log.error({}, `the server has failed: ${status.why}`);
+        if (needs.isOwn)
+          log.warn({}, `${status.why}; the next call of its session starts it again`);
+        else log.error({}, `the server has failed: ${status.why}`);
         break;
       case 'unreachable':
       case 'backing_off': {

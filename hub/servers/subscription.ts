@@ -9,6 +9,7 @@ import {
   readMessage,
   rpcCodes,
   splice,
+  tasksExtension,
   valueOf,
 } from '#rpc';
 import type { Asking } from './handshake.ts';
@@ -60,7 +61,6 @@ type End = { readonly answer?: Answer; readonly error?: unknown };
 const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
 /** A server that does not acknowledge, as it must, is taken to listen after this. */
 const acknowledgedMs = 10_000;
-const tasksExtension = 'io.modelcontextprotocol/tasks';
 
 /** Listens at once. A changed interest opens a second listen, which replaces the first when it is acknowledged. */
 export function createSubscription(

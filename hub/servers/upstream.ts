@@ -1,4 +1,4 @@
-import { type Log, HubError, createLedger, messageOf } from '#core';
+import { type HubError, type Log, messageOf } from '#core';
 import {
   type Answer,
   type Channel,
@@ -15,6 +15,7 @@ import { createAbandoned } from './abandoned.ts';
 import { aboutOf, onlyCaller } from './attribution.ts';
 import type { Asked, Caller, Listening, Outbound, Owner, Relayed, Told } from './caller.ts';
 import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';
+import { createInFlight } from './in-flight.ts';
 import type { LimitedLog } from './limited-log.ts';
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
@@ -35,21 +36,22 @@ export interface Upstream {
   onlyCaller(): Caller | 'none' | 'several';
   /** The owner of all calls so far, where there is but one. */
   onlyOwner(): Owner | 'none' | 'several';
+  /**
+   * Whether the server may be silent because it works: clients wait for answers, and no call has timed out
+   * since it was last heard.
+   */
+  isAtWork(): boolean;
   /** How many requests of clients wait for an answer. */
   inFlight(): number;
   /** Rejects every request in flight: the server is gone. */
   fail(error: HubError): void;
 }
 
-type Pending = {
-  readonly method: string;
-  readonly caller: Caller | undefined;
-  readonly timeout: NodeJS.Timeout | undefined;
-  settle(answer: Answer): void;
-  reject(error: HubError): void;
+export type UpstreamOptions = {
+  readonly server: string;
+  /** The numbers of its requests begin above this one, where others have sent some before. */
+  readonly firstId?: number;
 };
-
-export type UpstreamOptions = { readonly server: string };
 
 export type UpstreamNeeds = {
   readonly log: Log;
@@ -71,9 +73,13 @@ export function createUpstream(
   needs: UpstreamNeeds,
 ): Upstream {
   const { server } = options;
-  const pending = createLedger<Pending>();
+  const pending = createInFlight(options.firstId);
+  const { calls } = pending;
+  const take = (id: number) => pending.take(id);
   const abandoned = createAbandoned();
   let over: HubError | undefined;
+  /** Whether a call has timed out since the server was last heard. */
+  let isSilent = false;
   let onlyOwner: Owner | 'none' | 'several' = 'none';
 
   function begin(
@@ -101,16 +107,10 @@ export function createUpstream(
     take(id);
     // The protocol forbids to cancel this one: its server is ended instead.
     if (method !== 'initialize') abandon(id, caller, 'the call timed out');
+    if (caller) isSilent = true;
     // What the hub itself asked is reported by whoever asked it.
     if (caller) needs.log.warn({ method, timeoutMs }, 'a call timed out');
     entry.reject(timedOut(server, method, timeoutMs));
-  }
-
-  function take(id: number): Pending | undefined {
-    const entry = pending.take(id);
-    if (!entry) return undefined;
-    clearTimeout(entry.timeout);
-    return entry;
   }
 
   /** Sends, or takes the request back when the channel refuses it. */
@@ -128,6 +128,8 @@ export function createUpstream(
     tell(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
     if (!caller || over) return;
     abandoned.add(id, caller.owner);
+    // Where each request has a way of its own, an answer on another way tells nothing of it.
+    if (channel.tellsWhose) return;
     // With its answer to this the server has read what came before it, and knows that nobody waits.
     const knows = () => abandoned.answered(id);
     tell(encodeCall(begin('ping', undefined, knowsMs, knows, knows), 'ping'));
@@ -194,6 +196,7 @@ export function createUpstream(
 
   channel.listen({
     message(message: Message, about) {
+      isSilent = false;
       if (message.kind === 'answer') answered(message);
       else if (message.kind === 'request') asked(message, about);
       else if (message.method === 'notifications/progress') progressed(message);
@@ -201,8 +204,8 @@ export function createUpstream(
     },
     oversized({ id, bytes }) {
       // Where the line did not tell which call it answers, a single one in flight is the one.
-      const [only] = pending.size === 1 ? pending.entries() : [];
-      const number = id === undefined ? only?.[0] : Number(id);
+      const [only] = pending.size === 1 ? pending.ids() : [];
+      const number = id === undefined ? only : Number(id);
       const entry = number === undefined ? undefined : take(number);
       const error = tooLong(server, bytes);
       needs.output.warn({ bytes, answered: entry?.method }, error.message);
@@ -252,6 +255,7 @@ export function createUpstream(
     },
 
     request: ask,
+    isAtWork: () => !isSilent && calls.size > 0,
 
     listen(params) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -275,16 +279,16 @@ export function createUpstream(
 
     forward: notification => channel.send(notification.bytes),
 
-    onlyCaller: () => onlyCaller(pending, abandoned),
+    onlyCaller: () => onlyCaller(calls, abandoned),
 
     onlyOwner: () => onlyOwner,
 
-    inFlight: () => pending.entries().filter(([, { caller }]) => caller).length,
+    inFlight: () => calls.size,
 
     fail(error) {
       over ??= error;
       abandoned.clear();
-      for (const [id] of pending.entries()) take(id)?.reject(error);
+      for (const id of pending.ids()) take(id)?.reject(error);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,6 +10,8 @@ export type DataDir = AsyncDisposable & {
   readonly path: string;
   /** Names this hub on every container, network and volume of its own. Stays the same over restarts. */
   readonly hubId: string;
+  /** 32 random bytes that no other hub has, to make digests with that nobody else can make or guess. */
+  readonly secret: Buffer;
 };
 
 /**
@@ -47,16 +50,35 @@ export async function openDataDir(path: string, newId: () => string): Promise<Da
   }
   try {
     const hubId = await readOrMakeId(join(path, 'hub-id'), newId);
-    return { path, hubId, [Symbol.asyncDispose]: async () => lock.close() };
+    const secret = await readOrMakeSecret(join(path, 'hub-secret'));
+    return { path, hubId, secret, [Symbol.asyncDispose]: async () => lock.close() };
   } catch (error) {
     lock.close();
     throw refused(error);
   }
 }
 
+/** The id of the hub of a data folder, which may be in use; undefined where no hub has run with it. */
+export async function findHubId(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(join(path, 'hub-id'), 'utf8')).trim();
+  } catch {
+    return undefined;
+  }
+}
+
 /** SQLITE_BUSY (sqlite.org/rescode.html); anything else is a file that is no lock of ours. */
 const isBusy = (error: unknown) =>
   error instanceof Error && 'errcode' in error && error.errcode === 5;
+
+/** One that cannot be read is made anew: what was launched with the old one is then replaced. */
+async function readOrMakeSecret(file: string): Promise<Buffer> {
+  const kept = await readFile(file, 'utf8').catch(() => '');
+  if (/^[0-9a-f]{64}$/.test(kept.trim())) return Buffer.from(kept.trim(), 'hex');
+  const secret = randomBytes(32);
+  await writeWhole(file, `${secret.toString('hex')}\n`);
+  return secret;
+}
 
 /** An id that cannot be read is not replaced: with it the containers of this hub would be disowned. */
 async function readOrMakeId(file: string, newId: () => string): Promise<string> {

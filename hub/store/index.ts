@@ -1,3 +1,4 @@
-export { type DataDir, openDataDir } from './data-dir.ts';
+export { type DataDir, findHubId, openDataDir } from './data-dir.ts';
+export { type Folder, createFolder } from './folder.ts';
 export { type Table, type TableOptions, createTable } from './table.ts';
 export { writeWhole } from './write-whole.ts';

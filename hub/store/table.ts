@@ -5,6 +5,8 @@ import { writeWhole } from './write-whole.ts';
 /** A few small texts by key, kept in one file: what costs time to find out again, and no more. */
 export interface Table {
   find(key: string): Promise<string | undefined>;
+  /** All of them, the oldest first. */
+  entries(): Promise<readonly (readonly [key: string, value: string])[]>;
   /** Resolves when it is written. Never rejects: what cannot be kept is kept for this run of the hub. */
   put(key: string, value: string): Promise<void>;
   remove(key: string): Promise<void>;
@@ -45,6 +47,9 @@ export function createTable(options: TableOptions, needs: { readonly log: Log })
   return {
     async find(key) {
       return (await open()).get(key);
+    },
+    async entries() {
+      return Array.from(await open());
     },
     async put(key, value) {
       const entries = await open();

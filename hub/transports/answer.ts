@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type Reply, encodeError, membersOf, rawText, readMessage, rpcCodes } from '#rpc';
+import { type Reply, encodeError, membersOf, rawText, readMessage, rpcCodes, whole } from '#rpc';
 
 /** A connection that takes nothing of an answer for this long is dropped, as its client does not read. */
 export const stalledMs = 60_000;
@@ -27,8 +27,20 @@ export function sendJson(
   if (response.writableLength > 0) response.setTimeout(stalledMs, () => response.destroy());
 }
 
-const lengthOf = (body: Reply) =>
-  Buffer.isBuffer(body) ? body.length : body.reduce((sum, { length }) => sum + length, 0);
+/** How long an answer is, in bytes. */
+export function lengthOf(body: Reply): number {
+  return Buffer.isBuffer(body) ? body.length : body.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** The answers to a batch as one message. They are not made into text, which V8 has only so long. */
+export function batchOf(answers: readonly Reply[]): Buffer {
+  const pieces = answers.flatMap((answer, at) => [at === 0 ? opening : separator, whole(answer)]);
+  return Buffer.concat([...pieces, closing]);
+}
+
+const opening = Buffer.from('[');
+const separator = Buffer.from(',');
+const closing = Buffer.from(']');
 
 /** Answers with a JSON-RPC error that carries the id of the request in `body`, where there is one. */
 export function refuse(

@@ -10,6 +10,8 @@ export type Outlet = {
 export interface Outbox {
   /** Sends one message after those before it; false where the other end leaves too much unread. */
   send(bytes: Buffer): boolean;
+  /** What waits for the end of the turn, in bytes. */
+  readonly queuedBytes: number;
   /** Writes at once what waits. */
   flush(): void;
   /** Forgets what waits. */
@@ -37,6 +39,9 @@ export function createOutbox(outlet: Outlet, maxUnsentBytes: number): Outbox {
       queue.push(bytes);
       queuedBytes += bytes.length;
       return true;
+    },
+    get queuedBytes() {
+      return queuedBytes;
     },
     flush,
     clear() {

@@ -1,10 +1,13 @@
 import { type Clock, type Log, HubError } from '#core';
 import type { Router, View } from '#routing';
 import { type Connection, type Wire, createConnection } from './connection.ts';
+import { stopping } from './unavailable.ts';
 
 /** The connections that are open: each is one client, whose session ends with it. */
 export interface Connections {
   readonly size: number;
+  /** Whether the hub is stopping, and takes no more of them. */
+  readonly isDraining: boolean;
   /** Throws HUB_SESSIONS_FULL where as many are open as may be, HUB_SHUTTING_DOWN where the hub stops. */
   open(view: View, wire: Wire): Connection;
   /** Takes no more requests, waits at most `graceMs` for those in flight, then closes all. */
@@ -51,8 +54,7 @@ export function createConnections(
   }
 
   function checkRoom(): void {
-    if (draining)
-      throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping', { data: { retryable: true } });
+    if (draining) throw stopping();
     if (open.size >= options.maxConnections)
       throw new HubError('HUB_SESSIONS_FULL', `${open.size} connections are open already`, {
         data: { retryable: true },
@@ -64,6 +66,9 @@ export function createConnections(
   return {
     get size() {
       return open.size;
+    },
+    get isDraining() {
+      return draining;
     },
     open(view, wire) {
       checkRoom();
@@ -77,6 +82,7 @@ export function createConnections(
             open.delete(connection);
             log.debug({ reason }, 'a connection is over');
           },
+          log,
         },
       );
       open.set(connection, wire);

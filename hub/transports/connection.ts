@@ -1,4 +1,4 @@
-import { HubError } from '#core';
+import { HubError, type Log } from '#core';
 import type { Exchange, Session } from '#routing';
 import {
   type Malformed,
@@ -14,15 +14,17 @@ import {
   rpcCodes,
   whole,
 } from '#rpc';
+import { batchOf, lengthOf } from './answer.ts';
 import { type Outlet, createOutbox } from './connection-outbox.ts';
+import { stopping } from './unavailable.ts';
 
 /** The way to one client: a WebSocket, an event stream, or stdout. None of these may throw. */
 export type Wire = Outlet & {
   /** Ends the wire when what was written has left. */
   close(reason: string): void;
-  /** Ends the wire at once, as its client does not read. */
+  /** Ends the wire without waiting for its client, which does not read; tells it why where that is possible. */
   drop(reason: string): void;
-  /** Called every few seconds: shows the client that the hub is there, and drops one that is not. */
+  /** Called every few seconds: shows the client that the hub is there. */
   keepAlive(): void;
 };
 
@@ -41,6 +43,8 @@ export interface Connection {
   close(reason: string): void;
   /** The wire has ended: cancels what is in flight. */
   gone(reason: string): void;
+  /** The client does not read, or does not show itself: cancels what is in flight and drops the wire. */
+  drop(reason: string): void;
 }
 
 export type ConnectionOptions = {
@@ -56,6 +60,7 @@ export type ConnectionNeeds = {
   readonly isDraining: () => boolean;
   /** Called once, whatever the end was. */
   readonly closed: (reason: string) => void;
+  readonly log: Pick<Log, 'warn'>;
 };
 
 /** Connects a wire to a session of its own. What is sent within one turn of the event loop is one write. */
@@ -75,7 +80,15 @@ export function createConnection(
   function send(bytes: Buffer): void {
     if (state === 'closed') return;
     if (outbox.send(bytes)) return;
-    const reason = `the client does not read: ${wire.unsentBytes()} bytes wait for it`;
+    const pending = outbox.queuedBytes + wire.unsentBytes();
+    drop(`the client does not read: ${pending} bytes wait for it`);
+  }
+
+  function drop(reason: string): void {
+    if (state === 'closed') return;
+    const pending = { unsentBytes: outbox.queuedBytes + wire.unsentBytes(), inFlight, listening };
+    needs.log.warn({ reason, ...pending }, 'a client is dropped');
+    outbox.clear();
     wire.drop(reason);
     end(reason);
   }
@@ -92,10 +105,7 @@ export function createConnection(
 
   /** Why a request is not taken, where it is not. */
   function refusal(): HubError | undefined {
-    if (needs.isDraining())
-      return new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping', {
-        data: { retryable: true },
-      });
+    if (needs.isDraining()) return stopping();
     if (inFlight + listening >= options.maxInFlight)
       return new HubError(
         'HUB_SERVER_BUSY',
@@ -143,12 +153,21 @@ export function createConnection(
     if (first?.kind === 'malformed' && messages.length === 1) send(malformedAnswer(first));
     else if (!allowsBatches(version))
       send(encodeError('null', rpcCodes.invalidRequest, 'MCP has no batches since 2025-06-18'));
-    else
-      void Promise.all(messages.map(answerOf)).then(answers => {
-        const said = answers.filter(answer => answer !== undefined);
-        if (said.length > 0)
-          send(Buffer.from(`[${said.map(answer => whole(answer).toString()).join(',')}]`));
-      });
+    else void answerBatch(messages);
+  }
+
+  /** Its answers leave together, so that all of them wait for the last. */
+  async function answerBatch(messages: readonly (Message | Malformed)[]): Promise<void> {
+    let waiting = 0;
+    const answers = messages.map(async message => {
+      const answer = await answerOf(message);
+      if (answer) waiting += lengthOf(answer);
+      if (waiting <= options.maxUnsentBytes) return answer;
+      drop(`the answers to one batch are more than ${options.maxUnsentBytes} bytes`);
+      return undefined;
+    });
+    const said = (await Promise.all(answers)).filter(answer => answer !== undefined);
+    if (said.length > 0 && state !== 'closed') send(batchOf(said));
   }
 
   return {
@@ -174,5 +193,6 @@ export function createConnection(
       });
     },
     gone: end,
+    drop,
   };
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from '#routing';
 import { type Reply, whole } from '#rpc';
-import { sendJson } from './answer.ts';
+import { batchOf, sendJson } from './answer.ts';
 import type { EventStream } from './event-stream.ts';
 import type { HttpSession } from './http-session.ts';
 
@@ -47,7 +47,10 @@ export function createPost(
 
 /** Begins an event stream, where the client takes one, so that a long call can be resumed. */
 export function beginStream(post: Post): EventStream | undefined {
-  return post.options.acceptsStream && !post.options.opening ? openStream(post) : undefined;
+  if (!post.options.acceptsStream || post.options.opening) return undefined;
+  // What is said after the answer has no stream to be said on.
+  if (post.response.headersSent && !post.events) return undefined;
+  return openStream(post);
 }
 
 function openStream(post: Post): EventStream {
@@ -68,9 +71,7 @@ export function finish(post: Post, answers: readonly Reply[]): void {
     for (const answer of answers) events.write(whole(answer));
     http.finish(events);
   } else {
-    const body = options.batch
-      ? Buffer.from(`[${answers.map(answer => whole(answer).toString()).join(',')}]`)
-      : only;
+    const body = options.batch ? batchOf(answers) : only;
     // A client whose initialize is refused gets no session.
     const opened = options.opening && http.session.protocolVersion !== undefined;
     sendJson(response, 200, body, opened ? { 'mcp-session-id': http.id } : undefined);

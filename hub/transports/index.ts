@@ -17,4 +17,5 @@ export {
   createStreamable,
 } from './streamable.ts';
 export { type HubAddress, type Link, type LinkHandlers, dialHub } from './websocket-dial.ts';
+export { retryAfterSeconds, stopping } from './unavailable.ts';
 export { type WebSockets, type WebSocketsOptions, createWebSockets } from './websocket.ts';

@@ -7,13 +7,12 @@ import {
   type Request,
   type Span,
   RpcError,
+  checkMetadata,
   headerMismatch,
-  isKnownVersion,
   mcpHeaders,
   membersOf,
   metaKeys,
   modernVersion,
-  modernVersions,
   readParamHeaders,
   rpcCodes,
   stringAt,
@@ -32,19 +31,23 @@ export function claimOf(request: Request): Claim {
 }
 
 /**
- * Whether a POST is of the stateless revision: its header says so, or its request claims a version of
- * its own. Within a session nothing is claimed, so that the usual call is not read for it.
+ * Whether a POST is of the stateless revision: its header says so, or a request in it claims a version of
+ * its own. A session that it names as well is not looked at, as that revision has none: what decides how
+ * a request is read decides that its headers are checked.
  */
 export function isModern(
   headers: IncomingHttpHeaders,
-  batch: boolean,
-  message: Message | Malformed | undefined,
+  messages: readonly (Message | Malformed)[],
 ): boolean {
-  const version = headers[mcpHeaders.version];
-  if (version === modernVersion) return true;
-  const isInSession = headers[mcpHeaders.session] !== undefined;
-  if (isInSession && (version === undefined || isKnownVersion(version))) return false;
-  if (batch || message?.kind !== 'request') return false;
+  return headers[mcpHeaders.version] === modernVersion || messages.some(claimsVersion);
+}
+
+/** Most requests of a session have no such name anywhere, so that they are not read for it. */
+function claimsVersion(message: Message | Malformed): boolean {
+  if (message.kind !== 'request' || !message.params) return false;
+  const { bytes } = message;
+  // With a backslash any name can be written in other bytes.
+  if (!bytes.includes(versionKey) && !bytes.includes(backslash)) return false;
   return claimOf(message).meta?.has(metaKeys.protocolVersion) ?? false;
 }
 
@@ -87,23 +90,14 @@ export function createRequestCheck(router: Pick<Router, 'describeTool'>): Reques
         'HUB_REQUEST_INVALID',
         'a member of "params" stands twice',
       );
-    const requested = stringAt(bytes, claim.meta?.get(metaKeys.protocolVersion));
-    if (requested === undefined) return incomplete(metaKeys.protocolVersion, 'a revision of MCP');
+    const metadata = checkMetadata(bytes, claim.meta);
+    const { version } = metadata;
     const said = headers[mcpHeaders.version];
-    if (said !== requested)
+    if (version !== undefined && said !== version)
       return mismatch(
-        `the header MCP-Protocol-Version is ${said === undefined ? 'missing' : JSON.stringify(said)}: it must repeat params._meta, ${JSON.stringify(requested)}`,
+        `the header MCP-Protocol-Version is ${said === undefined ? 'missing' : JSON.stringify(said)}: it must repeat params._meta, ${JSON.stringify(version)}`,
       );
-    if (!modernVersions.some(version => version === requested))
-      return new RpcError(
-        rpcCodes.unsupportedVersion,
-        'HUB_VERSION_UNSUPPORTED',
-        `the protocol version is ${JSON.stringify(requested)}; the hub speaks ${modernVersions.join(', ')} and, after initialize, older ones`,
-        { supported: modernVersions, requested },
-      );
-    const capabilities = claim.meta?.get(metaKeys.clientCapabilities);
-    if (!capabilities || bytes[capabilities.start] !== openingBrace)
-      return incomplete(metaKeys.clientCapabilities, 'an object, which may be empty');
+    if (!metadata.valid) return metadata.error;
     const problem = headerMismatch(
       headers,
       request,
@@ -115,14 +109,8 @@ export function createRequestCheck(router: Pick<Router, 'describeTool'>): Reques
 }
 
 const none: readonly ParamHeader[] = [];
-const openingBrace = 0x7b;
+const versionKey = Buffer.from(metaKeys.protocolVersion);
+const backslash = 0x5c;
 
 const mismatch = (message: string) =>
   new RpcError(rpcCodes.headerMismatch, 'HUB_HEADER_MISMATCH', message);
-
-const incomplete = (key: string, wanted: string) =>
-  new RpcError(
-    rpcCodes.invalidParams,
-    'HUB_REQUEST_INVALID',
-    `params._meta[${JSON.stringify(key)}] must be ${wanted}: every request tells it`,
-  );

@@ -16,6 +16,8 @@ import type { acceptedTypes } from './accepted.ts';
 import { refuse, sendJson, statusOf } from './answer.ts';
 import { claimOf, createRequestCheck } from './modern-request.ts';
 import { beginEvents, sendComment, sendEvent, sendLastEvent } from './modern-stream.ts';
+import { refused } from './refusals.ts';
+import { sendUnavailable } from './unavailable.ts';
 
 /** What a POST of MCP 2026-07-28 came with. */
 export type ModernPost = {
@@ -65,7 +67,6 @@ type Answering = Exchange & {
 /** How often a stream shows that it is alive. A request that waits that long becomes one. */
 const keepAliveMs = 15_000;
 const nowhere: Exchange = { related() {} };
-const refused = -32000;
 
 export function createModern(options: ModernOptions, needs: ModernNeeds): Modern {
   const { router, clock, log } = needs;
@@ -101,7 +102,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
     if (listens && !accepts.stream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream', request.bytes);
     if (active.size >= options.maxRequests)
-      return sendJson(response, 503, errorAnswer(id, tooMany(active.size)));
+      return sendUnavailable(response, id, tooMany(active.size));
     const session = router.open(view, () => {});
     const one: Answering = {
       response,

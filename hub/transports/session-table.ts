@@ -47,8 +47,9 @@ export function createSessionTable(
   /** Makes room by ending the session that has been idle longest. */
   function makeRoom(): void {
     if (sessions.size < options.maxSessions) return;
-    const idle = [...sessions.values()].filter(http => http.active === 0);
-    const oldest = idle.sort((a, b) => a.usedAt - b.usedAt)[0];
+    let oldest: HttpSession | undefined;
+    for (const http of sessions.values())
+      if (http.active === 0 && (!oldest || http.usedAt < oldest.usedAt)) oldest = http;
     if (!oldest)
       throw new HubError('HUB_SESSIONS_FULL', `${sessions.size} sessions are open and all in use`, {
         data: { retryable: true },

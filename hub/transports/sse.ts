@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { View } from '#routing';
-import { errorAnswer } from '#rpc';
 import { isJson } from './accepted.ts';
-import { refuse, sendJson, stalledMs } from './answer.ts';
+import { refuse, stalledMs } from './answer.ts';
 import type { Connections } from './connection-table.ts';
 import type { Connection, Wire } from './connection.ts';
+import { refused } from './refusals.ts';
+import { sendUnavailable } from './unavailable.ts';
 
 /**
  * HTTP with server-sent events, as MCP 2024-11-05 has it: a stream of events is the session, and what
@@ -31,7 +32,6 @@ const headers = {
 } as const;
 const messageStart = 'event: message\ndata: ';
 const eventEnd = '\n\n';
-const refused = -32000;
 const sessionUnknown = -32001;
 
 export function createSse({ connections, newId }: SseNeeds): Sse {
@@ -56,18 +56,22 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
         keepAlive: () => void response.write(': keep-alive\n\n'),
       };
       const id = newId();
+      let connection: Connection;
       try {
-        const connection = connections.open(view, wire);
-        sessions.set(id, connection);
-        response.once('close', () => {
-          sessions.delete(id);
-          connection.gone('the client hung up');
-        });
+        connection = connections.open(view, wire);
       } catch (error) {
-        return sendJson(response, 503, errorAnswer('null', error));
+        return sendUnavailable(response, 'null', error);
       }
+      sessions.set(id, connection);
+      response.once('close', () => {
+        sessions.delete(id);
+        connection.gone('the client hung up');
+      });
       // Comments count as movement, unless they wait for a client that does not read.
-      response.setTimeout(stalledMs, () => response.destroy());
+      response.setTimeout(stalledMs, () => {
+        connection.drop(`the client has taken nothing for ${stalledMs} ms`);
+        response.destroy();
+      });
       response.writeHead(200, headers);
       response.write(`event: endpoint\ndata: ${messagesPath}?sessionId=${id}${eventEnd}`);
     },

@@ -30,7 +30,7 @@ export function openStdio(
   options: StdioOptions,
   needs: StdioNeeds,
 ): Stdio {
-  const { connections, clock, log } = needs;
+  const { connections, clock } = needs;
   const { promise: over, resolve: settle } = Promise.withResolvers<string>();
   const finish = (reason: string): void => void frames.close().then(() => settle(reason));
 
@@ -38,10 +38,7 @@ export function openStdio(
     write: messages => frames.write(messages),
     unsentBytes: () => frames.unsentBytes(),
     close: finish,
-    drop(reason) {
-      log.error({ reason }, 'the client on stdin and stdout is dropped');
-      finish(reason);
-    },
+    drop: finish,
     keepAlive() {},
   };
   const frames = openFrames(

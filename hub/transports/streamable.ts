@@ -6,24 +6,23 @@ import {
   type Message,
   type Reply,
   allowsBatches,
-  errorAnswer,
   isKnownVersion,
   malformedAnswer,
   modernVersion,
-  modernVersions,
-  protocolVersions,
   rawText,
   readMessages,
   rpcCodes,
 } from '#rpc';
 import { acceptedTypes, isJson } from './accepted.ts';
-import { refuse, sendJson } from './answer.ts';
+import { idOf, refuse, sendJson } from './answer.ts';
 import { parseEventId } from './event-stream.ts';
 import { type Post, beginStream, createPost, finish } from './exchange.ts';
 import type { HttpSession } from './http-session.ts';
 import { createModern } from './modern.ts';
 import { isModern } from './modern-request.ts';
+import { refuseMethod, refuseVersion, refused } from './refusals.ts';
 import { type SessionTableOptions, createSessionTable } from './session-table.ts';
+import { busy, sendUnavailable, stopping } from './unavailable.ts';
 
 /**
  * MCP's streamable HTTP: one endpoint with POST, GET and DELETE for the revisions 2025-03-26 to
@@ -40,7 +39,10 @@ export interface Streamable {
   drain(graceMs: number): Promise<void>;
 }
 
-export type StreamableOptions = SessionTableOptions;
+export type StreamableOptions = SessionTableOptions & {
+  /** More POSTs of sessions than this at a time are refused; 10,000 by default. */
+  readonly maxPosts?: number;
+};
 
 export type StreamableNeeds = {
   readonly router: Pick<Router, 'open' | 'inFlight' | 'describeTool'>;
@@ -54,13 +56,14 @@ const tickMs = 1_000;
 /** A call that takes longer is answered on a stream, so that a lost connection does not lose it. */
 const streamAfterMs = 2_000;
 const keepAliveTicks = 15;
+const defaultMaxPosts = 10_000;
 
 /** What the SDKs send for a session they do not know, besides the status 404. */
 const sessionUnknown = -32001;
-const refused = -32000;
 
 export function createStreamable(options: StreamableOptions, needs: StreamableNeeds): Streamable {
   const { clock } = needs;
+  const { maxPosts = defaultMaxPosts } = options;
   const sessions = createSessionTable(options, needs);
   const modern = createModern({ maxRequests: options.maxSessions }, needs);
   const posts = createLedger<Post>();
@@ -137,7 +140,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     if (bad?.kind === 'malformed') return sendJson(response, 400, malformedAnswer(bad));
     const first = messages[0];
     const { headers } = request;
-    if (isModern(headers, batch, first))
+    if (isModern(headers, messages))
       return modern.receive({ headers, response, view, accepts, batch, message: first });
     const version = headers['mcp-protocol-version'];
     if (version !== undefined && !isKnownVersion(version))
@@ -149,7 +152,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       try {
         http = open(view);
       } catch (error) {
-        return sendJson(response, 503, errorAnswer(rawText(opening.bytes, opening.id), error));
+        return sendUnavailable(response, rawText(opening.bytes, opening.id), error);
       }
     } else http = sessionOf(request, response, view, body);
     if (!http) return;
@@ -171,6 +174,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         rpcCodes.invalidRequest,
         `MCP ${http.session.protocolVersion} has no batches: send one message a request`,
       );
+    if (posts.size >= maxPosts) return sendUnavailable(response, idOf(body), busy(posts.size));
     const post = createPost(response, http, {
       since: clock.monotonic(),
       batch,
@@ -222,7 +226,8 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     if (!acceptedTypes(request).stream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream');
     const http = sessionOf(request, response, view);
-    if (!http) return;
+    // Nothing tells the end of a connection that has ended before: the session would be in use for ever.
+    if (!http || response.destroyed) return;
     const lastId = request.headers['last-event-id'];
     const from = lastId === undefined ? undefined : parseEventId(String(lastId));
     const stream = lastId === undefined ? http.standing : from && http.find(from.stream);
@@ -243,7 +248,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     },
     handle(request, response, body, view) {
       const version = request.headers['mcp-protocol-version'];
-      if (draining) return refuse(response, 503, refused, 'the hub is stopping', body);
+      if (draining) return sendUnavailable(response, idOf(body), stopping());
       if (request.method === 'POST') return receive(request, response, body, view);
       if (version === modernVersion) return refuseMethod(request, response, 'POST');
       if (version !== undefined && !isKnownVersion(version))
@@ -272,17 +277,6 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       ticking?.[Symbol.dispose]();
     },
   };
-}
-
-function refuseVersion(response: ServerResponse, version: unknown, body?: Buffer): void {
-  const known = [...modernVersions, ...protocolVersions].join(', ');
-  const why = `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${known}`;
-  refuse(response, 400, refused, why, body);
-}
-
-function refuseMethod(request: IncomingMessage, response: ServerResponse, allowed: string): void {
-  response.setHeader('allow', allowed);
-  refuse(response, 405, refused, `${request.method} is not a method of this endpoint`);
 }
 
 async function answersTo(

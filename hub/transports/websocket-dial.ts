@@ -110,13 +110,52 @@ export function endpointOf({ url: text, server }: HubAddress): string {
   return `${protocol}//${url.host}${base}${path}`;
 }
 
-/** Who could mend it with which words, where nobody answers. */
+/** Who could mend it with which words, where nobody answers, or not in the way that was expected. */
 function unreachable({ url }: HubAddress, error: unknown): HubError {
+  const isSecure = /^(?:https|wss):/i.test(url);
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const why = messageOf(error);
+  if (isSecure && unknownIssuer.has(code))
+    return failed(
+      `the certificate of the hub at ${url} is not trusted here (${why}). Set NODE_EXTRA_CA_CERTS to the file of that certificate, or of the authority that signed it, where this command is started`,
+      error,
+    );
+  if (isSecure && wrongCertificate.has(code))
+    return failed(
+      `the certificate of the hub at ${url} is not valid for that address now (${why}). Name the hub with --url as its certificate does, or renew the certificate`,
+      error,
+    );
+  if (isSecure && notTls.test(code))
+    return failed(
+      `what answers at ${url} speaks no TLS (${why}). If the hub has no certificate, write http:// in --url`,
+      error,
+    );
+  if (!isSecure && code === 'ECONNRESET')
+    return failed(
+      `what answers at ${url} ended the connection (${why}). If the hub has a certificate, write https:// in --url`,
+      error,
+    );
   return failed(
-    `no hub answers at ${url} (${messageOf(error)}). Start one with "agenthub serve", or name another with --url`,
+    `no hub answers at ${url} (${why}). Start one with "agenthub serve", or name another with --url`,
     error,
   );
 }
+
+/** The codes of a handshake with an end that speaks no TLS. */
+const notTls = /^(?:EPROTO$|ERR_SSL_)/;
+/** Node's codes for a certificate that nobody vouches for whom it trusts (OpenSSL, x509_vfy). */
+const unknownIssuer: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+const wrongCertificate: ReadonlySet<string> = new Set([
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
 
 function refused({ url, server }: HubAddress, status: number, said: string | undefined): HubError {
   if (status === 401)

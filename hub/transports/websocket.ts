@@ -4,7 +4,7 @@ import type { WebSocket, WebSocketServer } from 'ws';
 import { type Clock, type Log, messageOf } from '#core';
 import type { View } from '#routing';
 import type { Connections } from './connection-table.ts';
-import type { Wire } from './connection.ts';
+import type { Connection, Wire } from './connection.ts';
 
 /**
  * MCP over WebSocket, which is in no revision but spoken by clients: one text message is one JSON-RPC
@@ -51,6 +51,8 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
       clientTracking: false,
       // Compressing takes far more of memory and time than a local connection saves.
       perMessageDeflate: false,
+      // Answered below, as far as the client takes the answers.
+      autoPong: false,
       maxPayload: options.maxMessageBytes,
       handleProtocols: offered => offered.has(subprotocol) && subprotocol,
     });
@@ -58,14 +60,18 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
 
   /** A client that does not answer the closing of its connection is not waited for. */
   function close(ws: WebSocket, code: number, reason: string): void {
+    if (ws.readyState !== ws.OPEN) return;
     const bytes = Buffer.from(reason);
     // A character that is cut in two is no text any more.
     ws.close(code, bytes.length > maxReasonBytes ? '' : bytes);
-    clock.after(closeMs, () => ws.terminate());
+    const giveUp = clock.after(closeMs, () => ws.terminate());
+    ws.once('close', () => giveUp[Symbol.dispose]());
   }
 
   function adopt(ws: WebSocket, socket: Duplex, view: View): void {
     let unanswered = 0;
+    // The errors of the protocol close the connection, which is told below.
+    ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
     const wire: Wire = {
       write(messages) {
         socket.cork();
@@ -74,27 +80,27 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
       },
       unsentBytes: () => ws.bufferedAmount,
       close: reason => close(ws, goingAway, reason),
-      drop: () => ws.terminate(),
+      drop: reason => close(ws, tryAgainLater, reason),
       keepAlive() {
         if (unanswered++ < maxUnansweredPings) ws.ping();
-        else ws.terminate();
+        else connection.drop(`the client has answered none of ${maxUnansweredPings} pings`);
       },
     };
-    // The errors of the protocol close the connection, which is told below.
-    ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
+    let connection: Connection;
     try {
-      const connection = connections.open(view, wire);
-      ws.on('message', (data, isBinary) => {
-        unanswered = 0;
-        if (isBinary || !Buffer.isBuffer(data))
-          return close(ws, unsupportedData, 'MCP messages are text');
-        connection.receive(data);
-      });
-      ws.on('pong', () => (unanswered = 0));
-      ws.on('close', () => connection.gone('the client hung up'));
+      connection = connections.open(view, wire);
     } catch (error) {
-      close(ws, tryAgainLater, messageOf(error));
+      return close(ws, tryAgainLater, messageOf(error));
     }
+    ws.on('message', (data, isBinary) => {
+      unanswered = 0;
+      if (!isBinary && Buffer.isBuffer(data)) return connection.receive(data);
+      connection.gone('the client sent a binary message');
+      close(ws, unsupportedData, 'MCP messages are text');
+    });
+    ws.on('ping', createPonger(ws));
+    ws.on('pong', () => (unanswered = 0));
+    ws.on('close', () => connection.gone('the client hung up'));
   }
 
   return {
@@ -110,5 +116,27 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
         },
       );
     },
+  };
+}
+
+/**
+ * Answers pings. While one answer waits for the client to read, only the newest ping after it is kept
+ * (RFC 6455, section 5.5.3): who pings without reading would fill the memory.
+ */
+function createPonger(ws: WebSocket): (data: Buffer) => void {
+  let isWaiting = false;
+  let newest: Buffer | undefined;
+  return function pong(data) {
+    if (isWaiting) {
+      newest = data;
+      return;
+    }
+    isWaiting = true;
+    ws.pong(data, false, () => {
+      isWaiting = false;
+      const next = newest;
+      newest = undefined;
+      if (next) pong(next);
+    });
   };
 }

@@ -45,7 +45,12 @@ describe('what is mounted', () => {
 
 describe('no mount is admitted', () => {
   test.each([
-    ['below no root', '/etc', /below no root .* \(they are /],
+    [
+      'below no root',
+      '/etc',
+      /below no root .* \(they are .*\)\. Set AGENTHUB_MOUNT_ROOT .* -f compose\/mounts\.yml/,
+    ],
+    ['of what no root may hold', '/proc/1', /below no root [^)]*\)$/],
     ['beside a root whose name it begins with', '-beside', /below no root/],
     ['of a link out of the root', '/to-slash', /leads to "\/"/],
     ['through a link out of the root', '/to-slash/etc', /leads to "\/etc"/],
@@ -54,7 +59,7 @@ describe('no mount is admitted', () => {
     ['of what is not there', '/nothing', /not there/],
     ['of a pipe', '/pipe', /neither a folder nor a file/],
   ])('%s', async (_, source, message) => {
-    const path = source === '/etc' ? source : `${root}${source}`;
+    const path = ['/etc', '/proc/1'].includes(source) ? source : `${root}${source}`;
     await assert.rejects(resolveSource(path, [root]), { code: 'HUB_BROKER_REFUSED', message });
   });
 

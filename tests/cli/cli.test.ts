@@ -21,6 +21,7 @@ async function run(
     startApp: async () => assert.fail('nothing asked for the app'),
     connectStdio: async () => assert.fail('nothing asked for a hub'),
     startBroker: async () => assert.fail('nothing asked for the broker'),
+    examine: async () => assert.fail('nothing asked for the engine'),
     loadConfig: async (file = shipped) => ({
       file,
       config: await loadConfig(file, { env: {}, home: '/home/user' }),

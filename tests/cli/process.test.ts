@@ -79,6 +79,11 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
 );
 
+test('the address that is told is one that a browser on this machine opens', async () => {
+  await using hub = await start();
+  assert.match(hub.url, /^http:\/\/localhost:\d+$/);
+});
+
 test('a signal that arrives twice at once, as under npm, is one', async () => {
   await using hub = await start();
   const pid = await serverPid(hub);

@@ -41,3 +41,27 @@ test('a command that is in no image is warned of, unless it is to run as a proce
   assert.deepEqual(await warnings({ servers: { one: { ...entry, runtime: 'process' } } }), []);
   assert.deepEqual(await warnings({ servers: { one: { ...entry, image: 'python:3.13' } } }), []);
 });
+
+test('what only instances of sessions use is warned of where there are none, with the keys', async () => {
+  const entry = { image: 'any:1', max_instances: 2, instance_idle: 60 };
+  const [both = '', ...rest] = await warnings({ servers: { one: entry } });
+  assert.match(both, /^one: "max_instances" and "instance_idle" have no effect.* remove them$/);
+  assert.deepEqual(rest, []);
+  const [idle = ''] = await warnings({ servers: { one: { image: 'any:1', instance_idle: 60 } } });
+  assert.match(idle, /^one: "instance_idle" has no effect.* remove it$/);
+  assert.deepEqual(await warnings({ servers: { one: { ...entry, instance: 'session' } } }), []);
+  assert.deepEqual(await warnings({ servers: { one: { image: 'any:1' } } }), []);
+});
+
+test.each([
+  ['a package that is known to write', { package: '@modelcontextprotocol/server-memory@1.0.0' }, 1],
+  ['a volume', { image: 'any:1', volumes: [{ name: 'notes', target: '/data' }] }, 1],
+  ['a folder to write to', { image: 'any:1', mounts: ['/tmp:/notes:rw'] }, 1],
+  ['a folder to read', { image: 'any:1', mounts: ['/tmp:/notes'] }, 0],
+  ['nothing to write to', { package: 'server@1' }, 0],
+])('instances of sessions with %s: %i warnings that they share it', async (_, entry, count) => {
+  const found = await warnings({ servers: { one: { ...entry, instance: 'session' } } });
+  assert.equal(found.length, count, found.join('\n'));
+  if (count > 0) assert.match(found[0] ?? '', /^one: with "instance": "session" all its instances/);
+  assert.deepEqual(await warnings({ servers: { one: entry } }), []);
+});

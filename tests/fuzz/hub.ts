@@ -32,10 +32,13 @@ export async function openHub(lies?: { readonly seed: number; readonly count: nu
   );
   const clock = createManualClock();
   let lastId = 0;
-  const router = createRouter(
-    { separator: '_', maxLength: 46 },
-    { servers, log, clock, hubVersion: '0', newId: () => `id-${++lastId}` },
-  );
+  const router = createRouter(() => ({ separator: '_', maxLength: 46 }), {
+    servers,
+    log,
+    clock,
+    hubVersion: '0',
+    newId: () => `id-${++lastId}`,
+  });
   servers.startAll();
   await until(() => servers.all.every(server => server.running));
   return { servers, router, clock, logged };

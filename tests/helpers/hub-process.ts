@@ -11,10 +11,13 @@ export type HubProcess = AsyncDisposable & {
   readonly url: string;
   readonly pid: number;
   readonly dataDir: string;
+  readonly configFile: string;
   /** What it wrote on stderr so far. */
   log(): string;
   /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>;
+  /** Sends SIGKILL and resolves when it is gone. */
+  kill(): Promise<void>;
 };
 
 export type HubProcessOptions = {
@@ -67,8 +70,14 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
     url,
     pid: child.pid ?? 0,
     dataDir,
+    configFile: file,
     log: () => log,
     stop,
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
     async [Symbol.asyncDispose]() {
       await stop();
       await rm(folder, { recursive: true, force: true });

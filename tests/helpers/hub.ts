@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Part, systemClock } from '#core';
-import { type HttpOptions, createHttp } from '#http';
+import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
 import { createRouter } from '#routing';
 import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
@@ -51,6 +51,8 @@ export type HubOptions = {
   readonly connections?: Partial<ConnectionsOptions>;
   /** The clock of the router, the sessions and HTTP. */
   readonly clock?: Clock;
+  /** Absent: there is no way to install and remove servers. */
+  readonly installs?: HttpNeeds['installs'];
   /** False: servers are started by the test. */
   readonly start?: boolean;
 };
@@ -78,12 +80,15 @@ export function configOf(fixture: Fixture): ServerConfig {
     tags: [],
     enabled: true,
     autoStart: true,
-    restartOnFailure: true,
+    restart: 'permanent',
     maxRestarts: 3,
     healthCheckIntervalMs: 30_000,
     startTimeoutMs: 20_000,
     callTimeoutMs: 20_000,
     maxLineBytes: 64 * 1024 * 1024,
+    maxConcurrentCalls: 64,
+    maxQueuedCalls: 1000,
+    idleStopMs: undefined,
     instance: 'shared',
     era: 'auto',
     maxInstances: 20,
@@ -173,7 +178,7 @@ export async function startHub(
   const hubVersion = '0.0.0-test';
   const servers = createFixtureServers(fixturesOf, { log });
   const naming: Naming = { separator: '_', maxLength: 46, ...options.naming };
-  const router = createRouter(naming, { servers, log, clock, hubVersion, newId });
+  const router = createRouter(() => naming, { servers, log, clock, hubVersion, newId });
   const streamable = createStreamable(
     { idleMs: 60_000, maxSessions: 100, ...options.streamable },
     { router, clock, log, newId },
@@ -211,6 +216,12 @@ export async function startHub(
       webSockets,
       sse,
       engine,
+      config: {
+        reload: async () => ({ status: 'unchanged' }),
+        status: () => ({ loadedAt: clock.now(), error: undefined }),
+      },
+      sharing: { status: { kind: 'alone' } },
+      ...(options.installs && { installs: options.installs }),
       hubVersion,
       clock,
       log,

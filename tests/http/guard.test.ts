@@ -74,6 +74,26 @@ describe('the guard', () => {
       assert.equal(refusal?.status, allowed ? undefined : 403);
     });
 
+  /** What a browser sends with a request that has no Origin: site, mode and destination. */
+  const pages: readonly (readonly [string, string, string, boolean])[] = [
+    ['cross-site', 'no-cors', 'image', false],
+    ['cross-site', 'no-cors', 'empty', false],
+    ['cross-site', 'navigate', 'iframe', false],
+    ['cross-site', 'navigate', 'document', true],
+    ['same-site', 'no-cors', 'image', true],
+    ['same-origin', 'cors', 'empty', true],
+    ['none', 'navigate', 'document', true],
+  ];
+  for (const [site, mode, dest, allowed] of pages)
+    test(`${allowed ? 'lets in' : 'refuses'} a page that is ${site}, by ${mode}, for: ${dest}`, () => {
+      const fetched = { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest };
+      const refusal = guard({ headers: { host: 'localhost', ...fetched } });
+      assert.equal(refusal?.status, allowed ? undefined : 403);
+      if (!allowed) assert.match(refusal?.message ?? '', /ROUTER_ALLOWED_ORIGINS/);
+      const origin = 'https://notes.example';
+      assert.equal(guard({ headers: { host: 'localhost', origin, ...fetched } }), undefined);
+    });
+
   const listening: readonly (readonly [string, string, boolean])[] = [
     ['192.0.2.2', '192.0.2.2:9090', true],
     ['192.0.2.2', '192.0.2.3:9090', false],

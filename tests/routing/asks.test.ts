@@ -73,9 +73,12 @@ describe('a request of a server', () => {
     const told = await ada.call('ask', { method: 'sampling/createMessage', params: sample });
     assert.match(messageOf(told), /several clients .* "instance": "session"/);
     assert.equal(ada.asked.length + alan.asked.length, 0);
+    await ada.call('ask', { method: 'roots/list', params: {} });
     await ada.call('release', { key: 'a' });
     await held;
-    assert.match(hub.server('asker').advice.join(), /"instance": "session"/);
+    const { advice } = hub.server('asker');
+    assert.equal(advice.length, 1, 'whatever it asks');
+    assert.match(advice.join(), /"instance": "session"/);
   });
 
   test('outside any call reaches the client of a server that only ever worked for one', async () => {
@@ -121,6 +124,21 @@ describe('a request of a server', () => {
     await asking;
     await alan.call('pid');
     assert.equal(hub.server('asker').running?.upstream.inFlight(), 0);
+  });
+
+  test('is withdrawn from its client when the server goes', async () => {
+    await using hub = await startAsker();
+    const ada = await clientOf(hub, all, () => undefined);
+    // Its own call is over: only that the server is gone can end what is asked.
+    await ada.call('ask-later', { method: 'roots/list', params: {} });
+    await until(() => ada.asked.length === 1);
+    void ada.call('crash');
+    await until(() => ada.told.length === 1);
+    assert.deepEqual(ada.told[0], {
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: ada.asked[0]?.id, reason: 'the server is gone' },
+    });
   });
 
   test('does not let its call time out while the client thinks, and is given up after ten minutes', async () => {

@@ -4,40 +4,16 @@ import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import { openAsked } from './asking.ts';
+import { openModern as openModernAt, textOf } from './modern.ts';
 
 const sample = { messages: [], maxTokens: 1 };
 const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
 
 /** A client of 2026-07-28 on a server that keeps sessions. */
-function openModern(
-  hub: TestHub,
-  capabilities: object = { sampling: {}, roots: {}, elicitation: {} },
-) {
-  const client = openAsked(hub, hub.server('asker'));
-  const meta = (more: object = {}) => ({
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': capabilities,
-    ...more,
-  });
-  const ask = (method: string, params: object = {}, more: object = {}) =>
-    client.ask(method, { ...params, _meta: meta(more) });
-  return {
-    ...client,
-    ask,
-    async call(name: string, given: object = {}, more: object = {}) {
-      const { result, error } = await ask('tools/call', { name, arguments: given, ...more });
-      return { result: isObject(result) ? result : {}, error: isObject(error) ? error : undefined };
-    },
-  };
-}
+const openModern = (hub: TestHub, capabilities?: object) =>
+  openModernAt(hub, hub.server('asker'), capabilities);
 
 const asking = { method: 'sampling/createMessage', params: sample };
-
-function textOf(result: { readonly [name: string]: unknown }): string {
-  const { content } = result;
-  const first: unknown = Array.isArray(content) ? content[0] : undefined;
-  return isObject(first) ? String(first['text']) : assert.fail(JSON.stringify(result));
-}
 
 const startAsker = (options: object = {}) => startHub([{ name: 'asker' }], options);
 
@@ -193,5 +169,102 @@ describe('a client without a session at a server that keeps one', () => {
       -32022,
       { code: 'HUB_VERSION_UNSUPPORTED', supported: ['2026-07-28'], requested: '2027-01-01' },
     ]);
+  });
+
+  test('cannot go on with a call at another endpoint', async () => {
+    await using hub = await startHub([{ name: 'asker' }, { name: 'other', file: 'asker.mjs' }]);
+    const client = openModern(hub);
+    const { result } = await client.call('ask', asking);
+    const { requestState } = result;
+    const more = { requestState, inputResponses: { 1: sampled } };
+    const elsewhere = await openModernAt(hub, hub.server('other')).call('ask', asking, more);
+    assert.match(String(elsewhere.error?.['message']), /not what the hub gave out/);
+    const done = await client.call('ask', asking, more);
+    assert.equal(done.result['resultType'], 'complete');
+  });
+
+  test('is not asked what the server has withdrawn', async () => {
+    await using hub = await startAsker();
+    const client = openModern(hub);
+    const { result } = await client.call('ask-and-withdraw', asking);
+    assert.equal(result['resultType'], 'complete');
+    assert.match(textOf(result), /withdrew/);
+  });
+
+  test('that was asked what the server has withdrawn since is not asked for it again', async () => {
+    await using hub = await startAsker();
+    const client = openModern(hub);
+    const roots = { method: 'roots/list', params: {} };
+    const given = { ...asking, next: roots };
+    const first = await client.call('ask-and-wait', given);
+    assert.deepEqual(first.result['inputRequests'], { 1: asking });
+    await openModern(hub).call('withdraw');
+    // What the server asks instead is there before its answer to any later call.
+    await openModern(hub).call('pid');
+    const second = await client.call('ask-and-wait', given, {
+      requestState: first.result['requestState'],
+      inputResponses: {},
+    });
+    assert.deepEqual(second.result['inputRequests'], { 2: roots });
+    const done = await client.call('ask-and-wait', given, {
+      requestState: second.result['requestState'],
+      inputResponses: { 2: { roots: [] } },
+    });
+    assert.match(textOf(done.result), /withdrew.*"roots":\[\]/);
+  });
+
+  test('at an instance of its own goes on at that one, though there may be no other', async () => {
+    await using hub = await startHub([{ name: 'asker', instance: 'session', maxInstances: 1 }]);
+    const client = openModern(hub);
+    const { result } = await client.call('ask', asking);
+    const { requestState } = result;
+    const other = await openModernAt(hub, hub.server('asker'), {}, { name: 'other' }).call('pid');
+    assert.match(String(other.error?.['message']), /runs for 1 sessions already/);
+    const done = await client.call('ask', asking, {
+      requestState,
+      inputResponses: { 1: sampled },
+    });
+    assert.deepEqual(JSON.parse(textOf(done.result)), { result: sampled });
+  });
+});
+
+describe('a client without a session that is sent to pages', () => {
+  const page = { mode: 'url', message: 'Sign in', url: 'https://example.com/', elicitationId: 'e' };
+  const open = (hub: TestHub) => openModern(hub, { elicitation: { url: {} } });
+  const wanting = { elicitations: [page] };
+  const visited = (requestState: unknown, action = 'accept') => ({
+    requestState,
+    inputResponses: { 1: { action } },
+  });
+
+  test('gets an error where nobody went to them', async () => {
+    await using hub = await startAsker();
+    const client = open(hub);
+    const { result } = await client.call('needs-pages', wanting);
+    const more = visited(result['requestState'], 'decline');
+    const { error } = await client.call('needs-pages', wanting, more);
+    assert.match(String(error?.['message']), /asker .* a page was visited.*"decline"/);
+  });
+
+  test('again and again gets an error after ten times', async () => {
+    await using hub = await startAsker();
+    const client = open(hub);
+    let told = await client.call('needs-pages', wanting);
+    for (let times = 1; times < 10; times++) {
+      assert.equal(told.result['resultType'], 'input_required');
+      told = await client.call('needs-pages', wanting, visited(told.result['requestState']));
+    }
+    assert.equal(told.result['resultType'], 'input_required');
+    told = await client.call('needs-pages', wanting, visited(told.result['requestState']));
+    assert.match(String(told.error?.['message']), /sent the client to pages 10 times/);
+  });
+
+  test('that are none gets an error', async () => {
+    await using hub = await startAsker();
+    const client = open(hub);
+    for (const elicitations of [[], [{ message: 'no url' }], 7]) {
+      const { error } = await client.call('needs-pages', { elicitations });
+      assert.match(String(error?.['message']), /asker wants pages to be visited and names none/);
+    }
   });
 });

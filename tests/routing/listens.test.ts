@@ -4,6 +4,8 @@ import { isObject } from '#core';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import type { View } from '#routing';
 import { openAsked } from './asking.ts';
+import { openClient } from './clients.ts';
+import { at, openModern } from './modern.ts';
 
 const meta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -106,6 +108,51 @@ describe('a client that listens', () => {
     await call('touch', { uri: 'echo://greeting' });
     await until(() => client.told.length > 0);
     assert.equal(client.told[0]?.['method'], 'notifications/resources/updated');
+  });
+
+  const greeting = { uri: 'echo://greeting' };
+  const wantsGreeting = { resourceSubscriptions: [greeting.uri] };
+
+  test('and leaves is subscribed to nothing any more, at the server neither', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const other = openClient(hub, hub.server('echo'));
+    const [left, ended] = [
+      await listen(hub, hub.server('echo'), wantsGreeting),
+      await listen(hub, hub.server('echo'), wantsGreeting),
+    ];
+    await left.client.notify('notifications/cancelled', { requestId: 1 });
+    await left.over;
+    assert.equal((await other.call('touch', greeting)).text, 'told', 'another wants to know still');
+    assert.deepEqual([left.client.told.length, ended.client.told.length], [0, 1]);
+    ended.client.session.close('gone');
+    await ended.over;
+    assert.equal((await other.call('touch', greeting)).text, 'nobody subscribed');
+  });
+
+  test('hears of what the servers that are there can tell, and learns that this is all', async () => {
+    await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
+    await hub.server('echo').stop(true);
+    const { client, honoured, call } = await listen(hub, 'all', {
+      resourceSubscriptions: ['echo://greeting', 'other+echo://greeting'],
+    });
+    assert.deepEqual(honoured, { resourceSubscriptions: ['other+echo://greeting'] });
+    await call('other_touch', greeting);
+    await until(() => client.told.length === 1);
+  });
+
+  test('that is refused because of one server is subscribed at no other', async () => {
+    await using hub = await startHub([
+      { name: 'echo' },
+      { name: 'own', file: 'whisper.mjs', instance: 'session', maxInstances: 1 },
+    ]);
+    const [holder, other] = [openClient(hub), openClient(hub, hub.server('echo'))];
+    await holder.call('own_pid');
+    const client = openModern(hub, 'all');
+    const notifications = { resourceSubscriptions: ['echo://greeting', 'whisper://one'] };
+    const refused = await client.ask('subscriptions/listen', { notifications });
+    assert.equal(at(refused, 'error', 'data', 'code'), 'HUB_INSTANCES_FULL');
+    assert.deepEqual(client.told, [], 'what is refused is not acknowledged');
+    assert.equal((await other.call('touch', greeting)).text, 'nobody subscribed');
   });
 
   test('is refused a filter of another shape', async () => {

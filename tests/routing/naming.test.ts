@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createEmitter } from '#core';
+import { createEmitter, systemClock } from '#core';
 import { configOf } from '#helpers/hub';
 import { type ListKind, type Server, listMethods } from '#servers';
+import { createGate } from '../../hub/servers/gate.ts';
 import { createCatalog } from '../../hub/routing/catalog.ts';
 
 /** A server that offers what it is told to, and nothing while it has not been told. */
@@ -21,6 +22,12 @@ function createOffering(name: string) {
       return listing;
     },
     running: undefined,
+    health: undefined,
+    gate: createGate(configOf({ name }), {
+      clock: systemClock,
+      breaker: undefined,
+      revive() {},
+    }),
     restarts: 0,
     instances: 0,
     advice: [],
@@ -28,12 +35,14 @@ function createOffering(name: string) {
     watch() {},
     freshUntil: () => 0,
     scope: () => 'private',
+    async recall() {},
     async refresh() {},
     lastError: undefined,
     stderr: () => '',
     start() {},
     async stop() {},
     async close() {},
+    async reconfigure() {},
     ready: () => Promise.reject(new Error('it does not run')),
   };
   return Object.assign(server, {
@@ -49,12 +58,13 @@ function createOffering(name: string) {
   });
 }
 
+const never = createEmitter<undefined>().event;
 const naming = { separator: '_', maxLength: 46 } as const;
 
 describe('the name of a tool', () => {
   test('stays with its server when one starts that could have it too, and is reported', () => {
     const [a, ab] = [createOffering('a'), createOffering('a_b')];
-    const catalog = createCatalog({ all: [a, ab] }, naming, []);
+    const catalog = createCatalog({ all: [a, ab], changed: never }, () => naming, []);
     ab.offer('tool', 'c');
     assert.equal(catalog.find('tool', 'a_b_c')?.server, ab);
     a.offer('tool', 'b_c');
@@ -72,7 +82,9 @@ describe('the name of a tool', () => {
 describe("the hub's own resource", () => {
   test('is of no server, which has its own under another URI', () => {
     const greedy = createOffering('greedy');
-    const catalog = createCatalog({ all: [greedy] }, naming, ['hub://servers']);
+    const catalog = createCatalog({ all: [greedy], changed: never }, () => naming, [
+      'hub://servers',
+    ]);
     greedy.offer('resource', 'hub://servers');
     assert.deepEqual(
       catalog.list('resource').map(({ bytes }) => bytes.toString()),
@@ -86,7 +98,7 @@ describe("the hub's own resource", () => {
 describe('a URI that nobody lists', () => {
   test('is looked for in hostile templates in little time, and found with another server', () => {
     const [hostile, honest] = [createOffering('hostile'), createOffering('honest')];
-    const catalog = createCatalog({ all: [hostile, honest] }, naming, []);
+    const catalog = createCatalog({ all: [hostile, honest], changed: never }, () => naming, []);
     hostile.offer(
       'template',
       ...Array.from({ length: 1_000 }, (_, at) => `${'{+a}a'.repeat(15)}${at}!`),

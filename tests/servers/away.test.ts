@@ -6,6 +6,7 @@ import { type Code, HubError, systemClock } from '#core';
 import { configOf, createRecordingLog, until, createTestEras } from '#helpers/hub';
 import type { Instance } from '#runtimes';
 import { createRemoteRuntime } from '#runtimes/remote';
+import { toHubError } from '../../hub/runtimes/docker/engine-error.ts';
 import { type Server, createServer, describeServer, planLaunch } from '#servers';
 
 /** Answers initialize and has no lists; the hub's other messages are taken. */
@@ -39,10 +40,14 @@ async function close(server: HttpServer): Promise<void> {
 }
 
 /** A supervised server that is never given up on, were it for the number of its restarts. */
-function supervise(name: string, launch: (signal: AbortSignal) => Promise<Instance>) {
+function supervise(
+  name: string,
+  launch: (signal: AbortSignal) => Promise<Instance>,
+  maxRestarts = 0,
+) {
   const { log, logged } = createRecordingLog();
   const server = createServer(
-    { ...configOf({ name }), maxRestarts: 0 },
+    { ...configOf({ name }), maxRestarts },
     {
       clock: systemClock,
       log,
@@ -129,16 +134,14 @@ describe('a server elsewhere that refuses connections', () => {
     await close(third);
   });
 
-  test('that answers with a status is not away: it fails, and is named once', async () => {
+  test('that refuses the hub is not away, and not tried again: it fails at once, and is named once', async () => {
     const refusing = remoteServer(401);
     await using scene = superviseRemote(await listen(refusing, 0));
     const { server } = scene;
     const error = await refusalOf(server);
     assert.equal(error.code, 'HUB_SERVER_FAILED');
-    assert.match(
-      error.message,
-      /^far has failed: gave up after 0 restarts: the server at \S+ refused the hub \(401/,
-    );
+    assert.match(error.message, /^far has failed: the server at \S+ refused the hub \(401/);
+    assert.equal(error.data.retryable, false);
     assert.equal(error.message.match(/\bfar\b/g)?.length, 2, 'once besides the path of the remedy');
     await close(refusing);
   });
@@ -175,5 +178,26 @@ describe('what a launch lacks', () => {
         message: 'the server has failed: files: the folder /x is missing',
       },
     ]);
+  });
+
+  test.each([
+    [403, 'the broker does not admit a mount', 1],
+    [400, 'invalid mount config', 1],
+    [500, 'no space left on device', 2],
+  ])('a refusal of the engine with %i (%s) makes %i starts', async (status, words, starts) => {
+    const refused = new Error(`(HTTP code ${status}) unexpected - ${words}`);
+    let launches = 0;
+    await using scene = supervise(
+      'files',
+      async () => {
+        launches++;
+        throw toHubError(refused, 'create the container', 'here');
+      },
+      1,
+    );
+    scene.server.start();
+    await until(() => scene.server.status.state === 'failed');
+    assert.equal(launches, starts);
+    assert.match(scene.server.lastError?.message ?? '', new RegExp(words));
   });
 });

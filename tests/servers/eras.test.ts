@@ -140,13 +140,47 @@ describe('the era of a server', () => {
     ['2025', 'modern'],
     ['2026', 'legacy'],
   ] as const)
-    test(`that its entry sets to ${era} and it does not speak is an error that names the key`, async () => {
-      await using servers = scene([speaks(spoken, { era, restartOnFailure: false })]);
-      assert.match(
-        await failureOf(servers.get(`speaks-${spoken}`)),
-        new RegExp(`does not speak MCP .*"era": "${era}"`),
-      );
-      assert.equal(servers.launched.length, 1);
+    test(`that its entry sets to ${era} and it does not speak is an error that names the key, once`, async () => {
+      await using servers = scene([speaks(spoken, { era })]);
+      const server = servers.get(`speaks-${spoken}`);
+      const error = await server.ready().catch((reason: unknown) => reason);
+      assert.ok(error instanceof HubError);
+      assert.equal(error.code, 'HUB_SERVER_FAILED');
+      assert.match(error.message, new RegExp(`does not speak MCP .*"era": "${era}"`));
+      assert.equal(error.data.retryable, false);
+      assert.equal(server.status.state, 'failed');
+      assert.equal(servers.launched.length, 1, 'it is not tried again');
+    });
+
+  test('that its entry sets wrongly is told of a session’s own instance too', async () => {
+    await using servers = scene([speaks('2025', { era: 'modern', instance: 'session' })]);
+    const base = servers.get('speaks-2025');
+    const own = servers.instances.of(base, {}, undefined, () => false);
+    const error = await own.ready().catch((reason: unknown) => reason);
+    assert.ok(error instanceof HubError);
+    assert.match(error.message, /"era": "modern"/);
+    assert.equal(error.data.retryable, false);
+  });
+
+  test('that is silent in the era of its entry and answers in the other is such an error', async () => {
+    const env = { BEFORE: 'silence' };
+    await using servers = scene([{ name: 'who', env, era: 'modern', startTimeoutMs: 2_000 }]);
+    const server = servers.get('who');
+    assert.match(await failureOf(server), /does not speak MCP .*"era": "modern".*"era" to "auto"/);
+    assert.equal(server.status.state, 'failed');
+    assert.equal(servers.launched.length, 1);
+  });
+
+  for (const [what, fixture] of [
+    ['is silent in both', { name: 'never-ready', startTimeoutMs: 500 }],
+    ['ends at it', { name: 'who', env: { BEFORE: 'exit' } }],
+  ] as const)
+    test(`that its entry sets is named where the server ${what}, which is tried again`, async () => {
+      await using servers = scene([{ ...fixture, era: 'modern', maxRestarts: 1 }]);
+      const server = servers.get(fixture.name);
+      assert.match(await failureOf(server), /set "era" to "auto" if .*"era": "modern"/);
+      await server.ready().catch(() => undefined);
+      assert.equal(servers.launched.length, 2);
     });
 
   test('of a start that is given up is left for the next to find out', async () => {

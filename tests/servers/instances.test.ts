@@ -234,6 +234,33 @@ describe('an instance of a session', () => {
     assert.equal(own.status.state, 'running');
   });
 
+  test('is not idle while somebody hears of what it tells, and makes no room either', async () => {
+    const clock = createManualClock();
+    await using servers = start(
+      { instanceIdleMs: 60_000, maxInstances: 1 },
+      { log: silent, clock },
+    );
+    const own = of(servers, {});
+    await own.ready();
+    let heard: Server | undefined = own;
+    servers.instances.hearWith(instance => instance === heard);
+    clock.advance(600_000);
+    assert.equal(own.status.state, 'running');
+    assert.throws(() => of(servers, {}, 'alan', () => true), { code: 'HUB_INSTANCES_FULL' });
+    heard = undefined;
+    clock.advance(120_000);
+    await until(() => own.status.state === 'stopped');
+  });
+
+  test('goes on when the instance that all share dies', async () => {
+    await using servers = start();
+    const own = of(servers, {});
+    await Promise.all([own.ready(), servers.base.ready()]);
+    process.kill(pidOf(servers.base), 'SIGKILL');
+    await until(() => servers.base.restarts === 1 && servers.base.running !== undefined);
+    assert.equal(own.status.state, 'running');
+  });
+
   test('of a server that an operator stops ends, and none is opened until it is started', async () => {
     await using servers = start();
     const session = {};

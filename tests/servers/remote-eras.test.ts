@@ -31,7 +31,7 @@ async function listening(era: string) {
 /** A hub's servers, of which one is at this address. */
 function serversAt(url: string) {
   const runtime = createRemoteRuntime({}, { clock: systemClock, log: silent, random: () => 1 });
-  const config = configOf({ name: 'far', restartOnFailure: false });
+  const config = configOf({ name: 'far', restart: 'temporary' });
   const servers = createServers(
     [{ ...config, launch: { kind: 'remote', transport: 'http', url, headers: {} } }],
     {

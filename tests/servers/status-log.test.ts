@@ -15,6 +15,7 @@ function scene(fixture: Fixture) {
   const lines = () =>
     logged.filter(({ level, message }) => level !== 'debug' && message !== 'stderr').map(lineOf);
   return {
+    servers,
     server: servers.get(fixture.name),
     lines,
     [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
@@ -66,5 +67,21 @@ describe('at LOG_LEVEL=info', () => {
       /^error the server has failed: gave up after 1 restarts: it did not start: /,
     );
     assert.deepEqual(rest, []);
+  });
+
+  test('the death of an instance of a session is a warning: the next call starts another', async () => {
+    await using running = scene({ name: 'who', instance: 'session' });
+    const { server, servers, lines } = running;
+    const own = servers.instances.of(server, {}, undefined, () => false);
+    const { instance } = await own.ready();
+    process.kill(Number(instance.about['pid']), 'SIGKILL');
+    await until(() => own.status.state === 'stopped');
+    const [first, died = '', ...rest] = lines();
+    assert.equal(first, 'info running');
+    assert.match(
+      died,
+      /^warn who is gone: .*SIGKILL.*; the next call of its session starts it again$/,
+    );
+    assert.deepEqual(rest, ['info stopped']);
   });
 });

@@ -165,7 +165,7 @@ describe('a server that does not come up', () => {
     await using server = supervise({
       name: 'never-ready',
       startTimeoutMs: 300,
-      restartOnFailure: false,
+      restart: 'temporary',
     });
     const error = await errorOf(server.ready());
     assert.equal(error.code, 'HUB_SERVER_FAILED');
@@ -196,7 +196,7 @@ describe('a server that does not come up', () => {
   });
 
   test('stays failed without restart_on_failure, until it is started by hand', async () => {
-    await using server = supervise({ name: 'exit-at-once', restartOnFailure: false });
+    await using server = supervise({ name: 'exit-at-once', restart: 'temporary' });
     server.start();
     await until(() => server.status.state === 'failed');
     assert.equal(server.restarts, 0);
@@ -237,14 +237,44 @@ describe('a server that dies', () => {
     assert.match(error.message, /half-line is gone/);
   });
 
-  test('refuses calls at once while it waits to be restarted, and says when', async () => {
+  test('is waited for by calls that come before its restart, where that is soon', async () => {
     await using server = supervise({ name: 'echo' });
     await errorOf(call(server, 'crash', { code: 1 }));
     await until(() => server.status.state === 'backing_off');
+    assert.equal(textOf(await call(server, 'echo', { text: 'after' })), 'after');
+    assert.equal(server.restarts, 1);
+  });
+
+  test('refuses calls that may not take as long as its restart, and says when that is', async () => {
+    await using server = supervise({ name: 'echo', callTimeoutMs: 100 });
+    await errorOf(call(server, 'crash', { code: 1 }));
+    await until(() => server.status.state === 'backing_off');
     const error = await errorOf(server.ready());
+    assert.equal(server.status.state, 'backing_off');
     assert.equal(error.code, 'HUB_SERVER_DOWN');
+    assert.equal(error.data.retryable, true);
     assert.ok(Number(error.data.retryAfterMs) <= 30_000);
     await until(() => server.status.state === 'running');
+  });
+
+  test('is waited for by nobody any more once its restart has failed too', async () => {
+    await using server = supervise({ name: 'exit-at-once', maxRestarts: 5 });
+    server.start();
+    await until(() => server.status.state === 'backing_off');
+    const error = await errorOf(server.ready());
+    assert.equal(error.code, 'HUB_SERVER_DOWN');
+    assert.match(error.message, /is restarting: it did not start/);
+    assert.equal(error.data.retryable, true);
+    assert.equal(server.restarts, 1);
+  });
+
+  test('is not waited for by calls when it is stopped meanwhile', async () => {
+    await using server = supervise({ name: 'exit-at-once' });
+    server.start();
+    await until(() => server.status.state === 'backing_off');
+    const waiting = errorOf(server.ready());
+    await server.stop(true);
+    assert.equal((await waiting).code, 'HUB_SERVER_STOPPED');
   });
 
   test('keeps what it offered, so that clients see the same tools meanwhile', async () => {

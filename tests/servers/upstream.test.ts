@@ -7,7 +7,14 @@ import type { Asked, Owner, Told } from '#servers';
 import { createUpstream } from '../../hub/servers/upstream.ts';
 
 /** An upstream over a channel of which the test is the other end. */
-function connect(options: { readonly maxLineBytes?: number } = {}) {
+function connect(
+  options: {
+    readonly maxLineBytes?: number;
+    /** How much the server has not read yet. */
+    readonly waitingBytes?: () => number;
+    readonly tellsWhose?: boolean;
+  } = {},
+) {
   const written: string[] = [];
   const notified: Told[] = [];
   const asked: Asked[] = [];
@@ -20,13 +27,14 @@ function connect(options: { readonly maxLineBytes?: number } = {}) {
     },
     {
       write: chunk => void written.push(...chunk.toString().trimEnd().split('\n')),
-      waitingBytes: () => 0,
+      waitingBytes: options.waitingBytes ?? (() => 0),
       end() {},
     },
   );
   let receiver: Receiver | undefined;
   const channel = {
     ...line.channel,
+    ...(options.tellsWhose !== undefined && { tellsWhose: options.tellsWhose }),
     listen(to: Receiver) {
       receiver = to;
       line.channel.listen(to);
@@ -191,6 +199,32 @@ describe('progress', () => {
     assert.deepEqual(connection.notified, []);
   });
 
+  test('goes to nobody of a call that a busy server did not take; the token is good for the next', async () => {
+    let waiting = 2 * 1024 * 1024;
+    const connection = connect({ waitingBytes: () => waiting });
+    const text = '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}';
+    const report = (progressToken: number) =>
+      connection.says({
+        jsonrpc: '2.0',
+        method: 'notifications/progress',
+        params: { progressToken },
+      });
+    const owner = newOwner();
+    assert.throws(() => relay(connection, text, { owner }), { code: 'HUB_SERVER_BUSY' });
+    assert.equal(connection.upstream.inFlight(), 0);
+    assert.equal(connection.upstream.onlyCaller(), 'none');
+    assert.equal(connection.upstream.isAtWork(), false);
+    waiting = 0;
+    const call = relay(connection, text, { owner });
+    for (const id of [1, 2]) report(id);
+    assert.deepEqual(
+      call.related.map(related => JSON.parse(related).params),
+      [{ progressToken: 't' }],
+    );
+    connection.says({ jsonrpc: '2.0', id: 2, result: {} });
+    await call.answer;
+  });
+
   test('keeps a call from timing out, for as long as one timeout after the last', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
@@ -272,6 +306,27 @@ describe('a call that is given up', () => {
     assert.ok(typeof connection.upstream.onlyCaller() === 'object');
     connection.says({ jsonrpc: '2.0', id: 2, result: 'late' });
     assert.equal(connection.upstream.inFlight(), 1);
+  });
+
+  test('at a server that says whose everything is, is followed by no ping, and keeps others from nothing', async () => {
+    const connection = connect({ tellsWhose: true });
+    const { notified } = connection;
+    const [ada, alan] = [newOwner(), newOwner()];
+    relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}', { owner: ada }).answer.catch(
+      () => {},
+    );
+    const call = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}', { owner: alan });
+    call.cancel('enough');
+    await errorOf(call.answer);
+    const sent = (await connection.written()).map(text => JSON.parse(text).method);
+    assert.deepEqual(sent, ['x', 'x', 'notifications/cancelled']);
+    for (const id of [1, 2])
+      connection.saysAbout(id, { jsonrpc: '2.0', method: 'notifications/message', params: {} });
+    const owners = notified.map(({ about }) => (typeof about === 'object' ? about.owner : about));
+    assert.deepEqual(owners, [ada, 'gone']);
+    // What does not say it may be of the call that is over.
+    assert.equal(connection.upstream.onlyCaller(), 'several');
+    connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
   });
 
   test('after its answer: nothing is sent', async () => {
@@ -444,6 +499,24 @@ describe('whose a notification is that names no request', () => {
     assert.equal(connection.upstream.onlyCaller(), 'several');
     assert.equal(connection.upstream.onlyOwner(), 'several');
     connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
+  });
+
+  test('is known without a look at all that is in flight', async () => {
+    const connection = connect();
+    const owner = newOwner();
+    for (let count = 0; count < 20_000; count++) {
+      if (count % 1_000 === 0) await connection.written();
+      relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}', {
+        owner,
+        timeoutMs: 2 ** 30,
+      }).answer.catch(() => {});
+    }
+    const started = performance.now();
+    for (let round = 0; round < 1_000; round++) connection.upstream.onlyCaller();
+    const tookMs = performance.now() - started;
+    connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
+    // A look at each of them takes some seconds.
+    assert.ok(tookMs < 500, `${tookMs} ms`);
   });
 
   test('10,000 calls leave nothing behind', async () => {

@@ -317,7 +317,10 @@ describe('a client of 2025', () => {
       'the model said: echo of why?',
     );
     const shown = await (await fetch(`${hub.url}/servers/s2025`)).text();
-    assert.match(shown, /"advice":\[".*sampling\/createMessage.*\\"instance\\": \\"session\\"/);
+    assert.match(
+      shown,
+      /"advice":\["it sends requests to clients: .*\\"instance\\": \\"session\\"/,
+    );
   });
 
   test('is asked by its own instance, whatever others do', async () => {

@@ -583,7 +583,7 @@ describeWithEngine('the broker', () => {
   test("the hub's own driver runs a server through it", { timeout: 60_000 }, async () => {
     const driver = createDockerRuntime(
       { hubId, hubName, dockerHost: `unix://${socketPath}`, imagesDir: 'images' },
-      { clock: systemClock, log: silent },
+      { clock: systemClock, log: silent, isAwaited: () => false },
     );
     const ready = await driver.probe(AbortSignal.timeout(5_000));
     assert.equal(ready.healthy, true, ready.detail);

@@ -79,6 +79,10 @@ describeWithEngine('the compose files', () => {
     const ports = composition('services.hub.ports');
     assert.ok(Array.isArray(ports) && ports.length === 1);
     assert.equal(part(ports[0])('host_ip'), '127.0.0.1');
+    // The hub tells its own port as that of its address.
+    const own = composition('services.hub.environment.ROUTER_PORT');
+    assert.deepEqual([own, part(ports[0])('published')], [String(port), String(port)]);
+    assert.equal(part(ports[0])('target'), port);
   });
 
   test('give the engine to the broker alone', async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type Socket, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -9,6 +8,7 @@ import { HubError } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
 import { answering, askerOf, createHub, docker, factOf, until } from '../runtimes/docker/hub.ts';
+import { createProxy } from '../runtimes/docker/proxy.ts';
 
 const echo = answering('params => params');
 /** Reads a file, or writes to it where text is given. */
@@ -97,7 +97,7 @@ describeWithEngine('the life of containers', () => {
     await askerOf(instance).ask('ready');
     proxy.cut();
     const { detail } = await instance.exited;
-    assert.match(detail, /^its output ended \(.*\) while it was running; it was removed$/);
+    assert.match(detail, /^the connection to it ended \(.*\) while it was running$/);
     assert.equal((await instance.channel.closed).reason, detail);
     assert.deepEqual(await hub.leftovers(), []);
   });
@@ -217,44 +217,3 @@ describeWithEngine('the life of containers', () => {
     }
   });
 });
-
-/** A way to the engine that can be cut, taken away and brought back, as when the engine restarts. */
-async function createProxy() {
-  const folder = mkdtempSync(join(tmpdir(), 'engine-'));
-  const path = join(folder, 'docker.sock');
-  const open = new Set<Socket>();
-  let callsToFailure = 0;
-  const server = createServer(near => {
-    const isLost = --callsToFailure === 0;
-    const far = connect(engineHost.replace('unix://', ''));
-    for (const socket of [near, far]) {
-      open.add(socket);
-      socket.on('close', () => open.delete(socket));
-      socket.on('error', () => {});
-    }
-    near.pipe(far).on('close', () => near.destroy());
-    // The engine does what it was asked to, but its answer is lost.
-    if (isLost) far.once('data', () => near.destroy());
-    else far.pipe(near).on('close', () => far.destroy());
-  });
-  const cut = () => open.forEach(socket => socket.destroy());
-  const back = () => new Promise<void>(resolve => server.listen(path, resolve));
-  const away = () =>
-    new Promise<void>(resolve => {
-      server.close(() => resolve());
-      cut();
-    });
-  await back();
-  return {
-    host: `unix://${path}`,
-    cut,
-    away,
-    back,
-    /** Loses the answer of the call that is this many from now; every call has a connection of its own. */
-    failCall: (calls: number) => void (callsToFailure = calls),
-    async [Symbol.asyncDispose]() {
-      if (server.listening) await away();
-      rmSync(folder, { recursive: true });
-    },
-  };
-}

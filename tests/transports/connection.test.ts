@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import type { Exchange } from '#routing';
 import { type Message, encodeCall, encodeResult, rawText } from '#rpc';
+import { createRecordingLog } from '#helpers/hub';
 import { createConnection } from '../../hub/transports/connection.ts';
 
 type Asked = {
@@ -18,10 +19,17 @@ async function nextTurn(): Promise<void> {
 }
 
 /** A connection over a wire that is a list, to a session that is answered by hand. */
-function connect(options: { readonly unsentBytes?: number; readonly maxInFlight?: number } = {}) {
+function connect(
+  options: {
+    readonly unsentBytes?: number;
+    readonly maxInFlight?: number;
+    readonly protocolVersion?: string;
+  } = {},
+) {
   const writes: string[][] = [];
   const ends: string[] = [];
   const asked: Asked[] = [];
+  const { log, logged } = createRecordingLog();
   let told: (bytes: Buffer) => void = () => {};
   const connection = createConnection(
     {
@@ -36,7 +44,7 @@ function connect(options: { readonly unsentBytes?: number; readonly maxInFlight?
       open(outlet) {
         told = outlet;
         return {
-          protocolVersion: '2025-11-25',
+          protocolVersion: options.protocolVersion ?? '2025-11-25',
           accept(message, exchange) {
             const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
             const id = message.kind === 'request' ? rawText(message.bytes, message.id) : undefined;
@@ -53,11 +61,12 @@ function connect(options: { readonly unsentBytes?: number; readonly maxInFlight?
       },
       isDraining: () => false,
       closed: reason => void ends.push(`over: ${reason}`),
+      log,
     },
   );
   const receive = (id: number, method = 'tools/call') =>
     connection.receive(Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}"}`));
-  return { connection, receive, writes, ends, asked, tell: (bytes: Buffer) => told(bytes) };
+  return { connection, receive, writes, ends, asked, logged, tell: (bytes: Buffer) => told(bytes) };
 }
 
 const result = (id: number, text: string) => `{"jsonrpc":"2.0","id":${id},"result":${text}}`;
@@ -126,16 +135,24 @@ describe('a connection', () => {
   });
 
   test('drops a client above the bound of what it leaves unread; what is not above it waits', async () => {
-    const { receive, writes, ends, asked } = connect({ unsentBytes: 900 });
+    const { connection, receive, writes, ends, asked, logged } = connect({ unsentBytes: 900 });
     receive(1);
     receive(2);
+    receive(3);
     asked[0]?.answer('1');
     await nextTurn();
     assert.equal(writes.length, 1);
     asked[1]?.answer(`"${'x'.repeat(100)}"`);
     await nextTurn();
     const reason = 'the client does not read: 900 bytes wait for it';
-    assert.deepEqual(ends, [`dropped: ${reason}`, `session: ${reason}`, `over: ${reason}`]);
+    const ended = [`dropped: ${reason}`, `session: ${reason}`, `over: ${reason}`];
+    assert.deepEqual(ends, ended);
+    asked[2]?.answer('3');
+    connection.drop('again');
+    await nextTurn();
+    assert.deepEqual(ends, ended);
+    const fields = { reason, unsentBytes: 900, inFlight: 1, listening: 0 };
+    assert.deepEqual(logged, [{ level: 'warn', message: 'a client is dropped', fields }]);
   });
 
   test('sends one message of any size to a client that has read everything', async () => {
@@ -144,5 +161,23 @@ describe('a connection', () => {
     asked[0]?.answer(`"${'x'.repeat(100_000)}"`);
     await nextTurn();
     assert.equal(writes[0]?.[0]?.length, result(1, '""').length + 100_000);
+  });
+
+  test('drops a client whose batch has more of answers than may wait, and keeps none of them', async () => {
+    const { connection, writes, ends, asked } = connect({ protocolVersion: '2025-03-26' });
+    const request = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call' });
+    const receiveBatch = (...ids: readonly number[]) =>
+      connection.receive(Buffer.from(JSON.stringify(ids.map(request))));
+    receiveBatch(1, 2);
+    asked[1]?.answer(`"${'x'.repeat(400)}"`);
+    asked[0]?.answer('{}');
+    await nextTurn();
+    assert.deepEqual(writes, [[`[${result(1, '{}')},${result(2, `"${'x'.repeat(400)}"`)}]`]]);
+    receiveBatch(3, 4, 5);
+    asked[2]?.answer(`"${'x'.repeat(500)}"`);
+    asked[3]?.answer(`"${'x'.repeat(500)}"`);
+    await nextTurn();
+    assert.equal(ends[0], 'dropped: the answers to one batch are more than 1000 bytes');
+    assert.equal(writes.length, 1);
   });
 });

@@ -64,6 +64,19 @@ describe('a POST', () => {
     assert.match(JSON.stringify(answer), /file:\/\/\/project/);
   });
 
+  test('above the bound of those at a time is refused with 503, and taken when others are answered', async () => {
+    await using hub = await startHub(echo, { streamable: { maxPosts: 1 } });
+    const session = await openSession(`${hub.url}/mcp/echo`);
+    const first = session.post(call('first', 'slow', { ms: 300 }));
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    const refused = await session.post(ping);
+    assert.equal(refused.status, 503);
+    assert.equal(refused.headers['retry-after'], '5');
+    assert.match(await refused.body(), /"id":1,.*"HUB_SERVER_BUSY","retryable":true/);
+    assert.equal((await first).status, 200);
+    assert.equal((await session.post(ping)).status, 200);
+  });
+
   test('of an older revision gets no event without data, which its client would not understand', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub), '2025-06-18');
@@ -298,7 +311,7 @@ describe('a session', () => {
 
   test('is not left behind by an initialize that fails', async () => {
     await using hub = await startHub([
-      { name: 'broken', file: 'exit-at-once.mjs', restartOnFailure: false },
+      { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
     ]);
     const params = { protocolVersion: '2025-11-25', capabilities: {} };
     for (const [path, body] of [

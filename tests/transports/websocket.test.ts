@@ -219,25 +219,68 @@ describe('a WebSocket', () => {
     silent.socket.terminate();
   });
 
-  test('whose client does not read is dropped above the bound, and what is in flight is cancelled', async () => {
-    await using hub = await startHub(echo, { connections: { maxUnsentBytes: 1024 * 1024 } });
-    const client = await join(await openSlow(hub));
-    for (let id = 1; id <= 20; id++)
+  test('whose client does not read is closed above the bound, and what is in flight is cancelled', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub(echo, {
+      clock,
+      connections: { maxUnsentBytes: 1024 * 1024 },
+    });
+    const overfill = async (): Promise<WebSocket> => {
+      const slow = await openSlow(hub);
+      const client = await join(slow);
+      for (let id = 1; id <= 20; id++)
+        client.send({
+          jsonrpc: '2.0',
+          id,
+          method: 'tools/call',
+          params: { name: 'bytes', arguments: { n: 1024 * 1024 } },
+        });
       client.send({
         jsonrpc: '2.0',
-        id,
+        id: 'slow',
         method: 'tools/call',
-        params: { name: 'bytes', arguments: { n: 1024 * 1024 } },
+        params: { name: 'slow', arguments: { ms: 60_000 } },
       });
-    client.send({
-      jsonrpc: '2.0',
-      id: 'slow',
-      method: 'tools/call',
-      params: { name: 'slow', arguments: { ms: 60_000 } },
+      await until(() => hub.connections.size === 0);
+      await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
+      assert.equal(hub.router.sessionCount, 0);
+      return slow.socket;
+    };
+    const late = await overfill();
+    const never = await overfill();
+    const told = closing(late);
+    late.resume();
+    assert.match(await told, /^1013 the client does not read: \d+ bytes wait for it$/);
+    const cut = closing(never);
+    clock.advance(1_000);
+    never.resume();
+    assert.match(await cut, /^1006 /);
+    const warnings = hub.logged.filter(({ level }) => level === 'warn');
+    assert.deepEqual(
+      warnings.map(({ message }) => message),
+      ['a client is dropped', 'a client is dropped'],
+    );
+    assert.match(JSON.stringify(warnings[0]?.fields), /"unsentBytes":\d{6,},"inFlight":[1-9]/);
+  });
+
+  test('answers the newest ping of a client that reads no answers, and keeps none before it', async () => {
+    await using hub = await startHub([]);
+    const { socket } = await openWebSocket(hub);
+    socket.pause();
+    const sent = 200_000;
+    const pad = 'x'.repeat(100);
+    for (let count = 1; count < sent; count++) socket.ping(`${count} ${pad}`);
+    await new Promise(resolve => socket.ping(`${sent} ${pad}`, undefined, resolve));
+    let pongs = 0;
+    let newest = '';
+    socket.on('pong', data => {
+      pongs++;
+      newest = data.toString();
     });
-    await until(() => hub.connections.size === 0);
-    await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
-    assert.equal(hub.router.sessionCount, 0);
+    socket.resume();
+    await until(() => newest === `${sent} ${pad}`);
+    assert.ok(pongs < sent / 2, `${pongs} pongs`);
+    socket.close();
   });
 
   test('ends with 1001 when the hub stops, and the hub does not wait for a client that stays silent', async () => {
@@ -253,7 +296,7 @@ describe('a WebSocket', () => {
 });
 
 /** A client that reads the answer to its initialize, and nothing after it. */
-async function openSlow(hub: TestHub): Promise<RawClient> {
+async function openSlow(hub: TestHub): Promise<RawClient & { readonly socket: WebSocket }> {
   const client = await openWebSocket(hub, 'echo');
   client.socket.once('message', () => client.socket.pause());
   return client;

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { type Clock, type JsonObject, HubError, messageOf } from '#core';
+import { type Clock, type JsonObject, messageOf } from '#core';
+import type { Sharing, SharingStatus } from '#resilience';
 import type { Router } from '#routing';
-import type { Running, Server, Servers } from '#servers';
+import { type Running, type Server, type Servers, needAnswer } from '#servers';
 import type { Connections, Streamable } from '#transports';
+import type { ConfigControl } from './config.ts';
 
 /** What servers run on where their config leaves it open. */
 export type Engine = {
@@ -18,6 +20,8 @@ type Needs = {
   readonly streamable: Pick<Streamable, 'sessionCount'>;
   readonly connections: Pick<Connections, 'size'>;
   readonly engine: Engine;
+  readonly config: Pick<ConfigControl, 'status'>;
+  readonly sharing: Pick<Sharing, 'status'>;
   readonly hubVersion: string;
   readonly clock: Clock;
 };
@@ -47,7 +51,11 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
     const usable =
       (engine.healthy || engine.backend === 'process') &&
       (wanted.length === 0 || wanted.some(server => !isDown(server)));
-    const well = engine.healthy && !servers.all.some(isDown);
+    const well =
+      engine.healthy &&
+      needs.config.status().error === undefined &&
+      needs.sharing.status.kind !== 'degraded' &&
+      !servers.all.some(isDown);
     reply.code(usable ? 200 : 503);
     return {
       status: !usable ? 'down' : well ? 'ok' : 'degraded',
@@ -61,6 +69,8 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
           latency_ms: round(latencyMs),
           detail: engine.detail,
         },
+        config: configPart(needs.config.status()),
+        breakers: breakersPart(needs.sharing.status),
       },
       servers: Object.fromEntries(
         servers.all.map(server => [server.config.name, healthOf(server)] as const),
@@ -78,17 +88,32 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
     }
     const before = clock.monotonic();
     try {
-      await running.upstream.request('ping', undefined, pingTimeoutMs);
+      await needAnswer(running, needs.hubVersion, pingTimeoutMs);
     } catch (error) {
-      // A server that refuses the ping is alive.
-      if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') {
-        reply.code(503);
-        return { name, ...healthOf(server), last_error: messageOf(error) };
-      }
+      reply.code(503);
+      return { name, ...healthOf(server), last_error: messageOf(error) };
     }
     latencies.set(running, round(clock.monotonic() - before));
     return { name, ...healthOf(server) };
   });
+}
+
+function configPart({ loadedAt, error }: ReturnType<ConfigControl['status']>): JsonObject {
+  return {
+    state: error === undefined ? 'up' : 'degraded',
+    backend: 'files',
+    loaded_at: new Date(loadedAt).toISOString(),
+    ...(error !== undefined && { detail: `the last good one is in force: ${error}` }),
+  };
+}
+
+/** Where the state of breakers is kept, and shared with other hubs. */
+function breakersPart(status: SharingStatus): JsonObject {
+  if (status.kind === 'alone') return { state: 'up', backend: 'memory' };
+  const since = new Date(status.since).toISOString();
+  return status.kind === 'shared'
+    ? { state: 'up', backend: 'redis', since }
+    : { state: 'degraded', backend: 'memory', since, detail: status.reason };
 }
 
 const pingTimeoutMs = 5_000;

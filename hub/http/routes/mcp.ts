@@ -3,14 +3,15 @@ import { HubError } from '#core';
 import type { Router, View } from '#routing';
 import { type Request, errorAnswer, membersOf, rawText, readMessage } from '#rpc';
 import type { Servers } from '#servers';
-import { type Streamable, sendJson } from '#transports';
+import { type Connections, type Streamable, sendJson, stopping } from '#transports';
 import { statusOf } from '../errors.ts';
 import { takeBytes } from './bytes.ts';
 
 type Needs = {
   readonly servers: Servers;
-  readonly router: Pick<Router, 'open'>;
+  readonly router: Pick<Router, 'openSessionless'>;
   readonly streamable: Pick<Streamable, 'handle'>;
+  readonly connections: Pick<Connections, 'isDraining'>;
 };
 
 /** `/mcp` for all servers, `/mcp/{server}` for one, `POST /mcp/{server}/{method}` without a session. */
@@ -39,6 +40,7 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
     scope.post<{ Params: { server: string; '*': string } }>(
       '/mcp/:server/*',
       async (request, reply) => {
+        if (needs.connections.isDraining) throw stopping();
         const server = needs.servers.get(request.params.server);
         const message = requestOf(request.params['*'], bodyOf(request.body));
         const client = reply.raw;
@@ -52,7 +54,7 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
         reply.hijack();
         // Nobody can come back for the answer: the server need not work for a client that is gone.
         if (client.destroyed) return;
-        const session = needs.router.open(server, () => {});
+        const session = needs.router.openSessionless(server);
         client.once('close', () => session.close('the client hung up'));
         const answer = await session.accept(message, { related() {} });
         session.close('the request is over');

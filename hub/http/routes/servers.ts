@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { type JsonObject, HubError, isObject } from '#core';
+import type { JsonObject } from '#core';
 import type { Router } from '#routing';
 import { type Server, type Servers, describeListing, describeServer } from '#servers';
+import { refuseBody } from './bodies.ts';
 
 type Needs = {
   readonly servers: Servers;
@@ -30,11 +31,7 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
   const act = (action: string, work: (server: Server) => Promise<unknown>): void => {
     app.post<{ Params: { name: string } }>(`/servers/:name/${action}`, async request => {
       const server = servers.get(request.params.name);
-      if (isObject(request.body) && Object.keys(request.body).length > 0)
-        throw new HubError(
-          'HUB_REQUEST_INVALID',
-          `POST /servers/{name}/${action} takes no body; it had ${Object.keys(request.body).join(', ')}`,
-        );
+      refuseBody(request.body, `POST /servers/{name}/${action}`);
       await work(server);
       return describeServer(server);
     });
@@ -50,7 +47,10 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
 
 /** Starts a server also where it was stopped by hand or has failed, and waits until it answers. */
 async function startNow(server: Server): Promise<void> {
-  if (server.config.enabled) server.start();
+  if (server.config.enabled) {
+    server.gate.reset();
+    server.start();
+  }
   await server.ready();
 }
 

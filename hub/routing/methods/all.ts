@@ -7,7 +7,9 @@ import { completeResult } from '../dress.ts';
 import type { Method, MethodNeeds } from '../method.ts';
 import { serversUri } from '../offering.ts';
 import { instanceFor, relay } from '../relay.ts';
-import { isResult } from '../send.ts';
+import { inPayload } from '../task-messages.ts';
+import type { Task } from '../tasks.ts';
+import { withUri } from '../uris.ts';
 import { discoverAll, initializeAll, ping, setLevel } from './hub.ts';
 import { listenAll } from './listen.ts';
 import { subscribeAt } from './subscribe.ts';
@@ -36,6 +38,7 @@ function needResource(needs: MethodNeeds, uri: string, call: Call) {
       call.era === 'modern' ? rpcCodes.invalidParams : rpcCodes.resourceNotFound,
       'HUB_NAME_UNKNOWN',
       `no server lists the resource ${JSON.stringify(uri)} or a template for it`,
+      { uri },
     );
   return found;
 }
@@ -68,11 +71,16 @@ const callTool: Method = (call, needs) => {
   if (!makesTask) return byName('tool')(call, needs);
   const { span, text } = needString(call, params, 'name', 'params.name');
   const { server, name } = needEntry(catalogFor(call, needs), 'tool', text);
-  call.seen = answer => {
-    if (era === 'modern') needs.tasks.route(server, answer);
-    else needs.tasks.made(server, answer, session);
+  let made: Task | undefined;
+  call.seen = (answer, instance) => {
+    made =
+      era === 'modern'
+        ? needs.tasks.route(server, answer)
+        : needs.tasks.made(server, instance, answer, session);
   };
-  return relay(call, [{ span, text: JSON.stringify(name) }], server, needs);
+  return relay(call, [{ span, text: JSON.stringify(name) }], server, needs).then(bytes =>
+    made ? inPayload(bytes, made.taskId, made.publicId) : bytes,
+  );
 };
 
 /** Where the resource of a request is, and the edits by which its server knows it. */
@@ -96,19 +104,14 @@ const read: Method = (call, needs) => {
         : JSON.stringify(result),
     );
   }
-  const { server, edits } = findResource(call, needs);
-  return relay(call, edits, server, needs);
+  const { server, uri, edits } = findResource(call, needs);
+  const answered = relay(call, edits, server, needs);
+  return edits.length === 0 ? answered : answered.then(bytes => withUri(bytes, uri, text));
 };
 
-const subscribe: Method = async (call, needs) => {
-  const { session } = call;
+const subscribe: Method = (call, needs) => {
   const { server, uri, text, edits } = findResource(call, needs);
-  using _ = needs.subscriptions.claim(session);
-  const answer = await subscribeAt(call, edits, server, needs);
-  // Who has left meanwhile would be told of it for ever.
-  if (isResult(answer) && !call.isCancelled)
-    needs.subscriptions.add(instanceFor(server, call, needs), uri, session, text);
-  return answer;
+  return subscribeAt(call, edits, { server, uri, publicUri: text }, needs);
 };
 
 const unsubscribe: Method = async (call, needs) => {

@@ -28,7 +28,7 @@ export const ping: Method = ({ id }) => encodeResult(id, '{}');
  * It is the session's own only once the answer is certain.
  */
 function negotiate({ request, params, session }: Call): string {
-  if (session.protocolVersion !== undefined)
+  if (session.client)
     throw new HubError('HUB_REQUEST_INVALID', 'the session is initialized already');
   const asked = stringAt(request.bytes, params.get('protocolVersion'));
   if (asked === undefined)
@@ -37,12 +37,11 @@ function negotiate({ request, params, session }: Call): string {
 }
 
 /** Keeps what the client says of itself: servers are told it, and asked no more than it can answer. */
-function begin({ request, params, session }: Call, protocolVersion: string): void {
+function introduce({ request, params, session }: Call): void {
   const text = (name: string): string => {
     const span = params.get(name);
     return span && request.bytes[span.start] === 0x7b ? rawText(request.bytes, span) : '{}';
   };
-  session.protocolVersion = protocolVersion;
   session.client = { capabilities: text('capabilities'), clientInfo: text('clientInfo') };
 }
 
@@ -57,7 +56,8 @@ const capabilitiesOfAll = {
 /** The hub introduces itself as one server that has what all its servers have. */
 export const initializeAll: Method = (call, needs) => {
   const protocolVersion = negotiate(call);
-  begin(call, protocolVersion);
+  introduce(call);
+  call.session.protocolVersion = protocolVersion;
   return encodeResult(
     call.id,
     JSON.stringify({
@@ -96,9 +96,14 @@ function extensionsOf(servers: readonly Server[]): object {
 export const initializeOne: Method = async call => {
   const protocolVersion = negotiate(call);
   const server = serverOf(call);
-  // What it says to the hub it says to all: an instance of its own the client needs with its first call.
-  const { introduction } = server.running ?? (await server.ready());
-  begin(call, protocolVersion);
+  const { session } = call;
+  // Before the wait: what the client sends behind it already is on its behalf as well.
+  introduce(call);
+  const { introduction } = await introducedBy(server).catch((error: unknown) => {
+    session.client = undefined;
+    throw error;
+  });
+  session.protocolVersion = protocolVersion;
   if (introduction.era === 'modern')
     return encodeResult(call.id, JSON.stringify(initialized(introduction, protocolVersion)));
   const { answer } = introduction;
@@ -107,6 +112,9 @@ export const initializeOne: Method = async call => {
   const id = answer.id ? [{ span: answer.id, text: call.id }] : [];
   return splice(answer.bytes, [...id, ...edits]);
 };
+
+/** What it says to the hub it says to all: an instance of its own the client needs with its first call. */
+const introducedBy = async (server: Server) => server.running ?? (await server.ready());
 
 /** What a server that needs no `initialize` would have answered to it. */
 function initialized(introduction: Introduction, protocolVersion: string): object {

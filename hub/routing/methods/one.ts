@@ -2,7 +2,6 @@ import { RpcError, encodeResult, rpcCodes, stringAt } from '#rpc';
 import type { Call } from '../call.ts';
 import { type Method, serverOf } from '../method.ts';
 import { instanceFor, relay } from '../relay.ts';
-import { isResult } from '../send.ts';
 import { discoverOne, initializeOne, ping, setLevel } from './hub.ts';
 import { listenOne } from './listen.ts';
 import { subscribeAt } from './subscribe.ts';
@@ -11,22 +10,18 @@ import { modernTasksOfOne, tasksOfOne } from './tasks.ts';
 /** Whatever the method is, known to the hub or not: the server answers it. */
 export const pass: Method = (call, needs) => {
   const server = serverOf(call);
-  if (call.params.has('task')) call.seen = answer => needs.tasks.made(server, answer, call.session);
+  if (call.params.has('task'))
+    call.seen = (answer, instance) => void needs.tasks.made(server, instance, answer, call.session);
   return relay(call, [], server, needs);
 };
 
 const uriOf = ({ request, params }: Call) => stringAt(request.bytes, params.get('uri'));
 
-const subscribe: Method = async (call, needs) => {
-  using _ = needs.subscriptions.claim(call.session);
-  const answer = await subscribeAt(call, [], serverOf(call), needs);
+const subscribe: Method = (call, needs) => {
   const uri = uriOf(call);
-  // Who has left meanwhile would be told of it for ever.
-  if (uri !== undefined && isResult(answer) && !call.isCancelled) {
-    const server = instanceFor(serverOf(call), call, needs);
-    needs.subscriptions.add(server, uri, call.session, uri);
-  }
-  return answer;
+  // What names no resource is the server's to refuse.
+  if (uri === undefined) return pass(call, needs);
+  return subscribeAt(call, [], { server: serverOf(call), uri, publicUri: uri }, needs);
 };
 
 const unsubscribe: Method = async (call, needs) => {

@@ -1,18 +1,27 @@
 import { HubError, isObject } from '#core';
-import { RpcError, encodeResult, metaKeys, rawText, rpcCodes, valueOf } from '#rpc';
+import { RpcError, encodeResult, metaKeys, rawText, rpcCodes, tasksExtension, valueOf } from '#rpc';
 import type { Server } from '#servers';
 import { type Call, needString } from '../call.ts';
-import { type Method, serverOf } from '../method.ts';
+import { type Method, type MethodNeeds, serverOf } from '../method.ts';
 import { instanceFor, relay } from '../relay.ts';
 import { readAnswer } from '../send.ts';
-import { tasksIn } from '../tasks.ts';
+import { inPayload } from '../task-messages.ts';
+import { type Task, tasksIn } from '../tasks.ts';
 
-const taskIdOf = (call: Call): string =>
-  needString(call, call.params, 'taskId', 'params.taskId').text;
+const taskIdOf = (call: Call) => needString(call, call.params, 'taskId', 'params.taskId');
+
+/** Passes a request about a task on: the server knows it by its own id, and the client by the public one. */
+function reach(call: Call, { server, taskId, publicId }: Task, needs: MethodNeeds) {
+  if (taskId === publicId) return relay(call, [], server, needs);
+  const { span } = taskIdOf(call);
+  return relay(call, [{ span, text: JSON.stringify(taskId) }], server, needs).then(bytes =>
+    inPayload(bytes, taskId, publicId),
+  );
+}
 
 /** A task of the session, at whatever server it is; that of another session is unknown to it. */
 const reachTask: Method = (call, needs) =>
-  relay(call, [], needs.tasks.get(call.session, taskIdOf(call)), needs);
+  reach(call, needs.tasks.get(call.session, taskIdOf(call).text), needs);
 
 /** The server lists the tasks of all its clients: those of the session are left. */
 const listOne: Method = async (call, needs) => {
@@ -35,7 +44,7 @@ const listAll: Method = async (call, needs) => {
   const { id, session } = call;
   const known = needs.tasks.of(session).slice(-maxListed);
   const told = await Promise.all(
-    known.map(async ({ server, taskId }) => {
+    known.map(async ({ server, taskId, publicId }) => {
       try {
         const { config, running } = instanceFor(server, call, needs);
         const answer = await running?.upstream.request(
@@ -43,7 +52,9 @@ const listAll: Method = async (call, needs) => {
           { taskId },
           config.callTimeoutMs,
         );
-        return answer && rawText(answer.bytes, answer.payload);
+        if (!answer) return undefined;
+        const renamed = inPayload(answer.bytes, taskId, publicId);
+        return rawText(renamed, readAnswer(renamed).payload);
       } catch (error) {
         if (error instanceof HubError) return undefined;
         throw error;
@@ -53,24 +64,23 @@ const listAll: Method = async (call, needs) => {
   return encodeResult(id, `{"tasks":[${told.filter(text => text !== undefined).join(',')}]}`);
 };
 
-const reach = ['tasks/get', 'tasks/result', 'tasks/cancel'].map(name => [name, reachTask] as const);
+const byId = ['tasks/get', 'tasks/result', 'tasks/cancel'].map(name => [name, reachTask] as const);
 
 /** Tasks of clients with a session (MCP 2025-11-25). */
-export const tasksOfOne = [...reach, ['tasks/list', listOne]] as const;
-export const tasksOfAll = [...reach, ['tasks/list', listAll]] as const;
+export const tasksOfOne = [...byId, ['tasks/list', listOne]] as const;
+export const tasksOfAll = [...byId, ['tasks/list', listAll]] as const;
 
-/** The name of the extension by which the stateless revision has tasks. */
-const extension = 'io.modelcontextprotocol/tasks';
 const extensionMethods = ['tasks/get', 'tasks/update', 'tasks/cancel'];
 
 /** Whether the client knows tasks of that extension, so that an answer may be one. */
 export function knowsTasks({ request, meta }: Call): boolean {
   const span = meta?.get(metaKeys.clientCapabilities);
   // Nearly no client does: most are known by this without being read.
-  if (!span || request.bytes.subarray(span.start, span.end).indexOf(extension) < 0) return false;
+  if (!span || request.bytes.subarray(span.start, span.end).indexOf(tasksExtension) < 0)
+    return false;
   const capabilities = valueOf(request.bytes, span);
   const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
-  return isObject(extensions) && extension in extensions;
+  return isObject(extensions) && tasksExtension in extensions;
 }
 
 /** A server that keeps sessions would give a client without one the tasks of all others. */
@@ -90,11 +100,11 @@ const reachAtOne: Method = async (call, needs) => {
 };
 
 const reachAtAny: Method = async (call, needs) => {
-  const taskId = taskIdOf(call);
-  const server = needs.tasks.routeOf(taskId);
-  if (!server)
-    throw new HubError('HUB_NAME_UNKNOWN', `"params.taskId": no task is ${JSON.stringify(taskId)}`);
-  return await relay(call, [], server, needs);
+  const { text } = taskIdOf(call);
+  const task = needs.tasks.routeOf(text);
+  if (!task)
+    throw new HubError('HUB_NAME_UNKNOWN', `"params.taskId": no task is ${JSON.stringify(text)}`);
+  return await reach(call, task, needs);
 };
 
 /** The same for clients without a session (the tasks extension of MCP 2026-07-28). */

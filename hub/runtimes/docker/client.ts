@@ -60,10 +60,35 @@ export function createEngine(address: Address, clock: Clock): Engine {
     findImage: reference =>
       absentIs404(
         call(`inspect the image ${reference}`, async engine => {
-          const { Id: id, Config: config } = await engine.getImage(reference).inspect();
-          // Where an image names no user, newer engines leave the field out.
-          return { id, user: config.User ?? '' };
+          const found = await engine.getImage(reference).inspect();
+          const { Id: id, Config: config, RepoDigests: digests } = found;
+          // Where an image names no user or label, newer engines leave the field out.
+          return {
+            id,
+            user: config.User ?? '',
+            labels: config.Labels ?? {},
+            digests: digests ?? [],
+          };
         }),
+      ),
+    removeImage: reference =>
+      call(
+        `remove the image ${reference}`,
+        async (engine, abortSignal) =>
+          void (await engine.getImage(reference).remove(wire({}, undefined, abortSignal))),
+      ),
+    findVolume: name =>
+      absentIs404(
+        call(`inspect the volume ${name}`, async engine => {
+          const { Labels: labels } = await engine.getVolume(name).inspect();
+          return { labels: labels ?? {} };
+        }),
+      ),
+    removeVolume: name =>
+      call(
+        `remove the volume ${name}`,
+        async (engine, abortSignal) =>
+          void (await engine.getVolume(name).remove(wire({}, undefined, abortSignal))),
       ),
     pullImage: (name, tag, signal) =>
       call(
@@ -142,7 +167,12 @@ export function createEngine(address: Address, clock: Clock): Engine {
       call('list containers', async (engine, abortSignal) => {
         const filters = JSON.stringify({ label: [label] });
         const found = await engine.listContainers({ all: true, filters, abortSignal });
-        return found.map(one => ({ id: one.Id, name: one.Names[0]?.slice(1) ?? '' }));
+        return found.map(one => ({
+          id: one.Id,
+          name: one.Names[0]?.slice(1) ?? '',
+          labels: one.Labels,
+          isRunning: one.State === 'running',
+        }));
       }),
     stats: id =>
       call(`read the statistics of the container ${id}`, (engine, abortSignal) => {
@@ -204,10 +234,13 @@ function asReadable(stream: NodeJS.ReadableStream): Readable {
 function containerInfo(info: ContainerInspectInfo): ContainerInfo {
   return {
     id: info.Id,
+    name: info.Name.slice(1),
     image: info.Config.Image,
+    imageId: info.Image,
     labels: info.Config.Labels ?? {},
     state: {
       isRunning: info.State.Running,
+      startedAt: info.State.StartedAt,
       exitCode: info.State.ExitCode,
       oomKilled: info.State.OOMKilled,
     },

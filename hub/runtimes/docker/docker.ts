@@ -1,15 +1,16 @@
 import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
-import type { Instance, LaunchEvents, LaunchSpec, Runtime } from '#runtimes';
+import type { DockerTarget, Instance, LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
 import { parseAddress } from './address.ts';
-import { createAttachment } from './attach.ts';
+import { type Attachment, createAttachment } from './attach.ts';
 import { createEngine } from './client.ts';
 import { createEngineEvents } from './events.ts';
 import { createImages } from './images.ts';
-import { createInstance } from './instance.ts';
-import { hubLabel } from './labels.ts';
+import { createInstance, readHandle } from './instance.ts';
+import { digestLabel, hubLabel } from './labels.ts';
 import { createContainer, createNetwork, targetOf, tidyUp, toLaunchError } from './launch.ts';
-import { createOptions, nameOf, userOf } from './options.ts';
+import { type Image, createOptions, nameOf, userOf } from './options.ts';
 import { reap } from './reap.ts';
+import { createUpkeep } from './upkeep.ts';
 
 export type DockerRuntimeOptions = {
   /** Tells this hub's containers from those of any other on the same engine; a label on each. */
@@ -26,7 +27,12 @@ export type DockerRuntimeOptions = {
   readonly stopGraceMs?: number;
 };
 
-type Needs = { readonly clock: Clock; readonly log: Log };
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether a container that nobody runs is going to be taken back by its handle: it is left alone. */
+  readonly isAwaited: (containerId: string) => boolean;
+};
 
 const defaults = { buildTimeoutMs: 15 * 60_000, stopGraceMs: 5_000 };
 const probeMs = 2_000;
@@ -36,10 +42,14 @@ const probeMs = 2_000;
  * what an earlier run of the same hub has left, and when it stops, what still runs. Throws
  * HUB_LAUNCH_INVALID for a `dockerHost` that cannot be read.
  */
-export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs): Runtime & Part {
+export function createDockerRuntime(
+  options: DockerRuntimeOptions,
+  needs: Needs,
+): Runtime & Part & { readonly upkeep: Upkeep } {
   const { clock } = needs;
   const log = needs.log.child({ part: 'docker' });
-  const label = `${hubLabel}=${options.hubId}`;
+  const owner = { hubId: options.hubId, hubName: options.hubName };
+  const label = `${hubLabel}=${owner.hubId}`;
   const engine = createEngine(parseAddress(options.dockerHost), clock);
   const images = createImages({ ...defaults, ...options }, { engine, clock });
   /** Names of containers that are being started or run, so that they are not taken for leftovers. */
@@ -57,7 +67,11 @@ export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs)
   /** Removes what nobody holds; answers whether the engine could be asked. */
   async function tidy(): Promise<boolean> {
     try {
-      await reap(label, { engine, log, isHeld: name => held.has(name) });
+      await reap(label, {
+        engine,
+        log,
+        isHeld: ({ id, name }) => held.has(name) || needs.isAwaited(id),
+      });
       return true;
     } catch (error) {
       log.debug({ problem: messageOf(error) }, 'what may be left of an earlier run is not removed');
@@ -67,7 +81,6 @@ export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs)
 
   async function launch(spec: LaunchSpec, report: LaunchEvents, signal: AbortSignal) {
     const target = targetOf(spec);
-    const owner = { hubId: options.hubId, hubName: options.hubName };
     const name = nameOf(owner, spec);
     const image = await images.provide(target.image, text => report.progress(text), signal);
     throwIfCancelled(spec, signal);
@@ -97,17 +110,17 @@ export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs)
     const attachment = createAttachment(await engine.attach(id), spec, line => report.stderr(line));
     // It may have ended before the engine has answered to its start: what it leaves is then awaited.
     const left = Promise.withResolvers<AsyncDisposableStack>();
-    const instance = createInstance(
+    const instance = run(
       {
         id,
         name,
-        image: image.reference,
-        imageId: image.id,
-        memoryBytes: target.limits.memoryBytes,
+        image,
+        target,
         attachment,
-        remove: async () => (await left.promise).disposeAsync(),
+        isAdoptable: spec.digest !== undefined,
+        left: left.promise,
       },
-      { engine, events, clock, log, report },
+      report,
     );
     try {
       await engine.startContainer(id, signal);
@@ -117,15 +130,85 @@ export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs)
       left.resolve(new AsyncDisposableStack());
       throw toLaunchError(error, spec);
     }
-    instances.add(instance);
-    made.defer(() => void instances.delete(instance));
     left.resolve(made.move());
     return instance;
+  }
+
+  /** Follows a container to its end. What is `left` of it then is removed, unless it may still run. */
+  function run(
+    container: {
+      readonly id: string;
+      readonly name: string;
+      readonly image: Image;
+      readonly target: DockerTarget;
+      readonly attachment: Attachment;
+      readonly isAdoptable: boolean;
+      readonly left: Promise<AsyncDisposableStack>;
+    },
+    report: LaunchEvents,
+  ): Instance {
+    const { id, name, image, target, attachment, isAdoptable, left } = container;
+    const instance = createInstance(
+      {
+        id,
+        name,
+        image: image.reference,
+        imageId: image.id,
+        memoryBytes: target.limits.memoryBytes,
+        attachment,
+        async release({ isLost }) {
+          const made = await left;
+          instances.delete(instance);
+          if (isLost && isAdoptable) held.delete(name);
+          else await made.disposeAsync();
+        },
+      },
+      { engine, events, clock, log, report },
+    );
+    instances.add(instance);
+    return instance;
+  }
+
+  async function adopt(
+    spec: LaunchSpec,
+    handle: string,
+    report: LaunchEvents,
+    signal: AbortSignal,
+  ): Promise<Instance | undefined> {
+    const target = targetOf(spec);
+    const name = nameOf(owner, spec);
+    const { id, startedAt } = readHandle(handle);
+    const found = await engine.findContainer(id);
+    if (found?.labels[hubLabel] !== owner.hubId || held.has(name)) return undefined;
+    await using made = new AsyncDisposableStack();
+    held.add(name);
+    made.defer(() => void held.delete(name));
+    if (target.network === 'bridge')
+      made.defer(() => tidyUp(log, `network ${name}`, () => engine.removeNetwork(name)));
+    made.defer(() => tidyUp(log, `container ${name}`, () => engine.removeContainer(id)));
+    const image = await images.find(target.image);
+    const isSame =
+      found.name === name &&
+      found.state.isRunning &&
+      found.state.startedAt === startedAt &&
+      spec.digest !== undefined &&
+      found.labels[digestLabel] === spec.digest &&
+      found.imageId === image?.id;
+    if (!isSame) return undefined;
+    throwIfCancelled(spec, signal);
+    const attachment = createAttachment(
+      await engine.attach(id),
+      { ...spec, isTakenOver: true },
+      line => report.stderr(line),
+    );
+    const left = Promise.resolve(made.move());
+    return run({ id, name, image, target, attachment, isAdoptable: true, left }, report);
   }
 
   return {
     name: 'docker',
     kind: 'docker',
+    upkeep: createUpkeep({ engine, images, owner }),
     async start() {
       // Where no engine answers, nothing is followed until a server is to run on it.
       isTidy = await tidy();
@@ -160,6 +243,10 @@ export function createDockerRuntime(options: DockerRuntimeOptions, needs: Needs)
         throwIfCancelled(spec, signal);
         throw error;
       }
+    },
+    adopt(spec, handle, report, signal) {
+      void events.start();
+      return adopt(spec, handle, report, signal);
     },
   };
 }

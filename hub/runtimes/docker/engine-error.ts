@@ -1,6 +1,9 @@
 import { HubError, messageOf } from '#core';
 import { Overdue } from './deadline.ts';
 
+/** What is asked for is malformed, or not admitted: it would be refused again. */
+const lasting: readonly number[] = [400, 403];
+
 /** The engine answered, and said no. */
 export class EngineError extends HubError {
   /** The HTTP status of the answer. */
@@ -9,7 +12,10 @@ export class EngineError extends HubError {
   readonly words: string;
 
   constructor(status: number, words: string, doing: string, cause: unknown) {
-    super('HUB_ENGINE_REFUSED', `the Docker engine refused to ${doing}: ${words}`, { cause });
+    super('HUB_ENGINE_REFUSED', `the Docker engine refused to ${doing}: ${words}`, {
+      cause,
+      ...(lasting.includes(status) && { data: { retryable: false } }),
+    });
     this.status = status;
     this.words = words;
   }

@@ -6,13 +6,34 @@ import type { CreateBody } from './options.ts';
 /** What the hub reads of an inspected container. */
 export type ContainerInfo = {
   readonly id: string;
+  readonly name: string;
   readonly image: string;
+  readonly imageId: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly state: {
     readonly isRunning: boolean;
+    /** As the engine writes it: another time is another process. */
+    readonly startedAt: string;
     readonly exitCode: number;
     readonly oomKilled: boolean;
   };
+};
+
+/** What the hub reads of a container in a list. */
+export type ListedContainer = {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly isRunning: boolean;
+};
+
+/** What the hub reads of an image. */
+export type ImageInfo = {
+  readonly id: string;
+  readonly user: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** What registries know it by, as `name@sha256:...`; none where it was built here. */
+  readonly digests: readonly string[];
 };
 
 /** What the hub reads of a network. */
@@ -39,7 +60,14 @@ export interface Engine {
   version(bound?: Partial<Bound>): Promise<{ readonly version: string; readonly os: string }>;
   /** Ends of containers with this label and shortages of memory in them, one JSON object a line. */
   events(label: string, signal: AbortSignal): Promise<Readable>;
-  findImage(reference: string): Promise<{ readonly id: string; readonly user: string } | undefined>;
+  findImage(reference: string): Promise<ImageInfo | undefined>;
+  /** Takes the name off it, and removes it with its last name. Refused with 409 while a container uses it. */
+  removeImage(reference: string): Promise<void>;
+  findVolume(
+    name: string,
+  ): Promise<{ readonly labels: Readonly<Record<string, string>> } | undefined>;
+  /** Refused with 409 while a container uses it. */
+  removeVolume(name: string): Promise<void>;
   /** Resolves when the engine begins to answer; the stream tells how it goes on, or failed. */
   pullImage(name: string, tag: string, signal: AbortSignal): Promise<Readable>;
   buildImage(context: Buffer, options: BuildOptions, signal: AbortSignal): Promise<Readable>;
@@ -55,7 +83,7 @@ export interface Engine {
   stopContainer(id: string, graceSeconds: number): Promise<void>;
   /** Ends and removes it, with its anonymous volumes. One that is gone, or going, is no error. */
   removeContainer(id: string): Promise<void>;
-  listContainers(label: string): Promise<readonly { readonly id: string; readonly name: string }[]>;
+  listContainers(label: string): Promise<readonly ListedContainer[]>;
   stats(id: string): Promise<ContainerStats>;
   createNetwork(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
   findNetwork(name: string): Promise<NetworkInfo | undefined>;

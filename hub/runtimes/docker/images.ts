@@ -24,6 +24,8 @@ export interface Images {
     progress: (text: string) => void,
     signal: AbortSignal,
   ): Promise<Image>;
+  /** The image that `provide` would give without making any; undefined where it would. */
+  find(wanted: DockerTarget['image']): Promise<Image | undefined>;
 }
 
 type Options = { readonly imagesDir: string; readonly buildTimeoutMs: number };
@@ -46,6 +48,9 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
 
   const bounded = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) =>
     within(clock, { timeoutMs: options.buildTimeoutMs, signal }, work);
+
+  const contextOf = async ({ ecosystem }: PackageSource) =>
+    await readBuildContext(join(options.imagesDir, baseOf[ecosystem]));
 
   async function fromReference(reference: string, progress: Progress, signal: AbortSignal) {
     const present = await engine.findImage(reference);
@@ -72,7 +77,7 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
   }
 
   async function fromPackage(source: PackageSource, progress: Progress, signal: AbortSignal) {
-    const context = await readBuildContext(join(options.imagesDir, baseOf[source.ecosystem]));
+    const context = await contextOf(source);
     const build = imageOf(source, context);
     const present = await engine.findImage(build.tag);
     if (present) return { reference: build.tag, ...present };
@@ -111,6 +116,14 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
   }
 
   return {
+    async find(image) {
+      const reference =
+        'reference' in image
+          ? image.reference
+          : imageOf(image.package, await contextOf(image.package)).tag;
+      const present = await engine.findImage(reference);
+      return present && { reference, ...present };
+    },
     provide: (image, progress, signal) =>
       'reference' in image
         ? fromReference(image.reference, progress, signal)

@@ -22,8 +22,8 @@ type Running = {
   readonly imageId: string;
   readonly memoryBytes: number;
   readonly attachment: Attachment;
-  /** Removes all that was made for it. Must not throw. */
-  readonly remove: () => Promise<void>;
+  /** Removes all that was made for it, or leaves it where it may still run. Must not throw. */
+  readonly release: (end: { readonly isLost: boolean }) => Promise<void>;
 };
 
 /** How long what a container wrote last may take to come through after it has ended. */
@@ -43,6 +43,8 @@ export function createInstance(running: Running, needs: Needs): Instance {
   let wasShort = false;
   let broken: Error | undefined;
   let stopping: Promise<Exit> | undefined;
+  /** It may still run, and be taken back: it is not to be stopped any more by whoever has lost it. */
+  let isLost = false;
   /** The engine's part of stopping: settles when the container has ended, within the grace. */
   let halting: Promise<void> | undefined;
 
@@ -74,9 +76,10 @@ export function createInstance(running: Running, needs: Needs): Instance {
   async function conclude(): Promise<Exit> {
     await suspected.promise;
     const exit = await findExit();
+    isLost = exit.lost === true;
     attachment.end({ reason: exit.detail });
     watch[Symbol.dispose]();
-    await running.remove();
+    await running.release({ isLost: exit.lost === true });
     return exit;
   }
 
@@ -93,15 +96,16 @@ export function createInstance(running: Running, needs: Needs): Instance {
       if (!found) return { detail: `its container ${name} was removed by someone else` };
       if (found.state.isRunning)
         return {
-          detail: `its output ended (${broken ? messageOf(broken) : 'closed'}) while it was running; it was removed`,
+          lost: !stopping,
+          detail: `the connection to it ended (${broken ? messageOf(broken) : 'closed'}) while it was running`,
         };
       await within(clock, { timeoutMs: drainMs }, () => attachment.over).catch(ignoreOverdue);
       const { exitCode, oomKilled } = found.state;
       const { memoryBytes } = running;
       return exitOf({ exitCode, oomKilled: oomKilled || wasShort, memoryBytes });
     } catch (error) {
-      // Whether it still runs is not known: what is left is removed when the engine is back.
-      return { detail: `lost: ${messageOf(error)}` };
+      // Whether it still runs is known when the engine is back.
+      return { lost: true, detail: `lost: ${messageOf(error)}` };
     }
   }
 
@@ -125,8 +129,12 @@ export function createInstance(running: Running, needs: Needs): Instance {
     about: { containerId: id.slice(0, 12), containerName: name, image: running.image },
     identity: running.imageId,
     channel: attachment.channel,
+    async handle() {
+      const found = await engine.findContainer(id);
+      return `${id} ${found?.state.startedAt ?? ''}`;
+    },
     exited,
-    stop: ({ graceMs }) => (stopping ??= stop(graceMs)),
+    stop: ({ graceMs }) => (isLost ? exited : (stopping ??= stop(graceMs))),
     async usage() {
       try {
         return usageOf(await engine.stats(id));
@@ -136,6 +144,12 @@ export function createInstance(running: Running, needs: Needs): Instance {
       }
     },
   };
+}
+
+/** A container and which of its runs: one that was started again knows nothing of its session. */
+export function readHandle(handle: string): { readonly id: string; readonly startedAt: string } {
+  const [id = '', startedAt = ''] = handle.split(' ');
+  return { id, startedAt };
 }
 
 function ignoreOverdue(error: unknown): void {

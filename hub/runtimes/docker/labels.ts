@@ -2,8 +2,10 @@ import type { LaunchSpec } from '#runtimes';
 
 /** Marks everything of one hub, so that the next run of it finds and removes what is left. */
 export const hubLabel = 'io.agenthub.hub';
-const serverLabel = 'io.agenthub.server';
+export const serverLabel = 'io.agenthub.server';
 const instanceLabel = 'io.agenthub.instance';
+/** What the container was launched from, as a digest that only its hub can make. */
+export const digestLabel = 'io.agenthub.digest';
 /** Marks whatever any hub has made. */
 export const managedLabel = 'io.agenthub.managed';
 /** On images: which base they were built on, and from which package. */
@@ -11,14 +13,18 @@ export const baseLabel = 'io.agenthub.base';
 export const packageLabel = 'io.agenthub.package';
 
 type Owner = { readonly hubId: string; readonly hubName: string };
-type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
+type Launched = Pick<LaunchSpec, 'server' | 'instance' | 'digest'>;
 
 /** Labels of what belongs to one server. No value of its environment is among them. */
-export function labelsOf(owner: Owner, { server, instance }: Launched): Record<string, string> {
+export function labelsOf(
+  owner: Owner,
+  { server, instance, digest }: Launched,
+): Record<string, string> {
   return {
     [hubLabel]: owner.hubId,
     [serverLabel]: server,
     ...(instance !== undefined && { [instanceLabel]: instance }),
+    ...(digest !== undefined && { [digestLabel]: digest }),
     [managedLabel]: 'true',
   };
 }

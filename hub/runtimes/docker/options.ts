@@ -47,6 +47,10 @@ export function nameOf(owner: Owner, { server, instance }: Launched): string {
   return `${owner.hubName}-${server}${instance === undefined ? '' : `.${instance}`}`;
 }
 
+/** The name of a volume of this hub. */
+export const volumeName = (owner: Owner, { name }: DockerTarget['volumes'][number]): string =>
+  `${owner.hubName}-${name}`;
+
 /**
  * The body of `POST /containers/create` for a server. Everything is at its strictest; what loosens
  * it is in the spec, key by key. Pure.
@@ -132,7 +136,7 @@ function mounts(owner: Owner, target: DockerTarget): readonly MountBody[] {
     })),
     ...target.volumes.map((volume): MountBody => ({
       Type: 'volume',
-      Source: `${owner.hubName}-${volume.name}`,
+      Source: volumeName(owner, volume),
       Target: volume.target,
       ReadOnly: false,
       VolumeOptions: { Labels: { [hubLabel]: owner.hubId, [managedLabel]: 'true' } },

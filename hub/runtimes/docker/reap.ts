@@ -7,8 +7,8 @@ type Needs = {
     'listContainers' | 'removeContainer' | 'listNetworks' | 'removeNetwork'
   >;
   readonly log: Log;
-  /** True for the name of a container that this run of the hub starts or runs. */
-  readonly isHeld: (name: string) => boolean;
+  /** True for a container that this run of the hub starts or runs, or is about to take back. */
+  readonly isHeld: (container: { readonly id: string; readonly name: string }) => boolean;
 };
 
 /**
@@ -16,7 +16,10 @@ type Needs = {
  * an engine that went away, has left behind. Volumes stay. Throws where the engine cannot be asked.
  */
 export async function reap(label: string, { engine, log, isHeld }: Needs): Promise<void> {
-  const containers = (await engine.listContainers(label)).filter(({ name }) => !isHeld(name));
+  const found = await engine.listContainers(label);
+  const containers = found.filter(one => !isHeld(one));
+  /** Networks have the names of the containers on them. */
+  const kept = new Set(found.filter(isHeld).map(({ name }) => name));
   await Promise.all(
     containers.map(({ id, name }) =>
       attempt(log, { container: name }, 'removed a container that was left behind', () =>
@@ -24,7 +27,9 @@ export async function reap(label: string, { engine, log, isHeld }: Needs): Promi
       ),
     ),
   );
-  const networks = (await engine.listNetworks(label)).filter(({ name }) => !isHeld(name));
+  const networks = (await engine.listNetworks(label)).filter(
+    ({ id, name }) => !kept.has(name) && !isHeld({ id, name }),
+  );
   await Promise.all(
     networks.map(({ id, name }) =>
       attempt(log, { network: name }, 'removed a network that was left behind', () =>

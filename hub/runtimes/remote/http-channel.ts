@@ -42,6 +42,8 @@ export type HttpChannelNeeds = {
   readonly post: Post;
   /** What is handed over for the answer to a request. */
   readonly received?: (answer: Answer, request: Outgoing) => Answer;
+  /** True where what comes in reply to a request is handed over with its id. */
+  readonly tellsWhose: boolean;
 };
 
 /** Messages that come before `listen` are kept up to this many. */
@@ -51,7 +53,7 @@ const noiseBytes = 2000;
 /** A channel that is open until it is closed or fails. A request that cannot be delivered is answered. */
 export function createHttpChannel(
   spec: Pick<LaunchSpec, 'server' | 'maxWaitingBytes'>,
-  { clock, log, post, received = answer => answer }: HttpChannelNeeds,
+  { clock, log, post, received = answer => answer, tellsWhose }: HttpChannelNeeds,
 ): HttpChannel {
   const { server } = spec;
   const { promise: closed, resolve: settle } = Promise.withResolvers<Closed>();
@@ -121,6 +123,7 @@ export function createHttpChannel(
   return {
     channel: {
       closed,
+      tellsWhose,
       listen(to) {
         receiver = to;
         const kept = early;

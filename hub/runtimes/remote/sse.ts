@@ -20,7 +20,7 @@ export async function openSse(
 ): Promise<Transport> {
   const { server, url } = endpoint;
   const lifetime = new AbortController();
-  const link = createHttpChannel(endpoint, { ...needs, post });
+  const link = createHttpChannel(endpoint, { ...needs, post, tellsWhose: false });
   const { promise: target, resolve: found, reject: refuse } = Promise.withResolvers<URL>();
   // Whoever waits below hears of it; when nobody does, it is no concern.
   target.catch(() => {});

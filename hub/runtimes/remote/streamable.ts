@@ -31,6 +31,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   const link = createHttpChannel(endpoint, {
     ...needs,
     post,
+    tellsWhose: true,
     received: (answer, { request, claimed }) =>
       request?.method === 'tools/list' && claimed !== undefined
         ? tools.learn(answer, request)

@@ -21,13 +21,22 @@ export type Lines = { readonly stderr: string[]; readonly progress: string[] };
 
 /** A Docker runtime that shares nothing with any other; disposing removes all that it has made. */
 export function createHub(
-  options: { readonly dockerHost?: string; readonly hubId?: string; readonly log?: Log } = {},
+  options: {
+    readonly dockerHost?: string;
+    readonly hubId?: string;
+    readonly log?: Log;
+    readonly isAwaited?: (id: string) => boolean;
+  } = {},
 ) {
   const id = options.hubId ?? randomUUID();
   const hubName = `test-${id.slice(0, 8)}`;
   const runtime = createDockerRuntime(
     { hubId: id, hubName, dockerHost: options.dockerHost ?? engineHost, imagesDir },
-    { clock: systemClock, log: options.log ?? silent },
+    {
+      clock: systemClock,
+      log: options.log ?? silent,
+      isAwaited: options.isAwaited ?? (() => false),
+    },
   );
   const filters = JSON.stringify({ label: [`io.agenthub.hub=${id}`] });
   const lines: Lines = { stderr: [], progress: [] };

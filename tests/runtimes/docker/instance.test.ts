@@ -14,9 +14,11 @@ function scene() {
   let isRemoved = false;
   const found = async () => ({
     id: 'id',
+    name: 'name',
     image: 'image',
+    imageId: 'sha256:0',
     labels: {},
-    state: { isRunning, exitCode: 0, oomKilled: false },
+    state: { isRunning, startedAt: '2026-01-01T00:00:00Z', exitCode: 0, oomKilled: false },
   });
   const instance = createInstance(
     {
@@ -30,7 +32,7 @@ function scene() {
         { server: 'tested', maxLineBytes: 1000, maxWaitingBytes: 1000 },
         () => {},
       ),
-      remove: async () => void (isRemoved = true),
+      release: async ({ isLost }) => void (isRemoved = !isLost),
     },
     {
       engine: {
@@ -71,11 +73,13 @@ test('a container that is being stopped has its grace, also where its connection
   assert.equal(isRemoved(), true);
 });
 
-test('a container whose connection is lost while nobody stops it is removed', async () => {
+test('a container whose connection is lost while nobody stops it may still run', async () => {
   const { instance, socket, isRemoved } = scene();
   socket.destroy(new Error('cut'));
-  assert.match((await instance.exited).detail, /^its output ended \(cut\) while it was running/);
-  assert.equal(isRemoved(), true);
+  const { detail, lost } = await instance.exited;
+  assert.match(detail, /^the connection to it ended \(cut\) while it was running/);
+  assert.equal(lost, true);
+  assert.equal(isRemoved(), false);
 });
 
 test('the connection is kept while the container is stopped', async () => {

@@ -1,0 +1,131 @@
+import { HubError, messageOf } from '#core';
+import type { Command, Io } from '../command.ts';
+import { columns } from '../help.ts';
+import type { CheckNeeds } from './check.ts';
+
+/** What one hub has on the engine. */
+export type Holding = {
+  readonly hubId: string;
+  readonly containers: readonly {
+    readonly name: string;
+    readonly server: string;
+    readonly isRunning: boolean;
+  }[];
+  readonly networks: readonly { readonly name: string }[];
+};
+
+/** What `doctor` looks at. */
+export type Patient = {
+  /** The id of the hub of this data folder; undefined before its first start. */
+  readonly hubId: string | undefined;
+  readonly dataDir: string;
+  /** What answers as the engine. Rejects with HubError. */
+  engine(): Promise<string>;
+  holdings(): Promise<readonly Holding[]>;
+  /** Removes what a hub has. Answers with what could not be removed, as sentences. */
+  remove(hubId: string): Promise<readonly string[]>;
+};
+
+export type DoctorNeeds = CheckNeeds & {
+  /** Throws HubError for settings that are wrong. */
+  readonly examine: () => Promise<Patient>;
+};
+
+/** `agenthub doctor`: looks for what is wrong, and for what other hubs have left on the engine. */
+export function createDoctor({ loadConfig, examine }: DoctorNeeds): Command {
+  return {
+    name: 'doctor',
+    summary: 'Look for what is wrong, and for what other hubs have left on the Docker engine.',
+    options: {
+      remove: {
+        type: 'string',
+        placeholder: 'hub',
+        help: 'Remove the containers and networks of the hub with this id. Volumes stay.',
+      },
+      'dry-run': { type: 'boolean', help: 'Only show what --remove would remove.' },
+    },
+    async run({ remove, 'dry-run': isDry }, io) {
+      const patient = await examine();
+      return typeof remove === 'string'
+        ? await removeHolding(patient, remove, isDry === true, io)
+        : await report(patient, loadConfig, io);
+    },
+  };
+}
+
+async function report(
+  patient: Patient,
+  loadConfig: CheckNeeds['loadConfig'],
+  { out, err }: Io,
+): Promise<0 | 1> {
+  const problems: string[] = [];
+  const attempt = async (work: () => Promise<string>): Promise<string> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      problems.push(messageOf(error));
+      return 'see below';
+    }
+  };
+  const config = await attempt(async () => {
+    const { file, config: found } = await loadConfig(undefined);
+    return `${file}: fine, ${found.servers.length} servers`;
+  });
+  const engine = await attempt(() => patient.engine());
+  const id = patient.hubId;
+  const rows = [
+    ['config', config],
+    ['engine', engine],
+    ['data', `${patient.dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`],
+  ];
+  for (const line of columns(rows)) out(line);
+  const holdings = problems.length === 0 ? await patient.holdings() : [];
+  for (const holding of holdings) {
+    out('');
+    out(titleOf(holding, id));
+    for (const line of columns(holding.containers.map(containerRow))) out(line);
+    if (holding.hubId !== id)
+      out(`  If that hub is gone: agenthub doctor --remove ${holding.hubId} --dry-run`);
+  }
+  for (const problem of problems) err(problem);
+  return problems.length === 0 ? 0 : 1;
+}
+
+async function removeHolding(
+  patient: Patient,
+  hubId: string,
+  isDry: boolean,
+  { out, err }: Io,
+): Promise<0 | 1> {
+  if (hubId === patient.hubId)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `--remove: ${hubId} is the hub of ${patient.dataDir}, which removes what it left when it starts. Start it, or stop it with Ctrl-C`,
+    );
+  const holdings = await patient.holdings();
+  const holding = holdings.find(one => one.hubId === hubId);
+  if (!holding)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `--remove: no hub ${JSON.stringify(hubId)} has anything on this engine. Those that have: ${holdings.map(one => one.hubId).join(', ') || 'none'}`,
+    );
+  const left = isDry ? [] : await patient.remove(hubId);
+  const isLeft = (name: string) => left.some(sentence => sentence.startsWith(`${name}: `));
+  for (const { name } of [...holding.containers, ...holding.networks])
+    if (!isLeft(name)) out(`${isDry ? 'would remove' : 'removed'} ${name}`);
+  for (const sentence of left) err(`not removed: ${sentence}`);
+  return left.length === 0 ? 0 : 1;
+}
+
+function titleOf({ hubId, containers, networks }: Holding, ownId: string | undefined): string {
+  const whose = hubId === ownId ? 'this hub' : `hub ${hubId || 'without a name'}`;
+  const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`;
+  return `${whose}: ${count(containers.length, 'container')}, ${count(networks.length, 'network')}`;
+}
+
+const containerRow = ({ name, server, isRunning }: Holding['containers'][number]) => [
+  name,
+  server,
+  isRunning ? 'runs' : 'does not run',
+];

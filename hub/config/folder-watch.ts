@@ -1,0 +1,84 @@
+import { type FSWatcher, statSync, watch } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { messageOf } from '#core';
+
+/** Hears of changes in the folders of some files. Misses some: who uses it looks by itself as well. */
+export interface FolderWatch extends Disposable {
+  /**
+   * Takes the folders of these files, and those that their links lead to, in place of those before. Called
+   * again, it also notices that a folder was replaced by another of its name.
+   */
+  follow(files: readonly string[]): Promise<void>;
+}
+
+/** Each of them takes one of the watches that the system gives to a user. */
+const maxFolders = 64;
+
+/**
+ * `onEvent` is called when something happens to one of the files, or to a name that begins with two dots,
+ * by which Kubernetes and its like swap what a folder shows; `onError` where a folder cannot be watched.
+ */
+export function createFolderWatch(
+  onEvent: () => void,
+  onError: (folder: string, why: string) => void,
+): FolderWatch {
+  const watched = new Map<string, { readonly inode: string; readonly watcher: FSWatcher }>();
+  let names: ReadonlySet<string> = new Set();
+  let isClosed = false;
+
+  function unwatch(folder: string): void {
+    watched.get(folder)?.watcher.close();
+    watched.delete(folder);
+  }
+
+  function arm(folder: string): void {
+    const inode = inodeOf(folder);
+    const known = watched.get(folder);
+    if (known && known.inode === inode) return;
+    unwatch(folder);
+    if (inode === undefined) return;
+    try {
+      const watcher = watch(folder, { persistent: false });
+      watcher.on('change', (_, changed) => {
+        const name = changed?.toString();
+        if (name === undefined || names.has(name) || name.startsWith('..')) onEvent();
+      });
+      watcher.on('error', error => {
+        unwatch(folder);
+        onError(folder, messageOf(error));
+      });
+      watched.set(folder, { inode, watcher });
+      if (known) onEvent();
+    } catch (error) {
+      onError(folder, messageOf(error));
+    }
+  }
+
+  return {
+    async follow(files) {
+      const real = files.map(async file => await realpath(file).catch(() => file));
+      const paths = [...files, ...(await Promise.all(real))];
+      if (isClosed) return;
+      names = new Set(paths.map(path => basename(path)));
+      const folders = new Set(paths.map(path => dirname(path)));
+      const wanted = [...folders].slice(0, maxFolders);
+      for (const folder of watched.keys()) if (!wanted.includes(folder)) unwatch(folder);
+      for (const folder of wanted) arm(folder);
+    },
+    [Symbol.dispose]() {
+      isClosed = true;
+      for (const folder of watched.keys()) unwatch(folder);
+    },
+  };
+}
+
+/** What tells a folder from another that took its name; undefined where there is none. */
+function inodeOf(folder: string): string | undefined {
+  try {
+    const found = statSync(folder, { bigint: true });
+    return `${found.dev}:${found.ino}`;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,176 @@
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { ServerConfig, Settings } from '#config';
+import type { Clock, Log, Part } from '#core';
+import type { SharedBreaker } from '#resilience';
+import type { LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
+import { createDockerRuntime } from '#runtimes/docker';
+import { createProcessRuntime } from '#runtimes/process';
+import { createRemoteRuntime } from '#runtimes/remote';
+import {
+  type KeptListings,
+  type Placement,
+  type Servers,
+  type Trial,
+  createEras,
+  createFolderUpkeep,
+  createHandles,
+  createKeptListings,
+  createServers,
+  digestOf,
+  isExclusive,
+  maxEras,
+  maxHandles,
+  nextVariant,
+  planLaunch,
+  serverFolder,
+  tryServer,
+} from '#servers';
+import { type DataDir, createFolder, createTable } from '#store';
+
+export type FleetOptions = {
+  readonly configs: readonly ServerConfig[];
+  readonly settings: Settings;
+  readonly version: string;
+  /** The folder of the image contexts. */
+  readonly imagesDir: string;
+  /** What child processes may inherit from, and no more than a few names of it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
+
+type Needs = {
+  readonly dataDir: Pick<DataDir, 'path' | 'hubId' | 'secret'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly breakerOf: (config: ServerConfig) => SharedBreaker;
+};
+
+/** The servers, and what they run on. */
+export type Fleet = {
+  readonly servers: Servers;
+  readonly docker: Runtime & Part;
+  readonly place: Placement;
+  readonly listings: KeptListings;
+  readonly upkeeps: { readonly docker: Upkeep; readonly process: Upkeep };
+  /** What a config launches. Throws HUB_LAUNCH_INVALID. */
+  specOf(config: ServerConfig): LaunchSpec;
+  /** Starts a server once, under a name of its own, and ends it. */
+  trial(config: ServerConfig, events: LaunchEvents, signal: AbortSignal): Promise<Trial>;
+};
+
+/** Where a network has a certificate authority of its own, npx and uvx must know it. No secrets. */
+const trustSettings = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+const probeMs = 3_000;
+/** The servers that run, for a later run of the hub, in the data folder. */
+const handlesFile = 'handles.json';
+/** What the servers offered when they last ran, in the data folder. */
+const listingsFolder = 'listings';
+/** Which era the servers speak, in the data folder. */
+const erasFile = 'eras.json';
+
+/** Finds the engine, and what an earlier run of the hub has left. Starts nothing. */
+export async function createFleet(options: FleetOptions, needs: Needs): Promise<Fleet> {
+  const { settings, version } = options;
+  const { dataDir, clock, log } = needs;
+  const handles = createHandles(
+    createTable({ file: join(dataDir.path, handlesFile), maxEntries: maxHandles }, { log }),
+  );
+  await handles.load();
+  const docker = createDockerRuntime(
+    {
+      hubId: settings.hubId ?? dataDir.hubId,
+      hubName: settings.hubName,
+      dockerHost: settings.dockerHost,
+      imagesDir: options.imagesDir,
+    },
+    { clock, log, isAwaited: id => handles.isAwaited(id) },
+  );
+  const runtimes: Readonly<Record<Runtime['kind'], Pick<Runtime, 'launch' | 'adopt'>>> = {
+    docker,
+    process: createProcessRuntime(
+      {
+        environment: options.environment,
+        alsoInherited: trustSettings,
+        platform: process.platform,
+      },
+      { clock },
+    ),
+    remote: createRemoteRuntime({}, { clock, log, random: Math.random }),
+  };
+  const place = await findPlace(docker, settings, log);
+
+  /** What all clients share may outlive the hub. */
+  const specOf = (wanted: ServerConfig, instance?: string): LaunchSpec => {
+    const spec = planLaunch(wanted, place, instance);
+    if (instance !== undefined && instance !== nextVariant) return spec;
+    return { ...spec, digest: digestOf({ ...spec, instance: '' }, dataDir.secret) };
+  };
+
+  async function launch(
+    wanted: ServerConfig,
+    events: LaunchEvents,
+    signal: AbortSignal,
+    instance?: string,
+  ) {
+    const spec = specOf(wanted, instance);
+    // A process keeps what it writes in a folder of its own; a container has volumes for that.
+    if (spec.target.kind === 'process')
+      await mkdir(serverFolder(place.dataDir, spec.server), { recursive: true, mode: 0o700 });
+    return await runtimes[spec.target.kind].launch(spec, events, signal);
+  }
+
+  const eras = createEras({
+    kept: createTable({ file: join(dataDir.path, erasFile), maxEntries: maxEras }, { log }),
+    log,
+  });
+  const listings = createKeptListings(createFolder(join(dataDir.path, listingsFolder), { log }));
+  const starting = { clock, log, random: Math.random, hubVersion: version, eras, launch };
+  const servers = createServers(options.configs, {
+    ...starting,
+    breakerOf: needs.breakerOf,
+    isExclusive: wanted => isExclusive(specOf(wanted)),
+    digestOf: wanted => specOf(wanted).digest ?? '',
+    continuity: {
+      handles,
+      digestOf(wanted) {
+        const { target, digest } = specOf(wanted);
+        return runtimes[target.kind].adopt && digest;
+      },
+      async adopt(wanted, handle, events, signal, variant) {
+        const spec = specOf(wanted, variant);
+        return await runtimes[spec.target.kind].adopt?.(spec, handle, events, signal);
+      },
+    },
+    keptListings: listings,
+  });
+  await servers.recall();
+
+  return {
+    servers,
+    docker,
+    place,
+    listings,
+    upkeeps: { docker: docker.upkeep, process: createFolderUpkeep(place.dataDir) },
+    specOf: wanted => specOf(wanted),
+    trial: (wanted, events, signal) => tryServer(wanted, starting, events, signal),
+  };
+}
+
+/** Where `runtime: auto` puts servers. It is decided once: an engine that goes away later is waited for. */
+async function findPlace(
+  docker: Pick<Runtime, 'probe'>,
+  settings: Settings,
+  log: Log,
+): Promise<Placement> {
+  const dataDir = resolve(settings.dataDir);
+  const { healthy, detail } = await docker.probe(AbortSignal.timeout(probeMs));
+  if (healthy || settings.inContainer) {
+    log.info({ engine: detail }, 'servers run in containers');
+    return { auto: 'docker', dataDir };
+  }
+  log.warn(
+    { engine: detail },
+    'NO DOCKER ENGINE ANSWERS: servers run as processes of this machine, with your rights and without a sandbox',
+  );
+  return { auto: 'process', dataDir };
+}

@@ -1,0 +1,10 @@
+import { HubError, isObject } from '#core';
+
+/** Throws HUB_REQUEST_INVALID where a request that takes no body has one. */
+export function refuseBody(body: unknown, what: string): void {
+  if (!isObject(body) || Object.keys(body).length === 0) return;
+  throw new HubError(
+    'HUB_REQUEST_INVALID',
+    `${what} takes no body; it had ${Object.keys(body).join(', ')}`,
+  );
+}

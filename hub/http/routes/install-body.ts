@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import { HubError, isObject } from '#core';
+import type { InstallRequest } from '#servers';
+
+const text = z.string().max(65_536);
+const texts = z.record(z.string().max(256), text);
+
+const input = z.object({
+  description: text.optional(),
+  isRequired: z.boolean().optional(),
+  isSecret: z.boolean().optional(),
+  format: z.string().optional(),
+  value: text.optional(),
+  default: text.optional(),
+  choices: z.array(text).optional(),
+});
+const inputWithVariables = input.extend({
+  variables: z.record(z.string(), input).optional(),
+});
+const namedInput = inputWithVariables.extend({ name: z.string().min(1) });
+const argument = inputWithVariables.extend({
+  type: z.enum(['positional', 'named']),
+  name: z.string().min(1).optional(),
+  valueHint: z.string().min(1).optional(),
+});
+const transport = z.object({
+  type: z.string(),
+  url: text.optional(),
+  headers: z.array(namedInput).max(100).optional(),
+  variables: z.record(z.string(), input).optional(),
+});
+const packaged = z.object({
+  registryType: z.string(),
+  registryBaseUrl: text.optional(),
+  identifier: z.string().min(1),
+  version: z.string().min(1).optional(),
+  fileSha256: z.string().optional(),
+  transport: transport.optional(),
+  runtimeArguments: z.array(argument).max(100).optional(),
+  packageArguments: z.array(argument).max(100).optional(),
+  environmentVariables: z.array(namedInput).max(100).optional(),
+});
+/** Publishers add keys of their own, and the schema grows: what is not known is not looked at. */
+const serverJson = z.object({
+  name: z.string().min(1),
+  description: text.optional(),
+  packages: z.array(packaged).max(50).optional(),
+  remotes: z.array(transport).max(50).optional(),
+});
+
+/** Keys of an entry that are handed on as they are; the config's own rules say what they may hold. */
+const handedOn = {
+  auto_start: z.unknown().optional(),
+  description: z.unknown().optional(),
+  tags: z.unknown().optional(),
+  network: z.unknown().optional(),
+  mounts: z.unknown().optional(),
+  volumes: z.unknown().optional(),
+  resources: z.unknown().optional(),
+  user: z.unknown().optional(),
+  runtime: z.unknown().optional(),
+  timeout: z.unknown().optional(),
+  start_timeout: z.unknown().optional(),
+  instance: z.unknown().optional(),
+};
+
+const body = z.strictObject({
+  package: text.min(1).optional(),
+  server: serverJson.optional(),
+  /** The registry's own answer has it beside "server". */
+  _meta: z.unknown().optional(),
+  name: text.optional(),
+  transport: z.enum(['stdio', 'http', 'sse']).optional(),
+  variables: texts.default({}),
+  args: z.array(text).max(1000).optional(),
+  env: texts.default({}),
+  headers: texts.default({}),
+  ...handedOn,
+});
+
+const json = z.json();
+
+/** Reads the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID, naming each field at fault. */
+export function readInstallBody(given: unknown): InstallRequest {
+  const parsed = body.safeParse(withCamelCase(given));
+  if (parsed.error) throw invalid(parsed.error.issues.map(sentence));
+  const { package: named, server, name, variables, args, env, headers } = parsed.data;
+  if ((named === undefined) === (server === undefined))
+    throw invalid([
+      named === undefined
+        ? 'package: is missing: write what to install, such as "@org/mcp-server", or "server" with a server.json of the registry'
+        : 'server: does not go with "package": keep one of them',
+    ]);
+  const rest = Object.entries(parsed.data).flatMap(([key, value]) => {
+    if (!Object.hasOwn(handedOn, key) || value === undefined) return [];
+    const held = json.safeParse(value);
+    return held.success ? [[key, held.data] as const] : [];
+  });
+  const source = named === undefined ? server && { server } : { package: named };
+  if (!source) throw new TypeError('one of both is there');
+  return {
+    name,
+    source,
+    transport: parsed.data.transport,
+    variables,
+    args,
+    env,
+    headers,
+    rest: Object.fromEntries(rest),
+  };
+}
+
+const invalid = (problems: readonly string[]) =>
+  new HubError('HUB_REQUEST_INVALID', problems.join('\n'), { data: { problems } });
+
+const expected = new Map([
+  ['string', 'a string'],
+  ['array', 'a list'],
+  ['object', 'an object'],
+  ['record', 'an object'],
+  ['boolean', 'true or false'],
+]);
+
+function sentence(issue: z.core.$ZodIssue): string {
+  const path = issue.path.map(String).join('.');
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return `${[path, issue.keys[0] ?? ''].filter(Boolean).join('.')}: is no field of an install. Remove it; allowed are ${Object.keys(
+        body.shape,
+      )
+        .filter(key => key !== '_meta')
+        .join(', ')}`;
+    case 'invalid_type':
+      return `${path || 'the body'}: ${issue.message.endsWith('undefined') ? 'is missing: ' : ''}write ${expected.get(issue.expected) ?? issue.expected}`;
+    case 'invalid_value':
+      return `${path}: write ${issue.values.map(value => JSON.stringify(value)).join(' or ')}`;
+    case 'too_small':
+      return `${path}: must not be empty`;
+    case 'too_big':
+      return `${path}: is longer than ${issue.maximum}`;
+    default:
+      return `${path}: ${issue.message}`;
+  }
+}
+
+/** The registry's first schema, of July 2025, wrote its keys with underscores. */
+const older = new Map([
+  ['registry_type', 'registryType'],
+  ['registry_base_url', 'registryBaseUrl'],
+  ['file_sha256', 'fileSha256'],
+  ['runtime_arguments', 'runtimeArguments'],
+  ['package_arguments', 'packageArguments'],
+  ['environment_variables', 'environmentVariables'],
+  ['value_hint', 'valueHint'],
+  ['is_required', 'isRequired'],
+  ['is_secret', 'isSecret'],
+  ['transport_type', 'type'],
+]);
+
+function withCamelCase(given: unknown): unknown {
+  if (!isObject(given) || given['server'] === undefined) return given;
+  return { ...given, server: renamed(given['server'], 0) };
+}
+
+/** Deeper than a server.json goes. */
+const maxDepth = 8;
+
+function renamed(value: unknown, depth: number): unknown {
+  if (depth > maxDepth) return value;
+  if (Array.isArray(value)) return value.map(item => renamed(item, depth + 1));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inside]) => [
+      older.get(key) ?? key,
+      renamed(inside, depth + 1),
+    ]),
+  );
+}

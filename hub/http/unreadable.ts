@@ -1,0 +1,48 @@
+import type { Duplex } from 'node:stream';
+import { HubError, http, isObject } from '#core';
+import { problemOf } from './errors.ts';
+
+/** What Node's parser of HTTP gives up with, as the status that tells it; 400 for all others. */
+const statuses: ReadonlyMap<string, readonly [status: number, message: string]> = new Map([
+  [
+    'HPE_HEADER_OVERFLOW',
+    [431, `the head of the request is larger than the hub takes: ${http.maxHeaderSize} bytes`],
+  ],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', [413, 'the chunk extensions are larger than the hub takes']],
+  ['ERR_HTTP_REQUEST_TIMEOUT', [408, 'the request did not arrive in time. Send it again']],
+]);
+
+/** Answers bytes that are no HTTP request, or not the whole of one in time, and ends the connection. */
+export function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
+  // An answer that has begun cannot become another one; a client that reset the connection reads none.
+  if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] = statuses.get(error.code ?? '') ?? [
+    400,
+    `the request is no HTTP that the hub can read (${error.message})`,
+  ];
+  socket.end(rawAnswer(status, new HubError('HUB_REQUEST_INVALID', message)), () =>
+    socket.destroy(),
+  );
+}
+
+/** An answer with a problem as its body, for where there is no request that Node could answer. */
+export function rawAnswer(status: number, problem: HubError): string {
+  const body = JSON.stringify(problemOf(problem));
+  return [
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
+/** Whether the head of an answer has left on this connection, and its end has not. */
+function isAnswering(socket: Duplex): boolean {
+  const answer = '_httpMessage' in socket ? socket._httpMessage : undefined;
+  return isObject(answer) && answer['headersSent'] === true;
+}

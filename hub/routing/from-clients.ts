@@ -1,0 +1,44 @@
+import { type Log, messageOf } from '#core';
+import { type Notification, membersOf, rawText, stringAt } from '#rpc';
+import type { Servers, Upstream } from '#servers';
+import type { Asks } from './asks.ts';
+import { cancelCall } from './call.ts';
+import type { SessionState } from './session.ts';
+
+export type FromClientsNeeds = {
+  readonly servers: Pick<Servers, 'all'>;
+  readonly asks: Pick<Asks, 'progressed'>;
+  readonly log: Log;
+};
+
+/** Takes the notifications of clients: those that the hub acts on, and those that a server may know better. */
+export function createFromClients({ servers, asks, log }: FromClientsNeeds) {
+  function cancelled({ bytes, params }: Notification, { inFlight }: SessionState): void {
+    const members = membersOf(bytes, params);
+    const id = members?.get('requestId');
+    const call = id && inFlight.get(rawText(bytes, id));
+    if (call) cancelCall(call, stringAt(bytes, members?.get('reason')));
+  }
+
+  /** A notification has no answer that could say that it did not arrive. */
+  function tell(upstream: Upstream, notification: Notification): void {
+    try {
+      upstream.forward(notification);
+    } catch (error) {
+      log.debug({ method: notification.method, error: messageOf(error) }, 'a server was not told');
+    }
+  }
+
+  return (notification: Notification, session: SessionState): void => {
+    const { method } = notification;
+    if (method === 'notifications/cancelled') return cancelled(notification, session);
+    if (method === 'notifications/progress') return asks.progressed(session, notification);
+    if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
+    const shared = session.view === 'all' ? servers.all : [session.view];
+    for (const { running } of [...session.instances.values(), ...shared]) {
+      // What is about one client means nothing to a server that works for others as well.
+      if (running?.introduction.era === 'legacy' && running.upstream.onlyOwner() === session)
+        tell(running.upstream, notification);
+    }
+  };
+}

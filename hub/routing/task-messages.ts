@@ -1,0 +1,34 @@
+import { type Notification, type Request, readMessage } from '#rpc';
+import type { Asked } from '#servers';
+import { withTaskId } from './task-ids.ts';
+import type { Task } from './tasks.ts';
+
+/** A notification that belongs to a task, with the id that the client knows that by. */
+export function toldInTask(told: Notification, task: Task | undefined): Notification {
+  if (!isRenamed(task)) return told;
+  const renamed = readMessage(withTaskId(told.bytes, told.params, task.taskId, task.publicId));
+  return renamed.kind === 'notification' ? renamed : told;
+}
+
+/** A request that belongs to a task, likewise, and its answer with the id that the server knows. */
+export function askedInTask(asked: Asked, task: Task | undefined): Asked {
+  if (!isRenamed(task)) return asked;
+  const { taskId, publicId } = task;
+  const { bytes, params } = asked.request;
+  const renamed = readMessage(withTaskId(bytes, params, taskId, publicId));
+  const request: Request = renamed.kind === 'request' ? renamed : asked.request;
+  return {
+    ...asked,
+    request,
+    answer: reply => asked.answer(inPayload(reply, publicId, taskId)),
+  };
+}
+
+/** A whole answer in which a task has another id. */
+export function inPayload(bytes: Buffer, from: string, to: string): Buffer {
+  const answer = from === to ? undefined : readMessage(bytes);
+  return answer?.kind === 'answer' ? withTaskId(bytes, answer.payload, from, to) : bytes;
+}
+
+const isRenamed = (task: Task | undefined): task is Task =>
+  task !== undefined && task.publicId !== task.taskId;

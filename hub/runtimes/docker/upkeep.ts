@@ -1,0 +1,80 @@
+import { HubError } from '#core';
+import type { Belonging, Upkeep } from '#runtimes';
+import type { Engine } from './engine.ts';
+import { isRefusal } from './engine-error.ts';
+import type { Images } from './images.ts';
+import { hubLabel, managedLabel } from './labels.ts';
+import { targetOf } from './launch.ts';
+import { type Owner, volumeName } from './options.ts';
+
+type Needs = {
+  readonly engine: Pick<Engine, 'findImage' | 'removeImage' | 'findVolume' | 'removeVolume'>;
+  readonly images: Images;
+  readonly owner: Owner;
+};
+
+/**
+ * The images and volumes of servers in containers. An image that was pulled belongs to the engine, and a
+ * volume that another hub has made to that one: neither is a belonging here.
+ */
+export function createUpkeep({ engine, images, owner }: Needs): Upkeep {
+  const isOurImage = async (reference: string) =>
+    (await engine.findImage(reference))?.labels[managedLabel] === 'true';
+  const isOurVolume = async (name: string) =>
+    (await engine.findVolume(name))?.labels[hubLabel] === owner.hubId;
+
+  return {
+    async prepare(spec, report, signal) {
+      const { image } = targetOf(spec);
+      const { reference, id } = await images.provide(image, text => report.progress(text), signal);
+      const digest = (await engine.findImage(reference))?.digests[0];
+      return { image: reference, image_id: id, ...(digest !== undefined && { digest }) };
+    },
+    async belongings(spec) {
+      const { image, volumes } = targetOf(spec);
+      const found: Belonging[] = [];
+      const built = 'package' in image ? await images.find(image) : undefined;
+      if (built && (await isOurImage(built.reference)))
+        found.push({ kind: 'image', name: built.reference });
+      for (const volume of volumes) {
+        const name = volumeName(owner, volume);
+        if (await isOurVolume(name)) found.push({ kind: 'volume', name });
+      }
+      return found;
+    },
+    async discard({ kind, name }) {
+      try {
+        if (kind === 'image') {
+          if (await engine.findImage(name)) await removeImage(name);
+        } else if (await engine.findVolume(name)) await removeVolume(name);
+      } catch (error) {
+        throw isRefusal(error, 409) ? inUse(kind, name, error.words, error) : error;
+      }
+    },
+  };
+
+  async function removeImage(reference: string): Promise<void> {
+    if (!(await isOurImage(reference))) throw foreign('image', reference);
+    await engine.removeImage(reference);
+  }
+
+  async function removeVolume(name: string): Promise<void> {
+    if (!(await isOurVolume(name))) throw foreign('volume', name);
+    await engine.removeVolume(name);
+  }
+}
+
+function foreign(kind: Belonging['kind'], name: string): HubError {
+  return new HubError(
+    'HUB_ENGINE_REFUSED',
+    `the ${kind} ${name} was not made by this hub, which leaves it alone`,
+  );
+}
+
+function inUse(kind: Belonging['kind'], name: string, words: string, cause: unknown): HubError {
+  return new HubError(
+    'HUB_ENGINE_REFUSED',
+    `the ${kind} ${name} is in use: ${words}. Remove what uses it, then it (docker ${kind} rm ${name})`,
+    { cause },
+  );
+}

@@ -1,0 +1,172 @@
+import type { ServerConfig } from '#config';
+import { type Clock, type JsonObject, HubError } from '#core';
+import {
+  type Bulkhead,
+  type BulkheadSnapshot,
+  type Permit,
+  type Refusal,
+  type SharedBreaker,
+  createBulkhead,
+} from '#resilience';
+
+/** Leave for one call, which is given back when the call is over. */
+export type Leave = {
+  /**
+   * `error` is what came of the call instead of an answer of the server; `wasSent` where the server had
+   * got it by then. Called once.
+   */
+  over(error: unknown, wasSent: boolean): void;
+};
+
+/** Whoever waits for a call may give it up. */
+export type Waiting = { cancel: ((reason: string | undefined) => void) | undefined };
+
+/** Lets calls through to one server: no more at once than it may have, and none while its breaker is open. */
+export interface Gate {
+  /**
+   * Leave for a call of this owner, among whom the calls that must wait are shared fairly. At once where
+   * there is room and the breaker is closed. Throws, or rejects with, HUB_BREAKER_OPEN, HUB_SERVER_BUSY and
+   * HUB_CALL_CANCELLED; `waiting` gets what gives the wait up.
+   */
+  enter(owner: string, waiting: Waiting): Leave | Promise<Leave>;
+  /** Has the bounds of another config in force for calls that come. */
+  configure(config: Bounds): void;
+  /** Closes the breaker: the operator has started the server anew. */
+  reset(): void;
+  snapshot(): BulkheadSnapshot & { readonly breaker: JsonObject | undefined };
+  /** Forgets its breaker. */
+  close(): void;
+}
+
+type Bounds = Pick<
+  ServerConfig,
+  'name' | 'maxConcurrentCalls' | 'maxQueuedCalls' | 'callTimeoutMs'
+>;
+
+export type GateNeeds = {
+  readonly clock: Clock;
+  /** Undefined where none is wanted. */
+  readonly breaker: SharedBreaker | undefined;
+  /** Has a server run again that was given up: the call on trial is to find it alive. */
+  readonly revive: () => void;
+};
+
+/** A gate that is open. */
+export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds): Gate {
+  let bounds = config;
+  let bulkhead = bulkheadOf(bounds);
+  /** One failure of a server fails all that it was working on: it counts once. */
+  let counted: unknown;
+
+  function bulkheadOf({ name, maxConcurrentCalls, maxQueuedCalls }: Bounds): Bulkhead {
+    const options = {
+      server: name,
+      maxConcurrent: maxConcurrentCalls,
+      maxQueued: maxQueuedCalls,
+    };
+    return createBulkhead(options, clock);
+  }
+
+  function leave(from: Bulkhead, permit: Permit | undefined): Leave {
+    return {
+      over(error, wasSent) {
+        from.leave();
+        if (!permit) return;
+        if (error === undefined) return permit.succeeded();
+        if (!isFailure(error, wasSent)) return permit.cancelled();
+        if (counted === error) return permit.cancelled();
+        counted = error;
+        permit.failed(error.message);
+      },
+    };
+  }
+
+  function refuse({ retryAfterMs, why, failures }: Refusal): HubError {
+    const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
+    return new HubError(
+      'HUB_BREAKER_OPEN',
+      `${bounds.name} is not called for now: ${failures} calls in a row came to nothing, the last as ${why}. Try again in ${seconds} s`,
+      { data: { server: bounds.name, retryable: true, retryAfterMs } },
+    );
+  }
+
+  async function queue(
+    from: Bulkhead,
+    owner: string,
+    permit: Permit | undefined,
+    waiting: Waiting,
+  ): Promise<Leave> {
+    const given = new AbortController();
+    waiting.cancel = () => given.abort();
+    try {
+      await from.wait(owner, bounds.callTimeoutMs, given.signal);
+      return leave(from, permit);
+    } catch (error) {
+      permit?.cancelled();
+      throw error;
+    }
+  }
+
+  async function enterOnTrial(
+    open: SharedBreaker,
+    owner: string,
+    waiting: Waiting,
+  ): Promise<Leave> {
+    const permit = await open.trial();
+    if (permit.kind === 'refused') throw refuse(permit);
+    revive();
+    return bulkhead.enter()
+      ? leave(bulkhead, permit)
+      : await queue(bulkhead, owner, permit, waiting);
+  }
+
+  return {
+    enter(owner, waiting) {
+      const admitted = breaker?.admit();
+      if (breaker && admitted?.kind === 'trial') return enterOnTrial(breaker, owner, waiting);
+      if (admitted?.kind === 'refused') throw refuse(admitted);
+      const permit = admitted?.kind === 'permit' ? admitted : undefined;
+      return bulkhead.enter() ? leave(bulkhead, permit) : queue(bulkhead, owner, permit, waiting);
+    },
+    configure(next) {
+      const isSame =
+        next.maxConcurrentCalls === bounds.maxConcurrentCalls &&
+        next.maxQueuedCalls === bounds.maxQueuedCalls;
+      bounds = next;
+      // Calls in the old one leave it as they end.
+      if (!isSame) bulkhead = bulkheadOf(next);
+    },
+    reset: () => breaker?.reset(),
+    snapshot: () => ({
+      ...bulkhead.snapshot(),
+      breaker: breaker && describe(breaker),
+    }),
+    close: () => breaker?.[Symbol.dispose](),
+  };
+}
+
+/** Timeouts and broken connections are failures; what a server answers, and what it never got, is none. */
+function isFailure(error: unknown, wasSent: boolean): error is HubError {
+  if (!(error instanceof HubError)) return false;
+  switch (error.code) {
+    case 'HUB_CALL_TIMEOUT':
+    case 'HUB_SERVER_START_FAILED':
+      return true;
+    case 'HUB_SERVER_DOWN':
+    case 'HUB_REMOTE_UNREACHABLE':
+      return wasSent;
+    default:
+      return false;
+  }
+}
+
+function describe(breaker: SharedBreaker): JsonObject {
+  const { state, at, until, why, failures } = breaker.snapshot();
+  return {
+    state,
+    since: new Date(at).toISOString(),
+    failures,
+    ...(until !== undefined && { retry_at: new Date(until).toISOString() }),
+    ...(why !== undefined && { why }),
+  };
+}

@@ -1,0 +1,54 @@
+import { type HubError, createLedger } from '#core';
+import type { Answer } from '#rpc';
+import { type ByOwner, type Place, createByOwner } from './by-owner.ts';
+import type { Caller } from './caller.ts';
+
+/** A request that waits for its answer. Those of the hub's own have no caller. */
+export type Pending = {
+  readonly method: string;
+  readonly caller: Caller | undefined;
+  readonly timeout: NodeJS.Timeout | undefined;
+  readonly settle: (answer: Answer) => void;
+  readonly reject: (error: HubError) => void;
+};
+
+type Entry = Pending & { readonly place: Place<Caller> | undefined };
+
+/** The requests that a server has not answered, by the ids that the hub gave them. */
+export interface InFlight {
+  readonly size: number;
+  /** Those of clients. */
+  readonly calls: Pick<ByOwner<Caller>, 'size' | 'newest' | 'isOfSeveral'>;
+  /** Enters a request; its id is above all before it. */
+  add(pending: Pending): number;
+  find(id: number): Pending | undefined;
+  /** Removes it and ends its timeout; undefined where it is gone already. */
+  take(id: number): Pending | undefined;
+  /** The oldest first. A copy: requests may be taken while one goes through it. */
+  ids(): readonly number[];
+}
+
+/** Nothing is in flight at first. The first id comes `after` another one. */
+export function createInFlight(after?: number): InFlight {
+  const entries = createLedger<Entry>(after);
+  const calls = createByOwner<Caller>();
+  return {
+    get size() {
+      return entries.size;
+    },
+    calls,
+    add({ method, caller, timeout, settle, reject }) {
+      const place = caller && calls.add(caller);
+      return entries.add({ method, caller, timeout, settle, reject, place });
+    },
+    find: id => entries.find(id),
+    take(id) {
+      const entry = entries.take(id);
+      if (!entry) return undefined;
+      clearTimeout(entry.timeout);
+      if (entry.place) calls.remove(entry.place);
+      return entry;
+    },
+    ids: () => entries.entries().map(([id]) => id),
+  };
+}

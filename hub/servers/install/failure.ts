@@ -1,0 +1,67 @@
+import { HubError } from '#core';
+import type { Step } from './request.ts';
+
+/** The name of a variable in what a program says before it gives up. */
+const variable = /\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b/;
+const wanting = /required|missing|must|not set|no value|environment|provide|undefined|needs?\b/i;
+const cutOff =
+  /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
+
+/**
+ * The error of an install as whoever asked for it reads it: what failed, at which step, the last that was
+ * written by then, and what to try. What is no HubError is a bug and stays as it is.
+ */
+export function failureAt(
+  step: Step,
+  error: unknown,
+  output: readonly string[],
+  context: { readonly isNetworkless: boolean },
+): unknown {
+  if (!(error instanceof HubError)) return error;
+  const remedy = remedyOf(error, output.join('\n'), context);
+  return new HubError(
+    error.code,
+    remedy === undefined ? error.message : `${error.message.replace(/\.$/, '')}. ${remedy}`,
+    {
+      cause: error,
+      data: { ...error.data, step, ...(output.length > 0 && { output: output.join('\n') }) },
+    },
+  );
+}
+
+function remedyOf(
+  { code, data, message }: HubError,
+  output: string,
+  { isNetworkless }: { readonly isNetworkless: boolean },
+): string | undefined {
+  const said = `${data.stderr ?? ''}\n${output}`;
+  switch (code) {
+    case 'HUB_REMOTE_UNREACHABLE':
+      return remoteRemedyOf(data['status'], message);
+    case 'HUB_SERVER_START_FAILED': {
+      const line = said.split('\n').find(one => variable.test(one) && wanting.test(one));
+      const [, name] = variable.exec(line ?? '') ?? [];
+      if (name !== undefined)
+        return `It seems to need a variable: set ${name} for the hub, and add "env": {"${name}": "\${${name}}"}`;
+      if (isNetworkless && cutOff.test(said))
+        return 'It has no network: add "network": "bridge" if it may have one';
+      return 'Check that it is an MCP server that speaks over stdin and stdout, and give it the "args" and "env" that its documentation names';
+    }
+    case 'HUB_IMAGE_BUILD_FAILED':
+      return 'Correct the name or the version in "package", or choose another version';
+    case 'HUB_COMMAND_MISSING':
+      return 'With a Docker engine it is not needed: packages are then installed in images';
+    default:
+      return undefined;
+  }
+}
+
+function remoteRemedyOf(status: unknown, message: string): string | undefined {
+  if (status === 401 || status === 403)
+    return 'If it wants a key, set that for the hub and add "headers": {"Authorization": "Bearer ${NAME}"}';
+  if (status === 404 || status === 405)
+    return 'Check the path, or add "transport": "sse" if it speaks HTTP with SSE';
+  return /certificate|self-signed|TLS|SSL/i.test(message)
+    ? 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS and start the hub again'
+    : undefined;
+}

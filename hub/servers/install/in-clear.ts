@@ -1,0 +1,43 @@
+import { isObject } from '#core';
+import type { Entry } from './request.ts';
+
+/** What variables, headers, options and parameters are called that hold secrets. */
+const secretName =
+  /token|secret|passw|passphrase|credential|api[_-]?key|access[_-]?key|private[_-]?key|authorization|cookie|(?:^|[_-])(?:key|pat|auth|pwd)$/i;
+/** What secrets of well-known services look like, keys in PEM, and passwords in addresses. */
+const secretValue =
+  /\b(?:gh[opsur]_|github_pat_|glpat-|sk-|xox[abeprs]-|AKIA|AIza|npm_|hf_|eyJ[\w-]+\.)[\w-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|:\/\/[^\s/:@]*:[^\s/@$]+@/;
+/** `${NAME}` and `${secret:NAME}`, but not a default, which is text as well. */
+const reference = /\$\{[^{}]*\}/g;
+
+/**
+ * Where secrets stand in an entry as they are, and not by the name of a variable: `env.API_KEY`. `known` are
+ * secret by what their publisher says. Pure; no value is in the answer.
+ */
+export function findInClear(entry: Entry, known: ReadonlySet<string>): readonly string[] {
+  const found: string[] = [];
+  const look = (path: string, name: string, value: unknown) => {
+    if (typeof value !== 'string' || value === '') return;
+    const isSecret = known.has(path) || secretName.test(name);
+    const references = value.match(reference) ?? [];
+    const rest = value.replaceAll(reference, '');
+    const isNamed = references.length > 0 && !references.some(one => one.includes(':-'));
+    if (secretValue.test(rest) || (isSecret && !isNamed)) found.push(path);
+  };
+  for (const part of ['env', 'headers']) {
+    const group = entry[part];
+    if (isObject(group))
+      for (const [name, value] of Object.entries(group)) look(`${part}.${name}`, name, value);
+  }
+  const args = Array.isArray(entry['args']) ? entry['args'] : [];
+  for (const [index, arg] of args.entries()) {
+    const [, option, value] = /^(-[^=]*)=(.*)$/s.exec(String(arg)) ?? [];
+    const before = String(args[index - 1] ?? '');
+    const name = option ?? (before.startsWith('-') && !before.includes('=') ? before : '');
+    if (option !== undefined || !String(arg).startsWith('-'))
+      look(`args[${index}]`, name, value ?? arg);
+  }
+  const url = typeof entry['url'] === 'string' ? URL.parse(entry['url']) : null;
+  for (const [name, value] of url?.searchParams ?? []) look('url', name, value);
+  return [...new Set(found)];
+}

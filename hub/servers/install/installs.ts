@@ -1,0 +1,237 @@
+import type { ServerConfig } from '#config';
+import { type JsonObject, type Log, type Part, HubError, messageOf } from '#core';
+import type { LaunchEvents } from '#runtimes';
+import type { Listing } from '../listing.ts';
+import type { Server } from '../server.ts';
+import { type Belongings, type BelongingsNeeds, belongingsOf, keyOf, ownOf } from './belongings.ts';
+import { draftOf } from './draft.ts';
+import { failureAt } from './failure.ts';
+import { findInClear } from './in-clear.ts';
+import { type Pins, packageKeyOf } from './pins.ts';
+import { createPlaces } from './places.ts';
+import { createRemoval } from './removal.ts';
+import type { Entry, InstallRequest, Progress, Step } from './request.ts';
+import type { Trial } from './trial.ts';
+
+/** Installs servers into the config, and removes them from it. As a part of the app it only ends. */
+export interface Installs extends Part {
+  /**
+   * Validates, resolves, builds, tries out and writes, and answers with what came of it. All or nothing: where
+   * it throws HubError, or the signal aborts before the entry is written, nothing of it is left.
+   */
+  install(
+    request: InstallRequest,
+    tell: (progress: Progress) => void,
+    signal: AbortSignal,
+  ): Promise<Installed>;
+  /**
+   * Stops a server and removes its entry; with `purge` also its image and its volumes, as far as they are the
+   * hub's and no other server's. Answers with what was removed and what was left. Throws HUB_SERVER_UNKNOWN.
+   */
+  remove(name: string, options: { readonly purge: boolean }): Promise<JsonObject>;
+}
+
+/** What came of an install: what was chosen, what the server said and offers, and what to think about. */
+export type Installed = JsonObject & { readonly name: string };
+
+export type InstallsNeeds = BelongingsNeeds & {
+  readonly log: Log;
+  readonly pins: Pins;
+  /** Reads an entry as the loader of the file does. Throws HUB_CONFIG_INVALID with path and remedy. */
+  readonly check: (name: string, entry: Entry) => Promise<ServerConfig>;
+  /** Writes an entry to the file; resolves when it is in force. */
+  readonly add: (name: string, entry: Entry) => Promise<void>;
+  /** Takes an entry out of the file; resolves when nothing of the server runs any more. */
+  readonly remove: (name: string) => Promise<void>;
+  /** The servers that the file has. */
+  readonly names: () => readonly string[];
+  /** Those in force. */
+  readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
+  /** Starts a server once, under a name of its own, and ends it. */
+  readonly trial: (
+    config: ServerConfig,
+    events: LaunchEvents,
+    signal: AbortSignal,
+  ) => Promise<Trial>;
+  /** Keeps what the trial showed for clients that come before the first start. Absent: it is not kept. */
+  readonly keepListing?: (config: ServerConfig, listing: Listing) => Promise<void>;
+  readonly forgetListing?: (name: string) => Promise<void>;
+};
+
+/** How much of what installers and servers write is shown when an install fails: its end. */
+const shownLines = 30;
+const shownCharacters = 500;
+
+/** Servers are installed one step at a time; several at once do not disturb each other. */
+export function createInstalls(needs: InstallsNeeds): Installs {
+  const log = needs.log.child({ part: 'installs' });
+  const places = createPlaces(needs.names);
+  const ending = new AbortController();
+  const underway = new Set<Promise<unknown>>();
+  /** What is being installed and may have made something already. */
+  const begun = new Set<ServerConfig>();
+
+  async function install(
+    request: InstallRequest,
+    tell: (progress: Progress) => void,
+    caller: AbortSignal,
+  ): Promise<Installed> {
+    const draft = draftOf(request);
+    using place = places.take(request.name, draft.name);
+    const { name } = place;
+    const signal = AbortSignal.any([caller, ending.signal]);
+    const output: string[] = [];
+    let step: Step = 'validate';
+    let config: ServerConfig | undefined;
+    const say = (text: string) => tell({ step, text });
+    const begin = (next: Step, text: string) => {
+      signal.throwIfAborted();
+      step = next;
+      say(text);
+    };
+    const keep = (line: string) => {
+      output.push(line.slice(0, shownCharacters));
+      if (output.length > shownLines) output.shift();
+      say(line);
+    };
+    const events: LaunchEvents = { stderr: keep, progress: keep };
+    try {
+      begin('validate', `the entry of ${name} is checked`);
+      config = await needs.check(name, draft.entry);
+      begin('resolve', 'the version is found out');
+      const pinned = await pin(draft.entry, config, signal);
+      if (pinned !== draft.entry) config = await needs.check(name, pinned);
+      const { entry, chosen } = { entry: pinned, chosen: config };
+      if (typeof entry['package'] === 'string') say(`it is ${entry['package']}`);
+      const belongings = belongingsOf(chosen, needs);
+      await using undo = new AsyncDisposableStack();
+      undo.defer(await undoOf(chosen, belongings));
+      const preparation = preparationOf(chosen);
+      if (preparation) begin(...preparation);
+      const prepared = await belongings.prepare(events, signal);
+      begin('trial', 'it is started once, to see what it offers');
+      const { about, listing } = await needs.trial(chosen, events, signal);
+      begin('write', 'it works: its entry is written');
+      // From here on nothing is given up: the file is written as a whole, or not at all.
+      await needs.add(name, entry);
+      undo.move();
+      begun.delete(chosen);
+      await needs.keepListing?.(chosen, listing);
+      await needs.servers.find(name)?.recall();
+      log.info({ server: name }, 'installed a server');
+      return describe(name, entry, chosen, { ...prepared, ...about }, draft.secrets);
+    } catch (error) {
+      if (ending.signal.aborted) throw stopping(name);
+      if (caller.aborted) throw cancelled(name, caller.reason);
+      const isNetworkless =
+        config?.launch.kind === 'local' && config.launch.sandbox.network === 'none';
+      throw failureAt(step, error, output, { isNetworkless });
+    }
+  }
+
+  /** The entry with the exact version of its package. */
+  async function pin(entry: Entry, { launch }: ServerConfig, signal: AbortSignal): Promise<Entry> {
+    if (launch.kind !== 'local' || !launch.package || typeof entry['package'] !== 'string')
+      return entry;
+    const key = packageKeyOf(await needs.pins.pin(launch.package, signal));
+    return key === entry['package'] ? entry : { ...entry, package: key };
+  }
+
+  /** Removes what an install has made, as far as nobody else has come to use it. */
+  async function undoOf(
+    config: ServerConfig,
+    belongings: Belongings,
+  ): Promise<() => Promise<void>> {
+    const before = new Set((await belongings.list()).map(keyOf));
+    begun.add(config);
+    return async () => {
+      begun.delete(config);
+      try {
+        const made = (await belongings.list()).filter(one => !before.has(keyOf(one)));
+        const { left } = await belongings.discard(await ownOf(made, othersThan(config), needs));
+        if (left.length > 0) log.warn({ left }, 'an install that failed has left something');
+      } catch (error) {
+        log.warn({ problem: messageOf(error) }, 'what an install has made is not removed');
+      }
+    };
+  }
+
+  const othersThan = (config: ServerConfig) => [
+    ...needs.servers.all.map(server => server.config).filter(({ name }) => name !== config.name),
+    ...[...begun].filter(other => other !== config),
+  ];
+
+  function follow<T>(work: Promise<T>): Promise<T> {
+    const over = work.catch(() => undefined);
+    underway.add(over);
+    void over.then(() => underway.delete(over));
+    return work;
+  }
+
+  const refuseWhenEnding = (name: string) => {
+    if (ending.signal.aborted) throw stopping(name);
+  };
+  const removal = createRemoval({ ...needs, log, places, othersThan });
+
+  return {
+    name: 'installs',
+    async install(request, tell, signal) {
+      refuseWhenEnding(request.name ?? 'the server');
+      return await follow(install(request, tell, signal));
+    },
+    async remove(name, options) {
+      refuseWhenEnding(name);
+      return await follow(removal(name, options));
+    },
+    async start() {},
+    async stop() {
+      ending.abort();
+      await Promise.all(underway);
+    },
+  };
+}
+
+function preparationOf({ launch }: ServerConfig): readonly [Step, string] | undefined {
+  if (launch.kind === 'remote') return undefined;
+  if (launch.package) return ['build', `${launch.package.spec} is installed`];
+  return launch.image === undefined ? undefined : ['pull', `${launch.image} is brought here`];
+}
+
+function describe(
+  name: string,
+  entry: Entry,
+  { autoStart, launch }: ServerConfig,
+  found: JsonObject,
+  secrets: ReadonlySet<string>,
+): Installed {
+  const inClear = findInClear(entry, secrets);
+  return {
+    name,
+    auto_start: autoStart,
+    ...(launch.kind === 'local' && {
+      ...(launch.package && { package: launch.package.spec }),
+      ...(launch.image !== undefined && { image: launch.image }),
+    }),
+    ...found,
+    in_clear: inClear,
+    warnings: inClear.map(
+      path =>
+        `${path} may be a secret, and stands in clear in the config file. Set a variable of the environment, or of .env, and write "\${NAME}" in its place`,
+    ),
+  };
+}
+
+const stopping = (name: string) =>
+  new HubError(
+    'HUB_SHUTTING_DOWN',
+    `${name}: the hub is stopping, so nothing is installed or removed`,
+    {
+      data: { server: name, retryable: true },
+    },
+  );
+
+const cancelled = (name: string, cause: unknown) =>
+  new HubError('HUB_CALL_CANCELLED', `${name} was not installed: the client hung up`, {
+    cause,
+    data: { server: name },
+  });

@@ -1,0 +1,156 @@
+import type { PackageSpec } from '#config';
+import { HubError, isObject, messageOf } from '#core';
+
+/** Where packages are looked up: the addresses that their installers ask. */
+export type Registries = {
+  readonly npm: string;
+  /** An index as pip and uv take it, whose address ends in `/simple`. */
+  readonly pypi: string;
+};
+
+/** Finds the version that a package without one has today. */
+export interface Pins {
+  /**
+   * The package with its exact version; the same where it has one. Throws HUB_PACKAGE_UNKNOWN where its
+   * registry does not have it, and HUB_REGISTRY_UNREACHABLE where it cannot be asked.
+   */
+  pin(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec>;
+}
+
+type Needs = { readonly fetch: typeof globalThis.fetch };
+
+const defaults: Registries = {
+  npm: 'https://registry.npmjs.org',
+  pypi: 'https://pypi.org/simple',
+};
+/** A registry answers within this, or is taken for away. */
+const askMs = 20_000;
+/** All that an index says of a package with many releases is some megabytes. */
+const maxAnswerBytes = 32 * 2 ** 20;
+const shownCharacters = 300;
+
+const npmForm = /^((?:@[^/]+\/)?[^@]+)(?:@(.+))?$/;
+const npmExact = /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/;
+const pypiForm = /^([^=]+)(?:==(.+))?$/;
+const pypiExact = /^\d[\w.!+-]*$/;
+
+/** The registries that an environment names, as npm, pip and uv read it, or the public ones. */
+export function registriesOf(
+  environment: Readonly<Record<string, string | undefined>>,
+): Registries {
+  const first = (...names: readonly string[]) =>
+    names
+      .map(name => environment[name]?.trim().replace(/\/+$/, ''))
+      .find(value => value !== undefined && /^https?:\/\/\S+$/.test(value));
+  return {
+    npm: first('NPM_CONFIG_REGISTRY', 'npm_config_registry') ?? defaults.npm,
+    pypi: first('UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL') ?? defaults.pypi,
+  };
+}
+
+/** Asks the registries of npm and PyPI. */
+export function createPins(registries: Registries, needs: Needs): Pins {
+  async function ask(spec: string, url: URL, signal: AbortSignal): Promise<unknown> {
+    const { username, password } = url;
+    url.username = '';
+    url.password = '';
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    const headers = {
+      accept: 'application/json',
+      ...(username && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
+    };
+    let answer: { readonly status: number; readonly text: string };
+    try {
+      const timed = AbortSignal.any([signal, AbortSignal.timeout(askMs)]);
+      const response = await needs.fetch(url, { headers, signal: timed });
+      answer = { status: response.status, text: await readText(response) };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw away(spec, url, messageOf(error), error);
+    }
+    const { status, text } = answer;
+    if (status === 404 || status === 401 || status === 403) throw unknown(spec, url, status, text);
+    if (status !== 200) throw away(spec, url, `it answers ${status}${quoted(text)}`);
+    return parse(text);
+  }
+
+  async function pinNpm(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
+    const { spec } = source;
+    const [, name = spec, wanted = 'latest'] = npmForm.exec(spec) ?? [];
+    if (npmExact.test(wanted)) return source;
+    const url = new URL(`${registries.npm}/${name.replace('/', '%2f')}/${wanted}`);
+    const found = await ask(spec, url, signal);
+    const version = isObject(found) ? found['version'] : undefined;
+    if (typeof version !== 'string' || !npmExact.test(version)) throw unversioned(spec, url);
+    return { ecosystem: 'npm', spec: `${name}@${version}` };
+  }
+
+  async function pinPypi(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
+    const { spec } = source;
+    const [, name = spec, wanted] = pypiForm.exec(spec) ?? [];
+    if (wanted !== undefined && pypiExact.test(wanted)) return source;
+    const url = new URL(`${registries.pypi.replace(/\/simple$/, '')}/pypi/${name}/json`);
+    const found = await ask(spec, url, signal);
+    const info = isObject(found) ? found['info'] : undefined;
+    const version = isObject(info) ? info['version'] : undefined;
+    if (typeof version !== 'string' || !pypiExact.test(version)) throw unversioned(spec, url);
+    return { ecosystem: 'pypi', spec: `${name}==${version}` };
+  }
+
+  return {
+    pin: (source, signal) =>
+      source.ecosystem === 'npm' ? pinNpm(source, signal) : pinPypi(source, signal),
+  };
+}
+
+/** As the `package` key of an entry names it. */
+export const packageKeyOf = ({ ecosystem, spec }: PackageSpec) =>
+  ecosystem === 'npm' ? spec : `uvx:${spec}`;
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > maxAnswerBytes)
+      throw new RangeError(`its answer is longer than ${maxAnswerBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const quoted = (text: string) =>
+  text.trim() === '' ? '' : `: ${text.trim().replaceAll(/\s+/g, ' ').slice(0, shownCharacters)}`;
+const remedy = 'or write the exact version, which needs no question';
+
+function unknown(spec: string, url: URL, status: number, text: string): HubError {
+  return new HubError(
+    'HUB_PACKAGE_UNKNOWN',
+    `${url.host} has no package ${JSON.stringify(spec)}: ${url.href} answers ${status}${quoted(text)}. Check the name and the version, ${remedy}`,
+    { data: { package: spec } },
+  );
+}
+
+function away(spec: string, url: URL, why: string, cause?: unknown): HubError {
+  return new HubError(
+    'HUB_REGISTRY_UNREACHABLE',
+    `which version of ${spec} is the newest cannot be found out: ${url.href} cannot be asked (${why}). Check the network and its proxy, ${remedy}`,
+    { cause, data: { package: spec, retryable: true } },
+  );
+}
+
+function unversioned(spec: string, url: URL): HubError {
+  return new HubError(
+    'HUB_PACKAGE_UNKNOWN',
+    `${url.href} answers without a version of ${spec}. Write the exact version`,
+    { data: { package: spec } },
+  );
+}

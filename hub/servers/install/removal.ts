@@ -1,0 +1,76 @@
+import type { ServerConfig } from '#config';
+import { type Json, type JsonObject, type Log, HubError, messageOf } from '#core';
+import type { Belonging } from '#runtimes';
+import type { Server } from '../server.ts';
+import { type BelongingsNeeds, type Left, belongingsOf, ownOf } from './belongings.ts';
+import type { Places } from './places.ts';
+
+type Needs = BelongingsNeeds & {
+  readonly log: Log;
+  readonly places: Places;
+  readonly remove: (name: string) => Promise<void>;
+  readonly forgetListing?: (name: string) => Promise<void>;
+  readonly names: () => readonly string[];
+  readonly servers: { find(name: string): Server | undefined };
+  readonly othersThan: (config: ServerConfig) => readonly ServerConfig[];
+};
+
+type Gone = { readonly removed: readonly Belonging[]; readonly left: readonly Left[] };
+
+/**
+ * Removes a server. Its entry goes first, so that a hub which is killed in between starts nothing of it
+ * again; what could not be removed after that is in the answer, with the reason.
+ */
+export function createRemoval(
+  needs: Needs,
+): (name: string, options: { readonly purge: boolean }) => Promise<JsonObject> {
+  const { log, places, servers } = needs;
+
+  /** What is the hub's and no other server's. */
+  async function purgeableOf(config: ServerConfig): Promise<() => Promise<Gone>> {
+    const belongings = belongingsOf(config, needs);
+    const own = await ownOf(await belongings.list(), needs.othersThan(config), needs);
+    return () => belongings.discard(own);
+  }
+
+  return async (name, { purge }) => {
+    if (!needs.names().includes(name)) throw unknown(name, needs.names());
+    using _ = places.takeKnown(name);
+    const server = servers.find(name);
+    const about = server?.running?.instance.about;
+    let discard = async (): Promise<Gone> => ({ removed: [], left: [] });
+    const left: Json[] = [];
+    if (purge && !server)
+      left.push(unreached(name, 'it is not in force, so what it has is not known'));
+    if (purge && server) {
+      try {
+        discard = await purgeableOf(server.config);
+      } catch (error) {
+        left.push(unreached(name, messageOf(error)));
+      }
+    }
+    await needs.remove(name);
+    await needs.forgetListing?.(name);
+    const gone = await discard();
+    log.info({ server: name, purge }, 'removed a server');
+    return {
+      name,
+      removed: [
+        { kind: 'entry', name },
+        ...(about ? [{ kind: 'instance', ...about }] : []),
+        ...gone.removed,
+      ],
+      left: [...left, ...gone.left],
+    };
+  };
+}
+
+const unreached = (name: string, why: string) => ({ kind: 'image and volumes', name, why });
+
+function unknown(name: string, names: readonly string[]): HubError {
+  return new HubError(
+    'HUB_SERVER_UNKNOWN',
+    `no server is called ${JSON.stringify(name)}. The config has: ${names.join(', ') || 'none'}`,
+    { data: { server: name } },
+  );
+}

@@ -1,0 +1,83 @@
+import { HubError } from '#core';
+
+/** What is to be installed, as the `package` key or the `url` key of an entry says it. */
+export type Source =
+  | { readonly kind: 'package' | 'image'; readonly package: string; readonly name: string }
+  | { readonly kind: 'url'; readonly url: string; readonly name: string };
+
+const maxName = 32;
+const forms =
+  'Write "@org/server@1.2.3" or "npm:name" (npm), "uvx:name==1.0" or "pypi:name" (PyPI), "docker:image:tag" (an image) or "https://host/mcp" (a server that runs elsewhere)';
+
+/**
+ * Reads what a caller calls a package. `name` is what the server may be called after it. Throws
+ * HUB_REQUEST_INVALID; what reaches an installer is checked again with the entry.
+ */
+export function parseSource(written: string): Source {
+  const text = written.trim();
+  if (/^https?:\/\//i.test(text)) {
+    // What is a variable of the environment is looked at with the entry.
+    const url = URL.parse(text.replaceAll(/\$\{[^{}]*\}/g, 'variable'));
+    if (!url) throw unreadable(written);
+    return { kind: 'url', url: text, name: nameOfHost(url.hostname) };
+  }
+  const [, scheme = '', rest = ''] = /^(?:(docker|uvx|pypi|npx|npm):)?(.*)$/s.exec(text) ?? [];
+  if (rest === '' || /[\s\0]|^-|:\/\//.test(rest)) throw unreadable(written);
+  switch (scheme) {
+    case 'docker':
+      return { kind: 'image', package: text, name: nameOfImage(rest) };
+    case 'uvx':
+    case 'pypi':
+      return { kind: 'package', package: `uvx:${rest}`, name: nameOfPackage(rest) };
+    default:
+      // A path with slashes is no npm package, and most likely an image.
+      if (!rest.startsWith('@') && rest.includes('/')) throw unreadable(written);
+      return { kind: 'package', package: rest, name: nameOfPackage(rest) };
+  }
+}
+
+/** What a server may be called that the registry calls `io.github.someone/server-name`. */
+export const nameOfRegistered = (name: string) => bare(name.slice(name.lastIndexOf('/') + 1));
+
+function unreadable(written: string): HubError {
+  return new HubError(
+    'HUB_REQUEST_INVALID',
+    `package: ${JSON.stringify(written.slice(0, 200))} is not allowed: ${forms}`,
+  );
+}
+
+const nameOfPackage = (spec: string) =>
+  bare(spec.replace(/^@[^/]*\//, '').split(/[@=[<>~]/)[0] ?? '');
+
+function nameOfImage(reference: string): string {
+  const path = reference.split('@')[0] ?? '';
+  const last = path.slice(path.lastIndexOf('/') + 1);
+  return bare(last.split(':')[0] ?? '');
+}
+
+/** `mcp.example.com` to `example`: the part that tells whose it is. */
+function nameOfHost(host: string): string {
+  if (/^[\d.]+$|^\[/.test(host)) return 'remote';
+  const parts = host.split('.');
+  return bare(parts.at(-2) ?? parts[0] ?? '');
+}
+
+/** Without what every MCP server is called, and with the characters that a server's name may have. */
+function bare(text: string): string {
+  const clean = text.toLowerCase().replaceAll(/[^a-z0-9_-]+/g, '-');
+  const short = clean
+    .replace(/^(?:(?:mcp|server)[-_])+/, '')
+    .replace(/(?:[-_](?:mcp|server))+$/, '')
+    .replaceAll(/^[-_]+|[-_]+$/g, '');
+  return short.slice(0, maxName) || 'server';
+}
+
+/** The name, or the first with a number behind it that is not taken. Undefined where there is none. */
+export function freeName(name: string, isTaken: (name: string) => boolean): string | undefined {
+  for (let number = 1; number < 100; number += 1) {
+    const suffix = number === 1 ? '' : `-${number}`;
+    const tried = `${name.slice(0, maxName - suffix.length)}${suffix}`;
+    if (!isTaken(tried)) return tried;
+  }
+  return undefined;
+}

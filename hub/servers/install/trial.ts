@@ -1,0 +1,194 @@
+import type { ServerConfig } from '#config';
+import { type JsonObject, HubError, messageOf, silent } from '#core';
+import { errorAnswer, rawText } from '#rpc';
+import type { Instance, LaunchEvents } from '#runtimes';
+import { goneError, startFailure } from '../failures.ts';
+import { type Listing, listKinds } from '../listing.ts';
+import type { ServerNeeds } from '../server.ts';
+import { graceMs, startServer } from '../start.ts';
+import { createStderrRing, lastWordsOf } from '../stderr-ring.ts';
+import type { Upstream } from '../upstream.ts';
+
+/** What a server says of itself and offers when it is started once. */
+export type Trial = {
+  readonly about: JsonObject;
+  readonly listing: Listing;
+};
+
+type Needs = Pick<ServerNeeds, 'clock' | 'log' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
+
+/** Tells the instance from every other of the server. */
+const instanceName = 'trial';
+
+/**
+ * Starts a server once, under a name of its own, and ends it again: it is greeted and its lists are read.
+ * Throws HubError, with the end of what it wrote, where it is no server that the hub could use.
+ */
+export async function tryServer(
+  config: ServerConfig,
+  needs: Needs,
+  report: LaunchEvents,
+  signal: AbortSignal,
+): Promise<Trial> {
+  const { name } = config;
+  const stderr = createStderrRing(needs.clock);
+  const gone = (how: string, cause?: Error) =>
+    goneError(name, how, lastWordsOf(stderr, false), cause);
+  const log = needs.log.child({ server: name, instance: instanceName });
+  /** What is no protocol is most of what there is to see where a program is no server. */
+  const strays: string[] = [];
+  const heard = (text: string) => {
+    if (strays.length < maxStrays) strays.push(text);
+  };
+
+  const crew = createCrew(needs.launch, heard);
+  const over = new AbortController();
+
+  async function failWhenGone(instance: Instance, upstream: Upstream): Promise<void> {
+    const { reason, error } = await instance.channel.closed;
+    using wait = needs.clock.after(exitNoticeMs, () => upstream.fail(gone(reason, error)));
+    const { detail } = await instance.exited;
+    wait[Symbol.dispose]();
+    upstream.fail(gone(detail, error));
+  }
+
+  try {
+    const { running, lists, subscription } = await startServer(
+      config,
+      {
+        ...needs,
+        log,
+        output: silent,
+        own: undefined,
+        variant: undefined,
+        resumed() {},
+        launch: (wanted, events, ending, instance = instanceName) =>
+          crew.launch(wanted, events, ending, instance),
+        events: {
+          stderr(line) {
+            stderr.add(line);
+            report.stderr(line);
+          },
+          progress: text => report.progress(text),
+        },
+        interest: () => ({ resources: [], tasks: [] }),
+        notified() {},
+        // There is no client that could be asked.
+        asked: ({ request, answer }) =>
+          answer(errorAnswer(rawText(request.bytes, request.id), noClient())),
+        replace() {},
+        isCurrent: () => false,
+        launching: () => stderr.clear(),
+        opened: (instance, upstream) => void failWhenGone(instance, upstream),
+      },
+      AbortSignal.any([signal, over.signal]),
+    );
+    subscription?.stop();
+    const { introduction } = running;
+    await crew.dismiss();
+    const listing: Listing = {
+      tool: lists.tool.items,
+      resource: lists.resource.items,
+      template: lists.template.items,
+      prompt: lists.prompt.items,
+    };
+    return {
+      about: {
+        server_info: introduction.serverInfo,
+        protocol_version: introduction.protocolVersion,
+        era: introduction.era,
+        ...describeOffer(listing),
+      },
+      listing,
+    };
+  } catch (error) {
+    over.abort();
+    await crew.dismiss();
+    signal.throwIfAborted();
+    throw withStrays(startFailure(name, error, stderr.text()), strays);
+  }
+}
+
+/** The instances of one trial, of which none outlives it. */
+function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
+  const launches = new Set<Promise<Instance>>();
+  /** Those whose messages nobody has wanted yet. */
+  const unheard = new Set<Instance>();
+
+  /** Of it is also told what it writes beside its messages, whoever listens to those. */
+  function overhear(instance: Instance): Instance {
+    const { channel } = instance;
+    unheard.add(instance);
+    return {
+      ...instance,
+      channel: {
+        ...channel,
+        listen(receiver) {
+          unheard.delete(instance);
+          channel.listen({
+            ...receiver,
+            noise(text) {
+              heard(text);
+              receiver.noise(text);
+            },
+          });
+        },
+      },
+    };
+  }
+
+  return {
+    async launch(...wanted: Parameters<Needs['launch']>): Promise<Instance> {
+      const launching = launchOne(...wanted);
+      launches.add(launching);
+      return overhear(await launching);
+    },
+    /** Resolves when none of them is left, also of those that were begun and given up. */
+    async dismiss(): Promise<void> {
+      const launched = await Promise.allSettled(launches);
+      for (const { channel } of unheard)
+        channel.listen({ message() {}, oversized() {}, noise: heard });
+      const instances = launched.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []));
+      await Promise.all(instances.map(instance => instance.stop({ graceMs })));
+    },
+  };
+}
+
+const noClient = () =>
+  new HubError('HUB_CLIENT_GONE', 'the server is tried out, and there is no client');
+
+/** How long the exit of a process may come after the end of its stdout, to be named in errors. */
+const exitNoticeMs = 1_000;
+const maxStrays = 10;
+const maxStrayCharacters = 200;
+/** A server may list thousands; whoever installs it reads the first. */
+const maxNames = 100;
+
+const memberOf = {
+  tool: 'tools',
+  resource: 'resources',
+  template: 'resource_templates',
+  prompt: 'prompts',
+} as const;
+
+function describeOffer(listing: Listing): JsonObject {
+  return Object.fromEntries(
+    listKinds.map(kind => [
+      memberOf[kind],
+      {
+        count: listing[kind].length,
+        names: listing[kind].slice(0, maxNames).map(({ key }) => key),
+      },
+    ]),
+  );
+}
+
+function withStrays(error: unknown, strays: readonly string[]): unknown {
+  if (!(error instanceof HubError) || strays.length === 0) return error;
+  const shown = strays.map(text => text.trim().slice(0, maxStrayCharacters));
+  return new HubError(
+    error.code,
+    `${messageOf(error)}. On stdout it wrote what is no MCP: ${shown[0] ?? ''}`,
+    { cause: error, data: { ...error.data, stdout: shown.join('\n') } },
+  );
+}

@@ -1,0 +1,59 @@
+import type { ServerConfig } from '#config';
+import type { Clock, Event, HubError } from '#core';
+import type { Running, ServerStatus } from './server.ts';
+
+/** A restart that is due within this time is waited for, in milliseconds. */
+const maxWaitMs = 5_000;
+
+export type ReadyNeeds = {
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly config: () => Pick<ServerConfig, 'callTimeoutMs'>;
+  readonly changed: Event<ServerStatus>;
+  readonly status: () => ServerStatus;
+  readonly running: () => Running | undefined;
+  /** Why the server takes no call as it stands now. */
+  readonly refusal: () => HubError | undefined;
+  /** Begins to run, unless it does. */
+  readonly start: () => void;
+};
+
+/**
+ * Waits until a server runs, which is started when nobody has. One that has ended is waited for where its
+ * restart is due soon, for no longer than a call may take; one whose start fails meanwhile is not. Rejects
+ * with HubError. `isRefused` is false where even what has failed is started.
+ */
+export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promise<Running> {
+  const { clock, changed, refusal } = needs;
+  const waitMs = Math.min(maxWaitMs, needs.config().callTimeoutMs);
+  let hasSeenStart = false;
+
+  function refused(): HubError | undefined {
+    const status = needs.status();
+    hasSeenStart ||= status.state === 'starting';
+    return !hasSeenStart && isBackWithin(waitMs, status) ? undefined : refusal();
+  }
+
+  function isBackWithin(leftMs: number, status: ServerStatus): boolean {
+    if (status.state === 'stopping') return status.hasEnded;
+    return 'until' in status && status.until - clock.now() <= leftMs;
+  }
+
+  const first = isRefused ? refused() : undefined;
+  if (first) throw first;
+  const { promise, resolve, reject } = Promise.withResolvers<Running>();
+  using _ = changed(() => {
+    const running = needs.running();
+    if (needs.status().state === 'running' && running) resolve(running);
+    else {
+      const error = refused();
+      if (error) reject(error);
+    }
+  });
+  // What takes longer to end than its restart was to take.
+  using _late = clock.after(waitMs, () => {
+    const error = hasSeenStart ? undefined : refusal();
+    if (error && isRefused) reject(error);
+  });
+  needs.start();
+  return await promise;
+}

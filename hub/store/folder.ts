@@ -1,0 +1,73 @@
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Log, messageOf } from '#core';
+import { writeWhole } from './write-whole.ts';
+
+/** Texts by name, each in a file of its own and none of them in memory. */
+export interface Folder {
+  /** Undefined where there is none, or none that can be read. */
+  read(name: string): Promise<string | undefined>;
+  /**
+   * Resolves when this text, or a later one of the name, is written. Never rejects: what cannot be kept is
+   * missing in the next run of the hub, and the log says so.
+   */
+  write(name: string, text: string): Promise<void>;
+  /** As `write`. */
+  remove(name: string): Promise<void>;
+}
+
+/** Names are those of servers: no path is among them. The folder is made with the first text. */
+export function createFolder(path: string, needs: { readonly log: Log }): Folder {
+  const { log } = needs;
+  /** What is to be written of a name, undefined for nothing, and the writing under way. */
+  const waiting = new Map<string, { text: string | undefined; readonly done: Promise<void> }>();
+  const fileOf = (name: string) => join(path, `${name}.json`);
+
+  async function put(name: string, text: string | undefined): Promise<void> {
+    try {
+      if (text === undefined) return await rm(fileOf(name), { force: true });
+      await mkdir(path, { recursive: true, mode: 0o700 });
+      await writeWhole(fileOf(name), text);
+    } catch (error) {
+      log.warn(
+        { file: fileOf(name), error: messageOf(error) },
+        'a file of the hub could not be written',
+      );
+    }
+  }
+
+  /** Texts that come while one is written take the place of one another. */
+  function change(name: string, text: string | undefined): Promise<void> {
+    const before = waiting.get(name);
+    if (before) {
+      before.text = text;
+      return before.done;
+    }
+    const next: { text: string | undefined; done: Promise<void> } = {
+      text,
+      done: Promise.resolve(),
+    };
+    next.done = (async () => {
+      let written: string | undefined;
+      do {
+        written = next.text;
+        await put(name, written);
+      } while (next.text !== written);
+      waiting.delete(name);
+    })();
+    waiting.set(name, next);
+    return next.done;
+  }
+
+  return {
+    async read(name) {
+      try {
+        return await readFile(fileOf(name), 'utf8');
+      } catch {
+        return undefined;
+      }
+    },
+    write: change,
+    remove: name => change(name, undefined),
+  };
+}

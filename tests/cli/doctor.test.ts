@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, test } from 'vitest';
+import { describeWithEngine } from '#helpers/engine';
+import { engineHost } from '#helpers/engine-probe';
+import { createHub, script } from '../runtimes/docker/hub.ts';
+
+const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
+
+describeWithEngine('doctor', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'agenthub-doctor-'));
+    await writeFile(join(folder, 'servers.json'), '{"servers": {}}');
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const doctor = async (...args: readonly string[]) => {
+    const env = {
+      ...process.env,
+      DATA_DIR: join(folder, 'data'),
+      MCP_SERVERS_CONFIG: join(folder, 'servers.json'),
+      DOCKER_HOST: engineHost,
+    };
+    const ended = promisify(execFile)(process.execPath, [bin, 'doctor', ...args], {
+      cwd: folder,
+      env,
+    });
+    return await ended.then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({
+        code,
+        stdout,
+        stderr,
+      }),
+    );
+  };
+
+  test('shows what other hubs have, and removes it when it is told to', async () => {
+    await using other = createHub();
+    const server = { ...script('process.stdin.resume()'), network: 'bridge' } as const;
+    await other.launch(other.spec('left', server));
+    await using third = createHub();
+    await third.launch(third.spec('stays', server));
+
+    const seen = await doctor();
+    assert.equal(seen.code, 0, seen.stderr);
+    assert.match(seen.stdout, /config +.*servers\.json: fine, 0 servers/);
+    assert.match(seen.stdout, /engine +Docker Engine \d+/);
+    assert.match(seen.stdout, /data +.*: no hub has run here yet/);
+    assert.match(seen.stdout, new RegExp(`hub ${other.id}: 1 container, 1 network`));
+    assert.match(seen.stdout, new RegExp(`${other.hubName}-left +left +runs`));
+
+    const dry = await doctor('--remove', other.id, '--dry-run');
+    assert.deepEqual(
+      dry.stdout.trim().split('\n'),
+      Array.from({ length: 2 }, () => `would remove ${other.hubName}-left`),
+    );
+    assert.equal((await other.leftovers()).length, 2);
+
+    const done = await doctor('--remove', other.id);
+    assert.equal(done.code, 0, done.stderr);
+    assert.deepEqual(await other.leftovers(), []);
+    assert.equal((await third.leftovers()).length, 2, 'others are left alone');
+  });
+
+  test('names those that there are when it is told another', async () => {
+    const { code, stderr } = await doctor('--remove', 'nobody');
+    assert.equal(code, 2);
+    assert.match(stderr, /--remove: no hub "nobody" has anything on this engine/);
+  });
+
+  test('says what is wrong, and exits with 1', async () => {
+    await writeFile(join(folder, 'broken.json'), '{"servers": 1}');
+    const wrong = await promisify(execFile)(process.execPath, [bin, 'doctor'], {
+      cwd: folder,
+      env: {
+        ...process.env,
+        MCP_SERVERS_CONFIG: join(folder, 'broken.json'),
+        DOCKER_HOST: 'unix:///no/engine',
+      },
+    }).catch((error: { code: number; stderr: string }) => error);
+    assert.ok('code' in wrong);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /broken\.json/);
+    assert.match(wrong.stderr, /no Docker engine answers at unix:\/\/\/no\/engine/);
+  });
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import {
+  type Config,
+  type ServerConfig,
+  diffConfigs,
+  readSettings,
+  settingsToRestartFor,
+} from '#config';
+import { configOf } from '#helpers/hub';
+
+const naming = { separator: '_', maxLength: 46 } as const;
+const config = (...servers: readonly ServerConfig[]): Config => ({ servers, naming });
+const server = (name: string, more: Partial<ServerConfig> = {}): ServerConfig => ({
+  ...configOf({ name }),
+  ...more,
+});
+const names = (servers: readonly ServerConfig[]) => servers.map(({ name }) => name);
+
+test('servers are told apart by name: added, removed, changed and unchanged', () => {
+  const difference = diffConfigs(
+    config(server('kept'), server('changed'), server('removed')),
+    config(server('kept'), server('changed', { tags: ['new'] }), server('added')),
+  );
+  assert.deepEqual(names(difference.added), ['added']);
+  assert.deepEqual(names(difference.removed), ['removed']);
+  assert.deepEqual(names(difference.unchanged), ['kept']);
+  assert.deepEqual(
+    difference.changed.map(({ after, effect, keys }) => [after.name, effect, keys]),
+    [['changed', 'apply', ['tags']]],
+  );
+  assert.equal(difference.naming, undefined);
+  assert.equal(difference.reordered, false);
+});
+
+test('the same config, read twice, differs in nothing, in whatever order its variables stand', () => {
+  const launch = (env: Readonly<Record<string, string>>) => configOf({ name: 'one', env }).launch;
+  const difference = diffConfigs(
+    config(server('one', { launch: launch({ A: '1', B: '2' }) })),
+    config(server('one', { launch: launch({ B: '2', A: '1' }) })),
+  );
+  assert.deepEqual(names(difference.unchanged), ['one']);
+});
+
+describe('what becomes of the process when this changes', () => {
+  const { launch } = configOf({ name: 'one', env: { NEW: '1' } });
+  test.for([
+    [{ description: 'new' }, 'apply'],
+    [{ tags: ['new'] }, 'apply'],
+    [{ autoStart: false }, 'apply'],
+    [{ restart: 'transient' }, 'apply'],
+    [{ restart: 'temporary' }, 'apply'],
+    [{ maxRestarts: 9 }, 'apply'],
+    [{ healthCheckIntervalMs: 1 }, 'apply'],
+    [{ startTimeoutMs: 1 }, 'apply'],
+    [{ callTimeoutMs: 1 }, 'apply'],
+    [{ maxConcurrentCalls: 1 }, 'apply'],
+    [{ maxQueuedCalls: 1 }, 'apply'],
+    [{ idleStopMs: 1 }, 'apply'],
+    [{ maxInstances: 1 }, 'apply'],
+    [{ instanceIdleMs: 1 }, 'apply'],
+    [{ maxLineBytes: 1 }, 'replace'],
+    [{ instance: 'session' }, 'replace'],
+    [{ era: 'legacy' }, 'replace'],
+    [{ launch }, 'replace'],
+    [{ launch, tags: ['new'] }, 'replace'],
+    [{ enabled: false }, 'switch'],
+    [{ enabled: false, launch }, 'switch'],
+  ] as const)('%j: %s', ([change, effect]) => {
+    const [found] = diffConfigs(config(server('one')), config(server('one', change))).changed;
+    assert.equal(found?.effect, effect);
+    assert.deepEqual(found.keys.toSorted(), Object.keys(change).toSorted());
+  });
+
+  test('of a server that is switched off nothing runs that could be replaced', () => {
+    const [found] = diffConfigs(
+      config(server('one', { enabled: false })),
+      config(server('one', { enabled: false, launch })),
+    ).changed;
+    assert.equal(found?.effect, 'apply');
+  });
+});
+
+test('how tools are named and the order of servers are told by themselves', () => {
+  const before = config(server('one'), server('two'));
+  const renamed = diffConfigs(before, { ...before, naming: { ...naming, separator: '__' } });
+  assert.equal(renamed.naming?.after.separator, '__');
+  assert.deepEqual(names(renamed.unchanged), ['one', 'two']);
+  assert.equal(diffConfigs(before, config(server('two'), server('one'))).reordered, true);
+  const around = config(server('new'), server('one'), server('two'));
+  assert.equal(diffConfigs(before, around).reordered, false, 'one before them is no other order');
+  assert.equal(diffConfigs(around, before).reordered, false);
+});
+
+test('settings that need a restart are named by their variables, without their values', () => {
+  const before = readSettings({ ROUTER_PORT: '9090', ROUTER_TOKEN: 'a'.repeat(20) });
+  const after = readSettings({ ROUTER_PORT: '9091', ROUTER_TOKEN: 'b'.repeat(20) });
+  assert.deepEqual(settingsToRestartFor(before, after), ['ROUTER_PORT', 'ROUTER_TOKEN']);
+  assert.deepEqual(settingsToRestartFor(before, before), []);
+});

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  chmod,
+  chown,
+  mkdir,
+  readFile,
+  readdir,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { readConfig } from '#config';
+import { writeWhole } from '#store';
+import { createEditor, temporary } from './editing.ts';
+
+const empty = '{\n  "servers": {}\n}\n';
+const entry = { image: 'new:1' };
+
+const isRoot = process.getuid?.() === 0;
+
+/** Mounts, or says why a test cannot have it. */
+function mount(...args: readonly string[]): Disposable | undefined {
+  try {
+    execFileSync('mount', args, { stdio: 'pipe' });
+  } catch {
+    return undefined;
+  }
+  const target = args.at(-1) ?? '';
+  return { [Symbol.dispose]: () => void execFileSync('umount', [target]) };
+}
+
+test('mode, owner and links of the file are kept', async ({ skip }) => {
+  skip(!isRoot, 'only root gives files away');
+  await using folder = await temporary();
+  const target = join(folder.path, 'real', 'hub.json');
+  const link = join(folder.path, 'hub.json');
+  await mkdir(join(folder.path, 'real'));
+  await writeFile(target, empty);
+  await chmod(target, 0o664);
+  await chown(target, 1234, 5678);
+  await symlink('real/hub.json', link);
+  await createEditor(folder.path).addServer(link, 'one', entry);
+  assert.equal(await readlink(link), 'real/hub.json');
+  const { mode, uid, gid } = await stat(target);
+  assert.deepEqual([mode & 0o7777, uid, gid], [0o664, 1234, 5678]);
+  assert.match(await readFile(target, 'utf8'), /"one"/);
+  assert.deepEqual(await readdir(join(folder.path, 'real')), ['hub.json']);
+});
+
+test('edits at the same time are made one after another, and none is lost', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.yaml');
+  await writeFile(file, 'servers: {}\n');
+  const editor = createEditor(folder.path);
+  const names = Array.from({ length: 40 }, (_, index) => `server-${index}`);
+  await Promise.all(names.map(async name => await editor.addServer(file, name, entry)));
+  await Promise.all(names.slice(0, 20).map(async name => await editor.removeServer(file, name)));
+  const { config } = await readConfig(file, { env: {}, home: folder.path });
+  assert.deepEqual(
+    config?.servers.map(({ name }) => name),
+    names.slice(20),
+  );
+});
+
+test('more edits than may wait are refused, to be tried again', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, empty);
+  const editor = createEditor(folder.path);
+  const edits = Array.from(
+    { length: 101 },
+    async (_, index) => await editor.addServer(file, `s${index}`, entry),
+  );
+  const outcomes = await Promise.allSettled(edits);
+  const refused = outcomes.flatMap(each => (each.status === 'rejected' ? [each.reason] : []));
+  assert.equal(refused.length, 1);
+  assert.deepEqual([refused[0].code, refused[0].data.retryable], ['HUB_CONFIG_CONFLICT', true]);
+});
+
+describe('when somebody else writes the file meanwhile', () => {
+  /** Another program that writes the file right before the hub does, so many times. */
+  const withOther = (times: number) => {
+    let left = times;
+    const write: typeof writeWhole = async (file, text, check) => {
+      if (left-- > 0)
+        await writeFile(file, empty.replace('{}', `{"other": {"image": "o:${left}"}}`));
+      await writeWhole(file, text, check);
+    };
+    return write;
+  };
+
+  test('once, the edit is made on what it wrote', async () => {
+    await using folder = await temporary();
+    const file = join(folder.path, 'hub.json');
+    await writeFile(file, empty);
+    await createEditor(folder.path, withOther(1)).addServer(file, 'one', entry);
+    const { config } = await readConfig(file, { env: {}, home: folder.path });
+    assert.deepEqual(
+      config?.servers.map(({ name }) => name),
+      ['other', 'one'],
+    );
+  });
+
+  test('again and again, the edit is refused and what it wrote stays', async () => {
+    await using folder = await temporary();
+    const file = join(folder.path, 'hub.json');
+    await writeFile(file, empty);
+    await assert.rejects(createEditor(folder.path, withOther(2)).addServer(file, 'one', entry), {
+      code: 'HUB_CONFIG_CONFLICT',
+      message: /somebody else is writing it/,
+    });
+    assert.match(await readFile(file, 'utf8'), /"other": \{"image": "o:0"/);
+    assert.deepEqual(await readdir(folder.path), ['hub.json']);
+  });
+});
+
+describe('a file that cannot be written stays as it is, with nothing beside it:', () => {
+  test('on a full disk', async ({ skip }) => {
+    await using folder = await temporary();
+    using mounted = mount('-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder.path);
+    if (!mounted) return skip('this user may not mount');
+    const file = join(folder.path, 'hub.json');
+    await writeFile(file, empty);
+    await writeFile(join(folder.path, 'fill'), Buffer.alloc(1024 * 1024)).catch(() => {});
+    await assert.rejects(createEditor(folder.path).addServer(file, 'one', entry), {
+      code: 'HUB_CONFIG_UNWRITABLE',
+      message: `${file} cannot be written, and is as it was: the disk is full. Make room on it`,
+    });
+    assert.equal(await readFile(file, 'utf8'), empty);
+    assert.deepEqual((await readdir(folder.path)).sort(), ['fill', 'hub.json']);
+    await rm(join(folder.path, 'fill'));
+    await createEditor(folder.path).addServer(file, 'one', entry);
+    assert.match(await readFile(file, 'utf8'), /"one"/);
+  });
+
+  test('on a file system that is read-only', async ({ skip }) => {
+    await using folder = await temporary();
+    using mounted = mount('-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder.path);
+    if (!mounted) return skip('this user may not mount');
+    const file = join(folder.path, 'hub.json');
+    await writeFile(file, empty);
+    execFileSync('mount', ['-o', 'remount,ro', folder.path]);
+    await assert.rejects(createEditor(folder.path).addServer(file, 'one', entry), {
+      code: 'HUB_CONFIG_UNWRITABLE',
+      message: /read-only. Mount its folder writable$/,
+    });
+    assert.deepEqual(await readdir(folder.path), ['hub.json']);
+  });
+
+  test('mounted by itself, as into a container', async ({ skip }) => {
+    await using folder = await temporary();
+    const [file, outside] = [join(folder.path, 'hub.json'), join(folder.path, 'outside.json')];
+    await writeFile(file, '');
+    await writeFile(outside, empty);
+    using mounted = mount('--bind', outside, file);
+    if (!mounted) return skip('this user may not mount');
+    await assert.rejects(createEditor(folder.path).addServer(file, 'one', entry), {
+      code: 'HUB_CONFIG_UNWRITABLE',
+      message: /mounted by itself, and so cannot be replaced whole. Mount its folder/,
+    });
+    assert.equal(await readFile(file, 'utf8'), empty);
+    assert.deepEqual((await readdir(folder.path)).sort(), ['hub.json', 'outside.json']);
+  });
+
+  test('in a folder in which this user may not write', async () => {
+    await using folder = await temporary();
+    const file = join(folder.path, 'hub.json');
+    await writeFile(file, empty);
+    // Root may write everywhere, so the system's answer is given in its place.
+    const refusing: typeof writeWhole = async () => {
+      throw Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });
+    };
+    await assert.rejects(createEditor(folder.path, refusing).addServer(file, 'one', entry), {
+      code: 'HUB_CONFIG_UNWRITABLE',
+      message: /this user may not write in its folder/,
+    });
+  });
+});

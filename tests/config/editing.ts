@@ -1,0 +1,15 @@
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createConfigEditor } from '#config';
+import { writeWhole } from '#store';
+
+/** A folder of its own, gone when disposed. */
+export async function temporary() {
+  const path = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-edit-')));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** An editor as the hub has it. */
+export const createEditor = (home: string, write: typeof writeWhole = writeWhole) =>
+  createConfigEditor({ readOptions: async () => ({ env: {}, home }), writeWhole: write });

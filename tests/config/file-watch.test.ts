@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, rename, symlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { fileSeen } from '#config';
+import { createManualClock } from '#helpers/clock';
+import { until } from '#helpers/hub';
+import { createFileWatch } from '../../hub/config/file-watch.ts';
+import { createFolderWatch } from '../../hub/config/folder-watch.ts';
+import { temporary } from './editing.ts';
+
+const options = { quietMs: 200, maxUnrestMs: 5_000, pollMs: 3_000 };
+
+/** A watch of one file, with time that is moved by hand and events that the test makes. */
+async function watching() {
+  const folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, 'old');
+  const clock = createManualClock();
+  let changes = 0;
+  let event = () => {};
+  const watch = createFileWatch(options, {
+    clock,
+    async onChange() {
+      changes++;
+      await watch.follow([fileSeen(file, await readFile(file, 'utf8'))]);
+    },
+    watchFolders(onEvent) {
+      event = onEvent;
+      return { follow: async () => {}, [Symbol.dispose]() {} };
+    },
+  });
+  await watch.follow([fileSeen(file, 'old')]);
+  return {
+    file,
+    clock,
+    watch,
+    event: () => event(),
+    changes: () => changes,
+    async [Symbol.asyncDispose]() {
+      await watch[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('the content of a file decides', () => {
+  test('so that a touch and a save of the same text are nothing', async () => {
+    const opened = await watching();
+    await utimes(opened.file, 1, 1);
+    await writeFile(opened.file, 'old');
+    opened.event();
+    opened.clock.advance(options.quietMs);
+    // Waits for the look that has begun.
+    await opened[Symbol.asyncDispose]();
+    assert.equal(opened.changes(), 0);
+  });
+
+  test('once nothing has happened for a while', async () => {
+    await using opened = await watching();
+    await writeFile(opened.file, 'new');
+    for (let event = 0; event < 10; event++) {
+      opened.event();
+      opened.clock.advance(options.quietMs - 1);
+    }
+    assert.equal(opened.changes(), 0);
+    opened.clock.advance(1);
+    await until(() => opened.changes() === 1);
+  });
+
+  test('and after some time even where it never rests', async () => {
+    await using opened = await watching();
+    await writeFile(opened.file, 'new');
+    for (let passedMs = 0; passedMs < options.maxUnrestMs; passedMs += 100) {
+      opened.event();
+      opened.clock.advance(100);
+    }
+    await until(() => opened.changes() === 1);
+  });
+});
+
+test('where no event comes a look finds it, and waits until it stays as it is', async () => {
+  await using opened = await watching();
+  const { clock } = opened;
+  // The look after the start, and then the wait for the next one alone.
+  clock.advance(options.quietMs);
+  assert.equal(clock.waiting, 1);
+  // A look takes two turns at the disk, which serves in order.
+  for (let turn = 0; turn < 20; turn++) await readFile(opened.file);
+  await writeFile(opened.file, 'half');
+  clock.advance(options.pollMs);
+  await until(() => clock.waiting === 2);
+  await writeFile(opened.file, 'half and half');
+  clock.advance(options.quietMs);
+  // What it found is another than what woke it: it waits again.
+  await until(() => clock.waiting === 2);
+  assert.equal(opened.changes(), 0);
+  clock.advance(options.quietMs);
+  await until(() => opened.changes() === 1);
+});
+
+describe('a folder is watched', () => {
+  async function folders() {
+    const folder = await temporary();
+    const [inside, file] = [join(folder.path, 'in'), join(folder.path, 'in', 'hub.json')];
+    await mkdir(inside);
+    await writeFile(file, '');
+    let events = 0;
+    const watch = createFolderWatch(() => events++, assert.fail);
+    await watch.follow([file]);
+    const heard = async (work: () => Promise<void>) => {
+      const before = events;
+      await work();
+      await until(() => events > before);
+    };
+    return {
+      inside,
+      file,
+      watch,
+      heard,
+      async [Symbol.asyncDispose]() {
+        watch[Symbol.dispose]();
+        await folder[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test('for its files, and for the swap of what a folder shows', async () => {
+    await using opened = await folders();
+    await opened.heard(async () => await writeFile(opened.file, 'new'));
+    await opened.heard(async () => await rename(opened.file, `${opened.file}~`));
+    await opened.heard(async () => await symlink('.', join(opened.inside, '..data')));
+  });
+
+  test('again once another has taken its name, which is told', async () => {
+    await using opened = await folders();
+    await rename(opened.inside, `${opened.inside}.old`);
+    await mkdir(opened.inside);
+    await opened.heard(async () => await opened.watch.follow([opened.file]));
+    await opened.heard(async () => await writeFile(opened.file, 'new'));
+  });
+});

@@ -1,0 +1,406 @@
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, test } from 'vitest';
+import { type ConfigChange, type Reading, createConfigSource, readConfig } from '#config';
+import { type Clock, HubError, systemClock } from '#core';
+import { createRecordingLog, until } from '#helpers/hub';
+import { temporary } from './editing.ts';
+
+const run = promisify(execFile);
+const servers = (...names: readonly string[]) =>
+  JSON.stringify({
+    servers: Object.fromEntries(names.map(name => [name, { image: `${name}:1` }])),
+  });
+
+type Watching = AsyncDisposable & {
+  readonly folder: string;
+  readonly file: string;
+  readonly source: ReturnType<typeof createConfigSource>;
+  readonly changes: readonly ConfigChange[];
+  /** The messages of the log. */
+  readonly said: () => readonly string[];
+  /** How often the files were read. */
+  readonly reads: () => number;
+  /** Waits until these servers are in force. */
+  readonly has: (...names: readonly string[]) => Promise<void>;
+};
+
+type Options = {
+  readonly pollMs?: number;
+  readonly quietMs?: number;
+  readonly files?: Readonly<Record<string, string>>;
+  /** Of the config file, in the folder. */
+  readonly file?: string;
+  /** Done in the folder before anything is read. */
+  readonly prepare?: (folder: string) => Promise<void>;
+};
+
+/** A source on real files, with the real clock. It looks by itself only where a test says so. */
+async function watching(options: Options = {}): Promise<Watching> {
+  const { quietMs = 50, pollMs = 3_600_000 } = options;
+  const folder = await temporary();
+  const file = join(folder.path, options.file ?? 'hub.json');
+  for (const [name, text] of Object.entries(options.files ?? { 'hub.json': servers('one') }))
+    await writeFile(join(folder.path, name), text);
+  await options.prepare?.(folder.path);
+  const { log, logged } = createRecordingLog();
+  let reads = 0;
+  const read = async () => {
+    reads++;
+    return await readConfig(file, { env: {}, home: folder.path });
+  };
+  const first = await read();
+  assert.ok(first.config, first.error?.message);
+  reads = 0;
+  let timers = 0;
+  const clock: Clock = {
+    ...systemClock,
+    after(delayMs, work) {
+      timers++;
+      let isPending = true;
+      const over = () => {
+        if (isPending) timers--;
+        isPending = false;
+      };
+      const timer = systemClock.after(delayMs, () => {
+        over();
+        work();
+      });
+      return {
+        [Symbol.dispose]() {
+          over();
+          timer[Symbol.dispose]();
+        },
+      };
+    },
+  };
+  const source = createConfigSource(first, { read, clock, log }, { quietMs, pollMs });
+  // It looks once by itself after each reading; what comes later it must hear of.
+  const quiet = async () => {
+    await until(() => timers <= 1);
+    for (let turn = 0; turn < 3; turn++) await readFile(file).catch(() => {});
+  };
+  const changes: ConfigChange[] = [];
+  source.changed(change => changes.push(change));
+  await source.start(new AbortController().signal);
+  await quiet();
+  const names = () => source.current.servers.map(({ name }) => name).join();
+  return {
+    folder: folder.path,
+    file,
+    source,
+    changes,
+    said: () => logged.map(({ message }) => message),
+    reads: () => reads,
+    async has(...wanted) {
+      await until(() => names() === wanted.join(), names);
+      await quiet();
+    },
+    async [Symbol.asyncDispose]() {
+      await source.stop();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('however a file is saved, its new content is in force:', () => {
+  type Save = (file: string, text: string) => Promise<void>;
+  const ways: Readonly<Record<string, Save>> = {
+    'truncated and written, as VS Code does': async (file, text) => await writeFile(file, text),
+    'written beside and renamed over it': async (file, text) => {
+      await writeFile(`${file}.tmp`, text);
+      await rename(`${file}.tmp`, file);
+    },
+    'moved away as a backup and written anew, as vim does': async (file, text) => {
+      await writeFile(join(file, '../4913'), '');
+      await unlink(join(file, '../4913'));
+      await rename(file, `${file}~`);
+      await writeFile(file, text);
+      await unlink(`${file}~`);
+    },
+    'deleted and written anew': async (file, text) => {
+      await rm(file);
+      await writeFile(file, text);
+    },
+    'by sed -i': async (file, text) => void (await run('sed', ['-i', `s#.*#${text}#`, file])),
+  };
+  for (const [way, save] of Object.entries(ways))
+    test(way, async () => {
+      await using config = await watching();
+      for (const names of [['two'], ['two', 'three'], ['one']]) {
+        await save(config.file, servers(...names));
+        await config.has(...names);
+      }
+      assert.equal(config.source.status.error, undefined);
+    });
+
+  test.for([[], ['+set backupcopy=yes'], ['+set backup writebackup backupcopy=no']] as const)(
+    'by vim itself, with %j',
+    async (settings, { skip }) => {
+      await using config = await watching();
+      const edit = ['-es', '-u', 'NONE', ...settings, '+%s/one/two/g', '+wq', config.file];
+      const failed = await run('vim', edit).then(
+        () => false,
+        () => true,
+      );
+      skip(failed, 'there is no vim');
+      await config.has('two');
+    },
+  );
+
+  test('in a folder that is replaced by another', async () => {
+    await using config = await watching({
+      file: 'configs/hub.json',
+      pollMs: 50,
+      async prepare(folder) {
+        await mkdir(join(folder, 'configs'));
+        await writeFile(join(folder, 'configs/hub.json'), servers('one'));
+      },
+    });
+    const folder = join(config.folder, 'configs');
+    await mkdir(`${folder}.new`);
+    await writeFile(join(`${folder}.new`, 'hub.json'), servers('two'));
+    await rename(folder, `${folder}.old`);
+    await rename(`${folder}.new`, folder);
+    await config.has('two');
+    await writeFile(config.file, servers('three'));
+    await config.has('three');
+  });
+
+  test('behind a link that is swapped, as Kubernetes does', async () => {
+    const put = async (folder: string, version: string, text: string) => {
+      await mkdir(join(folder, version));
+      await writeFile(join(folder, version, 'hub.json'), text);
+      await symlink(version, join(folder, '..data_tmp'));
+      await rename(join(folder, '..data_tmp'), join(folder, '..data'));
+    };
+    await using config = await watching({
+      files: {},
+      async prepare(folder) {
+        await put(folder, '..2026_1', servers('one'));
+        await symlink('..data/hub.json', join(folder, 'hub.json'));
+      },
+    });
+    await put(config.folder, '..2026_2', servers('two'));
+    await config.has('two');
+    await put(config.folder, '..2026_3', servers('three'));
+    await config.has('three');
+  });
+
+  test('mounted by itself, where the system tells nothing', async ({ skip }) => {
+    await using outside = await temporary();
+    const real = join(outside.path, 'real.json');
+    await writeFile(real, servers('one'));
+    let isMounted = false;
+    await using config = await watching({
+      pollMs: 50,
+      async prepare(folder) {
+        try {
+          execFileSync('mount', ['--bind', real, join(folder, 'hub.json')], { stdio: 'pipe' });
+          isMounted = true;
+        } catch {
+          // Said below, where the test can be skipped.
+        }
+      },
+    });
+    if (!isMounted) return skip('this user may not mount');
+    using _ = { [Symbol.dispose]: () => void execFileSync('umount', [config.file]) };
+    await writeFile(real, servers('two'));
+    await config.has('two');
+  });
+
+  test('100 times in a row, of which the last counts', async () => {
+    await using config = await watching();
+    for (let save = 1; save <= 100; save++)
+      await (Object.values(ways)[save % 4] ?? assert.fail())(config.file, servers(`s${save}`));
+    await config.has('s100');
+    assert.equal(config.source.status.error, undefined);
+    assert.ok(!config.said().includes('the config is not valid: the last good one stays in force'));
+  });
+
+  test('as a file that another one extends, or that begins to be one', async () => {
+    await using config = await watching({
+      files: {
+        'hub.json': '{"extends": "base.json"}',
+        'base.json': servers('one'),
+        'other.json': servers('three'),
+      },
+    });
+    const base = join(config.folder, 'base.json');
+    await writeFile(base, servers('two'));
+    await config.has('two');
+    await writeFile(base, '{"extends": "other.json"}');
+    await config.has('three');
+    await writeFile(join(config.folder, 'other.json'), servers('four'));
+    await config.has('four');
+    assert.deepEqual(
+      config.source.status.files.map(path => path.replace(`${config.folder}/`, '')),
+      ['hub.json', 'base.json', 'other.json'],
+    );
+  });
+
+  test('between the first reading and the start of the watch', async () => {
+    await using folder = await temporary();
+    const file = join(folder.path, 'hub.json');
+    await writeFile(file, servers('one'));
+    const read = async () => await readConfig(file, { env: {}, home: folder.path });
+    const first = await read();
+    assert.ok(first.config);
+    await writeFile(file, servers('two'));
+    const needs = { read, clock: systemClock, log: createRecordingLog().log };
+    const source = createConfigSource(first, needs, { quietMs: 20 });
+    await source.start(new AbortController().signal);
+    await until(() => source.current.servers[0]?.name === 'two');
+    await source.stop();
+  });
+});
+
+test('a touch, a save of the same text and a new comment change no server', async () => {
+  await using config = await watching({ pollMs: 20 });
+  const text = await readFile(config.file, 'utf8');
+  await utimes(config.file, new Date(), new Date());
+  await writeFile(config.file, text);
+  await writeFile(join(config.folder, 'hub.json.bak'), 'another file');
+  await writeFile(config.file, `${text}\n// only a comment`);
+  await until(() => config.reads() === 1);
+  await writeFile(config.file, servers('two'));
+  await config.has('two');
+  assert.equal(config.reads(), 2, 'what has the same content is not read as a config');
+  assert.equal(config.changes.length, 1);
+});
+
+test('a file that is half written is left alone until it is whole', async () => {
+  await using config = await watching({ quietMs: 400 });
+  const text = servers('two', 'three');
+  const half = text.length / 2;
+  await run('sh', [
+    '-c',
+    'printf %s "$1" > "$3"; sleep 0.1; printf %s "$2" >> "$3"',
+    'sh',
+    text.slice(0, half),
+    text.slice(half),
+    config.file,
+  ]);
+  await config.has('two', 'three');
+  assert.deepEqual([config.reads(), config.changes.length], [1, 1]);
+  assert.deepEqual(config.said(), []);
+});
+
+test('a file that is not valid keeps the last good state, and is told of once', async () => {
+  await using config = await watching();
+  const before = config.source.current;
+  const loadedAt = config.source.status.loadedAt;
+  await writeFile(config.file, '{"servers": {"two": {"imag": "x"}}}');
+  await until(() => config.source.status.error !== undefined);
+  const { error } = config.source.status;
+  assert.match(error?.message ?? '', /hub\.json:1:22: servers\.two\.imag: unknown key/);
+  assert.ok((error?.at ?? 0) >= loadedAt);
+  const outcome = await config.source.reload();
+  assert.ok(outcome.kind === 'refused' && outcome.error.code === 'HUB_CONFIG_INVALID');
+  assert.deepEqual(config.source.status.error, error);
+  assert.equal(config.source.current, before);
+  assert.equal(config.source.status.loadedAt, loadedAt);
+  const refusals = config.said().filter(message => message.includes('not valid'));
+  assert.equal(refusals.length, 1);
+  await writeFile(config.file, servers('one'));
+  await until(() => config.source.status.error === undefined);
+  assert.ok(config.said().includes('the config is valid again'));
+  assert.equal(config.changes.length, 0);
+});
+
+test('a file that is deleted keeps the last good state until it is there again', async () => {
+  await using config = await watching();
+  await rm(config.file);
+  await until(() => config.source.status.error !== undefined);
+  assert.match(config.source.status.error?.message ?? '', /there is no such file/);
+  assert.deepEqual(config.source.status.files, [config.file]);
+  await writeFile(config.file, servers('two'));
+  await config.has('two');
+  assert.equal(config.source.status.error, undefined);
+});
+
+test('a change says what differs', async () => {
+  await using config = await watching();
+  await writeFile(config.file, servers('one', 'two'));
+  const outcome = await config.source.reload();
+  assert.ok(outcome.kind === 'changed');
+  assert.deepEqual(
+    [outcome.difference.added, outcome.difference.unchanged].map(list => list.map(s => s.name)),
+    [['two'], ['one']],
+  );
+  assert.equal(outcome.after, config.source.current);
+  assert.deepEqual(await config.source.reload(), { kind: 'unchanged' });
+  assert.equal(config.changes.length, 1);
+});
+
+describe('reloads that are asked for by hand', () => {
+  const log = createRecordingLog().log;
+  const reading = (name: string): Reading => ({
+    files: [],
+    config: { servers: [], naming: { separator: '_', maxLength: name.length } },
+  });
+  const first = {
+    files: [],
+    config: { servers: [], naming: { separator: '_', maxLength: 46 } },
+  } as const;
+
+  test('run one at a time, and those asked for meanwhile share the next', async () => {
+    const pending: ((reading: Reading) => void)[] = [];
+    const read = async () => await new Promise<Reading>(resolve => void pending.push(resolve));
+    const source = createConfigSource(first, { read, clock: systemClock, log });
+    const [one, two, three] = [source.reload(), source.reload(), source.reload()];
+    assert.equal(pending.length, 1);
+    pending[0]?.(reading('a'));
+    await one;
+    await until(() => pending.length === 2);
+    const four = source.reload();
+    pending[1]?.(reading('bb'));
+    assert.equal(await two, await three);
+    await until(() => pending.length === 3);
+    pending[2]?.(reading('bb'));
+    assert.deepEqual(await four, { kind: 'unchanged' });
+    assert.equal(source.current.naming.maxLength, 2);
+  });
+
+  test('are refused, not rejected, when reading throws or a listener does', async () => {
+    const outcomes: (() => Promise<Reading>)[] = [
+      () => Promise.reject(new HubError('HUB_USAGE', '--tags: no server has the tag "x"')),
+      () => Promise.reject(new TypeError('a bug')),
+      () => Promise.resolve(reading('abc')),
+    ];
+    const read = async () => await (outcomes.shift() ?? assert.fail)();
+    const source = createConfigSource(first, { read, clock: systemClock, log });
+    source.changed(() => {
+      throw new Error('not applied');
+    });
+    const told = [await source.reload(), await source.reload(), await source.reload()];
+    assert.deepEqual(
+      told.map(outcome => (outcome.kind === 'refused' ? outcome.error.code : outcome.kind)),
+      ['HUB_USAGE', 'HUB_INTERNAL', 'changed'],
+    );
+  });
+});
+
+test('a source that is stopped hears nothing, and gives back what it held open', async ({
+  skip,
+}) => {
+  skip(process.platform !== 'linux', 'descriptors are counted in /proc');
+  const count = () => readdirSync('/proc/self/fd').length;
+  // The first watch of a process opens what all of them share.
+  await (await watching())[Symbol.asyncDispose]();
+  const before = count();
+  const opened = await Promise.all(Array.from({ length: 20 }, async () => await watching()));
+  assert.ok(count() - before < 20, 'descriptors are shared');
+  const [config] = opened;
+  assert.ok(config);
+  await config.source.stop();
+  await writeFile(config.file, servers('two'));
+  await Promise.all(opened.map(async each => await each.source.stop()));
+  await Promise.all(opened.map(async each => await each[Symbol.asyncDispose]()));
+  assert.equal(config.reads(), 0);
+  await until(() => count() <= before, count);
+});

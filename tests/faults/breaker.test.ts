@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { isObject } from '#core';
+import { type SdkClient, connect } from '#helpers/client';
+import { describeWithEngine } from '#helpers/engine';
+import { type HubProcess, getJson } from '#helpers/hub-process';
+import { type RedisServer, startRedis } from '#helpers/redis';
+import {
+  type Scene,
+  becomes,
+  besideNeighbour,
+  createScene,
+  inContainer,
+  recovery,
+} from './scene.ts';
+
+/** Of calls, in seconds: on a busy machine a trial of half a second must not take as long. */
+const timeout = 2;
+/** For those that must not answer in that time. */
+const tooLongMs = 60_000;
+
+const servers = {
+  victim: inContainer('stateful.mjs', { timeout }),
+  fragile: inContainer('stateful.mjs', { timeout, restart: 'temporary' }),
+};
+
+/** What a hub shows of the breaker of a server. */
+async function breakerOf(hub: Pick<HubProcess, 'url'>, server = 'victim') {
+  const shown = await getJson(hub, '/servers');
+  assert.ok(isObject(shown) && Array.isArray(shown['servers']));
+  const found: unknown = shown['servers'].find(
+    (one: unknown) => isObject(one) && one['name'] === server,
+  );
+  assert.ok(isObject(found) && isObject(found['breaker']));
+  return found['breaker'];
+}
+
+/** Resolves with the moment at which a hub shows a breaker in a state. */
+async function isShown(
+  hub: Pick<HubProcess, 'url'>,
+  state: string,
+  server = 'victim',
+): Promise<number> {
+  const since = performance.now();
+  for (;;) {
+    const breaker = await breakerOf(hub, server);
+    const now = performance.now();
+    if (breaker['state'] === state) return now;
+    assert.ok(now - since < 10_000, `the breaker of ${server} is ${JSON.stringify(breaker)}`);
+    await delay(lookMs);
+  }
+}
+
+/** Between two looks at a breaker: what is measured is no finer. */
+const lookMs = 5;
+
+/** The error that a call ends with. */
+async function failureOf(call: Promise<unknown>): Promise<{ message: string; data: unknown }> {
+  const error = await call.then(
+    answer => assert.fail(`it was answered: ${String(answer)}`),
+    (caught: unknown) => caught,
+  );
+  assert.ok(error instanceof Error);
+  return { message: error.message, data: 'data' in error ? error.data : undefined };
+}
+
+/** Three calls that are not answered in time. */
+async function breakServer(client: SdkClient): Promise<void> {
+  const calls = [1, 2, 3].map(async () => await failureOf(client.call('slow', { ms: tooLongMs })));
+  for (const { message } of await Promise.all(calls))
+    assert.match(message, /did not answer tools\/call within 2 s/);
+}
+
+/** How many of a server's notes are these. */
+async function notesOf(client: SdkClient, text: string): Promise<number> {
+  const { notes }: { notes: string[] } = JSON.parse(await client.call('recall'));
+  return notes.filter(note => note === text).length;
+}
+
+const median = (values: readonly number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+describeWithEngine('the breaker of two hubs on one Redis', () => {
+  let redis: RedisServer;
+  beforeAll(async () => void (redis = await startRedis()));
+  afterAll(async () => await redis[Symbol.asyncDispose]());
+
+  /** Two hubs that know each other, and no other tests' hubs. */
+  async function twoHubs(database: number, recoverySeconds: number) {
+    const env = {
+      REDIS_URL: `${redis.url}/${database}`,
+      CB_FAILURE_THRESHOLD: '3',
+      CB_RECOVERY_TIMEOUT: String(recoverySeconds),
+    };
+    const scenes: Scene[] = [];
+    const start = async () => {
+      const scene = await createScene({ servers, env });
+      scenes.push(scene);
+      const hub = await scene.start();
+      for (const name of ['victim', 'fragile', 'neighbour']) await becomes(hub, name, 'running');
+      return { scene, hub };
+    };
+    const [a, b] = [await start(), await start()];
+    return {
+      a,
+      b,
+      start,
+      async [Symbol.asyncDispose]() {
+        for (const scene of scenes) await scene[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  describe('that stays open for a minute', () => {
+    let hubs: Awaited<ReturnType<typeof twoHubs>>;
+    let client: SdkClient;
+    beforeAll(async () => {
+      hubs = await twoHubs(1, 60);
+      client = await connect(`${hubs.a.hub.url}/mcp/victim`);
+    });
+    afterAll(async () => {
+      await client[Symbol.asyncDispose]();
+      await hubs[Symbol.asyncDispose]();
+    });
+
+    test('three timeouts open it, in the other hub as well, and calls fail in less than 5 ms', async () => {
+      const { a, b } = hubs;
+      await using other = await connect(`${b.hub.url}/mcp/victim`);
+      const [openedHere, openedThere] = await besideNeighbour(a.hub, async () => {
+        const opened = [a, b].map(async ({ hub }) => await isShown(hub, 'open'));
+        await breakServer(client);
+        return await Promise.all(opened);
+      });
+      const openedMs = Math.max(0, (openedThere ?? 0) - (openedHere ?? 0));
+      recovery('a breaker opened in one hub, until it is open in the other', openedMs);
+      assert.ok(openedMs < 200, `it took ${openedMs} ms`);
+      for (const one of [client, other]) {
+        const took: number[] = [];
+        for (let call = 0; call < 50; call++) {
+          const since = performance.now();
+          const { message, data } = await failureOf(one.call('recall'));
+          took.push(performance.now() - since);
+          assert.match(
+            message,
+            /victim is not called for now: 3 calls in a row.*did not answer tools\/call within 2 s/,
+          );
+          assert.ok(isObject(data));
+          assert.equal(data['code'], 'HUB_BREAKER_OPEN');
+          const retryAfterMs = Number(data['retryAfterMs']);
+          assert.ok(retryAfterMs > 30_000 && retryAfterMs <= 60_000, `it says ${retryAfterMs}`);
+        }
+        recovery('a call that an open breaker refuses, the median of 50', median(took));
+        assert.ok(median(took) < 5, `it took ${median(took)} ms`);
+      }
+      await using neighbour = await connect(`${b.hub.url}/mcp/neighbour`);
+      assert.equal(await neighbour.call('echo', { text: 'well' }), 'well');
+    });
+
+    test('a hub that starts later finds it open', async () => {
+      const { hub, scene } = await hubs.start();
+      const breaker = await breakerOf(hub);
+      assert.equal(breaker['state'], 'open');
+      assert.match(String(breaker['why']), /did not answer tools\/call within 2 s/);
+      await using late = await connect(`${hub.url}/mcp/victim`);
+      assert.match((await failureOf(late.call('recall'))).message, /victim is not called for now/);
+      await scene.assertTruthful(hub);
+    });
+
+    test('whoever restarts the server in one hub closes it in both', async () => {
+      const { a, b } = hubs;
+      const answer = await fetch(`${b.hub.url}/servers/victim/restart`, { method: 'POST' });
+      const since = performance.now();
+      assert.equal(answer.status, 200);
+      const closedMs = (await isShown(a.hub, 'closed')) - since;
+      recovery('a server restarted by hand, until the other hub lets calls through', closedMs);
+      assert.match(await client.call('recall'), /"initialized":1/);
+      assert.equal((await breakerOf(b.hub))['state'], 'closed');
+      for (const { scene, hub } of [a, b]) await scene.assertTruthful(hub);
+    });
+  });
+
+  describe('that is tried after two seconds', () => {
+    let hubs: Awaited<ReturnType<typeof twoHubs>>;
+    beforeAll(async () => void (hubs = await twoHubs(2, 2)));
+    afterAll(async () => await hubs[Symbol.asyncDispose]());
+
+    test('of fifty calls at once in each of both, the servers see one', async () => {
+      const { a, b } = hubs;
+      await using one = await connect(`${a.hub.url}/mcp/victim`);
+      await using other = await connect(`${b.hub.url}/mcp/victim`);
+      const since = performance.now();
+      await breakServer(one);
+      await Promise.all([isShown(a.hub, 'half_open'), isShown(b.hub, 'half_open')]);
+      const calls = Array.from({ length: 50 }, () => [one, other]).flat();
+      const ends = await Promise.all(
+        calls.map(async client => {
+          const call = client.call('slow', { ms: 500, text: 'trial' });
+          return await call.catch(async () => await failureOf(call));
+        }),
+      );
+      assert.equal(ends.length, 100);
+      const failed = ends.map(end => (typeof end === 'string' ? end : end.message));
+      assert.equal(
+        failed.filter(end => end === 'slept').length,
+        1,
+        [...new Set(failed)].join('\n'),
+      );
+      for (const end of ends) {
+        if (typeof end === 'string') continue;
+        assert.match(end.message, /victim is not called for now/);
+        assert.ok(isObject(end.data) && Number(end.data['retryAfterMs']) >= 1);
+        assert.ok(Number(end.data['retryAfterMs']) <= 1_000);
+      }
+      await Promise.all([isShown(a.hub, 'closed'), isShown(b.hub, 'closed')]);
+      recovery(
+        'a breaker of 2 s opened by three timeouts of 2 s, until it is closed',
+        performance.now() - since,
+      );
+      assert.equal((await notesOf(one, 'trial')) + (await notesOf(other, 'trial')), 1);
+      for (const { scene, hub } of [a, b]) await scene.assertTruthful(hub);
+    });
+
+    test('a trial that fails opens it again in both', async () => {
+      const { a, b } = hubs;
+      await using one = await connect(`${a.hub.url}/mcp/victim`);
+      await using other = await connect(`${b.hub.url}/mcp/victim`);
+      await breakServer(one);
+      await Promise.all([isShown(a.hub, 'half_open'), isShown(b.hub, 'half_open')]);
+      const { message } = await failureOf(other.call('slow', { ms: tooLongMs }));
+      assert.match(message, /did not answer tools\/call within 2 s/);
+      await isShown(a.hub, 'open');
+      assert.equal((await breakerOf(a.hub))['failures'], 4);
+      await isShown(a.hub, 'half_open');
+      assert.match(await one.call('recall'), /"initialized":1/);
+      await isShown(b.hub, 'closed');
+    });
+
+    test('a server that is dead by then is started by the trial', async () => {
+      const { a } = hubs;
+      await using client = await connect(`${a.hub.url}/mcp/fragile`);
+      await breakServer(client);
+      await a.scene.container('fragile').kill();
+      await becomes(a.hub, 'fragile', 'failed');
+      await a.scene.assertTruthful(a.hub);
+      assert.match(
+        (await failureOf(client.call('recall'))).message,
+        /fragile is not called for now/,
+      );
+      await isShown(a.hub, 'half_open', 'fragile');
+      const since = performance.now();
+      assert.match(await client.call('recall'), /"notes":\[\]/);
+      recovery('a dead server, from the call on trial to its answer', performance.now() - since);
+      assert.equal((await breakerOf(a.hub, 'fragile'))['state'], 'closed');
+      await becomes(a.hub, 'fragile', 'running');
+      await a.scene.assertTruthful(a.hub);
+    });
+  });
+});

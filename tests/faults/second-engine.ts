@@ -1,0 +1,143 @@
+import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { http } from '#core';
+import { engineHost } from '#helpers/engine-probe';
+import { until } from '#helpers/hub-process';
+
+const run = promisify(execFile);
+
+/** A Docker engine of a test's own, which may be killed and started again. */
+export type SecondEngine = AsyncDisposable & {
+  /** As in DOCKER_HOST. */
+  readonly host: string;
+  readonly socketPath: string;
+  /** Ends it with a signal and resolves when it is gone. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** Resolves when it answers. */
+  start(): Promise<void>;
+};
+
+type Running = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly path: string;
+};
+
+/** The engine that answers the tests, as its own process tells; a sentence where that cannot be seen. */
+async function findRunning(): Promise<Running | string> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0)
+    return 'a second engine needs root on Linux';
+  try {
+    const { stdout } = await run('pgrep', ['-x', 'dockerd']);
+    const pid = stdout.trim().split('\n')[0] ?? '';
+    const command = await readlink(`/proc/${pid}/exe`);
+    const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
+    const path = environment.find(line => line.startsWith('PATH='))?.slice('PATH='.length) ?? '';
+    const [, , ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
+    return { command, args, path };
+  } catch {
+    return 'no dockerd of this machine is seen, of which a second one could be started';
+  }
+}
+
+/** Why there can be no second engine here, or undefined. */
+export async function secondEngineProblem(): Promise<string | undefined> {
+  const found = await findRunning();
+  return typeof found === 'string' ? found : undefined;
+}
+
+/**
+ * Starts an engine beside the one that answers the tests, in a network namespace of its own, without
+ * networks but `none`, and with one image of the other in it.
+ */
+export async function startSecondEngine(
+  image: string,
+  options: { readonly liveRestore: boolean },
+): Promise<SecondEngine> {
+  const found = await findRunning();
+  if (typeof found === 'string') throw new Error(found);
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-engine-'));
+  const socketPath = join(folder, 'docker.sock');
+  const host = `unix://${socketPath}`;
+  const { 'init-path': initPath } = await configOf(found);
+  const config = join(folder, 'daemon.json');
+  await writeFile(
+    config,
+    JSON.stringify({
+      hosts: [host],
+      'data-root': join(folder, 'data'),
+      'exec-root': join(folder, 'exec'),
+      pidfile: join(folder, 'dockerd.pid'),
+      ...(initPath !== undefined && { 'init-path': initPath }),
+      'live-restore': options.liveRestore,
+      features: { 'containerd-snapshotter': false },
+      bridge: 'none',
+      iptables: false,
+      ip6tables: false,
+    }),
+  );
+  let engine: ChildProcess | undefined;
+  const { command } = found;
+  const env = { ...process.env, PATH: `${dirname(command)}:${found.path}` };
+
+  async function end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    if (!engine || engine.exitCode !== null || engine.signalCode !== null) return;
+    const over = once(engine, 'exit');
+    engine.kill(signal);
+    await over;
+  }
+
+  async function start(): Promise<void> {
+    engine = spawn('unshare', ['--net', command, '--config-file', config], {
+      env,
+      stdio: 'ignore',
+    });
+    await until(() => answers(socketPath), Boolean, 30_000);
+  }
+
+  await start();
+  execFileSync('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${host} load`]);
+
+  return {
+    host,
+    socketPath,
+    end,
+    start,
+    async [Symbol.asyncDispose]() {
+      await end('SIGTERM');
+      // Where the engine was killed, what it had started is still there.
+      await run('pkill', ['-KILL', '-f', folder]).catch(() => undefined);
+      const mounts = await readFile('/proc/self/mounts', 'utf8');
+      const inside = mounts.split('\n').flatMap(line => line.split(' ')[1] ?? []);
+      for (const mount of inside.filter(path => path.startsWith(folder)).toReversed())
+        await run('umount', ['-l', mount]).catch(() => undefined);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The settings of a running engine, where it has a file of them. */
+async function configOf({ args }: Running): Promise<Readonly<Record<string, unknown>>> {
+  const file = args[args.indexOf('--config-file') + 1] ?? '/etc/docker/daemon.json';
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
+/** Whether an engine answers on a socket. */
+function answers(socketPath: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  http
+    .get({ socketPath, path: '/_ping' }, response => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    })
+    .on('error', () => resolve(false));
+  return promise;
+}

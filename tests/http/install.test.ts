@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { HubError, isObject } from '#core';
+import { startHub, until } from '#helpers/hub';
+import { createInstallHub } from '../servers/install/hub.ts';
+import { send } from '../transports/raw.ts';
+
+const json = { 'content-type': 'application/json' };
+const events = { ...json, accept: 'text/event-stream' };
+
+/** A hub that installs; what it installs is in `config`. */
+async function installing() {
+  const config = createInstallHub();
+  const hub = await startHub([], { installs: config.installs });
+  return {
+    config,
+    post: (body: object | string, headers: Record<string, string> = json, signal?: AbortSignal) =>
+      send(`${hub.url}/servers/install`, {
+        method: 'POST',
+        headers,
+        body,
+        ...(signal && { signal }),
+      }),
+    remove: (path: string) => send(`${hub.url}/servers/${path}`, { method: 'DELETE' }),
+    async [Symbol.asyncDispose]() {
+      await hub[Symbol.asyncDispose]();
+      await config[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The events of a stream, as they were sent. */
+function eventsOf(text: string): readonly { readonly event: string; readonly data: unknown }[] {
+  return text
+    .split('\n\n')
+    .filter(Boolean)
+    .map(block => {
+      const [, event = '', data = ''] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? [];
+      return { event, data: JSON.parse(data) };
+    });
+}
+
+describe('POST /servers/install', () => {
+  test('answers 201 with what was installed, and where it is', async () => {
+    await using hub = await installing();
+    const answer = await hub.post({ package: 'echo@1.0.0', name: 'mine' });
+    assert.equal(answer.status, 201);
+    assert.equal(answer.headers.location, '/servers/mine');
+    const { name, tools } = await answer.json();
+    assert.equal(name, 'mine');
+    assert.ok(isObject(tools) && Number(tools['count']) > 0);
+  });
+
+  test('shows each step as an event where that is asked for, and ends with the same answer', async () => {
+    await using hub = await installing();
+    const answer = await hub.post({ package: 'echo@1.0.0' }, events);
+    assert.equal(answer.status, 200);
+    assert.match(String(answer.headers['content-type']), /^text\/event-stream/);
+    const all = eventsOf(await answer.body());
+    const steps = all.flatMap(({ event, data }) =>
+      event === 'progress' && isObject(data) ? [data['step']] : [],
+    );
+    assert.deepEqual([...new Set(steps)], ['validate', 'resolve', 'build', 'trial', 'write']);
+    const last = all.at(-1);
+    assert.equal(last?.event, 'done');
+    assert.ok(isObject(last.data) && last.data['name'] === 'echo');
+    assert.equal(all.filter(({ event }) => event !== 'progress').length, 1);
+  });
+
+  test('shows what was written before it failed, with the error as the last event', async () => {
+    await using hub = await installing();
+    const all = eventsOf(await (await hub.post({ package: 'absent@1.0.0' }, events)).body());
+    const written = all.map(({ data }) => (isObject(data) ? data['text'] : undefined));
+    assert.ok(written.includes('npm error code E404'));
+    const last = all.at(-1);
+    assert.equal(last?.event, 'error');
+    const error = isObject(last.data) ? last.data['error'] : undefined;
+    assert.ok(isObject(error));
+    assert.equal(error['code'], 'HUB_SERVER_START_FAILED');
+    assert.match(String(error['output']), /404 Not Found/);
+    const plain = await hub.post({ package: 'absent@1.0.0' });
+    assert.equal(plain.status, 503);
+    assert.deepEqual(Object.keys((await plain.json())['error'] ?? {}), Object.keys(error));
+  });
+
+  test.each([
+    ['{"package":', 400, /cannot be read/],
+    [{ pakage: 'x' }, 400, /pakage: is no field/],
+    [{ package: 'x y' }, 400, /package: \\"x y\\" is not allowed/],
+    [{ package: 'echo@1.0.0', name: 'not a name' }, 400, /a server name has 1 to 32/],
+    [{ package: 'echo@1.0.0', network: 'host' }, 400, /\\"none\\" or \\"bridge\\"/],
+    [
+      { server: { name: 'a/b', packages: [{ registryType: 'mcpb', identifier: 'x' }] } },
+      400,
+      /mcpb/,
+    ],
+  ])('refuses %j with %i, before any event', async (body, status, message) => {
+    await using hub = await installing();
+    for (const headers of [json, events]) {
+      const answer = await hub.post(body, headers);
+      assert.equal(answer.status, status);
+      assert.match(await answer.body(), message);
+    }
+    assert.equal(hub.config.entries.size, 0);
+  });
+
+  test('refuses a name that is taken with 409', async () => {
+    await using hub = await installing();
+    await (await hub.post({ package: 'echo@1.0.0' })).body();
+    const again = await hub.post({ package: 'echo@1.0.0', name: 'echo' });
+    assert.equal(again.status, 409);
+    assert.match(await again.body(), /HUB_SERVER_EXISTS/);
+  });
+
+  for (const headers of [json, events])
+    test(`gives up when the client hangs up (${headers === json ? 'plain' : 'events'})`, async () => {
+      await using hub = await installing();
+      const hangUp = new AbortController();
+      const asked = hub
+        .post({ package: 'never-ready@1.0.0', name: 'mine' }, headers, hangUp.signal)
+        .catch(() => undefined);
+      await until(() => hub.config.launched.length > 0);
+      hangUp.abort();
+      const answer = await asked;
+      answer?.cut();
+      await until(() => hub.config.logged.every(({ level }) => level !== 'error'));
+      // The name is free again as soon as nothing is left of it.
+      let status = 409;
+      while (status === 409) {
+        const next = await hub.post({ package: 'echo@1.0.0', name: 'mine' });
+        await next.body();
+        ({ status } = next);
+      }
+      assert.equal(status, 201);
+    });
+
+  test('tells nothing of a bug but where the log has it', async () => {
+    const installs = {
+      install(_: unknown, tell: (progress: { step: 'build'; text: string }) => void) {
+        tell({ step: 'build', text: 'begun' });
+        return Promise.reject(new TypeError('a secret'));
+      },
+      remove: () => Promise.reject(new HubError('HUB_SERVER_UNKNOWN', 'no')),
+    };
+    await using hub = await startHub([], { installs });
+    const sent = { method: 'POST', headers: events, body: { package: 'x' } };
+    const text = await (await send(`${hub.url}/servers/install`, sent)).body();
+    assert.match(text, /\nevent: error\ndata: .*HUB_INTERNAL/);
+    assert.ok(!text.includes('a secret'));
+  });
+});
+
+describe('DELETE /servers/{name}', () => {
+  test('answers with what was removed, and 404 where there is none', async () => {
+    await using hub = await installing();
+    await (await hub.post({ package: 'echo@1.0.0' })).body();
+    const answer = await hub.remove('echo?purge');
+    assert.equal(answer.status, 200);
+    const { removed, left } = await answer.json();
+    assert.ok(Array.isArray(removed));
+    assert.deepEqual(
+      removed.map(one => isObject(one) && one['kind']),
+      ['entry', 'folder'],
+    );
+    assert.deepEqual(left, []);
+    assert.equal((await hub.remove('echo')).status, 404);
+  });
+
+  test('takes "purge" and nothing else', async () => {
+    await using hub = await installing();
+    for (const query of ['purge=maybe', 'force=true']) {
+      const refused = await hub.remove(`echo?${query}`);
+      assert.equal(refused.status, 400);
+      assert.match(await refused.body(), /purge/);
+    }
+  });
+});

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { isObject } from '#core';
+import type { TestHub } from '#helpers/hub';
+import type { View } from '#routing';
+import { openAsked } from './asking.ts';
+
+type Json = { readonly [name: string]: unknown };
+
+/** A client of 2026-07-28 on the router. */
+export function openModern(
+  hub: TestHub,
+  view: View,
+  capabilities: object = { sampling: {}, roots: {}, elicitation: {} },
+  clientInfo?: object,
+) {
+  const client = openAsked(hub, view);
+  const meta = (more: object = {}) => ({
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+    ...(clientInfo && { 'io.modelcontextprotocol/clientInfo': clientInfo }),
+    ...more,
+  });
+  const ask = (method: string, params: object = {}, more: object = {}) =>
+    client.ask(method, { ...params, _meta: meta(more) });
+  return {
+    ...client,
+    ask,
+    async call(name: string, given: object = {}, more: object = {}) {
+      const { result, error } = await ask('tools/call', { name, arguments: given, ...more });
+      return { result: isObject(result) ? result : {}, error: isObject(error) ? error : undefined };
+    },
+  };
+}
+
+/** The text of a result of a tool. */
+export function textOf({ content }: Json): string {
+  const first: unknown = Array.isArray(content) ? content[0] : undefined;
+  return isObject(first) ? String(first['text']) : assert.fail('no text');
+}
+
+/** The value at a path of names in an answer. */
+export function at(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
+}

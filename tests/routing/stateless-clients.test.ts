@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { HubError, silent } from '#core';
+import { createFixtureServers, until } from '#helpers/hub';
+import { type Message, rawText, readMessage } from '#rpc';
+import type { Instances, Server } from '#servers';
+import {
+  createStatelessClients,
+  maxStatelessClients,
+} from '../../hub/routing/stateless-clients.ts';
+
+/** Clients of one server, whose instances are launched by their calls alone. */
+function scene(more: (instances: Instances) => Partial<Instances> = () => ({})) {
+  const servers = createFixtureServers([{ name: 'who', instance: 'session', maxInstances: 200 }], {
+    log: silent,
+  });
+  const released: object[] = [];
+  const clients = createStatelessClients({
+    instances: {
+      of: (...given) => servers.instances.of(...given),
+      isBusy: instance => servers.instances.isBusy(instance),
+      release(holder) {
+        released.push(holder);
+        servers.instances.release(holder);
+      },
+      ...more(servers.instances),
+    },
+    isWaiting: () => false,
+    mayEnd: () => true,
+  });
+  const base = servers.get('who');
+  return {
+    servers,
+    released,
+    of: (client: string | number) => clients.instanceOf(base, String(client)),
+    [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
+  };
+}
+
+function requestOf(tool: string): Message & { readonly kind: 'request' } {
+  const params = { name: tool, arguments: {} };
+  const message = readMessage(
+    Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })),
+  );
+  return message.kind === 'request' ? message : assert.fail(message.kind);
+}
+
+/** A call that its server never answers. */
+async function callInFlight(server: Server): Promise<() => 'in flight' | 'over'> {
+  const { upstream } = await server.ready();
+  const request = requestOf('wait');
+  let state: 'in flight' | 'over' = 'in flight';
+  const over = () => void (state = 'over');
+  upstream
+    .relay(
+      { request, id: rawText(request.bytes, request.id), edits: [], progressToken: undefined },
+      {
+        owner: { isAsked: false, asked() {}, told() {} },
+        exchange: { related() {} },
+        progressToken: undefined,
+        seen: undefined,
+      },
+      60_000,
+    )
+    .answer.then(over, over);
+  return () => state;
+}
+
+test('of more clients than may be kept the oldest idle one is forgotten, and no call is lost', async () => {
+  await using one = scene();
+  const first = one.of(0);
+  const call = await callInFlight(first);
+  const second = one.of(1);
+  for (let client = 2; client < maxStatelessClients; client++) one.of(client);
+  assert.equal(one.released.length, 0);
+  one.of('one more');
+  assert.equal(one.released.length, 1);
+  assert.equal(call(), 'in flight');
+  assert.equal(one.of(0), first);
+  assert.notEqual(one.of(1), second, 'it was forgotten');
+});
+
+test('where all are busy another is refused, to try again, and those that are known are not', async () => {
+  await using one = scene(() => ({ isBusy: () => true }));
+  const instances = Array.from({ length: maxStatelessClients }, (_, client) => one.of(client));
+  assert.throws(
+    () => one.of('one more'),
+    (error: unknown) => {
+      assert.ok(error instanceof HubError);
+      assert.equal(error.code, 'HUB_INSTANCES_FULL');
+      assert.deepEqual(error.data, { server: 'who', retryable: true });
+      assert.match(error.message, /100 clients without a session already\. Try again later/);
+      return true;
+    },
+  );
+  assert.equal(one.released.length, 0);
+  assert.equal(one.of(0), instances[0]);
+});
+
+test('who gets no instance takes nobody’s place', async () => {
+  let isFull = false;
+  await using one = scene(instances => ({
+    of(...given) {
+      if (isFull) throw new Error('full');
+      return instances.of(...given);
+    },
+  }));
+  const known = Array.from({ length: maxStatelessClients }, (_, client) => one.of(client));
+  isFull = true;
+  for (let client = 0; client < 3; client++) assert.throws(() => one.of(`new ${client}`), /full/);
+  isFull = false;
+  assert.equal(one.released.length, 0);
+  assert.deepEqual(
+    known.map((instance, client) => one.of(client) === instance),
+    known.map(() => true),
+  );
+  await until(() => one.servers.instances.count(one.servers.get('who')) === maxStatelessClients);
+});

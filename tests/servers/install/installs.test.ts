@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { type ServerResponse, createServer as createListener } from 'node:http';
+import { createServer as createTlsListener } from 'node:https';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { HubError, isObject } from '#core';
+import { createInstallHub } from './hub.ts';
+
+/** What an install fails with. */
+async function failureOf(work: Promise<unknown>): Promise<HubError> {
+  const error = await work.then(
+    () => undefined,
+    (caught: unknown) => caught,
+  );
+  assert.ok(error instanceof HubError, String(error));
+  return error;
+}
+
+/** A server that answers every request in one way. */
+async function answering(status: number, body = '', tls?: { key: Buffer; cert: Buffer }) {
+  const work = (_: unknown, response: ServerResponse) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+  const server = tls ? createTlsListener(tls, work) : createListener(work);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address: unknown = server.address();
+  assert.ok(isObject(address));
+  return {
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${String(address['port'])}`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** The folders that are there of servers. */
+const leftOf = (hub: ReturnType<typeof createInstallHub>) =>
+  existsSync(join(hub.folder, 'servers')) ? readdirSync(join(hub.folder, 'servers')) : [];
+
+describe('an install', () => {
+  test('tries the server out, writes its entry and says what it offers', async () => {
+    await using hub = createInstallHub();
+    const installed = await hub.install({
+      source: { package: 'npm:echo@1.0.0' },
+      env: { GREETING: 'hello' },
+      rest: { description: 'says what it hears' },
+    });
+    assert.equal(installed.name, 'echo');
+    assert.deepEqual(hub.entries.get('echo'), {
+      package: 'echo@1.0.0',
+      env: { GREETING: 'hello' },
+      description: 'says what it hears',
+    });
+    assert.ok(isObject(installed['tools']));
+    assert.ok(Number(installed['tools']['count']) > 0);
+    assert.deepEqual(
+      [...new Set(hub.progress.map(({ step }) => step))],
+      ['validate', 'resolve', 'build', 'trial', 'write'],
+    );
+    assert.ok(
+      hub.launched.every(({ instance }) => instance !== undefined),
+      'none but trials ran',
+    );
+  });
+
+  test('calls a server by a name that is free, and refuses one that is taken', async () => {
+    await using hub = createInstallHub();
+    await hub.install({});
+    assert.equal((await hub.install({})).name, 'echo-2');
+    const refused = await failureOf(hub.install({ name: 'echo' }));
+    assert.equal(refused.code, 'HUB_SERVER_EXISTS');
+    assert.match(refused.message, /"echo" already.*DELETE \/servers\/echo/);
+  });
+
+  test('of two at once under one name one wins', async () => {
+    await using hub = createInstallHub();
+    const both = await Promise.allSettled([
+      hub.install({ name: 'mine' }),
+      hub.install({ name: 'mine' }),
+    ]);
+    assert.deepEqual(
+      both.map(({ status }) => status),
+      ['fulfilled', 'rejected'],
+    );
+    const [, lost] = both;
+    assert.ok(lost?.status === 'rejected');
+    assert.match(String(lost.reason), /being installed or removed by another request/);
+    assert.deepEqual([...hub.entries.keys()], ['mine']);
+  });
+
+  test('is refused where four are under way', async () => {
+    await using hub = createInstallHub();
+    const four = ['a', 'b', 'c', 'd'].map(name => hub.install({ name }));
+    assert.equal((await failureOf(hub.install({ name: 'e' }))).code, 'HUB_INSTALLS_FULL');
+    await Promise.all(four);
+    assert.equal((await hub.install({ name: 'e' })).name, 'e');
+  });
+
+  test('that the client gives up leaves nothing', async () => {
+    await using hub = createInstallHub();
+    const hangUp = new AbortController();
+    const work = hub.install({ source: { package: 'never-ready@1.0.0' } }, hangUp.signal);
+    const failed = failureOf(work);
+    while (hub.launched.length === 0) await new Promise(resolve => setTimeout(resolve, 5));
+    hangUp.abort();
+    assert.equal((await failed).code, 'HUB_CALL_CANCELLED');
+    assert.equal(hub.entries.size, 0);
+    assert.deepEqual(leftOf(hub), []);
+    assert.equal((await hub.install({ name: 'never-ready' })).name, 'never-ready');
+  });
+
+  test('ends with the hub, which waits until nothing of it is left', async () => {
+    await using hub = createInstallHub();
+    const failed = failureOf(hub.install({ source: { package: 'never-ready@1.0.0' } }));
+    while (hub.launched.length === 0) await new Promise(resolve => setTimeout(resolve, 5));
+    await hub.installs.stop();
+    assert.deepEqual(leftOf(hub), []);
+    assert.equal((await failed).code, 'HUB_SHUTTING_DOWN');
+    assert.equal((await failureOf(hub.install({}))).code, 'HUB_SHUTTING_DOWN');
+  });
+
+  test('whose entry cannot be written leaves nothing', async () => {
+    await using hub = createInstallHub({
+      add: () => Promise.reject(new HubError('HUB_CONFIG_INVALID', 'the disk is full')),
+    });
+    const failed = await failureOf(hub.install({}));
+    assert.equal(failed.code, 'HUB_CONFIG_INVALID');
+    assert.equal(failed.data['step'], 'write');
+    assert.deepEqual(leftOf(hub), []);
+  });
+
+  test('writes what the caller writes by the name of a variable as it is', async () => {
+    await using hub = createInstallHub();
+    const env = { API_TOKEN: '${GIVEN}', OTHER_TOKEN: 'ghp_0123456789abcdef' };
+    const installed = await hub.install({ env });
+    assert.deepEqual(hub.entries.get('echo')?.['env'], env);
+    assert.deepEqual(installed['in_clear'], ['env.OTHER_TOKEN']);
+    assert.ok(!JSON.stringify(installed).includes('ghp_'));
+    assert.equal(hub.launched[0]?.env['API_TOKEN'], 'value');
+  });
+});
+
+describe('an install fails with what was written and what to try', () => {
+  const cases = [
+    {
+      fault: 'a package that there is none of',
+      request: { source: { package: 'absent@1.0.0' } },
+      code: 'HUB_SERVER_START_FAILED',
+      message: /absent did not start/,
+      output: /npm error code E404/,
+    },
+    {
+      fault: 'a server that wants a variable',
+      request: { source: { package: 'wants-a-key@1.0.0' } },
+      code: 'HUB_SERVER_START_FAILED',
+      message: /"env": \{"EXAMPLE_API_KEY": "\$\{EXAMPLE_API_KEY\}"\}/,
+      output: /EXAMPLE_API_KEY is required/,
+    },
+    {
+      fault: 'a program that is no server',
+      request: { source: { package: 'no-server@1.0.0' }, rest: { start_timeout: 2 } },
+      code: 'HUB_SERVER_START_FAILED',
+      message: /Usage: no-server <file>.*Check that it is an MCP server/s,
+      output: undefined,
+    },
+    {
+      fault: 'a server that takes too long',
+      request: { source: { package: 'never-ready@1.0.0' }, rest: { start_timeout: 1 } },
+      code: 'HUB_SERVER_START_FAILED',
+      message: /Raise "start_timeout"/,
+      output: undefined,
+    },
+  ];
+  for (const { fault, request, code, message, output } of cases)
+    test(fault, async () => {
+      await using hub = createInstallHub();
+      const failed = await failureOf(hub.install(request));
+      assert.equal(failed.code, code, failed.message);
+      assert.match(failed.message, message);
+      assert.equal(failed.data['step'], 'trial');
+      if (output) assert.match(String(failed.data['output']), output);
+      assert.equal(hub.entries.size, 0);
+      assert.deepEqual(leftOf(hub), []);
+    });
+
+  test('an address that answers 401 asks for a key, and one that answers 404 for a path', async () => {
+    await using hub = createInstallHub();
+    await using closed = await answering(401, '{"error":"no key"}');
+    await using elsewhere = await answering(404);
+    const unauthorized = await failureOf(hub.install({ source: { package: closed.url } }));
+    assert.match(unauthorized.message, /401.*"headers": \{"Authorization": "Bearer \$\{NAME\}"\}/s);
+    const missing = await failureOf(hub.install({ source: { package: `${elsewhere.url}/mcp` } }));
+    assert.match(missing.message, /404.*"transport": "sse"/s);
+  });
+
+  test('an address whose certificate nobody vouches for names the setting', async () => {
+    await using hub = createInstallHub();
+    const [key, cert] = [join(hub.folder, 'key.pem'), join(hub.folder, 'cert.pem')];
+    const made =
+      'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=127.0.0.1';
+    execFileSync('openssl', [...made.split(' '), '-keyout', key, '-out', cert]);
+    await using own = await answering(200, '', {
+      key: readFileSync(key),
+      cert: readFileSync(cert),
+    });
+    const failed = await failureOf(hub.install({ source: { package: own.url } }));
+    assert.match(failed.message, /self-signed certificate.*NODE_EXTRA_CA_CERTS/s);
+  });
+
+  test('an entry that the config does not take names the key', async () => {
+    await using hub = createInstallHub();
+    const failed = await failureOf(hub.install({ rest: { network: 'host' } }));
+    assert.equal(failed.code, 'HUB_CONFIG_INVALID');
+    assert.match(failed.message, /servers\.echo\.network.*"none" or "bridge"/s);
+    assert.equal(failed.data['step'], 'validate');
+  });
+});
+
+describe('a removal', () => {
+  test('stops the server and takes its entry, and with purge its folder', async () => {
+    await using hub = createInstallHub();
+    await hub.install({});
+    await hub.servers.get('echo')?.ready();
+    const { removed, left } = await hub.installs.remove('echo', { purge: true });
+    assert.deepEqual(left, []);
+    assert.ok(Array.isArray(removed));
+    assert.deepEqual(
+      removed.map(one => isObject(one) && one['kind']),
+      ['entry', 'instance', 'folder'],
+    );
+    assert.equal(hub.entries.size, 0);
+    assert.deepEqual(leftOf(hub), []);
+  });
+
+  test('without purge leaves what the server keeps', async () => {
+    await using hub = createInstallHub();
+    await hub.install({});
+    const { removed } = await hub.installs.remove('echo', { purge: false });
+    assert.deepEqual(removed, [{ kind: 'entry', name: 'echo' }]);
+    assert.deepEqual(leftOf(hub), ['echo']);
+  });
+
+  test('with purge of a server that is not in force says what it could not look for', async () => {
+    await using hub = createInstallHub({ entries: { idle: { package: 'echo@1.0.0' } } });
+    const { removed, left } = await hub.installs.remove('idle', { purge: true });
+    assert.deepEqual(removed, [{ kind: 'entry', name: 'idle' }]);
+    assert.match(JSON.stringify(left), /"image and volumes".*not in force/);
+  });
+
+  test('of a server that there is not is refused, and of one that is being removed too', async () => {
+    await using hub = createInstallHub();
+    await hub.install({});
+    const unknown = await failureOf(hub.installs.remove('nobody', { purge: false }));
+    assert.equal(unknown.code, 'HUB_SERVER_UNKNOWN');
+    const first = hub.installs.remove('echo', { purge: false });
+    const second = await failureOf(hub.installs.remove('echo', { purge: false }));
+    assert.equal(second.code, 'HUB_SERVER_EXISTS');
+    await first;
+  });
+});

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { describe, test } from 'vitest';
+import { isObject } from '#core';
+import { createPins, registriesOf } from '#servers';
+
+type Asked = { readonly url: string; readonly authorization: string | undefined };
+
+/** A registry that answers by path, and 404 to everything else. */
+async function registry(answers: Readonly<Record<string, readonly [number, string]>>) {
+  const asked: Asked[] = [];
+  const server = createServer(({ url = '', headers }, response) => {
+    asked.push({ url, authorization: headers.authorization });
+    const [status, body] = answers[url] ?? [404, '{"error":"Not found"}'];
+    response.writeHead(status).end(body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address: unknown = server.address();
+  const host = `127.0.0.1:${isObject(address) ? String(address['port']) : ''}`;
+  return {
+    asked,
+    host,
+    pins: createPins(
+      { npm: `http://me:word@${host}`, pypi: `http://${host}/root/simple` },
+      { fetch },
+    ),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const never = new AbortController().signal;
+
+describe('a package without a version', () => {
+  test('gets the newest of its registry', async () => {
+    await using known = await registry({
+      '/@a%2fb/latest': [200, '{"version":"1.2.3"}'],
+      '/c/next': [200, '{"version":"2.0.0-beta.1"}'],
+      '/root/pypi/d/json': [200, '{"info":{"version":"2026.1"}}'],
+    });
+    const { pins } = known;
+    const npm = (spec: string) => pins.pin({ ecosystem: 'npm', spec }, never);
+    assert.equal((await npm('@a/b')).spec, '@a/b@1.2.3');
+    assert.equal((await npm('c@next')).spec, 'c@2.0.0-beta.1');
+    assert.equal((await pins.pin({ ecosystem: 'pypi', spec: 'd' }, never)).spec, 'd==2026.1');
+    assert.equal(known.asked[0]?.authorization, `Basic ${btoa('me:word')}`);
+  });
+
+  test('is not asked about where it has one', async () => {
+    await using known = await registry({});
+    const npm = { ecosystem: 'npm', spec: '@a/b@1.2.3+x' } as const;
+    const pypi = { ecosystem: 'pypi', spec: 'd==1.0rc1' } as const;
+    assert.equal(await known.pins.pin(npm, never), npm);
+    assert.equal(await known.pins.pin(pypi, never), pypi);
+    assert.deepEqual(known.asked, []);
+  });
+
+  test('that the registry does not have is told in its words, without a password', async () => {
+    await using known = await registry({});
+    await assert.rejects(known.pins.pin({ ecosystem: 'npm', spec: '@a/absent' }, never), error => {
+      assert.ok(error instanceof Error);
+      assert.match(error.message, /has no package "@a\/absent".*404: \{"error":"Not found"\}/);
+      assert.ok(!error.message.includes('word'), 'the password is not shown');
+      return 'code' in error && error.code === 'HUB_PACKAGE_UNKNOWN';
+    });
+  });
+
+  test.each([
+    ['a registry in trouble', [503, 'try later'], 'HUB_REGISTRY_UNREACHABLE', /503: try later/],
+    ['an answer that is none', [200, '<html>'], 'HUB_PACKAGE_UNKNOWN', /without a version/],
+    [
+      'a version that is none',
+      [200, '{"version":"../x"}'],
+      'HUB_PACKAGE_UNKNOWN',
+      /without a version/,
+    ],
+  ] as const)('meets %s', async (_, answer, code, message) => {
+    await using known = await registry({ '/x/latest': answer });
+    await assert.rejects(known.pins.pin({ ecosystem: 'npm', spec: 'x' }, never), { code, message });
+  });
+
+  test('whose registry cannot be asked can be given a version instead', async () => {
+    const pins = createPins(
+      { npm: 'http://127.0.0.1:9', pypi: 'http://127.0.0.1:9/simple' },
+      { fetch },
+    );
+    await assert.rejects(pins.pin({ ecosystem: 'pypi', spec: 'd' }, never), {
+      code: 'HUB_REGISTRY_UNREACHABLE',
+      message: /which version of d.*or write the exact version/,
+    });
+  });
+});
+
+test('the registries are those of the environment', () => {
+  assert.deepEqual(registriesOf({}), {
+    npm: 'https://registry.npmjs.org',
+    pypi: 'https://pypi.org/simple',
+  });
+  assert.deepEqual(
+    registriesOf({ NPM_CONFIG_REGISTRY: 'http://n/', PIP_INDEX_URL: 'http://p/simple/' }),
+    { npm: 'http://n', pypi: 'http://p/simple' },
+  );
+  assert.equal(
+    registriesOf({ PIP_INDEX_URL: 'http://p', UV_INDEX_URL: 'http://u' }).pypi,
+    'http://u',
+  );
+});

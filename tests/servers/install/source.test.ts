@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { findInClear } from '../../../hub/servers/install/in-clear.ts';
+import { freeName, parseSource } from '../../../hub/servers/install/source.ts';
+
+test.each([
+  [
+    '@modelcontextprotocol/server-memory',
+    'package',
+    '@modelcontextprotocol/server-memory',
+    'memory',
+  ],
+  ['npm:@upstash/context7-mcp@1.0.0', 'package', '@upstash/context7-mcp@1.0.0', 'context7'],
+  ['mcp-server', 'package', 'mcp-server', 'server'],
+  ['uvx:mcp-server-time==1.0', 'package', 'uvx:mcp-server-time==1.0', 'time'],
+  ['pypi:mcp_weather', 'package', 'uvx:mcp_weather', 'weather'],
+  ['docker:ghcr.io/github/github-mcp-server:v1', 'image', undefined, 'github'],
+  ['docker:mcp/time@sha256:00', 'image', undefined, 'time'],
+  ['https://mcp.linear.app/mcp', 'url', undefined, 'linear'],
+  ['http://localhost:3000/mcp', 'url', undefined, 'localhost'],
+  ['http://127.0.0.1:3000/mcp', 'url', undefined, 'remote'],
+  ['https://${HOST}/mcp', 'url', undefined, 'variable'],
+])('%s is a %s', (written, kind, key, name) => {
+  const source = parseSource(written);
+  assert.equal(source.kind, kind);
+  assert.equal(source.name, name);
+  if (key !== undefined) assert.equal('package' in source && source.package, key);
+});
+
+test.each([
+  '',
+  ' ',
+  'mcp/time:latest',
+  '--registry=x',
+  'git+https://x/y',
+  'a b',
+  'docker:',
+  'ftp://x',
+])('%j is refused with the forms that are allowed', written => {
+  assert.throws(() => parseSource(written), {
+    code: 'HUB_REQUEST_INVALID',
+    message: /^package: .*"docker:image:tag"/,
+  });
+});
+
+test('a name that is taken gets a number, and stays as short as a name may be', () => {
+  const long = 'a'.repeat(32);
+  assert.equal(
+    freeName('time', () => false),
+    'time',
+  );
+  assert.equal(
+    freeName('time', name => name === 'time'),
+    'time-2',
+  );
+  assert.equal(
+    freeName(long, name => name === long),
+    `${'a'.repeat(30)}-2`,
+  );
+  assert.equal(
+    freeName('time', () => true),
+    undefined,
+  );
+});
+
+describe('a secret in clear', () => {
+  test.each([
+    [{ env: { GITHUB_TOKEN: 'abc' } }, ['env.GITHUB_TOKEN']],
+    [{ env: { GITHUB_TOKEN: '${GITHUB_TOKEN}', B: '${secret:B}' } }, []],
+    [{ env: { GITHUB_TOKEN: '${GITHUB_TOKEN:-abc}' } }, ['env.GITHUB_TOKEN']],
+    [{ env: { OTHER: 'ghp_0123456789abcdef' } }, ['env.OTHER']],
+    [{ env: { URL: 'postgres://me:word@host/db' } }, ['env.URL']],
+    [{ env: { URL: 'postgres://me:${PASSWORD}@host/db' } }, []],
+    [{ env: { LOG_LEVEL: 'info', KEYBOARD: 'de' } }, []],
+    [{ headers: { Authorization: 'Bearer ${TOKEN}' } }, []],
+    [{ headers: { Authorization: 'Bearer abc' } }, ['headers.Authorization']],
+    [{ args: ['--api-key', 'abc', '--port', '80'] }, ['args[1]']],
+    [{ args: ['--api-key=abc', '--verbose'] }, ['args[0]']],
+    [{ args: ['--api-key', '${KEY}'] }, []],
+    [{ url: 'https://h/mcp?api_key=abc' }, ['url']],
+    [{ url: 'https://h/mcp?api_key=${KEY}&x=1' }, []],
+    [{ env: { PLAIN: 'abc' } }, ['env.PLAIN'], ['env.PLAIN']],
+  ])('%j', (entry, expected, known: readonly string[] = []) => {
+    assert.deepEqual(findInClear(entry, new Set(known)), expected);
+  });
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { createStderrRing, lastWordsOf } from '../../hub/servers/stderr-ring.ts';
+
+test('what was written since the launch may say why a start failed, however long ago', () => {
+  const clock = createManualClock();
+  const ring = createStderrRing(clock);
+  ring.add('of the instance before');
+  ring.clear();
+  assert.deepEqual(lastWordsOf(ring, false), { quoted: '', stderr: '' });
+  ring.add('KEY is missing');
+  clock.advance(60_000);
+  assert.deepEqual(lastWordsOf(ring, false), {
+    quoted: 'The last it wrote since its launch: KEY is missing',
+    stderr: 'KEY is missing',
+  });
+});
+
+test('of a server that ran only what it wrote just before may', () => {
+  const clock = createManualClock();
+  const ring = createStderrRing(clock);
+  ring.add('listening');
+  ring.add('out of memory\r');
+  clock.advance(5_000);
+  assert.deepEqual(lastWordsOf(ring, true), {
+    quoted: 'The last it wrote in the 5 s before: out of memory',
+    stderr: 'listening\nout of memory\r',
+  });
+  clock.advance(1);
+  assert.deepEqual(lastWordsOf(ring, true), {
+    quoted: '',
+    stderr: 'listening\nout of memory\r',
+  });
+});

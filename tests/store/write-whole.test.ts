@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+import { writeWhole } from '#store';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'agenthub-write-'));
+});
+afterEach(async () => await rm(folder, { recursive: true, force: true }));
+
+describe('a file that is written whole', () => {
+  test('is for its owner only when it is new, and keeps its mode when it is not', async () => {
+    const file = join(folder, 'note');
+    await writeWhole(file, 'one');
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    await chmod(file, 0o644);
+    await writeWhole(file, 'two');
+    assert.equal((await stat(file)).mode & 0o777, 0o644);
+  });
+
+  test('is what a link leads to, whether that is there or not', async () => {
+    await mkdir(join(folder, 'real'));
+    for (const [target, link] of [
+      ['real/here', 'a'],
+      ['a', 'b'],
+      ['real/absent', 'c'],
+    ] as const)
+      await symlink(target, join(folder, link));
+    await writeFile(join(folder, 'real/here'), 'old');
+    await writeWhole(join(folder, 'b'), 'through two');
+    await writeWhole(join(folder, 'c'), 'new');
+    assert.equal(await readFile(join(folder, 'real/here'), 'utf8'), 'through two');
+    assert.equal(await readFile(join(folder, 'real/absent'), 'utf8'), 'new');
+    assert.equal(await readlink(join(folder, 'c')), 'real/absent');
+    assert.deepEqual((await readdir(join(folder, 'real'))).sort(), ['absent', 'here']);
+  });
+
+  test('is one of the texts of those who write it at once', async () => {
+    const file = join(folder, 'note');
+    const texts = Array.from({ length: 50 }, (_, index) => `${index} `.repeat(10_000));
+    await Promise.all(texts.map(async text => await writeWhole(file, text)));
+    assert.ok(texts.includes(await readFile(file, 'utf8')));
+    assert.deepEqual(await readdir(folder), ['note']);
+  });
+
+  test('stays as it was when the last check throws, with nothing beside it', async () => {
+    const file = join(folder, 'note');
+    await writeWhole(file, 'old');
+    const refuse = async () => {
+      throw new Error('not now');
+    };
+    await assert.rejects(writeWhole(file, 'new', refuse), /not now/);
+    assert.equal(await readFile(file, 'utf8'), 'old');
+    assert.deepEqual(await readdir(folder), ['note']);
+  });
+
+  test('leaves nothing beside it where it cannot take its place', async () => {
+    const file = join(folder, 'taken');
+    await mkdir(file);
+    await assert.rejects(writeWhole(file, 'new'), { code: 'EISDIR' });
+    assert.deepEqual(await readdir(folder), ['taken']);
+  });
+});
