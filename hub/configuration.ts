@@ -22,8 +22,8 @@ export type ConfigFiles = {
   readonly read: () => Promise<Reading>;
   /** The environment of the moment. */
   readonly readOptions: () => Promise<LoadOptions>;
-  /** The settings of the moment. Throws HubError. */
-  readonly readSettings: () => Promise<Settings>;
+  /** The settings of the moment, as environment and files say. Throws HubError. */
+  readonly settings: () => Promise<Settings>;
   /** All servers of the file as it was read last, whatever their tags. */
   readonly names: () => readonly string[];
 };
@@ -72,7 +72,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
   async function reload(): Promise<JsonObject> {
     const outcome = await source.reload();
     if (outcome.kind === 'refused') throw outcome.error;
-    const restart = settingsToRestartFor(needs.settings, await files.readSettings());
+    const restart = settingsToRestartFor(needs.settings, await files.settings());
     const waiting = restart.length > 0 ? { settings_that_need_a_restart: restart } : {};
     if (outcome.kind === 'unchanged') return { status: 'unchanged', ...waiting };
     const done = await applied;

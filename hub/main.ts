@@ -2,11 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import {
+  type Config,
   type Settings,
   loadConfig,
   mergeEnvironment,
   readConfig as readWholeConfig,
   readSettings,
+  serversFileOf,
   withTags,
 } from '#config';
 import { type ServeOptions, createCli } from '#cli';
@@ -32,9 +34,12 @@ async function readDotenv(): Promise<string> {
   }
 }
 
-async function settingsWith({ configFile, port }: ServeOptions): Promise<Settings> {
+async function settingsWith(
+  { configFile, port }: ServeOptions,
+  manifest?: Config,
+): Promise<Settings> {
   return {
-    ...readSettings(process.env, await readDotenv()),
+    ...readSettings(process.env, await readDotenv(), manifest),
     ...(configFile !== undefined && { serversFile: configFile }),
     ...(port !== undefined && { port }),
   };
@@ -49,21 +54,25 @@ const readConfig = async ({ serversFile }: Settings) =>
   await loadConfig(serversFile, await readOptions());
 
 /** The files of the config, of which only the servers with these tags are of concern. */
-async function configFiles(
-  { serversFile: file }: Settings,
-  options: ServeOptions,
-): Promise<ConfigFiles> {
-  let names: readonly string[] = [];
+async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
+  const file = options.configFile ?? serversFileOf(process.env, await readDotenv());
+  let whole: Config | undefined;
   const read = async () => {
     const reading = await readWholeConfig(file, await readOptions());
     if (reading.error) return reading;
-    names = reading.config.servers.map(({ name }) => name);
+    whole = reading.config;
     return options.tags ? { ...reading, config: withTags(reading.config, options.tags) } : reading;
   };
   const first = await read();
   if (first.error) throw first.error;
-  const readSettings = async () => await settingsWith(options);
-  return { file, first, read, readOptions, readSettings, names: () => names };
+  return {
+    file,
+    first,
+    read,
+    readOptions,
+    settings: async () => await settingsWith(options, whole),
+    names: () => whole?.servers.map(({ name }) => name) ?? [],
+  };
 }
 
 const stdio = { input: process.stdin, output: process.stdout };
@@ -82,8 +91,8 @@ const cli = createCli({
     return { file: settings.serversFile, config: await readConfig(settings) };
   },
   async startApp(options, signal) {
-    const settings = await settingsWith(options);
-    const files = await configFiles(settings, options);
+    const files = await configFiles(options);
+    const settings = await files.settings();
     const log = await openLogOf(settings);
     // The broker needs none of the app, and has less memory to be attacked in without it.
     const { startApp } = await import('./app.ts');

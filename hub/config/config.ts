@@ -3,6 +3,10 @@ export type Config = {
   /** In the order of the file, which decides who keeps a name that two servers want. */
   readonly servers: readonly ServerConfig[];
   readonly naming: Naming;
+  /** What the file says of the hub itself; the environment goes before it. */
+  readonly listen?: { readonly host?: string; readonly port?: number };
+  /** A secret. */
+  readonly token?: string;
 };
 
 /** How the names of tools and prompts are made on the endpoint of all servers (spec 5.2). */

@@ -12,8 +12,18 @@ type Expanded = {
   readonly problems: readonly Problem[];
 };
 
-/** The keys of a server in which variables are filled in. */
-const expandedKeys = ['command', 'args', 'env', 'url', 'headers', 'cwd', 'mounts', 'image'];
+/** The keys of a server, and of the hub, in which variables are filled in. */
+const expandedKeys = [
+  'token',
+  'command',
+  'args',
+  'env',
+  'url',
+  'headers',
+  'cwd',
+  'mounts',
+  'image',
+];
 
 const marks = /\$\$|\$\{([^{}]*)\}|\$\{/g;
 const reference = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/;

@@ -28,7 +28,7 @@ export {
   type ReloadOutcome,
   createConfigSource,
 } from './source.ts';
-export { readSettings } from './settings.ts';
+export { readSettings, serversFileOf } from './settings.ts';
 export { withTags } from './tags.ts';
 export { warningsOf } from './warnings.ts';
 export { mergeEnvironment } from './variables.ts';

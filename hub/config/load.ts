@@ -79,8 +79,31 @@ async function configOf(
   if (!envelope.success) return { problems };
   const { separator, max_length: maxLength } = envelope.data.naming;
   const servers = read.flatMap(({ server }) => server ?? []);
-  return { config: { servers, naming: { separator, maxLength } }, problems };
+  const { listen, token } = envelope.data;
+  const secret = expandServer(token === undefined ? {} : { token }, [], context.env);
+  const { token: expanded } = isObject(secret.value) ? secret.value : {};
+  return {
+    config: {
+      servers,
+      naming: { separator, maxLength },
+      ...(listen && { listen: withoutAbsent(listen) }),
+      ...(typeof expanded === 'string' && { token: expanded }),
+    },
+    problems: [...problems, ...secret.problems],
+  };
 }
+
+/** The members that are set. */
+const withoutAbsent = ({
+  host,
+  port,
+}: {
+  host?: string | undefined;
+  port?: number | undefined;
+}) => ({
+  ...(host !== undefined && { host }),
+  ...(port !== undefined && { port }),
+});
 
 function neither({ value }: Document): readonly Problem[] {
   if (!isObject(value) || forms.some(form => value[form] !== undefined)) return [];

@@ -235,6 +235,16 @@ const naming = z.strictObject({
     ),
 });
 
+const listen = z.strictObject({
+  host: text.min(1).optional().describe('An address of this machine; ROUTER_HOST goes before it.'),
+  port: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe('0 is any free port; ROUTER_PORT goes before it.'),
+});
+
 function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
   return z.strictObject({
     $schema: z.string().optional().describe('Where this schema is, for editors.'),
@@ -255,6 +265,14 @@ function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
     naming: naming
       .prefault({})
       .describe('How tools and prompts are named on /mcp: <server><separator><tool>.'),
+    listen: listen
+      .optional()
+      .describe('Where the hub listens for clients. Takes effect when the hub is started again.'),
+    token: text
+      .optional()
+      .describe(
+        'What clients must carry as a bearer token, mostly "${NAME}"; ROUTER_TOKEN goes before it. Takes effect when the hub is started again.',
+      ),
     servers: z
       .record(name, entry)
       .optional()
@@ -285,7 +303,7 @@ export const envelopeSchema = fileOf(z.unknown(), z.string());
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
   const [, , part] = path;
   if (path.length === 0) return Object.keys(fileSchema.shape);
-  if (path.length === 1) return Object.keys(naming.shape);
+  if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);
   if (part === 'mounts') return Object.keys(mount.shape);
   if (part === 'volumes') return Object.keys(volume.shape);

@@ -1,10 +1,11 @@
 import { isIPv6 } from 'node:net';
 import { HubError } from '#core';
 import { readBackends } from './backends.ts';
-import type { Settings } from './config.ts';
+import type { Config, Settings } from './config.ts';
 import type { Environment } from './env.ts';
 import { createVariables, mergeEnvironment } from './variables.ts';
 
+const defaultServersFile = './configs/mcp-servers.json';
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 const logFormats = ['json', 'pretty'] as const;
 
@@ -17,12 +18,16 @@ const engineAddress = /^(?:unix|npipe|tcp|http|https|ssh):\/\/./;
 
 /**
  * The settings (spec 1.3) of the process environment, and behind it of a `.env` file's text; a
- * variable set to nothing counts as not set. Paths stay as written. Throws HUB_CONFIG_INVALID with all
+ * variable set to nothing counts as not set; behind both what the config file says of the hub. Paths stay as written. Throws HUB_CONFIG_INVALID with all
  * that is wrong, naming variable, value and what is allowed, and HUB_LISTEN_REFUSED for an address
  * that others can reach without token and TLS (spec G6).
  */
-export function readSettings(env: Environment, dotenv = ''): Settings {
-  const variables = createVariables(mergeEnvironment(env, dotenv));
+export function readSettings(
+  env: Environment,
+  dotenv = '',
+  manifest: Pick<Config, 'listen' | 'token'> = {},
+): Settings {
+  const variables = createVariables(under(mergeEnvironment(env, dotenv), manifest));
   const { text, secret, choice, list, address, fail, done } = variables;
   const certFile = text('ROUTER_TLS_CERT');
   const keyFile = text('ROUTER_TLS_KEY');
@@ -56,7 +61,7 @@ export function readSettings(env: Environment, dotenv = ''): Settings {
       choice('AGENTHUB_IN_CONTAINER', ['1', '0', 'true', 'false']) ?? '0',
     ),
     dataDir: text('DATA_DIR') ?? './data',
-    serversFile: text('MCP_SERVERS_CONFIG') ?? './configs/mcp-servers.json',
+    serversFile: text('MCP_SERVERS_CONFIG') ?? defaultServersFile,
     logLevel: choice('LOG_LEVEL', logLevels) ?? 'info',
     logFormat: choice('LOG_FORMAT', logFormats),
     hubId: text(
@@ -81,6 +86,21 @@ export function readSettings(env: Environment, dotenv = ''): Settings {
   refuseOpenAddress(settings);
   return settings;
 }
+
+/** The environment, over what a config file says of the hub itself. */
+function under(env: Environment, { listen, token }: Pick<Config, 'listen' | 'token'>): Environment {
+  const said = {
+    ROUTER_HOST: listen?.host,
+    ROUTER_PORT: listen?.port?.toString(),
+    ROUTER_TOKEN: token,
+  };
+  const unset = Object.entries(said).filter(([name]) => !env[name]);
+  return { ...env, ...Object.fromEntries(unset) };
+}
+
+/** Where the servers are read from, which is known before them. */
+export const serversFileOf = (env: Environment, dotenv = ''): string =>
+  mergeEnvironment(env, dotenv)['MCP_SERVERS_CONFIG'] || defaultServersFile;
 
 /** Any address that other machines reach needs a token and TLS; the hub's own container is walled in. */
 function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { loadConfig, readSettings } from '#config';
+import { HubError } from '#core';
+
+/** The config that a text makes. */
+async function load(text: string, env: Record<string, string> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-manifest-'));
+  try {
+    const file = join(folder, 'hub.yaml');
+    await writeFile(file, text);
+    return await loadConfig(file, { env, home: folder });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const token = 'a-token-of-enough-characters';
+const manifest = 'servers: {}\nlisten: { host: localhost, port: 9191 }\ntoken: ${HUB_TOKEN}\n';
+
+test('a manifest sets where the hub listens and the token', async () => {
+  const config = await load(manifest, { HUB_TOKEN: token });
+  const settings = readSettings({}, '', config);
+  assert.deepEqual([settings.host, settings.port, settings.token], ['localhost', 9191, token]);
+});
+
+test('the environment goes before it, and .env too', async () => {
+  const config = await load(manifest, { HUB_TOKEN: token });
+  const own = 'another-token-of-enough-characters';
+  const settings = readSettings({ ROUTER_PORT: '9292' }, `ROUTER_TOKEN=${own}`, config);
+  assert.deepEqual([settings.host, settings.port, settings.token], ['localhost', 9292, own]);
+});
+
+test('an address that others can reach is refused without token and TLS, wherever it is from', async () => {
+  const config = await load('servers: {}\nlisten: { host: 0.0.0.0 }\n');
+  assert.throws(
+    () => readSettings({}, '', config),
+    (error: unknown) => error instanceof HubError && error.code === 'HUB_LISTEN_REFUSED',
+  );
+});
+
+test('what is wrong in it is named with its place', async () => {
+  await assert.rejects(
+    load('servers: {}\nlisten: { port: 70000 }\n'),
+    /hub\.yaml:2.*listen\.port/s,
+  );
+  await assert.rejects(load('servers: {}\nlisten: { prot: 1 }\n'), /prot.*port/s);
+  await assert.rejects(load(manifest), /HUB_TOKEN/);
+});
