@@ -85,7 +85,9 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     },
     { clock, log, isAwaited: id => handles.isAwaited(id) },
   );
-  const runtimes: Readonly<Record<Runtime['kind'], Pick<Runtime, 'launch' | 'adopt'>>> = {
+  const runtimes: Readonly<
+    Record<Runtime['kind'], Pick<Runtime, 'launch' | 'adopt' | 'identify'>>
+  > = {
     docker,
     process: createProcessRuntime(
       {
@@ -140,6 +142,10 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
         const spec = specOf(wanted, variant);
         return await runtimes[spec.target.kind].adopt?.(spec, handle, events, signal);
       },
+    },
+    async identityOf(wanted) {
+      const spec = specOf(wanted);
+      return await runtimes[spec.target.kind].identify?.(spec);
     },
     keptListings: listings,
   });

@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import { type Request, membersOf, stringAt } from '#rpc';
+import { type Request, encodeError, membersOf, rpcCodes, stringAt } from '#rpc';
 
 /** Which capability of a client answers which request of a server (MCP 2025-11-25, client features). */
 const needed: ReadonlyMap<string, string> = new Map([
@@ -31,4 +31,20 @@ export function refusedCapability(
   const mode = stringAt(request.bytes, membersOf(request.bytes, request.params)?.get('mode'));
   // An empty object stands for forms, which were all there was before 2025-11-25.
   return mode === 'url' && !isObject(declared['url']) ? 'elicitation.url' : undefined;
+}
+
+/**
+ * The answer to a call whose server needs what its client has not declared (MCP 2026-07-28, errors). The
+ * capability is as `refusedCapability` gives it, the id is JSON text.
+ */
+export function callNeeds(capability: string, id: string): Buffer {
+  const requiredCapabilities = capability
+    .split('.')
+    .reduceRight<object>((inner, name) => ({ [name]: inner }), {});
+  return encodeError(
+    id,
+    rpcCodes.missingCapability,
+    `the server needs the capability "${capability}", which the client has not declared`,
+    { code: 'HUB_CAPABILITY_MISSING', requiredCapabilities },
+  );
 }

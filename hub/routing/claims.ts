@@ -16,6 +16,8 @@ export interface Claims<About> {
   add(session: SessionState, claim: Claim<About>): void;
   /** Who has it; undefined also where several sessions have one of that id, as it cannot be told whose. */
   ownerOf(source: object, id: string): SessionState | undefined;
+  /** Whether any session has anything there. */
+  isHeld(source: object): boolean;
   /** What a session has, oldest first. */
   of(session: SessionState): readonly Claim<About>[];
   remove(session: SessionState, source: object, id: string): void;
@@ -48,6 +50,7 @@ export function createClaims<About>(maxPerSession: number): Claims<About> {
     get size() {
       return [...bySource.values()].reduce((sum, ids) => sum + ids.size, 0);
     },
+    isHeld: source => bySource.has(source),
     add(session, claim) {
       const { source, id } = claim;
       const ids = bySource.get(source) ?? new Map<string, Set<SessionState>>();

@@ -1,5 +1,6 @@
 import { type Clock, HubError, isObject } from '#core';
 import {
+  type Answer,
   type Edit,
   type LogLevel,
   type Span,
@@ -9,17 +10,18 @@ import {
   membersOf,
   metaKeys,
   rawText,
+  rpcCodes,
   valueOf,
 } from '#rpc';
 import type { Asked, Caller, Exchange, Owner, Running, Server } from '#servers';
 import { lacking } from './asks.ts';
 import type { Call } from './call.ts';
-import { refusedCapability } from './capabilities.ts';
+import { callNeeds, refusedCapability } from './capabilities.ts';
 import { dress } from './dress.ts';
 import { isWanted } from './levels.ts';
 import { readAnswer } from './send.ts';
 import { type RequestStates, invalid } from './request-state.ts';
-import { needsPages, pagesWanted } from './url-elicitation.ts';
+import { pagesWanted } from './url-elicitation.ts';
 
 /** One call at a server, over as many requests of its client as it takes. */
 export interface Conversation {
@@ -91,6 +93,8 @@ export function createConversation(
   let expiry: Disposable | undefined;
   /** What the server wants to know, by the key that the client knows it by. */
   const wanted = new Map<string, Asked>();
+  /** What the server asked in vain, as the client cannot do it. */
+  let lacked: string | undefined;
 
   const owner: Owner = {
     get isAsked() {
@@ -102,6 +106,7 @@ export function createConversation(
         ? refusedCapability(options.capabilities, request)
         : `input_required in the answer to ${method}`;
       if (refused !== undefined) {
+        if (options.mayAsk) lacked = refused;
         asked.answer(
           errorAnswer(rawText(request.bytes, request.id), lacking(request.method, refused)),
         );
@@ -181,10 +186,15 @@ export function createConversation(
 
   /** The server's answer, as the client that waits for it reads it. */
   function finished(bytes: Buffer): Buffer {
-    const pages = pagesWanted(readAnswer(bytes));
+    const answer = readAnswer(bytes);
+    // The refusal that the server hands on would tell this client that there is no such method.
+    if (lacked !== undefined && codeOf(answer) === rpcCodes.methodNotFound)
+      return callNeeds(lacked, call.id);
+    const pages = pagesWanted(answer);
     if (!pages) return dress(bytes, call.id, method);
     const { elicitation } = options.capabilities;
-    if (!isObject(elicitation) || !isObject(elicitation['url'])) return needsPages(call.id);
+    if (!isObject(elicitation) || !isObject(elicitation['url']))
+      return callNeeds('elicitation.url', call.id);
     const count = Object.keys(pages).length;
     if (count === 0 || options.visits >= maxVisits)
       throw new HubError(
@@ -266,6 +276,10 @@ function newTurn(): PromiseWithResolvers<Outcome> {
   turn.promise.catch(() => undefined);
   return turn;
 }
+
+/** The code of an error; undefined for a result. */
+const codeOf = ({ failed, bytes, payload }: Answer): unknown =>
+  failed ? valueOf(bytes, membersOf(bytes, payload)?.get('code')) : undefined;
 
 /** What a client of the stateless revision says of itself in each request. */
 const ofClient: ReadonlySet<string> = new Set([

@@ -82,7 +82,7 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
   function refuse(server: Server, { request, answer }: Asked, found: Unknown): void {
     const { name } = server.config;
     const why = {
-      several: `several clients have calls in flight at ${name}, so that it cannot be told which of them is asked`,
+      several: `several clients have calls in flight at ${name}, or have not come back with the answers that one waits for, so that it cannot be told which of them is asked`,
       none: `${name} asked while it worked for no client`,
       gone: `${name} asked on behalf of a call that is over`,
     };

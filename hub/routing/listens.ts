@@ -77,8 +77,8 @@ const members: Readonly<Record<ListKind, ListMember>> = {
   template: 'resourcesListChanged',
 };
 
-const isTold = ({ isAcknowledged, source, filter }: Listen, kind: ListKind, of: View) =>
-  isAcknowledged && source === of && filter.lists.has(members[kind]);
+const isTold = ({ source, filter }: Listen, kind: ListKind, of: View) =>
+  source === of && filter.lists.has(members[kind]);
 
 const sees = ({ view }: Listen, server: Server) => view === server || view === 'all';
 
@@ -119,7 +119,9 @@ export function createListens(needs: { readonly tasks: Pick<Tasks, 'routeOf'> })
         view: session.view,
         source,
         filter,
-        outlet: bytes => exchange.related(tagged(bytes, tag)),
+        outlet(bytes) {
+          if (listen.isAcknowledged) exchange.related(tagged(bytes, tag));
+        },
         isConnected: () => true,
         end() {
           if (!over()) return;
@@ -141,8 +143,8 @@ export function createListens(needs: { readonly tasks: Pick<Tasks, 'routeOf'> })
         acknowledge(honoured) {
           if (!listens.has(listen)) return;
           const method = 'notifications/subscriptions/acknowledged';
-          listen.outlet(encodeCall(undefined, method, { notifications: honoured }));
           listen.isAcknowledged = true;
+          listen.outlet(encodeCall(undefined, method, { notifications: honoured }));
         },
       };
     },

@@ -1,5 +1,5 @@
 import { type Edit, metaKeys, rawText } from '#rpc';
-import type { Running, Server, Waiting } from '#servers';
+import type { Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
 import type { MethodNeeds } from './method.ts';
 import { whenReady } from './ready.ts';
@@ -42,13 +42,11 @@ export function relay(
   const resumed = call.era === 'modern' ? needs.inputs.resume(call) : undefined;
   if (resumed) return resumed;
   const instance = instanceFor(server, call, needs);
-  const waiting: Waiting = { cancel: undefined };
-  const entered = instance.gate.enter(call.session.key, waiting);
+  const entered = instance.gate.enter(call.session.key, call);
   if (!(entered instanceof Promise)) {
     call.leave = entered;
     return begin(call, edits, instance, needs);
   }
-  call.flight = { cancel: reason => waiting.cancel?.(reason) };
   return entered.then(leave => {
     call.leave = leave;
     call.flight = undefined;

@@ -161,7 +161,9 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   };
   hearAll();
   servers.changed(hearAll);
-  servers.instances.hearWith(one => subscriptions.isHeard(one) || listens.isHeard(one));
+  servers.instances.hearWith(
+    one => subscriptions.isHeard(one) || listens.isHeard(one) || tasks.areAt(one),
+  );
   servers.instances.opened(({ server, base, session }) => {
     const state = sessions().find(one => one === session);
     state?.instances.set(base, server);

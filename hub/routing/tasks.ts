@@ -29,6 +29,8 @@ export interface Tasks {
   of(session: SessionState): readonly Task[];
   /** Whose task of that instance it is. */
   ownerOf(instance: Server, taskId: string): Owned | undefined;
+  /** Whether any session has a task at that instance, which works on it also when nobody asks. */
+  areAt(instance: Server): boolean;
   /** Keeps that a client's answer made a task of its own, which the server may ask about. */
   askedAs(source: object, answer: Answer, session: SessionState): void;
   /** The client that has the task a server asks about; undefined also where two have one of that id. */
@@ -87,6 +89,7 @@ export function createTasks(): Tasks {
         ofServers.of(session).find(({ source, id }) => source === instance && id === taskId);
       return session && claim && { ...claim.about, session };
     },
+    areAt: instance => ofServers.isHeld(instance),
     askedAs(source, answer, session) {
       const id = answer.failed ? undefined : idMade(answer);
       if (id !== undefined) ofClients.add(session, { source, id, about: undefined });

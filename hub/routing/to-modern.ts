@@ -173,6 +173,7 @@ async function askAll(
     return `{${answers.join(',')}}`;
   } catch (error) {
     flight.cancel('another question was refused');
+    needWanted(call);
     throw error;
   }
 }

@@ -1,13 +1,5 @@
 import { isObject } from '#core';
-import {
-  type Answer,
-  type Request,
-  encodeError,
-  membersOf,
-  rpcCodes,
-  stringAt,
-  valueOf,
-} from '#rpc';
+import { type Answer, type Request, membersOf, stringAt, valueOf } from '#rpc';
 import { type Claims, createClaims } from './claims.ts';
 import type { SessionState } from './session.ts';
 
@@ -72,14 +64,4 @@ function pagesIn({ failed, bytes, payload }: Answer): readonly Page[] | undefine
   const listed: unknown = isObject(data) ? data['elicitations'] : undefined;
   const pages: unknown[] = Array.isArray(listed) ? listed : [];
   return pages.filter(isObject);
-}
-
-/** What a client is told that cannot show pages (MCP 2026-07-28, errors). */
-export function needsPages(id: string): Buffer {
-  return encodeError(
-    id,
-    rpcCodes.missingCapability,
-    'the server wants a page to be visited, which the client has not declared to be able to ask for',
-    { code: 'HUB_CAPABILITY_MISSING', requiredCapabilities: { elicitation: { url: {} } } },
-  );
 }

@@ -152,4 +152,9 @@ export interface Runtime {
     events: LaunchEvents,
     signal: AbortSignal,
   ) => Promise<Instance | undefined>;
+  /**
+   * By what an instance would be known as `Instance.identity` that is launched now, where that is told without
+   * building or fetching anything. Rejects with HubError where the engine cannot be asked.
+   */
+  readonly identify?: (spec: LaunchSpec) => Promise<string | undefined>;
 }

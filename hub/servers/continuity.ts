@@ -85,21 +85,28 @@ export async function reintroduce(
   return known;
 }
 
-/** Writes down how a later run finds a server that has begun to run. Never rejects. */
+/**
+ * Writes down how a later run finds a server that has begun to run, unless it does not run any more when
+ * that is known: `isCurrent`. What was written down of another is forgotten at once. Never rejects.
+ */
 export async function writeDown(
   config: ServerConfig,
   instance: Pick<Instance, 'handle'>,
   { era, answer }: Introduction,
   variant: string | undefined,
   { handles, digestOf }: Continuity,
+  isCurrent: () => boolean,
   log: Log,
 ): Promise<void> {
   try {
+    await handles.forget(config.name);
     const digest = digestOf(config);
     if (!instance.handle || digest === undefined) return;
+    const found = await instance.handle();
+    if (!isCurrent()) return;
     await handles.keep(config.name, {
       digest,
-      instance: await instance.handle(),
+      instance: found,
       introduction: era === 'legacy' ? answer.bytes.toString() : undefined,
       generation: 0,
       variant,

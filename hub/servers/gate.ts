@@ -9,17 +9,17 @@ import {
   createBulkhead,
 } from '#resilience';
 
-/** Leave for one call, which is given back when the call is over. */
+/** Leave for a call, which is given back when the call is over. Calls may have the same one. */
 export type Leave = {
   /**
    * `error` is what came of the call instead of an answer of the server; `wasSent` where the server had
-   * got it by then. Called once.
+   * got it by then. Called once for each call.
    */
   over(error: unknown, wasSent: boolean): void;
 };
 
 /** Whoever waits for a call may give it up. */
-export type Waiting = { cancel: ((reason: string | undefined) => void) | undefined };
+export type Waiting = { flight: { cancel(reason: string | undefined): void } | undefined };
 
 /** Lets calls through to one server: no more at once than it may have, and none while its breaker is open. */
 export interface Gate {
@@ -57,6 +57,11 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
   let bulkhead = bulkheadOf(bounds);
   /** One failure of a server fails all that it was working on: it counts once. */
   let counted: unknown;
+  /** That of the calls that have been let through last: it is the same for all while the breaker is closed. */
+  let usual:
+    | { readonly from: Bulkhead; readonly permit: Permit | undefined; readonly leave: Leave }
+    | undefined;
+  let isClosed = false;
 
   function bulkheadOf({ name, maxConcurrentCalls, maxQueuedCalls }: Bounds): Bulkhead {
     const options = {
@@ -67,21 +72,32 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
     return createBulkhead(options, clock);
   }
 
-  function leave(from: Bulkhead, permit: Permit | undefined): Leave {
+  function count(permit: Permit, error: unknown, wasSent: boolean): void {
+    if (error === undefined) permit.succeeded();
+    else if (!isFailure(error, wasSent) || counted === error) permit.cancelled();
+    else {
+      counted = error;
+      permit.failed(error.message);
+    }
+  }
+
+  function createLeave(from: Bulkhead, permit: Permit | undefined): Leave {
     return {
       over(error, wasSent) {
+        // Before its place is given on: this may be the call after which nobody is to have it.
+        if (permit && !isClosed) count(permit, error, wasSent);
         from.leave();
-        if (!permit) return;
-        if (error === undefined) return permit.succeeded();
-        if (!isFailure(error, wasSent)) return permit.cancelled();
-        if (counted === error) return permit.cancelled();
-        counted = error;
-        permit.failed(error.message);
       },
     };
   }
 
-  function refuse({ retryAfterMs, why, failures }: Refusal): HubError {
+  function leave(from: Bulkhead, permit: Permit | undefined): Leave {
+    if (usual?.from !== from || usual.permit !== permit)
+      usual = { from, permit, leave: createLeave(from, permit) };
+    return usual.leave;
+  }
+
+  function refuse({ retryAfterMs, why, failures }: Omit<Refusal, 'kind'>): HubError {
     const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
     return new HubError(
       'HUB_BREAKER_OPEN',
@@ -97,7 +113,7 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
     waiting: Waiting,
   ): Promise<Leave> {
     const given = new AbortController();
-    waiting.cancel = () => given.abort();
+    waiting.flight = { cancel: () => given.abort() };
     try {
       await from.wait(owner, bounds.callTimeoutMs, given.signal);
       return leave(from, permit);
@@ -120,6 +136,12 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
       : await queue(bulkhead, owner, permit, waiting);
   }
 
+  const heard = breaker?.changed(({ state, until = 0, why = '', failures }) => {
+    // They would be sent, one after the other, to a server that is not to be called.
+    if (state === 'open')
+      bulkhead.refuseWaiting(refuse({ retryAfterMs: until - clock.now(), why, failures }));
+  });
+
   return {
     enter(owner, waiting) {
       const admitted = breaker?.admit();
@@ -141,7 +163,11 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
       ...bulkhead.snapshot(),
       breaker: breaker && describe(breaker),
     }),
-    close: () => breaker?.[Symbol.dispose](),
+    close() {
+      isClosed = true;
+      heard?.[Symbol.dispose]();
+      breaker?.[Symbol.dispose]();
+    },
   };
 }
 

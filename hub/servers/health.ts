@@ -31,9 +31,15 @@ export type HealthNeeds = {
   readonly dead: (why: string) => void;
 };
 
-/** A watch over a server, until it is disposed. */
-export type Watch = Disposable & {
+/** What is watched of a server until it is disposed. */
+export type HealthWatch = Disposable & {
   readonly health: Health;
+  /** Has another interval in force at once. */
+  retime(): void;
+};
+
+/** A watch over a server that has been greeted. */
+export type Watch = HealthWatch & {
   /** Resolves with why the server is taken for dead, if it ever is. */
   readonly unresponsive: Promise<string>;
 };
@@ -76,25 +82,24 @@ export function watchRunning(
     get health() {
       return watched.health;
     },
+    retime: () => watched.retime(),
     [Symbol.dispose]: () => watched[Symbol.dispose](),
   };
 }
 
 /** Watches over a server until disposed. A miss while it works on a call says nothing. */
-export function watchHealth(
-  options: HealthOptions,
-  needs: HealthNeeds,
-): Disposable & { readonly health: Health } {
+export function watchHealth(options: HealthOptions, needs: HealthNeeds): HealthWatch {
   const { clock, log } = needs;
   let health: Health = { at: undefined, latencyMs: undefined, misses: 0 };
   let isOver = false;
   let timer: Disposable | undefined;
 
   function later(delayMs: number): void {
-    if (!isOver) timer = clock.after(delayMs, () => void check());
+    timer = clock.after(delayMs, () => void check());
   }
 
   async function check(): Promise<void> {
+    timer = undefined;
     const since = clock.monotonic();
     const intervalMs = options.intervalMs();
     const answerMs = Math.min(intervalMs, longestAnswerMs);
@@ -116,8 +121,15 @@ export function watchHealth(
     );
   }
 
-  later(options.intervalMs() * (0.5 + needs.random() / 2));
+  const begin = () => later(options.intervalMs() * (0.5 + needs.random() / 2));
+  begin();
   return {
+    retime() {
+      // One that is being asked is asked again after the new interval.
+      if (!timer) return;
+      timer[Symbol.dispose]();
+      begin();
+    },
     get health() {
       return health;
     },

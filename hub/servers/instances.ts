@@ -28,11 +28,17 @@ export interface Instances {
   ): Server;
   /** Ends the instances of a session that is over. */
   release(session: object): void;
+  /** Has the config that a server has now in force for what sessions have of it, which goes on running. */
+  configure(server: Server): void;
+  /** Ends all that sessions have of a server that was removed, and resolves when nothing of it is left. */
+  drop(server: Server): Promise<void>;
   /** How many instances of a server run, or begin to or end. */
   count(server: Server): number;
-  /** True while it begins, while a client waits for it, and while one hears of what it tells. */
+  /** True while it begins, while a client waits for it, hears of what it tells, or has a task there. */
   isBusy(instance: Server): boolean;
-  /** Hands in who knows whether a client hears of what an instance tells by itself. */
+  /** Whether a client hears of what a server tells by itself. */
+  isHeard(server: Server): boolean;
+  /** Hands in who knows whether a client hears of what an instance tells by itself, or has a task there. */
   hearWith(isHeard: (instance: Server) => boolean): void;
   /** A session has got an instance. */
   readonly opened: Event<OwnInstance>;
@@ -52,7 +58,7 @@ type Entry = OwnInstance & {
 };
 
 /** Of one configured server. */
-type Group = { readonly entries: Set<Entry>; lastNumber: number };
+type Group = { readonly entries: Set<Entry>; readonly heard: Disposable; lastNumber: number };
 
 /** What is idle is looked for no more often than this. */
 const sweepMs = 1_000;
@@ -81,13 +87,18 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
   function groupOf(base: Server): Group {
     const known = groups.get(base);
     if (known) return known;
-    const group: Group = { entries: new Set(), lastNumber: 0 };
-    groups.set(base, group);
-    // Who stops the server, or restarts it, means all of it.
-    base.changed(status => {
-      if (status.state === 'stopped' || (status.state === 'stopping' && !status.hasEnded))
-        for (const entry of group.entries) if (entry.isActive) void entry.server.stop(false);
+    const entries = new Set<Entry>();
+    let hasEnded = base.status.state === 'stopping' && base.status.hasEnded;
+    // Who stops the server, or restarts it, means all of it. One that ends by itself is none of the others.
+    const heard = base.changed(status => {
+      const isMeant =
+        (status.state === 'stopped' && !hasEnded) ||
+        (status.state === 'stopping' && !status.hasEnded);
+      hasEnded = status.state === 'stopping' && status.hasEnded;
+      if (isMeant) for (const entry of entries) if (entry.isActive) void entry.server.stop(false);
     });
+    const group: Group = { entries, heard, lastNumber: 0 };
+    groups.set(base, group);
     return group;
   }
 
@@ -149,21 +160,24 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     sweep = { atMs, [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
+  function close(entry: Entry, why: 'stopping' | 'removed'): Promise<void> {
+    const over = entry.server.close(why).finally(() => {
+      groups.get(entry.base)?.entries.delete(entry);
+      ending.delete(over);
+    });
+    ending.add(over);
+    return over;
+  }
+
   function release(session: object): void {
     const own = sessions.get(session);
-    if (!own) return;
     sessions.delete(session);
-    for (const [base, entry] of own) {
-      const over = entry.server.close().finally(() => {
-        groups.get(base)?.entries.delete(entry);
-        ending.delete(over);
-      });
-      ending.add(over);
-    }
+    for (const entry of own?.values() ?? []) void close(entry, 'stopping');
   }
 
   return {
     of(base, session, client, mayEnd) {
+      if (base.closed) throw base.closed;
       const { state } = base.status;
       const refused = state === 'stopped' && refusalOf(base.config, base.status, '', clock.now());
       if (refused) throw refused;
@@ -183,11 +197,23 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
       return entry.server;
     },
     release,
+    configure(server) {
+      for (const entry of groups.get(server)?.entries ?? [])
+        void entry.server.reconfigure(server.config, false);
+    },
+    async drop(server) {
+      const entries = [...(groups.get(server)?.entries ?? [])];
+      for (const { session } of entries) sessions.get(session)?.delete(server);
+      await Promise.all(entries.map(entry => close(entry, 'removed')));
+      groups.get(server)?.heard[Symbol.dispose]();
+      groups.delete(server);
+    },
     count(server) {
       const group = groups.get(server);
       return group ? countOf(group) : 0;
     },
     isBusy,
+    isHeard: server => isHeard(server),
     hearWith(heard) {
       isHeard = heard;
     },

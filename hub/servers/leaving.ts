@@ -8,7 +8,7 @@ import type { Upstream } from './upstream.ts';
 export interface Leaving {
   /** Ends an instance when it has answered what it was asked, or after a while. */
   add(running: Running): void;
-  /** Resolves when a server has answered what it was asked, or after a while. */
+  /** Resolves when a server has answered what it was asked, after a while, or when all of them are ended. */
   drained(upstream: Pick<Upstream, 'inFlight'>): Promise<void>;
   /** Ends all of them now, and resolves when they are gone. */
   end(): Promise<void>;
@@ -18,16 +18,14 @@ export interface Leaving {
 const drainMs = 30_000;
 const lookMs = 50;
 
-/** There are none at first. */
-export function createLeaving(needs: { readonly clock: Clock }): Leaving {
+/** There are none at first. `server` is its name, for messages. */
+export function createLeaving(server: string, needs: { readonly clock: Clock }): Leaving {
   const { clock } = needs;
   const ending = new Set<Promise<void>>();
   let hurry = new AbortController();
 
-  function drained(
-    upstream: Pick<Upstream, 'inFlight'>,
-    signal: AbortSignal = new AbortController().signal,
-  ): Promise<void> {
+  function drained(upstream: Pick<Upstream, 'inFlight'>): Promise<void> {
+    const { signal } = hurry;
     const deadline = clock.monotonic() + drainMs;
     const { promise, resolve } = Promise.withResolvers<void>();
     const look = () => {
@@ -39,14 +37,13 @@ export function createLeaving(needs: { readonly clock: Clock }): Leaving {
   }
 
   return {
-    drained: upstream => drained(upstream),
-    add({ instance, upstream, introduction }) {
-      const { signal } = hurry;
-      const over = drained(upstream, signal)
+    drained,
+    add({ instance, upstream }) {
+      const over = drained(upstream)
         .then(async () => {
           upstream.fail(
             goneError(
-              introduction.serverInfo.name,
+              server,
               'another has taken its place, as its config was changed',
               { quoted: '', stderr: '' },
               undefined,

@@ -4,6 +4,7 @@ import {
   type Listing,
   type Reading,
   emptyReading,
+  listKinds,
   sameItems,
 } from './listing.ts';
 
@@ -11,6 +12,8 @@ import {
 export type Offers = {
   readonly listing: Listing;
   readonly replace: (kind: ListKind, reading: Reading) => void;
+  /** Has it offer what another reading of it once gave, of which it may say something else by now. */
+  readonly show: (listing: Listing) => void;
   /** In milliseconds since the epoch; 0 where the server says nothing about it. */
   readonly freshUntil: (kind: ListKind) => number;
   readonly scope: (kind: ListKind) => CacheScope;
@@ -20,15 +23,21 @@ export type Offers = {
 export function createOffers(first: Listing, changed: (kind: ListKind) => void): Offers {
   let listing = first;
   const readings = new Map<ListKind, Pick<Reading, 'freshUntil' | 'scope'>>();
+
+  function replace(kind: ListKind, { items, freshUntil, scope }: Reading): void {
+    readings.set(kind, { freshUntil, scope });
+    if (sameItems(listing[kind], items)) return;
+    listing = { ...listing, [kind]: items };
+    changed(kind);
+  }
+
   return {
     get listing() {
       return listing;
     },
-    replace(kind, { items, freshUntil, scope }) {
-      readings.set(kind, { freshUntil, scope });
-      if (sameItems(listing[kind], items)) return;
-      listing = { ...listing, [kind]: items };
-      changed(kind);
+    replace,
+    show(other) {
+      for (const kind of listKinds) replace(kind, { ...emptyReading, items: other[kind] });
     },
     freshUntil: kind => (readings.get(kind) ?? emptyReading).freshUntil,
     scope: kind => (readings.get(kind) ?? emptyReading).scope,

@@ -56,3 +56,13 @@ export function refusalOf(
       return undefined;
   }
 }
+
+/** What everybody is told who asks for a server that is closed for good. Pure. */
+export const closedFor = (name: string, why: 'stopping' | 'removed'): HubError =>
+  why === 'removed'
+    ? new HubError('HUB_SERVER_UNKNOWN', `${name} was removed from the config`, {
+        data: { server: name },
+      })
+    : new HubError('HUB_SHUTTING_DOWN', `${name} is not started: the hub is stopping`, {
+        data: { server: name, retryable: true },
+      });

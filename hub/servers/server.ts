@@ -1,5 +1,5 @@
 import type { ServerConfig } from '#config';
-import type { Clock, Event, Log } from '#core';
+import type { Clock, Event, HubError, Log } from '#core';
 import type { SharedBreaker } from '#resilience';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told } from './caller.ts';
@@ -106,8 +106,13 @@ export interface Server {
    * with HubError where the new one does not come up: the old one then stays as it was.
    */
   reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void>;
-  /** Ends it for good: whoever asks for it from here on is refused with HUB_SHUTTING_DOWN. */
-  close(): Promise<void>;
+  /**
+   * Ends it for good: whoever asks for it from here on is refused with HUB_SHUTTING_DOWN, or with
+   * HUB_SERVER_UNKNOWN where it was `removed` from the config.
+   */
+  close(why: 'stopping' | 'removed'): Promise<void>;
+  /** Why nobody can use it any more, once it is closed. */
+  readonly closed: HubError | undefined;
   /** Resolves when it answers, starting it when needed. Rejects with HubError when it cannot. */
   ready(): Promise<Running>;
 }
@@ -126,10 +131,18 @@ export type ServerNeeds = {
   readonly isExclusive?: (config: ServerConfig) => boolean;
   /** That of what the config launches, by which its listing is kept. Throws HubError. */
   readonly digestOf?: (config: ServerConfig) => string;
+  /**
+   * By what the program is known that the config would launch now; undefined where nothing tells. Rejects with
+   * HubError where the engine cannot be asked.
+   */
+  readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
   /** What servers offered when they last ran. */
   readonly keptListings?: KeptListings;
-  /** The instances that sessions have for themselves. */
-  readonly instances: { count(server: Server): number };
+  /** The instances that sessions have for themselves, and what clients want to hear. */
+  readonly instances: {
+    count(server: Server): number;
+    isHeard(server: Server): boolean;
+  };
   /**
    * Launches an instance as the config says, on the runtime that the app chose. `instance` tells it from
    * the one that all clients share.

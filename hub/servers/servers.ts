@@ -35,8 +35,8 @@ export interface Servers {
   startAll(): void;
   /**
    * Has another config in force, which differs from the one before as `difference` says: each server by
-   * itself, those that did not change untouched. One at a time; resolves when all that is to be started runs,
-   * or has failed to.
+   * itself, those that did not change untouched. One at a time; resolves when what is replaced runs, or has
+   * failed to, and what was removed is gone. What is added begins to start. Rejects with HUB_SHUTTING_DOWN.
    */
   apply(config: Pick<Config, 'servers'>, difference: Difference): Promise<Applied>;
   /** Resolves when none of them is starting, when the signal aborts, or after `withinMs`. */
@@ -61,6 +61,7 @@ export function createServers(
   let all = [...byName.values()];
   const changed = createEmitter<undefined>();
   let applying: Promise<unknown> = Promise.resolve();
+  let isOver = false;
 
   /** Undefined for what outlives no hub, or cannot be launched. */
   function digestOf(config: ServerConfig): string | undefined {
@@ -70,11 +71,14 @@ export function createServers(
       return undefined;
     }
   }
+
   /** What does not come up leaves the others alone. */
   async function applyNow(
     { servers }: Pick<Config, 'servers'>,
     difference: Difference,
   ): Promise<Applied> {
+    if (isOver)
+      throw new HubError('HUB_SHUTTING_DOWN', 'the config is not applied: the hub is stopping');
     const failed: { readonly server: string; readonly error: HubError }[] = [];
     const removed = difference.removed.flatMap(({ name }) => byName.get(name) ?? []);
     for (const config of difference.added)
@@ -86,12 +90,15 @@ export function createServers(
       if (enabled && autoStart) byName.get(name)?.start();
     await Promise.all([
       ...removed.map(async server => {
-        await server.close();
+        await Promise.all([server.close('removed'), instances.drop(server)]);
         await needs.keptListings?.forget(server.config.name);
       }),
       ...difference.changed.map(async ({ after, effect }) => {
+        const server = byName.get(after.name);
+        if (!server) return;
         try {
-          await byName.get(after.name)?.reconfigure(after, effect !== 'apply');
+          await server.reconfigure(after, effect !== 'apply');
+          instances.configure(server);
         } catch (error) {
           if (!(error instanceof HubError)) throw error;
           failed.push({ server: after.name, error });
@@ -156,7 +163,13 @@ export function createServers(
       for (const one of heard) one[Symbol.dispose]();
     },
     async stopAll() {
-      await Promise.all([instances.stopAll(), ...all.map(server => server.close())]);
+      isOver = true;
+      await Promise.all([
+        instances.stopAll(),
+        ...all.map(server => server.close('stopping')),
+        // What was removed just now may still be ending.
+        applying,
+      ]);
     },
   };
 }

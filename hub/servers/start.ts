@@ -2,7 +2,7 @@ import type { ServerConfig } from '#config';
 import { type Clock, type Log, HubError, messageOf } from '#core';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told } from './caller.ts';
-import { reintroduce, takeBack, writeDown } from './continuity.ts';
+import { reintroduce, takeBack } from './continuity.ts';
 import { introduceAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
 import { eraKeyOf } from './eras.ts';
 import {
@@ -28,7 +28,13 @@ export type Started = {
   readonly rereads: Rereads;
   /** Only servers of the stateless revision are listened to. */
   readonly subscription: Subscription | undefined;
+  /** As what it was launched. */
+  readonly variant: string | undefined;
+  /** It has gone on without the hub, and what it is found by is written down. */
+  readonly isTakenBack: boolean;
 };
+
+type Greeted = Omit<Started, 'variant' | 'isTakenBack'>;
 
 export type StartNeeds = Pick<
   ServerNeeds,
@@ -42,8 +48,6 @@ export type StartNeeds = Pick<
   readonly own: Own | undefined;
   /** Tells it from the instance whose place it takes; undefined for the first, and each second after. */
   readonly variant: string | undefined;
-  /** What is gone on with is this variant. */
-  readonly resumed: (variant: string | undefined) => void;
   /** What clients want to hear of, now. */
   readonly interest: () => Interest;
   readonly notified: (notification: Told) => void;
@@ -101,7 +105,6 @@ async function resume(
   const taken = await takeBack(config, needs.events, continuity, signal);
   if (!taken) return undefined;
   const { instance, handle, firstId } = taken;
-  needs.resumed(handle.variant);
   needs.launching();
   const introduction = (upstream: Upstream) =>
     reintroduce(handle, greetingOf(config, needs), upstream);
@@ -109,7 +112,7 @@ async function resume(
   try {
     const started = await within(greeted, signal, AbortSignal.timeout(config.startTimeoutMs));
     needs.log.info(instance.about, 'goes on with what was left running');
-    return started;
+    return { ...started, variant: handle.variant, isTakenBack: true };
   } catch (error) {
     greeted.then(
       started => started.subscription?.stop(),
@@ -149,16 +152,7 @@ async function startOnce(
     const { era } = started.running.introduction;
     if (config.era === 'auto') await needs.eras.confirm(key, era, config.launch.kind === 'local');
     signal.throwIfAborted();
-    if (needs.continuity && !needs.own)
-      void writeDown(
-        config,
-        instance,
-        started.running.introduction,
-        needs.variant,
-        needs.continuity,
-        needs.log,
-      );
-    return started;
+    return { ...started, variant: needs.variant, isTakenBack: false };
   } catch (error) {
     greeted.then(
       started => started.subscription?.stop(),
@@ -236,7 +230,7 @@ async function greet(
   instance: Instance,
   needs: StartNeeds,
   firstId?: number,
-): Promise<Started> {
+): Promise<Greeted> {
   const { name, startTimeoutMs, callTimeoutMs } = config;
   const { clock, log } = needs;
   /** Lists that change before they have been read are of no concern. */

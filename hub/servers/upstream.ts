@@ -43,6 +43,8 @@ export interface Upstream {
   isAtWork(): boolean;
   /** How many requests of clients wait for an answer. */
   inFlight(): number;
+  /** How many requests of clients there have been so far. */
+  relayed(): number;
   /** Rejects every request in flight: the server is gone. */
   fail(error: HubError): void;
 }
@@ -81,6 +83,7 @@ export function createUpstream(
   /** Whether a call has timed out since the server was last heard. */
   let isSilent = false;
   let onlyOwner: Owner | 'none' | 'several' = 'none';
+  let relayed = 0;
 
   function begin(
     method: string,
@@ -232,6 +235,7 @@ export function createUpstream(
           ),
         reject,
       );
+      relayed++;
       if (onlyOwner === 'none') onlyOwner = caller.owner;
       else if (onlyOwner !== caller.owner) onlyOwner = 'several';
       const text = String(id);
@@ -284,6 +288,7 @@ export function createUpstream(
     onlyOwner: () => onlyOwner,
 
     inFlight: () => calls.size,
+    relayed: () => relayed,
 
     fail(error) {
       over ??= error;

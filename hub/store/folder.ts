@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Log, messageOf } from '#core';
+import type { Log } from '#core';
+import { createTrouble } from './trouble.ts';
 import { writeWhole } from './write-whole.ts';
 
 /** Texts by name, each in a file of its own and none of them in memory. */
@@ -18,21 +19,22 @@ export interface Folder {
 
 /** Names are those of servers: no path is among them. The folder is made with the first text. */
 export function createFolder(path: string, needs: { readonly log: Log }): Folder {
-  const { log } = needs;
+  const trouble = createTrouble(needs);
   /** What is to be written of a name, undefined for nothing, and the writing under way. */
   const waiting = new Map<string, { text: string | undefined; readonly done: Promise<void> }>();
   const fileOf = (name: string) => join(path, `${name}.json`);
 
   async function put(name: string, text: string | undefined): Promise<void> {
+    const file = fileOf(name);
     try {
-      if (text === undefined) return await rm(fileOf(name), { force: true });
-      await mkdir(path, { recursive: true, mode: 0o700 });
-      await writeWhole(fileOf(name), text);
+      if (text === undefined) await rm(file, { force: true });
+      else {
+        await mkdir(path, { recursive: true, mode: 0o700 });
+        await writeWhole(file, text);
+      }
+      trouble.end(file);
     } catch (error) {
-      log.warn(
-        { file: fileOf(name), error: messageOf(error) },
-        'a file of the hub could not be written',
-      );
+      trouble.begin(file, error);
     }
   }
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Log, isObject, messageOf } from '#core';
+import { createTrouble } from './trouble.ts';
 import { writeWhole } from './write-whole.ts';
 
 /** A few small texts by key, kept in one file: what costs time to find out again, and no more. */
@@ -7,7 +8,10 @@ export interface Table {
   find(key: string): Promise<string | undefined>;
   /** All of them, the oldest first. */
   entries(): Promise<readonly (readonly [key: string, value: string])[]>;
-  /** Resolves when it is written. Never rejects: what cannot be kept is kept for this run of the hub. */
+  /**
+   * Resolves when it is written. Never rejects: what cannot be kept is kept for this run of the hub, and
+   * written with the next change that can be.
+   */
   put(key: string, value: string): Promise<void>;
   remove(key: string): Promise<void>;
 }
@@ -23,6 +27,7 @@ export type TableOptions = {
 export function createTable(options: TableOptions, needs: { readonly log: Log }): Table {
   const { file, maxEntries } = options;
   const { log } = needs;
+  const trouble = createTrouble(needs);
   let opened: Promise<Map<string, string>> | undefined;
   let writing: Promise<void> = Promise.resolve();
   let waiting = false;
@@ -37,12 +42,15 @@ export function createTable(options: TableOptions, needs: { readonly log: Log })
       waiting = false;
       try {
         await writeWhole(file, `${JSON.stringify(Object.fromEntries(entries), undefined, 1)}\n`);
+        trouble.end(file);
       } catch (error) {
-        log.warn({ file, error: messageOf(error) }, 'a file of the hub could not be written');
+        trouble.begin(file, error);
       }
     });
     return writing;
   }
+
+  const isBehind = () => file !== undefined && trouble.has(file);
 
   return {
     async find(key) {
@@ -53,7 +61,7 @@ export function createTable(options: TableOptions, needs: { readonly log: Log })
     },
     async put(key, value) {
       const entries = await open();
-      if (entries.get(key) === value) return;
+      if (entries.get(key) === value && !isBehind()) return;
       entries.delete(key);
       entries.set(key, value);
       for (const oldest of entries.keys()) {
@@ -64,7 +72,7 @@ export function createTable(options: TableOptions, needs: { readonly log: Log })
     },
     async remove(key) {
       const entries = await open();
-      if (entries.delete(key)) await write(entries);
+      if (entries.delete(key) || isBehind()) await write(entries);
     },
   };
 }

@@ -136,9 +136,10 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     if (!isJson(request))
       return refuse(response, 415, refused, 'Content-Type must be application/json', body);
     const { batch, messages } = readMessages(body);
-    const bad = messages.find(message => message.kind === 'malformed');
-    if (bad?.kind === 'malformed') return sendJson(response, 400, malformedAnswer(bad));
-    const first = messages[0];
+    const [first] = messages;
+    // What else is in a batch with it is answered all the same.
+    if (first?.kind === 'malformed' && messages.length === 1)
+      return sendJson(response, 400, malformedAnswer(first));
     const { headers } = request;
     if (isModern(headers, messages))
       return modern.receive({ headers, response, view, accepts, batch, message: first });

@@ -4,19 +4,22 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type SdkClient, connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
-import { type HubProcess, getJson } from '#helpers/hub-process';
+import { type HubProcess } from '#helpers/hub-process';
 import { type RedisServer, startRedis } from '#helpers/redis';
 import {
   type Scene,
   becomes,
   besideNeighbour,
+  breakerOf,
   createScene,
   inContainer,
   recovery,
 } from './scene.ts';
 
-/** Of calls, in seconds: on a busy machine a trial of half a second must not take as long. */
-const timeout = 2;
+/** Of calls, in seconds. */
+const timeout = 3;
+/** So long a trial takes: all calls come while it is made, and on a busy machine it does not time out. */
+const trialMs = 1_500;
 /** For those that must not answer in that time. */
 const tooLongMs = 60_000;
 
@@ -24,17 +27,6 @@ const servers = {
   victim: inContainer('stateful.mjs', { timeout }),
   fragile: inContainer('stateful.mjs', { timeout, restart: 'temporary' }),
 };
-
-/** What a hub shows of the breaker of a server. */
-async function breakerOf(hub: Pick<HubProcess, 'url'>, server = 'victim') {
-  const shown = await getJson(hub, '/servers');
-  assert.ok(isObject(shown) && Array.isArray(shown['servers']));
-  const found: unknown = shown['servers'].find(
-    (one: unknown) => isObject(one) && one['name'] === server,
-  );
-  assert.ok(isObject(found) && isObject(found['breaker']));
-  return found['breaker'];
-}
 
 /** Resolves with the moment at which a hub shows a breaker in a state. */
 async function isShown(
@@ -69,7 +61,7 @@ async function failureOf(call: Promise<unknown>): Promise<{ message: string; dat
 async function breakServer(client: SdkClient): Promise<void> {
   const calls = [1, 2, 3].map(async () => await failureOf(client.call('slow', { ms: tooLongMs })));
   for (const { message } of await Promise.all(calls))
-    assert.match(message, /did not answer tools\/call within 2 s/);
+    assert.match(message, /did not answer tools\/call within 3 s/);
 }
 
 /** How many of a server's notes are these. */
@@ -101,15 +93,16 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       for (const name of ['victim', 'fragile', 'neighbour']) await becomes(hub, name, 'running');
       return { scene, hub };
     };
-    const [a, b] = [await start(), await start()];
-    return {
-      a,
-      b,
-      start,
-      async [Symbol.asyncDispose]() {
-        for (const scene of scenes) await scene[Symbol.asyncDispose]();
-      },
+    const end = async () => {
+      for (const scene of scenes) await scene[Symbol.asyncDispose]();
     };
+    try {
+      const [a, b] = [await start(), await start()];
+      return { a, b, start, [Symbol.asyncDispose]: end };
+    } catch (error) {
+      await end();
+      throw error;
+    }
   }
 
   describe('that stays open for a minute', () => {
@@ -143,7 +136,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
           took.push(performance.now() - since);
           assert.match(
             message,
-            /victim is not called for now: 3 calls in a row.*did not answer tools\/call within 2 s/,
+            /victim is not called for now: 3 calls in a row.*did not answer tools\/call within 3 s/,
           );
           assert.ok(isObject(data));
           assert.equal(data['code'], 'HUB_BREAKER_OPEN');
@@ -159,9 +152,9 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
 
     test('a hub that starts later finds it open', async () => {
       const { hub, scene } = await hubs.start();
-      const breaker = await breakerOf(hub);
+      const breaker = await breakerOf(hub, 'victim');
       assert.equal(breaker['state'], 'open');
-      assert.match(String(breaker['why']), /did not answer tools\/call within 2 s/);
+      assert.match(String(breaker['why']), /did not answer tools\/call within 3 s/);
       await using late = await connect(`${hub.url}/mcp/victim`);
       assert.match((await failureOf(late.call('recall'))).message, /victim is not called for now/);
       await scene.assertTruthful(hub);
@@ -175,7 +168,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       const closedMs = (await isShown(a.hub, 'closed')) - since;
       recovery('a server restarted by hand, until the other hub lets calls through', closedMs);
       assert.match(await client.call('recall'), /"initialized":1/);
-      assert.equal((await breakerOf(b.hub))['state'], 'closed');
+      assert.equal((await breakerOf(b.hub, 'victim'))['state'], 'closed');
       for (const { scene, hub } of [a, b]) await scene.assertTruthful(hub);
     });
   });
@@ -195,7 +188,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       const calls = Array.from({ length: 50 }, () => [one, other]).flat();
       const ends = await Promise.all(
         calls.map(async client => {
-          const call = client.call('slow', { ms: 500, text: 'trial' });
+          const call = client.call('slow', { ms: trialMs, text: 'trial' });
           return await call.catch(async () => await failureOf(call));
         }),
       );
@@ -214,7 +207,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       }
       await Promise.all([isShown(a.hub, 'closed'), isShown(b.hub, 'closed')]);
       recovery(
-        'a breaker of 2 s opened by three timeouts of 2 s, until it is closed',
+        'a breaker of 2 s opened by three timeouts of 3 s, until it is closed',
         performance.now() - since,
       );
       assert.equal((await notesOf(one, 'trial')) + (await notesOf(other, 'trial')), 1);
@@ -228,9 +221,9 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       await breakServer(one);
       await Promise.all([isShown(a.hub, 'half_open'), isShown(b.hub, 'half_open')]);
       const { message } = await failureOf(other.call('slow', { ms: tooLongMs }));
-      assert.match(message, /did not answer tools\/call within 2 s/);
+      assert.match(message, /did not answer tools\/call within 3 s/);
       await isShown(a.hub, 'open');
-      assert.equal((await breakerOf(a.hub))['failures'], 4);
+      assert.equal((await breakerOf(a.hub, 'victim'))['failures'], 4);
       await isShown(a.hub, 'half_open');
       assert.match(await one.call('recall'), /"initialized":1/);
       await isShown(b.hub, 'closed');
@@ -243,10 +236,6 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       await a.scene.container('fragile').kill();
       await becomes(a.hub, 'fragile', 'failed');
       await a.scene.assertTruthful(a.hub);
-      assert.match(
-        (await failureOf(client.call('recall'))).message,
-        /fragile is not called for now/,
-      );
       await isShown(a.hub, 'half_open', 'fragile');
       const since = performance.now();
       assert.match(await client.call('recall'), /"notes":\[\]/);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Docker from 'dockerode';
+import { isObject } from '#core';
 import { type SdkClient, connect } from '#helpers/client';
 import { engineHost } from '#helpers/engine-probe';
 import { type HubProcess, getJson, startHub, states, until } from '#helpers/hub-process';
@@ -69,7 +70,7 @@ export async function createScene(options: SceneOptions) {
       const running = Object.keys(shown).filter(server => shown[server] === 'running');
       const containers = await listed();
       assert.deepEqual(
-        containers.map(({ Labels }) => Labels['io.agenthub.server']).toSorted(),
+        containers.flatMap(({ Labels }) => Labels['io.agenthub.server'] ?? []).toSorted(),
         running.toSorted(),
         `the hub shows ${JSON.stringify(shown)}`,
       );
@@ -108,6 +109,18 @@ export async function becomes(
   return performance.now() - since;
 }
 
+/** Resolves when states and containers are the same: what ends is gone a moment after it is not shown any more. */
+export async function becomesTruthful(
+  scene: Pick<Scene, 'assertTruthful'>,
+  withinMs = 10_000,
+): Promise<void> {
+  await until(
+    () => scene.assertTruthful().then(() => '', String),
+    problem => problem === '',
+    withinMs,
+  );
+}
+
 /** What `GET /servers/{name}` says. */
 export async function described(
   hub: Pick<HubProcess, 'url'>,
@@ -116,6 +129,19 @@ export async function described(
   const found = await getJson(hub, `/servers/${server}`);
   assert.ok(typeof found === 'object' && found !== null);
   return { ...found };
+}
+
+/** What a hub shows of the breaker of a server. */
+export async function breakerOf(
+  hub: Pick<HubProcess, 'url'>,
+  server: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const shown = await getJson(hub, '/servers');
+  assert.ok(isObject(shown) && Array.isArray(shown['servers']));
+  const servers: readonly unknown[] = shown['servers'];
+  const found = servers.find(one => isObject(one) && one['name'] === server);
+  assert.ok(isObject(found) && isObject(found['breaker']));
+  return found['breaker'];
 }
 
 /** The calls of a client that goes on calling a server, one at a time, whatever happens. */
@@ -192,15 +218,18 @@ export async function besideNeighbour<T>(
   let result: T;
   try {
     result = await fault();
-  } finally {
-    const during = await traffic.stop();
-    assert.deepEqual(during.failures, [], 'calls to the neighbour failed');
-    const most = Math.max(3 * quiet.p99, busyTurnMs);
-    assert.ok(
-      during.p99 <= most,
-      `the neighbour's p99 was ${during.p99.toFixed(1)} ms, and ${quiet.p99.toFixed(1)} ms when it was quiet`,
-    );
+  } catch (error) {
+    // What became of the neighbour would hide it.
+    await traffic.stop();
+    throw error;
   }
+  const during = await traffic.stop();
+  assert.deepEqual(during.failures, [], 'calls to the neighbour failed');
+  const most = Math.max(3 * quiet.p99, busyTurnMs);
+  assert.ok(
+    during.p99 <= most,
+    `the neighbour's p99 was ${during.p99.toFixed(1)} ms, and ${quiet.p99.toFixed(1)} ms when it was quiet`,
+  );
   return result;
 }
 

@@ -39,6 +39,21 @@ describe('an instance of one client', () => {
     await until(() => states()[0] === 'stopped');
   });
 
+  test('runs on while the client has a task there', async () => {
+    await using hub = await startHub([{ ...own, file: 'asker.mjs', name: 'asker' }]);
+    const states = statesOf(hub);
+    const [working, idle] = [hub.server('asker'), hub.server('asker')].map(view =>
+      openClient(hub, view),
+    );
+    assert.ok(working && idle);
+    await working.ask('tools/call', { name: 'hold', arguments: {}, task: { ttl: 60_000 } });
+    await idle.call('where');
+    await until(() => states()[1] === 'stopped');
+    assert.equal(states()[0], 'running');
+    working.session.close('over');
+    await until(() => states()[0] === 'stopped');
+  });
+
   test('runs on while the client listens to its lists, and no longer', async () => {
     await using hub = await startHub([own]);
     const states = statesOf(hub);

@@ -12,6 +12,7 @@ const meta = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 const idKey = 'io.modelcontextprotocol/subscriptionId';
+const greeting = { uri: 'echo://greeting' };
 
 /** A client of 2026-07-28 that listens. */
 async function listen(hub: TestHub, view: View, notifications: object) {
@@ -64,6 +65,25 @@ describe('a client that listens', () => {
     ]);
   });
 
+  test('is told nothing before what of its filter is honoured', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const client = openAsked(hub, hub.server('echo'));
+    const notes = Array.from({ length: 100 }, (_, at) => `echo://note/${at}`);
+    const resourceSubscriptions = [greeting.uri, ...notes];
+    void client.ask('subscriptions/listen', {
+      notifications: { resourceSubscriptions },
+      _meta: meta,
+    });
+    // Its resources are subscribed to one after the other, so that the first is updated meanwhile.
+    while (client.told.length === 0)
+      await client.ask('tools/call', { name: 'touch', arguments: greeting, _meta: meta });
+    await client.ask('tools/call', { name: 'touch', arguments: greeting, _meta: meta });
+    assert.deepEqual(
+      client.told.slice(0, 2).map(({ method }) => method),
+      ['notifications/subscriptions/acknowledged', 'notifications/resources/updated'],
+    );
+  });
+
   test('of all servers hears of resources by their public names', async () => {
     await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
     const { client, honoured, call } = await listen(hub, 'all', {
@@ -110,7 +130,6 @@ describe('a client that listens', () => {
     assert.equal(client.told[0]?.['method'], 'notifications/resources/updated');
   });
 
-  const greeting = { uri: 'echo://greeting' };
   const wantsGreeting = { resourceSubscriptions: [greeting.uri] };
 
   test('and leaves is subscribed to nothing any more, at the server neither', async () => {

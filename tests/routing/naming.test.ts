@@ -42,6 +42,7 @@ function createOffering(name: string) {
     start() {},
     async stop() {},
     async close() {},
+    closed: undefined,
     async reconfigure() {},
     ready: () => Promise.reject(new Error('it does not run')),
   };

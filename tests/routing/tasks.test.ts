@@ -171,3 +171,14 @@ describe('tasks of clients without a session', () => {
     }
   });
 });
+
+test('a request without a session is made no task, which nobody could ask for', async () => {
+  await using hub = await startHub([{ name: 'asker' }]);
+  const params = { name: 'hold', arguments: {}, task: { ttl: 60_000 } };
+  const answer = await fetch(`${hub.url}/mcp/asker/tools/call`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(params),
+  });
+  assert.match(await answer.text(), /"params.task\\": nobody could ask for the task later/);
+});

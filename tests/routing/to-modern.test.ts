@@ -72,6 +72,19 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
   });
 });
 
+describe('a client of 2025 that cancels while a server of 2026 waits for its answer', () => {
+  test('is told that it did, and not that it is gone', async () => {
+    await using hub = await startStateless();
+    const client = openAsked(hub, hub.server('stateless'));
+    await client.initialize({ roots: {} });
+    const told = client.call('where');
+    await until(() => client.asked.length > 0);
+    await client.notify('notifications/cancelled', { requestId: client.lastId() });
+    assert.equal(at(await told, 'error', 'data', 'code'), 'HUB_CALL_CANCELLED');
+    assert.equal(client.told.at(-1)?.['method'], 'notifications/cancelled');
+  });
+});
+
 describe('a resource that a server of 2026 has not', () => {
   test('is refused as the revision of the client has it', async () => {
     await using hub = await startStateless();

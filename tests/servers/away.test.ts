@@ -55,11 +55,11 @@ function supervise(
       random: () => 1,
       hubVersion: '0',
       eras: createTestEras(log),
-      instances: { count: () => 0 },
+      instances: { count: () => 0, isHeard: () => false },
       launch: (_config, _events, signal) => launch(signal),
     },
   );
-  return { server, logged, [Symbol.asyncDispose]: () => server.close() };
+  return { server, logged, [Symbol.asyncDispose]: () => server.close('stopping') };
 }
 
 function superviseRemote(port: number, transport: 'http' | 'sse' = 'http') {

@@ -37,7 +37,7 @@ describe('at LOG_LEVEL=info', () => {
 
   test('a server that was never started ends without a word', async () => {
     await using idle = scene({ name: 'echo' });
-    await idle.server.close();
+    await idle.server.close('stopping');
     assert.deepEqual(idle.lines(), []);
   });
 

@@ -348,7 +348,7 @@ describe('closed for good', () => {
     await server.ready();
     const pid = pidOf(server);
     const slow = errorOf(call(server, 'slow', { ms: 60_000 }));
-    const closed = server.close();
+    const closed = server.close('stopping');
     const meanwhile = errorOf(server.ready());
     server.start();
     await closed;
@@ -419,7 +419,7 @@ describe('a list that changes while the first lists are read', () => {
       random: () => 1,
       hubVersion: '0',
       eras: createTestEras(silent),
-      instances: { count: () => 0 },
+      instances: { count: () => 0, isHeard: () => false },
       launch: (config, events, signal) =>
         runtime.launch(
           {

@@ -71,10 +71,12 @@ function textOf({ result }: Json): string {
   return isObject(first) ? String(first['text']) : JSON.stringify(result);
 }
 
-function assertRefused({ error }: Json, code: number, message: RegExp): void {
+function assertRefused({ error }: Json, code: number, message: RegExp, required?: object): void {
   assert.ok(isObject(error), 'is refused');
   assert.equal(error['code'], code);
   assert.match(String(error['message']), message);
+  const { data } = error;
+  if (required) assert.deepEqual(isObject(data) && data['requiredCapabilities'], required);
 }
 
 const answering = (keys: readonly string[], answer: object) => ({
@@ -244,14 +246,14 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     await toldOfCancelling(client, 'cancelled', 'hung-up');
   });
 
-  test('and has not declared that it can answer: the server gets the refusal', async () => {
+  test('and has not declared that it can answer is told what the server needs', async () => {
     const answer = await callOf2026(url, 'ask_model', {
       args: { question: 'why?' },
       capabilities: { elicitation: {} },
     });
-    assertRefused(answer, -32601, /capability "sampling"/);
+    assertRefused(answer, -32021, /capability "sampling"/, { sampling: {} });
     const page = await callOf2026(url, 'ask_person_by_url', { capabilities: { elicitation: {} } });
-    assertRefused(page, -32601, /capability "elicitation\.url"/);
+    assertRefused(page, -32021, /capability "elicitation\.url"/, { elicitation: { url: {} } });
   });
 });
 

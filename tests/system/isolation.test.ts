@@ -1,124 +1,19 @@
 import assert from 'node:assert/strict';
-import { type IncomingMessage, Agent, request } from 'node:http';
-import { afterAll, expect, test } from 'vitest';
-import { WebSocket } from 'ws';
+import { expect, test } from 'vitest';
 import { isObject } from '#core';
-import { type ManualClock, createManualClock } from '#helpers/clock';
-import { type TestHub, startHub, until } from '#helpers/hub';
-import { activeResources, memoryInUse } from '../fuzz/settings.ts';
+import { startHub, until } from '#helpers/hub';
+import {
+  type Client,
+  call,
+  many,
+  openHttp,
+  openWebSocket,
+  secretOf,
+  whisper,
+} from './isolated-clients.ts';
 
 const sessions = 50;
-const whisper = { file: 'whisper.mjs', era: 'legacy', callTimeoutMs: 60_000 } as const;
 const timeout = 120_000;
-const agent = new Agent({ keepAlive: true, maxSockets: 400 });
-afterAll(() => agent.destroy());
-
-type Json = { readonly [name: string]: unknown };
-
-/** A client that keeps every byte it receives. */
-type Client = {
-  readonly secret: string;
-  /** All messages it received. */
-  readonly received: Json[];
-  readonly send: (message: object) => void;
-  close(): void;
-};
-
-const secretOf = (number: number) => `<secret ${String(number).padStart(4, '0')}>`;
-
-function parse(text: string): Json {
-  const value: unknown = JSON.parse(text);
-  return isObject(value) ? value : assert.fail(text);
-}
-
-/** Sends one request over HTTP; `each` gets the messages of its answer as they come. */
-async function ask(
-  url: string,
-  options: { readonly method: string; readonly headers: Readonly<Record<string, string>> },
-  body: string,
-  each: (message: Json) => void,
-  shared = agent,
-): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request(url, { ...options, agent: shared })
-    .on('response', resolve)
-    .on('error', reject)
-    .end(body);
-  const response = await promise;
-  const isStream = response.headers['content-type'] === 'text/event-stream';
-  let rest = '';
-  response.on('error', () => {});
-  response.setEncoding('utf8').on('data', (chunk: string) => {
-    rest += chunk;
-    if (!isStream) return;
-    const events = rest.split('\n\n');
-    rest = events.pop() ?? '';
-    for (const event of events) {
-      const data = /^data: (.+)$/m.exec(event)?.[1];
-      if (data !== undefined) each(parse(data));
-    }
-  });
-  response.on('end', () => {
-    if (!isStream && rest !== '') each(parse(rest));
-  });
-  return response;
-}
-
-const posting = {
-  'content-type': 'application/json',
-  accept: 'application/json, text/event-stream',
-};
-
-const initialize = {
-  jsonrpc: '2.0',
-  id: 0,
-  method: 'initialize',
-  params: {
-    protocolVersion: '2025-11-25',
-    capabilities: { sampling: {} },
-    clientInfo: { name: 'isolated', version: '1' },
-  },
-};
-
-/** A session over streamable HTTP, with its standing stream. */
-async function openHttp(hub: TestHub, path: string, secret: string): Promise<Client> {
-  const url = `${hub.url}${path}`;
-  const received: Json[] = [];
-  const take = (message: Json) => void received.push(message);
-  const opened = await ask(
-    url,
-    { method: 'POST', headers: posting },
-    JSON.stringify(initialize),
-    take,
-  );
-  assert.equal(opened.statusCode, 200);
-  const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
-  const standing = await ask(url, { method: 'GET', headers: { ...posting, ...session } }, '', take);
-  assert.equal(standing.statusCode, 200);
-  return {
-    secret,
-    received,
-    send(message) {
-      const headers = { ...posting, ...session };
-      void ask(url, { method: 'POST', headers }, JSON.stringify(message), take);
-    },
-    close: () => standing.destroy(),
-  };
-}
-
-/** The same over a WebSocket. */
-async function openWebSocket(hub: TestHub, path: string, secret: string): Promise<Client> {
-  const socket = new WebSocket(`${hub.url.replace('http', 'ws')}${path}`, ['mcp']);
-  const received: Json[] = [];
-  socket.on('message', data =>
-    received.push(parse(Buffer.isBuffer(data) ? data.toString() : assert.fail('no text'))),
-  );
-  const send = (message: object) => socket.send(JSON.stringify(message));
-  await new Promise(resolve => socket.once('open', resolve));
-  send(initialize);
-  await until(() => received.length > 0);
-  return { secret, received, send, close: () => socket.terminate() };
-}
 
 /** The tools of a client, and its ids, which are those of every other client as well. */
 const ids = {
@@ -132,15 +27,6 @@ const ids = {
   relist: 8,
   pid: 9,
 };
-
-function call(id: number, name: string, given: object): object {
-  return {
-    jsonrpc: '2.0',
-    id,
-    method: 'tools/call',
-    params: { name, arguments: given, _meta: { progressToken: id } },
-  };
-}
 
 /** Answers what the server asks, with the secret. */
 function replyAll(client: Client, replied: Set<unknown>): void {
@@ -162,7 +48,7 @@ async function converse(clients: readonly Client[], prefix: string): Promise<voi
   for (const client of clients) {
     const { secret, send } = client;
     // A client cancels by its own ids, which are those of all others too.
-    send(call(ids.cancelled, `${prefix}slow`, { secret, ms: 5_000 }));
+    send(call(ids.cancelled, `${prefix}slow`, { secret, ms: 50_000 }));
     send(call(ids.slow, `${prefix}slow`, { secret, ms: 1_500 }));
     send({
       jsonrpc: '2.0',
@@ -174,19 +60,30 @@ async function converse(clients: readonly Client[], prefix: string): Promise<voi
     send(call(ids.log, `${prefix}log`, { secret }));
   }
   await until(() => clients.every(client => answersTo(client, ids.subscribe).length === 1));
+  // Calls of all others are in flight now, and stay so until each was told what it asked.
   for (const { secret, send } of clients) {
-    send({
-      jsonrpc: '2.0',
-      method: 'notifications/cancelled',
-      params: { requestId: ids.cancelled },
-    });
-    // Calls of all others are in flight now.
     send(call(ids.ask, `${prefix}ask`, { secret }));
     send(call(ids.touch, `${prefix}touch`, { secret, uri: 'whisper://one' }));
     send(call(ids.relist, `${prefix}relist`, { secret }));
     send(call(ids.pid, `${prefix}pid`, { secret }));
   }
-  const due = Object.values(ids);
+  await answeredAll(clients, replied, [ids.ask]);
+  for (const { send } of clients)
+    send({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: ids.cancelled },
+    });
+  await answeredAll(clients, replied, Object.values(ids));
+  for (const client of clients) check(client);
+}
+
+/** All clients have an answer to each of these; meanwhile they answer what they are asked. */
+async function answeredAll(
+  clients: readonly Client[],
+  replied: ReadonlyMap<Client, Set<unknown>>,
+  due: readonly number[],
+): Promise<void> {
   await until(
     () => {
       for (const client of clients) replyAll(client, replied.get(client) ?? new Set());
@@ -199,7 +96,6 @@ async function converse(clients: readonly Client[], prefix: string): Promise<voi
         .join(' | '),
     60_000,
   );
-  for (const client of clients) check(client);
 }
 
 /** Fails where a client has anything that is another's, or lacks anything that is its own. */
@@ -238,11 +134,6 @@ const ways = [
   ['streamable HTTP at the endpoint of all servers', openHttp, '/mcp', 'whisper_'],
   ['WebSockets', openWebSocket, '/mcp/whisper', ''],
 ] as const;
-
-const many = {
-  streamable: { maxSessions: 2_000 },
-  connections: { maxConnections: 200 },
-} as const;
 
 test.for(ways)(
   '50 clients of one shared server get what is theirs over %s',
@@ -288,128 +179,5 @@ test.for(ways)(
     expect(new Set(clients.map(pidOf)).size).toBe(sessions);
     expect(hub.servers.instances.count(hub.server('whisper'))).toBe(sessions);
     for (const client of clients) client.close();
-  },
-);
-
-/** A session with a standing stream and a call behind it; `drop` loses all its connections. */
-async function openToDrop(hub: TestHub, path: string, tool: string, given: object) {
-  const own = new Agent({ keepAlive: true });
-  const url = `${hub.url}${path}`;
-  const received: Json[] = [];
-  const take = (message: Json) => void received.push(message);
-  const post = (message: object, headers = {}) =>
-    ask(
-      url,
-      { method: 'POST', headers: { ...posting, ...headers } },
-      JSON.stringify(message),
-      take,
-      own,
-    );
-  const opened = await post(initialize);
-  assert.equal(opened.statusCode, 200);
-  const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
-  await ask(url, { method: 'GET', headers: { ...posting, ...session } }, '', take, own);
-  await post(call(1, tool, given), session);
-  await until(() => received.some(({ id }) => id === 1));
-  return {
-    text: JSON.stringify(received),
-    /** Another call, whose answer nobody waits for. */
-    begin: (name: string, more: object) =>
-      void post(call(2, name, more), session).catch(() => undefined),
-    drop: () => own.destroy(),
-  };
-}
-
-const isAlive = (pid: number) => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
-
-/** Nothing is left of sessions: time is moved on until the hub has given up the last of them. */
-async function forgotten(hub: TestHub, clock: ManualClock): Promise<void> {
-  await until(
-    () => {
-      clock.advance(5_000);
-      return hub.streamable.sessionCount === 0;
-    },
-    () => hub.streamable.sessionCount,
-    60_000,
-  );
-  await until(
-    () => hub.router.inFlight === 0,
-    () => hub.router.inFlight,
-  );
-  assert.deepEqual(
-    [hub.router.sessionCount, hub.connections.size, clock.waiting],
-    [0, 0, 0],
-    'sessions, connections, timers',
-  );
-}
-
-const maxGrowthBytes = 4 * 1024 * 1024;
-
-test(
-  '1,000 sessions that are dropped without a word leave nothing behind',
-  { timeout },
-  async () => {
-    const clock = createManualClock();
-    await using hub = await startHub([{ ...whisper, name: 'whisper' }], { ...many, clock });
-    async function openAndDrop(count: number): Promise<void> {
-      for (let opened = 0; opened < count; opened += 20) {
-        const clients = await Promise.all(
-          Array.from({ length: 20 }, (_, index) => {
-            const [path, prefix] = index % 2 === 0 ? ['/mcp/whisper', ''] : ['/mcp', 'whisper_'];
-            return openToDrop(hub, path, `${prefix}echo`, { secret: secretOf(opened + index) });
-          }),
-        );
-        // One leaves while it is being worked for.
-        clients[0]?.begin('slow', { secret: secretOf(opened), ms: 100 });
-        await until(() => hub.router.inFlight > 0);
-        for (const client of clients) client.drop();
-      }
-      await forgotten(hub, clock);
-    }
-    await openAndDrop(200);
-    const memory = await memoryInUse();
-    const resources = activeResources();
-    await openAndDrop(1_000);
-    await until(
-      () => (activeResources()['TCPSocketWrap'] ?? 0) <= (resources['TCPSocketWrap'] ?? 0),
-    );
-    expect(activeResources()['Timeout'] ?? 0).toBeLessThanOrEqual((resources['Timeout'] ?? 0) + 1);
-    expect((await memoryInUse()) - memory).toBeLessThan(maxGrowthBytes);
-  },
-);
-
-test(
-  'the servers of sessions that are dropped end with them, whatever they were at',
-  { timeout },
-  async () => {
-    const clock = createManualClock();
-    await using hub = await startHub(
-      [{ ...whisper, name: 'whisper', instance: 'session', maxInstances: 20 }],
-      { ...many, clock },
-    );
-    const pids: number[] = [];
-    for (let round = 0; round < 3; round++) {
-      const clients = await Promise.all(
-        Array.from({ length: 20 }, (_, number) =>
-          openToDrop(hub, '/mcp/whisper', 'pid', { secret: secretOf(number) }),
-        ),
-      );
-      for (const { text } of clients) pids.push(Number(/"text":"(\d+) /.exec(text)?.[1]));
-      // Some leave while their server works, and some while it waits for their answer.
-      for (const [index, client] of clients.slice(0, 10).entries())
-        client.begin(index % 2 === 0 ? 'ask' : 'slow', { secret: secretOf(index), ms: 300 });
-      await until(() => hub.router.inFlight === 10);
-      for (const client of clients) client.drop();
-      await forgotten(hub, clock);
-      await until(() => hub.servers.instances.count(hub.server('whisper')) === 0);
-    }
-    expect(new Set(pids).size).toBe(60);
-    await until(() => !pids.some(isAlive));
   },
 );

@@ -468,6 +468,11 @@ describe('what is refused', () => {
         answers.map(({ id }: { id: unknown }) => id),
         [1, 'e'],
       );
+      const partly = await session.post([{ no: 'message' }, ping]);
+      assert.deepEqual(
+        JSON.parse(await partly.body()).map(({ id }: { id: unknown }) => id),
+        [null, 1],
+      );
       const quiet = await session.post([{ jsonrpc: '2.0', method: 'notifications/initialized' }]);
       assert.equal(quiet.status, 202);
       const initializing = await session.post([

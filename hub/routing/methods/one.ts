@@ -1,3 +1,4 @@
+import { HubError } from '#core';
 import { RpcError, encodeResult, rpcCodes, stringAt } from '#rpc';
 import type { Call } from '../call.ts';
 import { type Method, serverOf } from '../method.ts';
@@ -10,8 +11,14 @@ import { modernTasksOfOne, tasksOfOne } from './tasks.ts';
 /** Whatever the method is, known to the hub or not: the server answers it. */
 export const pass: Method = (call, needs) => {
   const server = serverOf(call);
-  if (call.params.has('task'))
+  if (call.params.has('task')) {
+    if (call.session.isSessionless)
+      throw new HubError(
+        'HUB_REQUEST_INVALID',
+        '"params.task": nobody could ask for the task later, as this request has no session. Leave "task" out, or open a session at the server',
+      );
     call.seen = (answer, instance) => void needs.tasks.made(server, instance, answer, call.session);
+  }
   return relay(call, [], server, needs);
 };
 

@@ -248,6 +248,9 @@ export function createDockerRuntime(
       void events.start();
       return adopt(spec, handle, report, signal);
     },
+    async identify(spec) {
+      return (await images.find(targetOf(spec).image))?.id;
+    },
   };
 }
 

@@ -61,7 +61,6 @@ export async function tryServer(
         output: silent,
         own: undefined,
         variant: undefined,
-        resumed() {},
         launch: (wanted, events, ending, instance = instanceName) =>
           crew.launch(wanted, events, ending, instance),
         events: {

@@ -119,7 +119,14 @@ export function createInstallHub(override: Override = {}) {
   const inForce = async (name: string, entry: JsonObject) => {
     entries.set(name, entry);
     const config = await check(name, entry);
-    servers.set(name, createServer(config, { ...base, launch, instances: { count: () => 0 } }));
+    servers.set(
+      name,
+      createServer(config, {
+        ...base,
+        launch,
+        instances: { count: () => 0, isHeard: () => false },
+      }),
+    );
   };
 
   const installs = createInstalls({
@@ -130,7 +137,7 @@ export function createInstallHub(override: Override = {}) {
     check,
     add: override.add ?? inForce,
     async remove(name) {
-      await servers.get(name)?.close();
+      await servers.get(name)?.close('removed');
       servers.delete(name);
       entries.delete(name);
     },
@@ -163,7 +170,7 @@ export function createInstallHub(override: Override = {}) {
       installs.install(requestOf(request), one => progress.push(one), signal),
     async [Symbol.asyncDispose]() {
       await installs.stop();
-      await Promise.all(Array.from(servers.values(), server => server.close()));
+      await Promise.all(Array.from(servers.values(), server => server.close('stopping')));
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,0 +1,107 @@
+import type { ServerConfig } from '#config';
+import { HubError } from '#core';
+import { startFailure } from './failures.ts';
+import type { Gate } from './gate.ts';
+import type { Loop } from './loop.ts';
+import type { Running, ServerStatus } from './server.ts';
+
+/** Has another config in force for a server, as `Server.reconfigure` promises. */
+export type Reconfigure = (next: ServerConfig, isReplaced: boolean) => Promise<void>;
+
+type Needs = {
+  readonly config: () => ServerConfig;
+  readonly status: () => ServerStatus;
+  readonly loop: Pick<Loop, 'life' | 'isGoing' | 'renew' | 'begin' | 'swap'>;
+  readonly gate: Pick<Gate, 'reset'>;
+  /** One that a session has for itself is started by calls alone. */
+  readonly isOwn: boolean;
+  readonly isClosed: () => boolean;
+  /** Has a config in force for whatever is done from here on. */
+  readonly configure: (config: ServerConfig) => void;
+  readonly isExclusive: (config: ServerConfig) => boolean;
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** Resolves when it answers. Rejects with HubError. */
+  readonly ready: () => Promise<Running>;
+  readonly stderr: () => string;
+};
+
+/** What changes one server, one change after the other. */
+export function createReconfigure(needs: Needs): Reconfigure {
+  const { loop, configure, start } = needs;
+  let changing: Promise<unknown> = Promise.resolve();
+
+  /** Two instances must not run at once: calls wait from the end of the old one to the start of the new. */
+  async function replace(before: ServerConfig, next: ServerConfig): Promise<void> {
+    configure(next);
+    loop.renew();
+    try {
+      await needs.ready();
+    } catch (error) {
+      // Somebody has stopped it, who wants it to be as the config says now.
+      if (isStopped(error)) return;
+      configure(before);
+      if (loop.isGoing) loop.renew();
+      else loop.begin();
+      await needs.ready().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async function change(next: ServerConfig, isReplaced: boolean): Promise<void> {
+    const before = needs.config();
+    const status = needs.status();
+    if (needs.isClosed()) return;
+    if (!next.enabled) {
+      configure(next);
+      if (before.enabled) await needs.stop();
+      return;
+    }
+    if (!isReplaced || !before.enabled || !loop.isGoing) {
+      configure(next);
+      if (needs.isOwn) return;
+      const wasOn = before.enabled && before.autoStart;
+      // What has failed with the old entry may do better with the new one.
+      const isMended = isReplaced && status.state === 'failed';
+      const isOff = status.state === 'stopped' && !(status.byHand && before.enabled);
+      if (isMended) await needs.stop();
+      if (next.autoStart && (isMended || (isOff && !wasOn))) start();
+      return;
+    }
+    // What waits to run needs no second one beside it.
+    if (!loop.life) {
+      configure(next);
+      loop.renew();
+      return;
+    }
+    if ([before, next].some(needs.isExclusive)) await replace(before, next);
+    else await loop.swap(next, () => configure(next));
+    // What the old one has failed at is not held against the new one.
+    needs.gate.reset();
+  }
+
+  async function afterwards(
+    before: Promise<unknown>,
+    next: ServerConfig,
+    isReplaced: boolean,
+  ): Promise<void> {
+    await before;
+    try {
+      await change(next, isReplaced);
+    } catch (error) {
+      throw startFailure(next.name, error, needs.stderr());
+    }
+  }
+
+  return (next, isReplaced) => {
+    const changed = afterwards(changing, next, isReplaced);
+    changing = changed.catch(() => undefined);
+    return changed;
+  };
+}
+
+const isStopped = (error: unknown): boolean =>
+  error instanceof HubError &&
+  (error.code === 'HUB_SERVER_STOPPED' ||
+    error.code === 'HUB_SHUTTING_DOWN' ||
+    error.code === 'HUB_SERVER_UNKNOWN');

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { afterEach, beforeEach, test } from 'vitest';
+import { isObject } from '#core';
+import { type SdkClient, connect } from '#helpers/client';
+import { describeWithEngine } from '#helpers/engine';
+import { type HubProcess, getJson, states, until } from '#helpers/hub-process';
+import {
+  type Scene,
+  becomes,
+  becomesTruthful,
+  besideNeighbour,
+  createScene,
+  described,
+  inContainer,
+  recovery,
+  startTraffic,
+} from './scene.ts';
+
+const servers = {
+  steady: inContainer('stateful.mjs'),
+  swapped: inContainer('echo.mjs'),
+  leaver: inContainer('stateful.mjs'),
+};
+const changed = {
+  steady: servers.steady,
+  swapped: inContainer('echo.mjs', { env: { CHANGED: 'yes' } }),
+  added: inContainer('stateful.mjs'),
+};
+const before = ['leaver', 'neighbour', 'steady', 'swapped'];
+const after = ['added', 'neighbour', 'steady', 'swapped'];
+/** Files are at rest for 200 ms before they are read, and looked at every three seconds at the latest. */
+const withinMs = 30_000;
+
+describeWithEngine('a config file that changes under a hub with clients', () => {
+  let scene: Scene;
+  let hub: HubProcess;
+  /** What the file holds at first, and what it is to hold. */
+  let first: string;
+  let second: string;
+
+  beforeEach(async () => {
+    scene = await createScene({ servers });
+    hub = await scene.start();
+    for (const name of before) await becomes(hub, name, 'running');
+    first = await readFile(hub.configFile, 'utf8');
+    const { neighbour } = JSON.parse(first).servers;
+    second = JSON.stringify({ servers: { ...changed, neighbour } }, undefined, 2);
+  });
+  afterEach(async () => await scene[Symbol.asyncDispose]());
+
+  const areThere = async (names: readonly string[]) =>
+    await until(
+      () => states(hub),
+      shown =>
+        Object.keys(shown).toSorted().join() === names.join() &&
+        Object.values(shown).every(state => state === 'running'),
+      withinMs,
+    );
+
+  /** What `/health` says of the config. */
+  async function configPart(): Promise<Readonly<Record<string, unknown>>> {
+    const health = await getJson(hub, '/health');
+    assert.ok(isObject(health) && isObject(health['parts']) && isObject(health['parts']['config']));
+    return { status: health['status'], ...health['parts']['config'] };
+  }
+
+  async function isRefused(why: RegExp): Promise<void> {
+    const shown = await until(
+      configPart,
+      ({ state, detail }) => state === 'degraded' && why.test(String(detail)),
+      withinMs,
+    );
+    assert.equal(shown['status'], 'degraded');
+    assert.match(String(shown['detail']), /the last good one is in force/);
+    assert.deepEqual(Object.keys(await states(hub)).toSorted(), before);
+  }
+
+  const recall = async (client: SdkClient): Promise<{ pid: number; notes: string[] }> =>
+    JSON.parse(await client.call('recall'));
+
+  /**
+   * Lets something happen to the file while clients call an unchanged server, one that is to be changed and
+   * one beside. Throws where one of their calls failed, their sessions ended, or the steady one's process.
+   */
+  async function besideClients<T>(fault: () => Promise<T>): Promise<T> {
+    await using steady = await connect(`${hub.url}/mcp/steady`);
+    await using caller = await connect(`${hub.url}/mcp/swapped`);
+    await steady.call('remember', { text: 'of before' });
+    const { pid } = await recall(steady);
+    const { instance } = await described(hub, 'steady');
+    const traffic = startTraffic(caller);
+    const result = await besideNeighbour(hub, fault).catch(async (error: unknown) => {
+      await traffic.stop();
+      throw error;
+    });
+    const { failures, calls } = await traffic.stop();
+    assert.deepEqual(failures, [], 'calls to the server that is changed failed');
+    assert.ok(calls > 0);
+    const now = await recall(steady);
+    assert.deepEqual([now.pid, now.notes], [pid, ['of before']], 'the unchanged one goes on');
+    assert.deepEqual((await described(hub, 'steady'))['instance'], instance);
+    assert.equal((await described(hub, 'steady'))['restart_count'], 0);
+    assert.equal(await caller.call('echo', { text: 'still here' }), 'still here');
+    await becomesTruthful(scene);
+    return result;
+  }
+
+  test('replaced by rename: each server becomes what it shall be, and clients are told', async () => {
+    const told: string[] = [];
+    const watcher = new Client({ name: 'watcher', version: '1.0.0' });
+    watcher.setNotificationHandler(ToolListChangedNotificationSchema, ({ method }) => {
+      told.push(method);
+    });
+    await watcher.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`)));
+    const names = async () => (await watcher.listTools()).tools.map(({ name }) => name);
+    assert.ok((await names()).some(name => name.startsWith('leaver')));
+    await using busy = await connect(`${hub.url}/mcp/swapped`);
+    const was = (await described(hub, 'swapped'))['instance'];
+    await besideClients(async () => {
+      const inFlight = Array.from({ length: 20 }, () => busy.call('slow', { ms: 4_000 }));
+      await until(
+        () => described(hub, 'swapped'),
+        shown => Number(shown['in_flight']) >= 20,
+        5_000,
+      );
+      await writeFile(`${hub.configFile}.new`, second);
+      const since = performance.now();
+      await rename(`${hub.configFile}.new`, hub.configFile);
+      await areThere(after);
+      await until(
+        async () => (await described(hub, 'swapped'))['instance'],
+        is => JSON.stringify(is) !== JSON.stringify(was),
+        withinMs,
+      );
+      recovery(
+        'a config file replaced, until all servers are as it says',
+        performance.now() - since,
+      );
+      assert.deepEqual(new Set(await Promise.all(inFlight)), new Set(['slept 4000 ms']));
+    });
+    assert.match(await busy.call('env'), /CHANGED/);
+    await until(
+      async () => told.length,
+      times => times > 0,
+      5_000,
+    );
+    const listed = await names();
+    assert.ok(listed.some(name => name.startsWith('added')));
+    assert.ok(!listed.some(name => name.startsWith('leaver')));
+    await watcher.close();
+    const gone = await fetch(`${hub.url}/mcp/leaver/tools/list`, { method: 'POST' });
+    assert.equal(gone.status, 404);
+  });
+
+  test('half written for seconds: nothing of it is in force before it is whole', async () => {
+    await besideClients(async () => {
+      const file = await open(hub.configFile, 'w');
+      const [half, rest] = [second.slice(0, second.length / 2), second.slice(second.length / 2)];
+      await file.write(half);
+      // Longer than an editor takes: it is read, and refused.
+      await isRefused(/mcp-servers\.json/);
+      for (let at = 0; at < rest.length; at += rest.length / 10) {
+        await file.write(rest.slice(at, at + rest.length / 10));
+        await delay(100);
+      }
+      await file.close();
+      const since = performance.now();
+      await areThere(after);
+      recovery(
+        'a config file written slowly, from its end until all is as it says',
+        performance.now() - since,
+      );
+      assert.equal((await configPart())['state'], 'up');
+    });
+  });
+
+  test('deleted, and made again: the last good one is in force meanwhile', async () => {
+    await besideClients(async () => {
+      await rm(hub.configFile);
+      await isRefused(/no such file/);
+      await writeFile(hub.configFile, first);
+      const since = performance.now();
+      await until(configPart, ({ state }) => state === 'up', withinMs);
+      recovery(
+        'a config file deleted and made again, from then until /health is well',
+        performance.now() - since,
+      );
+      assert.deepEqual(Object.keys(await states(hub)).toSorted(), before);
+      await rm(hub.configFile);
+      await isRefused(/no such file/);
+      await writeFile(hub.configFile, second);
+      await areThere(after);
+    });
+  });
+
+  test('edited so that it is not valid: said once, and the next good edit is in force', async () => {
+    await besideClients(async () => {
+      await writeFile(hub.configFile, second.slice(1));
+      await isRefused(/mcp-servers\.json/);
+      await writeFile(
+        hub.configFile,
+        JSON.stringify({ servers: { ...changed, bad: { imgae: 'x' } } }),
+      );
+      await isRefused(/imgae/);
+      const reload = await fetch(`${hub.url}/config/reload`, { method: 'POST' });
+      assert.equal(reload.status, 400);
+      assert.match(await reload.text(), /imgae/);
+      const said = hub
+        .log()
+        .split('\n')
+        .filter(line => line.includes('imgae'));
+      assert.equal(said.length, 1, said.join('\n'));
+      await writeFile(hub.configFile, second);
+      const since = performance.now();
+      await areThere(after);
+      recovery('a config file mended, until all servers are as it says', performance.now() - since);
+      assert.equal((await configPart())['status'], 'ok');
+    });
+  });
+});

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, beforeEach, test } from 'vitest';
+import { isObject } from '#core';
+import { connect } from '#helpers/client';
+import { describeWithEngine } from '#helpers/engine';
+import { type HubProcess, getJson, until } from '#helpers/hub-process';
+import { type RedisServer, startRedis } from '#helpers/redis';
+import {
+  type Scene,
+  becomes,
+  besideNeighbour,
+  breakerOf,
+  createScene,
+  inContainer,
+  recovery,
+} from './scene.ts';
+
+const servers = { victim: inContainer('stateful.mjs', { timeout: 1 }) };
+const stateKey = 'agenthub:breaker:state:victim';
+/** An answer takes a second to be missed, and hubs look after each other every two. */
+const withinMs = 15_000;
+
+type Hub = { readonly scene: Scene; readonly hub: HubProcess };
+
+/** What `/health` says of the place where breakers are shared, and of the whole. */
+async function sharing({ hub }: Hub): Promise<Readonly<Record<string, unknown>>> {
+  const health = await getJson(hub, '/health');
+  assert.ok(isObject(health) && isObject(health['parts']));
+  const part = health['parts']['breakers'];
+  assert.ok(isObject(part));
+  return { status: health['status'], ...part };
+}
+
+describeWithEngine('a Redis that fails', () => {
+  let redis: RedisServer;
+  let one: Hub;
+  let other: Hub;
+  const scenes: Scene[] = [];
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    const env = { REDIS_URL: redis.url, CB_FAILURE_THRESHOLD: '3', CB_RECOVERY_TIMEOUT: '60' };
+    const start = async (): Promise<Hub> => {
+      const scene = await createScene({ servers, env });
+      scenes.push(scene);
+      const hub = await scene.start();
+      for (const name of ['victim', 'neighbour']) await becomes(hub, name, 'running');
+      return { scene, hub };
+    };
+    [one, other] = [await start(), await start()];
+  });
+
+  afterAll(async () => {
+    for (const scene of scenes) await scene[Symbol.asyncDispose]();
+    await redis[Symbol.asyncDispose]();
+  });
+
+  /** Whoever restarts the server closes its breaker, in both. */
+  beforeEach(async () => {
+    await areShared();
+    const answer = await fetch(`${one.hub.url}/servers/victim/restart`, { method: 'POST' });
+    assert.equal(answer.status, 200);
+    for (const hub of [one, other]) await isShown(hub, 'closed');
+  });
+
+  async function areShared(): Promise<void> {
+    for (const hub of [one, other])
+      await until(
+        () => sharing(hub),
+        ({ state, backend }) => state === 'up' && backend === 'redis',
+        withinMs,
+      );
+  }
+
+  /** Shown, while calls go on as ever. */
+  async function areDegraded(reason: RegExp): Promise<void> {
+    for (const hub of [one, other]) {
+      const shown = await until(
+        () => sharing(hub),
+        ({ state }) => state === 'degraded',
+        withinMs,
+      );
+      assert.equal(shown['status'], 'degraded');
+      assert.equal(shown['backend'], 'memory');
+      assert.match(String(shown['detail']), reason);
+    }
+  }
+
+  const isShown = async ({ hub }: Hub, state: string) =>
+    await until(
+      () => breakerOf(hub, 'victim'),
+      breaker => breaker['state'] === state,
+      withinMs,
+    );
+
+  /** Three calls that are not answered in time, each answered with an error of its own. */
+  async function breakServer({ hub }: Hub): Promise<void> {
+    await using client = await connect(`${hub.url}/mcp/victim`);
+    const ends = await Promise.allSettled([1, 2, 3].map(() => client.call('slow', { ms: 60_000 })));
+    for (const end of ends) {
+      assert.ok(end.status === 'rejected');
+      assert.match(String(end.reason), /did not answer tools\/call within 1 s/);
+    }
+  }
+
+  /** Lets something happen to Redis while both hubs are called, of which no call fails or is late. */
+  async function unnoticed(fault: () => Promise<void>): Promise<void> {
+    await besideNeighbour(one.hub, async () => await besideNeighbour(other.hub, fault));
+    for (const { scene, hub } of [one, other]) await scene.assertTruthful(hub);
+  }
+
+  test('killed and started again: each decides for itself meanwhile, and then they agree', async () => {
+    await unnoticed(async () => {
+      await redis.kill();
+      await areDegraded(/connection|ECONN/i);
+      await breakServer(one);
+      assert.equal((await breakerOf(one.hub, 'victim'))['state'], 'open');
+      assert.equal((await breakerOf(other.hub, 'victim'))['state'], 'closed');
+      await redis.start();
+      const since = performance.now();
+      await areShared();
+      const breaker = await isShown(other, 'open');
+      recovery('Redis killed, from its new start until two hubs agree', performance.now() - since);
+      assert.match(String(breaker['why']), /did not answer/);
+    });
+    assert.equal(await redis.cli('exists', stateKey), '1');
+  });
+
+  test('flushed: what they know is brought back', async () => {
+    await unnoticed(async () => {
+      await breakServer(one);
+      await isShown(other, 'open');
+      assert.equal(await redis.cli('exists', stateKey), '1');
+      await redis.cli('flushall');
+      const since = performance.now();
+      await until(
+        () => redis.cli('exists', stateKey),
+        found => found === '1',
+        withinMs,
+      );
+      recovery('Redis flushed, until it knows again', performance.now() - since);
+      for (const hub of [one, other]) {
+        assert.equal((await breakerOf(hub.hub, 'victim'))['state'], 'open');
+        assert.equal((await sharing(hub))['state'], 'up');
+      }
+    });
+  });
+
+  test('slow: nobody waits for its answers, and it is taken for away until they come', async () => {
+    await unnoticed(async () => {
+      await redis.cli('client', 'pause', '6000', 'all');
+      const since = performance.now();
+      await areDegraded(/did not answer within 1000 ms|connect/i);
+      await breakServer(other);
+      await areShared();
+      await isShown(one, 'open');
+      recovery('Redis paused for 6 s, from then until two hubs agree', performance.now() - since);
+    });
+  });
+
+  test('frozen: as if it were away', async () => {
+    await unnoticed(async () => {
+      await redis.freeze();
+      await areDegraded(/did not answer within 1000 ms|connect/i);
+      await breakServer(one);
+      await redis.thaw();
+      const since = performance.now();
+      await areShared();
+      await isShown(other, 'open');
+      recovery('Redis frozen, from its thaw until two hubs agree', performance.now() - since);
+    });
+  });
+});

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { type Config, type ServerConfig, diffConfigs } from '#config';
+import { silent } from '#core';
+import { type Fixture, configOf, createFixtureServers, until } from '#helpers/hub';
+import type { Server } from '#servers';
+
+const naming = { separator: '_', maxLength: 46 } as const;
+
+/** Servers of a config that changes. */
+function open(...fixtures: readonly Fixture[]) {
+  const servers = createFixtureServers(fixtures, { log: silent });
+  const configFrom = (configs: readonly ServerConfig[]): Config => ({ naming, servers: configs });
+  let config = configFrom(fixtures.map(configOf));
+  return {
+    servers,
+    apply(...changed: readonly Fixture[]) {
+      const before = config;
+      config = configFrom(changed.map(configOf));
+      return servers.apply(config, diffConfigs(before, config));
+    },
+    [Symbol.asyncDispose]: () => servers.stopAll(),
+  };
+}
+
+const pidOf = (server: Server): number => {
+  const pid = server.running?.instance.about['pid'];
+  return typeof pid === 'number' ? pid : assert.fail('it does not run');
+};
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+const echo = (name: string, more: Partial<Fixture> = {}): Fixture => ({
+  name,
+  file: 'echo.mjs',
+  era: 'legacy',
+  ...more,
+});
+const who = (more: Partial<Fixture> = {}): Fixture => ({
+  name: 'who',
+  instance: 'session',
+  era: 'legacy',
+  ...more,
+});
+const client = { capabilities: '{}', clientInfo: '{"name":"ada","version":"1"}' };
+const never = () => false;
+
+describe('a config that takes the place of another', () => {
+  test('starts what is new, ends what is gone, and leaves alone what did not change', async () => {
+    await using scene = open(echo('stays'), echo('goes'));
+    const { servers } = scene;
+    const [stays, goes] = [servers.get('stays'), servers.get('goes')];
+    await Promise.all([stays.ready(), goes.ready()]);
+    const [kept, gone] = [pidOf(stays), pidOf(goes)];
+    const applied = await scene.apply(echo('comes'), echo('stays'));
+    assert.deepEqual(applied, { added: ['comes'], removed: ['goes'], changed: [], failed: [] });
+    assert.deepEqual(
+      servers.all.map(({ config }) => config.name),
+      ['comes', 'stays'],
+    );
+    assert.equal(pidOf(stays), kept);
+    assert.equal(isAlive(gone), false);
+    await servers.get('comes').ready();
+    assert.throws(() => servers.get('goes'), { code: 'HUB_SERVER_UNKNOWN' });
+    await assert.rejects(goes.ready(), {
+      code: 'HUB_SERVER_UNKNOWN',
+      message: 'goes was removed from the config',
+    });
+  });
+
+  test('names what does not come up, which stays as it was', async () => {
+    await using scene = open(echo('bad'), echo('good'));
+    const { servers } = scene;
+    await Promise.all(servers.all.map(server => server.ready()));
+    const [bad, good] = servers.all.map(pidOf);
+    const applied = await scene.apply(
+      echo('bad', { file: 'exit-at-once.mjs' }),
+      echo('good', { env: { CHANGED: 'yes' } }),
+    );
+    assert.deepEqual(applied.changed, ['good']);
+    assert.deepEqual(
+      applied.failed.map(({ server, error }) => [server, error.code]),
+      [['bad', 'HUB_SERVER_START_FAILED']],
+    );
+    assert.match(applied.failed[0]?.error.message ?? '', /exited with code 3/);
+    assert.equal(pidOf(servers.get('bad')), bad);
+    assert.notEqual(pidOf(servers.get('good')), good);
+    assert.equal(servers.get('bad').status.state, 'running');
+  });
+
+  test('is not applied any more once the servers are stopped, and leaves nothing running', async () => {
+    await using scene = open(echo('one'));
+    const { servers } = scene;
+    const one = servers.get('one');
+    await one.ready();
+    const pid = pidOf(one);
+    const applying = scene.apply(echo('two'));
+    const late = scene.apply(echo('three'));
+    const refused = assert.rejects(late, { code: 'HUB_SHUTTING_DOWN' });
+    await Promise.resolve();
+    await servers.stopAll();
+    assert.equal(isAlive(pid), false, 'what was being removed is gone too');
+    await applying;
+    await refused;
+    assert.ok(servers.all.every(({ status }) => status.state === 'stopped'));
+  });
+});
+
+describe('what sessions have for themselves', () => {
+  const of = (scene: ReturnType<typeof open>, session: object) =>
+    scene.servers.instances.of(scene.servers.get('who'), session, client, never);
+
+  test('goes on where the server is replaced, and is launched as the new config says when it starts again', async () => {
+    await using scene = open(who());
+    const base = scene.servers.get('who');
+    const session = {};
+    const own = of(scene, session);
+    await Promise.all([own.ready(), base.ready()]);
+    const [pid, basePid] = [pidOf(own), pidOf(base)];
+    await scene.apply(who({ env: { CHANGED: 'yes' } }));
+    assert.notEqual(pidOf(base), basePid);
+    assert.equal(pidOf(own), pid);
+    process.kill(pid, 'SIGKILL');
+    await until(() => own.status.state === 'stopped');
+    await of(scene, session).ready();
+    assert.equal(own.config, base.config);
+    assert.notEqual(pidOf(own), pid);
+  });
+
+  test('has what is changed without a new process', async () => {
+    await using scene = open(who());
+    const own = of(scene, {});
+    await own.ready();
+    const pid = pidOf(own);
+    await scene.apply(who({ callTimeoutMs: 77 }));
+    await until(() => own.config.callTimeoutMs === 77);
+    assert.equal(pidOf(own), pid);
+  });
+
+  test('ends with a server that is removed, and none is opened any more', async () => {
+    await using scene = open(who());
+    const base = scene.servers.get('who');
+    const session = {};
+    const own = of(scene, session);
+    await own.ready();
+    const pid = pidOf(own);
+    await scene.apply();
+    assert.equal(isAlive(pid), false);
+    assert.equal(scene.servers.instances.count(base), 0);
+    assert.throws(() => scene.servers.instances.of(base, session, client, never), {
+      code: 'HUB_SERVER_UNKNOWN',
+    });
+    await assert.rejects(own.ready(), { code: 'HUB_SERVER_UNKNOWN' });
+    scene.servers.instances.release(session);
+  });
+
+  test('goes on where the one that is shared ends by itself and is not started again', async () => {
+    const leaves = { file: 'leaves.mjs', restart: 'transient', env: { AFTER_MS: '1000' } } as const;
+    await using scene = open(who(leaves));
+    const base = scene.servers.get('who');
+    await base.ready();
+    const own = of(scene, {});
+    await own.ready();
+    let isStopped = false;
+    using _ = own.changed(status => {
+      isStopped ||= status.state === 'stopping' && !status.hasEnded;
+    });
+    await until(() => base.status.state === 'stopped' && own.status.state === 'stopped');
+    assert.equal(isStopped, false, 'it has ended by itself, as the other has');
+  });
+});

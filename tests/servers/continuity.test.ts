@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { HubError, silent } from '#core';
+import { until } from '#helpers/hub';
+import { type Handles, type ServerNeeds, createHandles } from '#servers';
+import { createTable } from '#store';
+import { type Scripted, call, configFor, supervise } from './scripted.ts';
+
+const digestOf = ({ description }: { readonly description: string | undefined }) =>
+  `digest of ${description}`;
+
+/** An engine on which servers outlive the hub that launched them. */
+async function createEngine() {
+  const handles = createHandles(createTable({ file: undefined, maxEntries: 10 }, { log: silent }));
+  await handles.load();
+  const left = new Map<string, Scripted>();
+  let handed = 0;
+  let isHeld = false;
+  const held = Promise.withResolvers<void>();
+  const adopted: string[] = [];
+  const continuity: NonNullable<ServerNeeds['continuity']> = {
+    handles,
+    digestOf,
+    async adopt(_config, handle, _events, _signal, variant) {
+      adopted.push(`${handle} as ${variant}`);
+      return left.get(handle);
+    },
+  };
+  return {
+    handles,
+    left,
+    adopted,
+    needs: {
+      continuity,
+      script: () => ({
+        async handle() {
+          const handle = `container-${++handed} then`;
+          if (isHeld) await held.promise;
+          return handle;
+        },
+      }),
+    },
+    hold: () => void (isHeld = true),
+    release: () => held.resolve(),
+  };
+}
+
+const isKept = (handles: Handles) => handles.find('scripted') !== undefined;
+
+describe('a server that outlives the hub', () => {
+  test('is gone on with by the next run: as the same instance, under ids of its own range', async () => {
+    const engine = await createEngine();
+    const first = supervise({}, engine.needs);
+    await first.server.ready();
+    await until(() => isKept(engine.handles));
+    engine.left.set('container-1 then', first.newest);
+    await using second = supervise({}, engine.needs);
+    assert.equal(await call(second.server), 'first');
+    assert.equal(second.launched.length, 0);
+    assert.deepEqual(engine.adopted, ['container-1 then as undefined']);
+    const { methods, ids } = first.newest;
+    assert.equal(methods.filter(method => method === 'initialize').length, 1);
+    assert.ok(ids.slice(-3).every(id => id > 2 ** 32));
+    assert.equal(engine.handles.find('scripted')?.generation, 1);
+  });
+
+  test('is replaced where the config would launch something else now', async () => {
+    const engine = await createEngine();
+    const first = supervise({}, engine.needs);
+    await first.server.ready();
+    await until(() => isKept(engine.handles));
+    await using second = supervise({ description: 'second' }, engine.needs);
+    assert.equal(await call(second.server), 'second');
+    assert.deepEqual(engine.adopted, []);
+    assert.equal(second.launched.length, 1);
+  });
+
+  test('is replaced where it does not answer, and its variant is nothing to the new one', async () => {
+    const engine = await createEngine();
+    const first = supervise({}, engine.needs);
+    await first.server.ready();
+    await first.server.reconfigure(configFor({ description: 'second' }), true);
+    await until(() => engine.handles.find('scripted')?.variant === 'next');
+    const { instance: handle } = engine.handles.find('scripted') ?? assert.fail('nothing is kept');
+    first.newest.mute();
+    engine.left.set(handle, first.newest);
+    const config = { description: 'second', startTimeoutMs: 50 };
+    await using second = supervise(config, engine.needs);
+    assert.equal(await call(second.server), 'second');
+    assert.equal(first.newest.isAlive, false);
+    assert.equal(second.newest.variant, undefined);
+    // What takes its place is not launched under the name that it has.
+    await second.server.reconfigure(configFor({ description: 'third' }), true);
+    assert.equal(second.newest.variant, 'next');
+  });
+
+  test('keeps its handle while the way to it is lost, and is taken back when that is there again', async () => {
+    const engine = await createEngine();
+    await using scene = supervise({}, engine.needs);
+    await scene.server.ready();
+    await until(() => isKept(engine.handles));
+    scene.newest.end({ lost: true, detail: 'lost: the engine is away' });
+    await until(() => scene.server.status.state === 'unreachable');
+    assert.equal(isKept(engine.handles), true);
+    await scene.server.stop(true);
+    assert.equal(isKept(engine.handles), false, 'who stops it does not want it back');
+  });
+});
+
+describe('the handle of a server', () => {
+  test('is forgotten when it ends by itself, and when it is stopped', async () => {
+    const engine = await createEngine();
+    await using scene = supervise({}, engine.needs);
+    await scene.server.ready();
+    await until(() => isKept(engine.handles));
+    scene.newest.end({ code: 1, detail: 'exited with code 1' });
+    await until(() => scene.server.status.state === 'backing_off');
+    assert.equal(isKept(engine.handles), false);
+    await scene.server.ready();
+    await until(() => isKept(engine.handles));
+    await scene.server.stop(false);
+    assert.equal(isKept(engine.handles), false);
+  });
+
+  test('does not come back where it is found out only after the server has ended', async () => {
+    const engine = await createEngine();
+    engine.hold();
+    await using scene = supervise({}, engine.needs);
+    await scene.server.ready();
+    await scene.server.stop(false);
+    engine.release();
+    await new Promise(resolve => setImmediate(resolve));
+    assert.equal(isKept(engine.handles), false);
+  });
+
+  test('is that of the instance that has taken the place of another, and never of one that has not', async () => {
+    const engine = await createEngine();
+    const script = ({ description }: { readonly description: string | undefined }) => ({
+      ...engine.needs.script(),
+      isBroken: description === 'broken',
+    });
+    await using scene = supervise({}, { ...engine.needs, script });
+    await scene.server.ready();
+    await until(() => isKept(engine.handles));
+    const before = engine.handles.find('scripted');
+    const broken = configFor({ description: 'broken', startTimeoutMs: 50 });
+    await assert.rejects(scene.server.reconfigure(broken, true));
+    assert.deepEqual(engine.handles.find('scripted'), before);
+    engine.hold();
+    await scene.server.reconfigure(configFor({ description: 'second' }), true);
+    assert.equal(isKept(engine.handles), false, 'the old one is nothing to go back to');
+    engine.release();
+    await until(() => isKept(engine.handles));
+    assert.equal(engine.handles.find('scripted')?.digest, 'digest of second');
+    assert.equal(engine.handles.find('scripted')?.variant, 'next');
+  });
+
+  test('is that of the successor where it comes while the old one is removed, which has died', async () => {
+    const engine = await createEngine();
+    let launches = 0;
+    await using scene = supervise(
+      {},
+      {
+        ...engine.needs,
+        async gate() {
+          if (++launches === 2) scene.newest.end({ code: 1, detail: 'exited with code 1' });
+        },
+      },
+    );
+    await scene.server.ready();
+    await until(() => isKept(engine.handles));
+    await scene.server.reconfigure(configFor({ description: 'second' }), true);
+    await until(() => isKept(engine.handles));
+    for (let turn = 0; turn < 5; turn++) await new Promise(resolve => setImmediate(resolve));
+    assert.equal(engine.handles.find('scripted')?.digest, 'digest of second');
+  });
+
+  test('is none where the engine cannot tell it', async () => {
+    const engine = await createEngine();
+    const script = () => ({
+      handle: () => Promise.reject(new HubError('HUB_ENGINE_UNREACHABLE', 'away')),
+    });
+    await using scene = supervise({}, { ...engine.needs, script });
+    assert.equal(await call(scene.server), 'first');
+    assert.equal(isKept(engine.handles), false);
+  });
+});

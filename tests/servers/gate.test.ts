@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { HubError } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createMemorySharing, createSharedBreaker } from '#resilience';
+import { type Leave, type Waiting, createGate } from '../../hub/servers/gate.ts';
+import { configFor } from './scripted.ts';
+
+const trialMs = 60_000;
+
+function openGate(
+  more: { readonly maxConcurrentCalls?: number; readonly maxQueuedCalls?: number } = {},
+) {
+  const clock = createManualClock();
+  let revived = 0;
+  const gate = createGate(configFor({ callTimeoutMs: 1_000, ...more }), {
+    clock,
+    breaker: createSharedBreaker(
+      'scripted',
+      { failureThreshold: 3, recoveryMs: 30_000, trialMs },
+      { clock, sharing: createMemorySharing(clock)() },
+    ),
+    revive: () => void revived++,
+  });
+  const waiting = (): Waiting => ({ flight: undefined });
+  return {
+    clock,
+    gate,
+    get revived() {
+      return revived;
+    },
+    /** A call that is let through at once. */
+    enter: (owner = 'ada'): Leave => {
+      const entered = gate.enter(owner, waiting());
+      return entered instanceof Promise ? assert.fail('it waits') : entered;
+    },
+    /** A call that must wait; how it ended is in `order`. */
+    wait(
+      owner: string,
+      order: string[],
+      begun: (leave: Leave) => void = () => {},
+    ): { readonly waiting: Waiting; readonly over: Promise<void> } {
+      const held = waiting();
+      const entered = gate.enter(owner, held);
+      assert.ok(entered instanceof Promise);
+      const over = entered.then(
+        leave => {
+          order.push(owner);
+          begun(leave);
+        },
+        (error: unknown) => void order.push(error instanceof HubError ? error.code : String(error)),
+      );
+      return { waiting: held, over };
+    },
+    state: () => gate.snapshot().breaker?.['state'],
+  };
+}
+
+const errorOf = (code: 'HUB_CALL_TIMEOUT' | 'HUB_SERVER_DOWN' | 'HUB_CALL_CANCELLED') =>
+  new HubError(code, `it was ${code}`);
+
+describe('what a breaker counts', () => {
+  test('is each call that times out: the third opens it', () => {
+    const { enter, gate, state } = openGate();
+    for (let call = 1; call <= 3; call++) {
+      assert.equal(state(), 'closed');
+      enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
+    }
+    assert.equal(state(), 'open');
+    assert.throws(() => gate.enter('ada', { flight: undefined }), {
+      code: 'HUB_BREAKER_OPEN',
+      data: { server: 'scripted', retryable: true, retryAfterMs: 30_000 },
+    });
+  });
+
+  test('is a death once, however many calls it fails', () => {
+    const { enter, gate, state } = openGate();
+    const death = errorOf('HUB_SERVER_DOWN');
+    const calls = Array.from({ length: 50 }, () => enter());
+    for (const call of calls) call.over(death, true);
+    assert.equal(state(), 'closed');
+    assert.equal(gate.snapshot().breaker?.['failures'], 1);
+    for (let again = 0; again < 2; again++) enter().over(errorOf('HUB_SERVER_DOWN'), true);
+    assert.equal(state(), 'open');
+  });
+
+  test('is no call that was cancelled, that the server answered or that it never got', () => {
+    const { enter, gate } = openGate();
+    for (let call = 0; call < 5; call++) {
+      enter().over(errorOf('HUB_CALL_CANCELLED'), true);
+      enter().over(errorOf('HUB_SERVER_DOWN'), false);
+      enter().over(new Error('a bug'), true);
+    }
+    assert.equal(gate.snapshot().breaker?.['failures'], 0);
+    enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
+    enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
+    enter().over(undefined, true);
+    assert.equal(gate.snapshot().breaker?.['failures'], 0, 'an answer starts the count afresh');
+  });
+
+  test('is nothing more once the gate is closed: no timer is left', () => {
+    const { clock, enter, gate } = openGate();
+    const calls = Array.from({ length: 3 }, () => enter());
+    gate.close();
+    for (const call of calls) call.over(errorOf('HUB_CALL_TIMEOUT'), true);
+    assert.equal(clock.waiting, 0);
+    assert.equal(gate.snapshot().active, 0);
+  });
+});
+
+describe('an open breaker', () => {
+  test('lets one call through on trial after its time, which has a server revived that was given up', async () => {
+    const scene = openGate();
+    for (let call = 1; call <= 3; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
+    scene.clock.advance(30_000);
+    const trial = scene.gate.enter('ada', { flight: undefined });
+    assert.throws(() => scene.gate.enter('grace', { flight: undefined }), {
+      code: 'HUB_BREAKER_OPEN',
+    });
+    const leave = await trial;
+    assert.equal(scene.revived, 1);
+    leave.over(undefined, true);
+    assert.equal(scene.state(), 'closed');
+    scene.enter().over(undefined, true);
+  });
+
+  test('refuses the calls that wait for a place', async () => {
+    const scene = openGate({ maxConcurrentCalls: 1 });
+    for (let call = 1; call <= 2; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
+    const last = scene.enter();
+    const order: string[] = [];
+    const waits = ['ada', 'grace'].map(owner => scene.wait(owner, order));
+    last.over(errorOf('HUB_CALL_TIMEOUT'), true);
+    await Promise.all(waits.map(({ over }) => over));
+    assert.deepEqual(order, ['HUB_BREAKER_OPEN', 'HUB_BREAKER_OPEN']);
+    assert.deepEqual([scene.gate.snapshot().active, scene.gate.snapshot().queued], [0, 0]);
+  });
+
+  test('is closed by a reset', () => {
+    const scene = openGate();
+    for (let call = 1; call <= 3; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
+    scene.gate.reset();
+    scene.enter().over(undefined, true);
+    assert.equal(scene.state(), 'closed');
+  });
+});
+
+describe('calls that wait for a place', () => {
+  test('are taken in turns from the sessions they are of', async () => {
+    const scene = openGate({ maxConcurrentCalls: 1 });
+    const order: string[] = [];
+    const first = scene.enter();
+    const waits = ['ada', 'ada', 'ada', 'grace'].map(owner =>
+      scene.wait(owner, order, leave => leave.over(undefined, true)),
+    );
+    assert.equal(scene.gate.snapshot().queued, 4);
+    first.over(undefined, true);
+    await Promise.all(waits.map(({ over }) => over));
+    assert.deepEqual(order, ['ada', 'grace', 'ada', 'ada']);
+  });
+
+  test('are refused when they have waited for as long as a call may take', async () => {
+    const scene = openGate({ maxConcurrentCalls: 1 });
+    scene.enter();
+    const order: string[] = [];
+    const { over } = scene.wait('ada', order);
+    scene.clock.advance(1_000);
+    await over;
+    assert.deepEqual(order, ['HUB_SERVER_BUSY']);
+    assert.equal(scene.gate.snapshot().queued, 0);
+  });
+
+  test('are refused at once where as many wait as may', async () => {
+    const scene = openGate({ maxConcurrentCalls: 1, maxQueuedCalls: 1 });
+    scene.enter();
+    const order: string[] = [];
+    scene.wait('ada', order);
+    await scene.wait('grace', order).over;
+    assert.deepEqual(order, ['HUB_SERVER_BUSY']);
+  });
+
+  test('are given up by who waits for them, and leave their place in the line', async () => {
+    const scene = openGate({ maxConcurrentCalls: 1 });
+    const leave = scene.enter();
+    const order: string[] = [];
+    const ada = scene.wait('ada', order);
+    const grace = scene.wait('grace', order);
+    ada.waiting.flight?.cancel('not wanted');
+    await ada.over;
+    leave.over(undefined, true);
+    await grace.over;
+    assert.deepEqual(order, ['HUB_CALL_CANCELLED', 'grace']);
+  });
+
+  test('have the bounds of a changed config, and those that wait keep their place', async () => {
+    const scene = openGate({ maxConcurrentCalls: 1 });
+    const leave = scene.enter();
+    const order: string[] = [];
+    const { over } = scene.wait('ada', order);
+    scene.gate.configure(configFor({ maxConcurrentCalls: 2 }));
+    scene.enter('grace');
+    scene.enter('grace');
+    leave.over(undefined, true);
+    await over;
+    assert.deepEqual(order, ['ada']);
+  });
+});
+
+test('calls that are let through cost no object each while the breaker is closed', () => {
+  const { enter } = openGate();
+  assert.equal(enter(), enter('grace'));
+});

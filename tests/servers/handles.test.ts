@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { silent } from '#core';
+import type { LaunchSpec } from '#runtimes';
+import { type Handle, createHandles, digestOf } from '#servers';
+import { createTable } from '#store';
+
+const handle: Handle = {
+  digest: 'd',
+  instance: 'container-1 2026-01-01',
+  introduction: '{}',
+  generation: 3,
+  variant: 'next',
+};
+
+async function open() {
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-handles-'));
+  const file = join(folder, 'handles.json');
+  const load = async () => {
+    const handles = createHandles(createTable({ file, maxEntries: 3 }, { log: silent }));
+    await handles.load();
+    return handles;
+  };
+  return { file, load, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+}
+
+describe('handles of servers', () => {
+  test('are there for the next run, until they are forgotten', async () => {
+    await using scene = await open();
+    const first = await scene.load();
+    await first.keep('a', handle);
+    await first.keep('b', { ...handle, introduction: undefined, variant: undefined });
+    const second = await scene.load();
+    assert.deepEqual(second.find('a'), handle);
+    assert.equal(second.find('b')?.introduction, undefined);
+    await second.forget('a');
+    assert.equal((await scene.load()).find('a'), undefined);
+    assert.ok((await scene.load()).find('b'));
+  });
+
+  test('are kept in the order in which they came: a later word is never undone by an earlier one', async () => {
+    await using scene = await open();
+    const handles = await scene.load();
+    await Promise.all([handles.keep('a', handle), handles.forget('a')]);
+    assert.equal((await scene.load()).find('a'), undefined);
+    await Promise.all([handles.forget('a'), handles.keep('a', handle)]);
+    assert.deepEqual((await scene.load()).find('a'), handle);
+  });
+
+  test('that are not wanted are forgotten, and no others', async () => {
+    await using scene = await open();
+    const handles = await scene.load();
+    await handles.keep('a', handle);
+    await handles.keep('b', { ...handle, digest: 'other' });
+    await handles.retain((_, { digest }) => digest === 'd');
+    assert.ok(handles.find('a'));
+    assert.equal(handles.find('b'), undefined);
+    assert.equal((await scene.load()).find('b'), undefined);
+  });
+
+  test('tell a container that is to be taken back by its whole id', async () => {
+    await using scene = await open();
+    const handles = await scene.load();
+    await handles.keep('a', handle);
+    assert.equal(handles.isAwaited('container-1'), true);
+    assert.equal(handles.isAwaited('container'), false);
+    assert.equal(handles.isAwaited('container-12'), false);
+  });
+
+  test('that cannot be read are none', async () => {
+    await using scene = await open();
+    const wrong = [
+      'no JSON',
+      '[]',
+      JSON.stringify({ ...handle, digest: 1 }),
+      JSON.stringify({ ...handle, instance: undefined }),
+      JSON.stringify({ ...handle, introduction: {} }),
+      JSON.stringify({ ...handle, variant: 1 }),
+      JSON.stringify({ ...handle, generation: '3' }),
+      JSON.stringify({ ...handle, generation: 0.5 }),
+    ];
+    for (const text of wrong) {
+      await writeFile(scene.file, JSON.stringify({ a: text, b: JSON.stringify(handle) }));
+      const handles = await scene.load();
+      assert.equal(handles.find('a'), undefined, text);
+      assert.deepEqual(handles.find('b'), handle, 'the others are');
+    }
+  });
+});
+
+describe('the digest of what is launched', () => {
+  const spec: LaunchSpec = {
+    server: 'a',
+    target: { kind: 'process', command: 'node', args: ['a', 'b'] },
+    env: { A: '1', B: '2' },
+    maxLineBytes: 1,
+    maxWaitingBytes: 1,
+  };
+  const secret = Buffer.from('secret');
+
+  test('is the same in whatever order members are written', () => {
+    const { env, server, ...rest } = spec;
+    assert.equal(
+      digestOf({ ...rest, env: { B: '2', A: '1' }, server }, secret),
+      digestOf({ server, env, ...rest }, secret),
+    );
+  });
+
+  test('is another for any other value, and under any other secret', () => {
+    const others: readonly LaunchSpec[] = [
+      { ...spec, env: { A: '1', B: '3' } },
+      { ...spec, env: { A: '12', B: '' } },
+      { ...spec, target: { kind: 'process', command: 'node', args: ['b', 'a'] } },
+      { ...spec, target: { kind: 'process', command: 'node', args: ['a,b'] } },
+    ];
+    const all = [
+      digestOf(spec, secret),
+      digestOf(spec, Buffer.from('other')),
+      ...others.map(other => digestOf(other, secret)),
+    ];
+    assert.equal(new Set(all).size, all.length);
+  });
+});

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { until } from '#helpers/hub';
+import { watchIdle } from '../../hub/servers/idle.ts';
+import { call, configFor, keeps, supervise } from './scripted.ts';
+
+function watch(idleStopMs: number | undefined) {
+  const clock = createManualClock();
+  const scene = { idleStopMs, calls: 0, isBusy: false, idleAt: [] as number[] };
+  const watched = watchIdle(() => scene, {
+    clock,
+    calls: () => scene.calls,
+    isBusy: () => scene.isBusy,
+    idle: () => void scene.idleAt.push(clock.monotonic()),
+  });
+  return Object.assign(scene, { clock, watched });
+}
+
+describe('the watch over what has nothing to do', () => {
+  test('ends it after its time, once', () => {
+    const scene = watch(60_000);
+    scene.clock.advance(59_999);
+    assert.deepEqual(scene.idleAt, []);
+    scene.clock.advance(60_000);
+    assert.deepEqual(scene.idleAt, [60_000]);
+    assert.equal(scene.clock.waiting, 0);
+  });
+
+  test('never ends it before it had nothing to do for that long, and soon after', () => {
+    const scene = watch(60_000);
+    for (let call = 1; call <= 10; call++) {
+      scene.clock.advance(50_000);
+      scene.calls++;
+    }
+    const lastCallMs = scene.clock.monotonic();
+    scene.clock.advance(200_000);
+    const [idleAt = 0] = scene.idleAt;
+    assert.ok(idleAt - lastCallMs >= 60_000 && idleAt - lastCallMs <= 75_000);
+  });
+
+  test('leaves alone what somebody waits for', () => {
+    const scene = watch(60_000);
+    scene.isBusy = true;
+    scene.clock.advance(600_000);
+    assert.deepEqual(scene.idleAt, []);
+    scene.isBusy = false;
+    scene.clock.advance(75_000);
+    assert.equal(scene.idleAt.length, 1);
+  });
+
+  test('does nothing where nothing is set, until something is', () => {
+    const scene = watch(undefined);
+    assert.equal(scene.clock.waiting, 0);
+    scene.clock.advance(600_000);
+    scene.idleStopMs = 1_000;
+    scene.watched.retime();
+    assert.equal(scene.clock.waiting, 1);
+    scene.watched[Symbol.dispose]();
+    assert.equal(scene.clock.waiting, 0);
+    scene.watched.retime();
+    scene.clock.advance(250);
+    assert.equal(scene.idleAt.length, 1, 'what it had nothing to do before counts');
+  });
+});
+
+describe('a server with "idle_stop"', () => {
+  test('is stopped, keeps what it offers, and is started by the next call', async () => {
+    await using scene = supervise({ idleStopMs: 40 });
+    await call(scene.server);
+    await until(() => scene.server.status.state === 'stopped');
+    assert.deepEqual(scene.server.status, { state: 'stopped', byHand: false });
+    assert.equal(scene.alive.length, 0);
+    assert.equal(scene.server.listing.tool[0]?.key, 'work');
+    assert.equal(await call(scene.server), 'first');
+    assert.equal(scene.launched.length, 2);
+    assert.equal(scene.server.restarts, 0);
+    assert.equal(scene.server.lastError, undefined);
+  });
+
+  test('is not stopped while a call is under way, or while somebody listens', async () => {
+    let isHeard = false;
+    await using scene = supervise(
+      { idleStopMs: 20 },
+      { instances: { count: () => 0, isHeard: () => isHeard } },
+    );
+    await scene.server.ready();
+    const slow = call(scene.server, { hold: true });
+    await keeps(scene.newest);
+    await new Promise(resolve => setTimeout(resolve, 80));
+    assert.equal(scene.newest.isAlive, true);
+    isHeard = true;
+    scene.newest.release();
+    await slow;
+    await new Promise(resolve => setTimeout(resolve, 80));
+    assert.equal(scene.newest.isAlive, true);
+    isHeard = false;
+    await until(() => !scene.newest.isAlive);
+  });
+
+  test('called while it is being stopped: the call waits for the next instance', async () => {
+    await using scene = supervise({ idleStopMs: 20 });
+    await scene.server.ready();
+    const calls: Promise<string>[] = [];
+    using _ = scene.server.changed(({ state }) => {
+      if (state === 'stopping') calls.push(call(scene.server));
+    });
+    await until(() => calls.length > 0);
+    assert.equal(await calls[0], 'first');
+  });
+
+  test('has a changed time in force at once', async () => {
+    await using scene = supervise({ idleStopMs: 3_600_000 });
+    await scene.server.ready();
+    await scene.server.reconfigure(configFor({ idleStopMs: 20 }), false);
+    await until(() => scene.server.status.state === 'stopped');
+  });
+});

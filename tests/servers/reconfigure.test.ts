@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { until } from '#helpers/hub';
+import { call, configFor, keeps, supervise } from './scripted.ts';
+
+const second = configFor({ description: 'second' });
+const third = configFor({ description: 'third' });
+const isExclusive = () => true;
+
+/** Held until it is opened. */
+function createHold() {
+  const held = Promise.withResolvers<void>();
+  let isHeld = false;
+  return {
+    gate: async () => {
+      if (isHeld) await held.promise;
+    },
+    hold: () => void (isHeld = true),
+    open() {
+      isHeld = false;
+      held.resolve();
+    },
+  };
+}
+
+describe('a change that needs no new process', () => {
+  test('is in force for the one that runs', async () => {
+    await using scene = supervise();
+    await scene.server.ready();
+    await scene.server.reconfigure(configFor({ callTimeoutMs: 7 }), false);
+    assert.equal(scene.server.config.callTimeoutMs, 7);
+    assert.equal(scene.launched.length, 1);
+    assert.equal(scene.newest.isAlive, true);
+  });
+
+  test('starts a server that starts with the hub from now on, unless it was stopped by hand', async () => {
+    await using scene = supervise({ autoStart: false });
+    await scene.server.reconfigure(configFor({ autoStart: true }), false);
+    await scene.server.ready();
+    await scene.server.stop(true);
+    await scene.server.reconfigure(configFor({ autoStart: false }), false);
+    await scene.server.reconfigure(configFor({ autoStart: true }), false);
+    assert.deepEqual(scene.server.status, { state: 'stopped', byHand: true });
+  });
+});
+
+describe('a change that needs a new process', () => {
+  test('starts it beside the old one, which answers what it was asked before it ends', async () => {
+    await using scene = supervise();
+    await scene.server.ready();
+    const [old] = scene.launched;
+    assert.ok(old);
+    const before = call(scene.server, { hold: true });
+    await keeps(old);
+    await scene.server.reconfigure(second, true);
+    assert.equal(scene.alive.length, 2);
+    assert.equal(scene.newest.variant, 'next');
+    assert.equal(await call(scene.server), 'second');
+    old.release();
+    assert.equal(await before, 'first');
+    await until(() => !old.isAlive);
+    assert.deepEqual(scene.states, ['starting', 'running'], 'it has not been away');
+    assert.equal(scene.server.restarts, 0);
+  });
+
+  test('that does not come up leaves the old one serving, under its old config', async () => {
+    await using scene = supervise(
+      {},
+      { script: ({ description }) => ({ isBroken: description === 'second' }) },
+    );
+    await scene.server.ready();
+    await assert.rejects(scene.server.reconfigure({ ...second, startTimeoutMs: 50 }, true), {
+      code: 'HUB_SERVER_START_FAILED',
+    });
+    assert.equal(await call(scene.server), 'first');
+    assert.equal(scene.server.config.description, 'first');
+    assert.equal(scene.alive.length, 1);
+    assert.deepEqual(scene.states, ['starting', 'running']);
+  });
+
+  test('twice in a row ends in the last, and in nothing else', async () => {
+    await using scene = supervise();
+    await scene.server.ready();
+    await Promise.all([
+      scene.server.reconfigure(second, true),
+      scene.server.reconfigure(third, true),
+    ]);
+    assert.equal(await call(scene.server), 'third');
+    await until(() => scene.alive.length === 1);
+    assert.deepEqual(
+      scene.launched.map(({ variant }) => variant),
+      [undefined, 'next', undefined],
+    );
+  });
+
+  test('while it starts: what starts is given up, and who waits gets the new one', async () => {
+    const hold = createHold();
+    hold.hold();
+    await using scene = supervise({}, { gate: hold.gate });
+    const waiting = call(scene.server);
+    await until(() => scene.server.status.state === 'starting');
+    await scene.server.reconfigure(second, true);
+    hold.open();
+    assert.equal(await waiting, 'second');
+    assert.equal(scene.alive.length, 1);
+  });
+
+  test('after it has failed: it starts anew where it starts with the hub', async () => {
+    const script = ({ description }: { readonly description: string | undefined }) => ({
+      isBroken: description === 'first',
+    });
+    for (const autoStart of [true, false]) {
+      await using scene = supervise(
+        { restart: 'temporary', startTimeoutMs: 30, autoStart },
+        { script },
+      );
+      scene.server.start();
+      await until(() => scene.server.status.state === 'failed');
+      await scene.server.reconfigure({ ...second, autoStart }, true);
+      if (!autoStart) assert.equal(scene.server.status.state, 'stopped');
+      if (autoStart) await until(() => scene.server.status.state === 'running');
+      assert.equal(await call(scene.server), 'second');
+    }
+  });
+
+  test('is no reason to start what was stopped by hand', async () => {
+    await using scene = supervise();
+    await scene.server.ready();
+    await scene.server.stop(true);
+    await scene.server.reconfigure(second, true);
+    assert.deepEqual(scene.server.status, { state: 'stopped', byHand: true });
+    assert.equal(scene.launched.length, 1);
+    scene.server.start();
+    assert.equal(await call(scene.server), 'second');
+  });
+});
+
+describe('a change of a server of which no two may run at once', () => {
+  test('starts the new one when the old one is gone, and calls wait meanwhile', async () => {
+    const hold = createHold();
+    await using scene = supervise({}, { isExclusive, gate: hold.gate });
+    await scene.server.ready();
+    const [old] = scene.launched;
+    assert.ok(old);
+    const before = call(scene.server, { hold: true });
+    await keeps(old);
+    hold.hold();
+    const changed = scene.server.reconfigure(second, true);
+    await until(() => scene.server.status.state === 'starting');
+    const meanwhile = call(scene.server);
+    assert.equal(old.isAlive, true, 'it answers what it was asked');
+    old.release();
+    assert.equal(await before, 'first');
+    await until(() => !old.isAlive);
+    assert.equal(scene.launched.length, 1, 'nothing was launched beside it');
+    hold.open();
+    await changed;
+    assert.equal(await meanwhile, 'second');
+    assert.equal(scene.newest.variant, undefined);
+    assert.equal(scene.server.restarts, 0);
+  });
+
+  test('that does not come up brings the old one back', async () => {
+    await using scene = supervise(
+      {},
+      { isExclusive, script: ({ description }) => ({ isBroken: description === 'second' }) },
+    );
+    await scene.server.ready();
+    await assert.rejects(scene.server.reconfigure({ ...second, startTimeoutMs: 50 }, true), {
+      code: 'HUB_SERVER_START_FAILED',
+    });
+    assert.equal(await call(scene.server), 'first');
+    assert.equal(scene.server.config.description, 'first');
+    assert.equal(scene.alive.length, 1);
+  });
+
+  test('is cut short by who stops it: the old one does not finish, and the new config is in force', async () => {
+    await using scene = supervise({}, { isExclusive });
+    await scene.server.ready();
+    const before = assert.rejects(call(scene.server, { hold: true }), {
+      code: 'HUB_SERVER_DOWN',
+    });
+    await keeps(scene.newest);
+    const changed = scene.server.reconfigure(second, true);
+    await until(() => scene.server.status.state === 'starting');
+    await scene.server.stop(true);
+    await before;
+    await changed;
+    assert.equal(scene.alive.length, 0);
+    assert.deepEqual(scene.server.status, { state: 'stopped', byHand: true });
+    assert.equal(scene.server.config.description, 'second');
+  });
+});
+
+describe('while a successor starts', () => {
+  test('a stop ends both, and the new config is in force', async () => {
+    const hold = createHold();
+    await using scene = supervise({}, { gate: hold.gate });
+    await scene.server.ready();
+    hold.hold();
+    const changed = scene.server.reconfigure(second, true);
+    await until(() => scene.server.status.state === 'running');
+    const stopped = scene.server.stop(true);
+    hold.open();
+    await stopped;
+    assert.equal(scene.alive.length, 0, 'nothing is left when it is stopped');
+    await changed;
+    assert.deepEqual(scene.server.status, { state: 'stopped', byHand: true });
+    scene.server.start();
+    assert.equal(await call(scene.server), 'second');
+  });
+
+  test('a stop ends one that has been launched and is greeted', async () => {
+    await using scene = supervise(
+      {},
+      { script: ({ description }) => ({ isBroken: description === 'second' }) },
+    );
+    await scene.server.ready();
+    const changed = scene.server.reconfigure({ ...second, startTimeoutMs: 10_000 }, true);
+    await until(() => scene.launched.length === 2 && scene.newest.methods.length > 0);
+    await scene.server.stop(false);
+    assert.equal(scene.alive.length, 0);
+    await changed;
+  });
+
+  test('the old one may die: the successor takes its place, and it is no restart', async () => {
+    const hold = createHold();
+    await using scene = supervise({}, { gate: hold.gate });
+    await scene.server.ready();
+    const [old] = scene.launched;
+    hold.hold();
+    const changed = scene.server.reconfigure(second, true);
+    old?.end({ code: 1, detail: 'exited with code 1' });
+    await until(() => scene.server.status.state === 'starting');
+    const meanwhile = call(scene.server);
+    hold.open();
+    await changed;
+    assert.equal(await meanwhile, 'second');
+    assert.equal(scene.launched.length, 2);
+    assert.equal(scene.server.restarts, 0);
+    scene.newest.end({ code: 1, detail: 'exited with code 1' });
+    await until(() => scene.server.restarts === 1 && scene.server.running !== undefined);
+    assert.equal(await call(scene.server), 'second', 'it is supervised like any other');
+  });
+
+  test('the old one may die and the successor fail: the old one is started again', async () => {
+    const hold = createHold();
+    await using scene = supervise(
+      {},
+      {
+        gate: hold.gate,
+        script: ({ description }) => ({ isBroken: description === 'second' }),
+      },
+    );
+    await scene.server.ready();
+    const [old] = scene.launched;
+    hold.hold();
+    const changed = assert.rejects(
+      scene.server.reconfigure({ ...second, startTimeoutMs: 50 }, true),
+    );
+    old?.end({ code: 1, detail: 'exited with code 1' });
+    hold.open();
+    await changed;
+    await until(() => scene.server.status.state === 'running');
+    assert.equal(await call(scene.server), 'first');
+    assert.equal(scene.alive.length, 1);
+    assert.equal(scene.server.restarts, 1);
+  });
+
+  test('a close ends both for good', async () => {
+    const hold = createHold();
+    await using scene = supervise({}, { gate: hold.gate });
+    await scene.server.ready();
+    hold.hold();
+    const changed = scene.server.reconfigure(second, true);
+    const closed = scene.server.close('removed');
+    hold.open();
+    await Promise.all([closed, changed]);
+    assert.equal(scene.alive.length, 0);
+    await assert.rejects(scene.server.ready(), {
+      code: 'HUB_SERVER_UNKNOWN',
+      message: 'scripted was removed from the config',
+    });
+    await scene.server.reconfigure(third, true);
+    assert.equal(scene.launched.length <= 2, true);
+  });
+});
+
+describe('switched off and on', () => {
+  test('it is stopped, refused, and started again', async () => {
+    await using scene = supervise();
+    await scene.server.ready();
+    await scene.server.reconfigure(configFor({ enabled: false }), true);
+    assert.equal(scene.server.status.state, 'stopped');
+    assert.equal(scene.launched.length, 1, 'nothing is launched that is switched off');
+    assert.equal(scene.alive.length, 0);
+    await assert.rejects(scene.server.ready(), { code: 'HUB_SERVER_DISABLED' });
+    await scene.server.reconfigure(second, true);
+    await until(() => scene.server.status.state === 'running');
+    assert.equal(await call(scene.server), 'second');
+  });
+
+  test('one that starts at its first call does not start by being switched on', async () => {
+    await using scene = supervise({ enabled: false, autoStart: false });
+    await scene.server.reconfigure({ ...second, autoStart: false }, true);
+    assert.equal(scene.launched.length, 0);
+    assert.equal(await call(scene.server), 'second');
+  });
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtempDisposable, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { createRecordingLog } from '#helpers/hub';
+import { createFolder, createTable } from '#store';
+
+const folderOf = () => mkdtempDisposable(join(tmpdir(), 'trouble-'));
+const said = [
+  ['warn', 'a file of the hub could not be written'],
+  ['info', 'files of the hub are written again'],
+];
+
+test('a table that cannot be written says so once, and has all of it written when it can be', async () => {
+  await using folder = await folderOf();
+  const { log, logged } = createRecordingLog();
+  const inside = join(folder.path, 'absent');
+  const file = join(inside, 'table.json');
+  const table = createTable({ file, maxEntries: 10 }, { log });
+  for (const key of ['a', 'b', 'c']) await table.put(key, key);
+  await table.remove('b');
+  await mkdir(inside);
+  await table.put('a', 'a');
+  assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { a: 'a', c: 'c' });
+  assert.deepEqual(
+    logged.map(({ level, message }) => [level, message]),
+    said,
+  );
+});
+
+test('a folder says once that nothing can be written in it, and that all of it can be again', async () => {
+  await using folder = await folderOf();
+  const { log, logged } = createRecordingLog();
+  const path = join(folder.path, 'texts');
+  await writeFile(path, 'in the way');
+  const texts = createFolder(path, { log });
+  await texts.write('a', '1');
+  await texts.write('b', '2');
+  await texts.write('a', '3');
+  await rm(path);
+  await texts.write('b', '4');
+  assert.equal(logged.length, 1, 'the other one is not written yet');
+  await texts.write('a', '5');
+  assert.deepEqual([await texts.read('a'), await texts.read('b')], ['5', '4']);
+  assert.deepEqual(
+    logged.map(({ level, message }) => [level, message]),
+    said,
+  );
+});

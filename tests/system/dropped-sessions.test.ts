@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
+import { expect, test } from 'vitest';
+import { type ManualClock, createManualClock } from '#helpers/clock';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import { activeResources, memoryInUse } from '#helpers/memory';
+import {
+  type Json,
+  ask,
+  call,
+  initialize,
+  many,
+  posting,
+  secretOf,
+  whisper,
+} from './isolated-clients.ts';
+
+const timeout = 120_000;
+
+/** A session with a standing stream and a call behind it; `drop` loses all its connections. */
+async function openToDrop(hub: TestHub, path: string, tool: string, given: object) {
+  const own = new Agent({ keepAlive: true });
+  const url = `${hub.url}${path}`;
+  const received: Json[] = [];
+  const take = (message: Json) => void received.push(message);
+  const post = (message: object, headers = {}) =>
+    ask(
+      url,
+      { method: 'POST', headers: { ...posting, ...headers } },
+      JSON.stringify(message),
+      take,
+      own,
+    );
+  const opened = await post(initialize);
+  assert.equal(opened.statusCode, 200);
+  const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+  await ask(url, { method: 'GET', headers: { ...posting, ...session } }, '', take, own);
+  await post(call(1, tool, given), session);
+  await until(() => received.some(({ id }) => id === 1));
+  return {
+    text: JSON.stringify(received),
+    /** Another call, whose answer nobody waits for. */
+    begin: (name: string, more: object) =>
+      void post(call(2, name, more), session).catch(() => undefined),
+    drop: () => own.destroy(),
+  };
+}
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+/** Nothing is left of sessions: time is moved on until the hub has given up the last of them. */
+async function forgotten(hub: TestHub, clock: ManualClock): Promise<void> {
+  await until(
+    () => {
+      clock.advance(5_000);
+      return hub.streamable.sessionCount === 0;
+    },
+    () => hub.streamable.sessionCount,
+    60_000,
+  );
+  await until(
+    () => hub.router.inFlight === 0,
+    () => hub.router.inFlight,
+  );
+  assert.deepEqual(
+    [hub.router.sessionCount, hub.connections.size, clock.waiting],
+    [0, 0, 0],
+    'sessions, connections, timers',
+  );
+}
+
+const maxGrowthBytes = 4 * 1024 * 1024;
+
+test(
+  '1,000 sessions that are dropped without a word leave nothing behind',
+  { timeout },
+  async () => {
+    const clock = createManualClock();
+    await using hub = await startHub([{ ...whisper, name: 'whisper' }], { ...many, clock });
+    async function openAndDrop(count: number): Promise<void> {
+      for (let opened = 0; opened < count; opened += 20) {
+        const clients = await Promise.all(
+          Array.from({ length: 20 }, (_, index) => {
+            const [path, prefix] = index % 2 === 0 ? ['/mcp/whisper', ''] : ['/mcp', 'whisper_'];
+            return openToDrop(hub, path, `${prefix}echo`, { secret: secretOf(opened + index) });
+          }),
+        );
+        // One leaves while it is being worked for.
+        clients[0]?.begin('slow', { secret: secretOf(opened), ms: 100 });
+        await until(() => hub.router.inFlight > 0);
+        for (const client of clients) client.drop();
+      }
+      await forgotten(hub, clock);
+    }
+    await openAndDrop(200);
+    const memory = await memoryInUse();
+    const resources = activeResources();
+    await openAndDrop(1_000);
+    await until(
+      () => (activeResources()['TCPSocketWrap'] ?? 0) <= (resources['TCPSocketWrap'] ?? 0),
+    );
+    expect(activeResources()['Timeout'] ?? 0).toBeLessThanOrEqual((resources['Timeout'] ?? 0) + 1);
+    expect((await memoryInUse()) - memory).toBeLessThan(maxGrowthBytes);
+  },
+);
+
+test(
+  'the servers of sessions that are dropped end with them, whatever they were at',
+  { timeout },
+  async () => {
+    const clock = createManualClock();
+    await using hub = await startHub(
+      [{ ...whisper, name: 'whisper', instance: 'session', maxInstances: 20 }],
+      { ...many, clock },
+    );
+    const pids: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      const clients = await Promise.all(
+        Array.from({ length: 20 }, (_, number) =>
+          openToDrop(hub, '/mcp/whisper', 'pid', { secret: secretOf(number) }),
+        ),
+      );
+      for (const { text } of clients) pids.push(Number(/"text":"(\d+) /.exec(text)?.[1]));
+      // Some leave while their server works, and some while it waits for their answer.
+      for (const [index, client] of clients.slice(0, 10).entries())
+        client.begin(index % 2 === 0 ? 'ask' : 'slow', { secret: secretOf(index), ms: 300 });
+      await until(() => hub.router.inFlight === 10);
+      for (const client of clients) client.drop();
+      await forgotten(hub, clock);
+      await until(() => hub.servers.instances.count(hub.server('whisper')) === 0);
+    }
+    expect(new Set(pids).size).toBe(60);
+    await until(() => !pids.some(isAlive));
+  },
+);
