@@ -6,7 +6,8 @@ import { engineHost } from '#helpers/engine-probe';
 
 /** An image with Node that is there: the benchmark pulls nothing. */
 export const nodeImage = 'node:24-slim';
-const label = { 'agenthub.bench': 'true' };
+/** On every container of the benchmark's own. */
+export const label = { 'agenthub.bench': 'true' };
 const inContainer = '/bench/server.mjs';
 
 /** What the hub's config says of the server in a container; `ownContainer` is the same by hand. */

@@ -1,3 +1,4 @@
+import type { FleetStart } from './fleet-start.ts';
 import type { Growth } from './growth.ts';
 import { largeSizes } from './growth.ts';
 import type { ListSpeed } from './list-speed.ts';
@@ -13,6 +14,8 @@ export type Findings = {
   readonly list: ListSpeed;
   readonly sessionsMb: number | undefined;
   readonly startMs: number | undefined;
+  /** Undefined where there are no packaged servers. */
+  readonly fleetStart: FleetStart | undefined;
 };
 
 type Seen = {
@@ -97,6 +100,11 @@ export function gateLines(findings: Findings): readonly string[] {
       'hub start to first call, child process',
       { value: findings.startMs, unit: 'ms' },
       [400, 200],
+    ),
+    atMost(
+      '20 packaged servers from stopped to running, against docker start and their own boot',
+      quotient(findings.fleetStart?.hubMs, findings.fleetStart?.aloneMs, 0),
+      [1.5],
     ),
     ...findings.growth.map(linear),
     atLeast(

@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
 import { findImage } from './containers.ts';
+import { findPackage, measureFleetStart } from './fleet-start.ts';
 import { type Findings, gateLines } from './gates.ts';
 import { type Growth, measureGrowth } from './growth.ts';
 import { idleMemory } from './idle-memory.ts';
@@ -47,11 +48,23 @@ progress('20 sessions');
 const sessionsMb = await sessionMemory();
 progress('start');
 const startMs = await startTime(starts);
-const findings: Findings = { comparisons, idleMb, growth, list, sessionsMb, startMs };
+const noPackage = noContainers ?? (await findPackage());
+if (!noPackage) progress('start of 20 packaged servers');
+const fleetStart = noPackage ? undefined : await measureFleetStart(starts);
+const findings: Findings = {
+  comparisons,
+  idleMb,
+  growth,
+  list,
+  sessionsMb,
+  startMs,
+  fleetStart,
+};
 
 for (const comparison of comparisons) console.log(`\n${comparisonText(comparison)}`);
 console.log('');
 if (noContainers) console.log(`skipped: docker runtime (${noContainers})`);
+if (noPackage && !noContainers) console.log(`skipped: start of packaged servers (${noPackage})`);
 if (noPeers) console.log(`skipped: supergateway and mcp-proxy (${noPeers})`);
 console.log('Gates: what was reached, the figure, and of what it was made');
 for (const line of gateLines(findings)) console.log(line);

@@ -1,0 +1,114 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { engineHost } from '#helpers/engine-probe';
+import { type HubProcess, until } from '#helpers/hub-process';
+import { createScene } from '../faults/scene.ts';
+import { entryOf } from './entry.ts';
+import type { RoundMessage, RoundOptions, RoundOutcome } from './round.ts';
+
+export type ChurnOptions = {
+  readonly seconds: number;
+  readonly seed: number;
+  readonly servers: number;
+  readonly clients: number;
+  /** One line about what happens. */
+  readonly report: (line: string) => void;
+};
+
+/** What the hub holds after a forced collection, in bytes. */
+export type Held = {
+  readonly heap: number;
+  readonly rss: number;
+  /** What each of them is. */
+  readonly descriptors: readonly string[];
+};
+
+export type Churned = RoundOutcome & { readonly before: Held; readonly after: Held };
+
+const probe = join(import.meta.dirname, 'probe.mjs');
+/** How long a hub may take to collect, and to write what it holds down. */
+const measureMs = 60_000;
+
+/**
+ * Kills, restarts, changes, installs and removes servers of one hub at random while clients come, call and
+ * go, and compares what the hub holds before and after. The same seed chooses the same things.
+ */
+export async function churn(options: ChurnOptions): Promise<Churned> {
+  const { seconds, seed, servers, clients, report } = options;
+  const names = Array.from({ length: servers }, (_, at) => `server-${at + 1}`);
+  const probeFile = join(tmpdir(), `agenthub-soak-${process.pid}.json`);
+  await using scene = await createScene({
+    servers: Object.fromEntries(names.map(name => [name, entryOf(0)])),
+    env: { NODE_OPTIONS: `--import ${probe}`, PROBE_FILE: probeFile, LOG_LEVEL: 'warn' },
+  });
+  const hub = await scene.start();
+  const { url, configFile } = hub;
+  const { hubName } = scene;
+  const common = { hub: { url, configFile }, hubName, engineHost, names, clients };
+  try {
+    // What is only made once, such as code that is compiled, is no leak: a first round of everything.
+    const first = await run({ ...common, seconds: seconds / 3, seed: seed + 1 }, report);
+    const before = await measure(hub, probeFile);
+    const { calls, unexpected, done } = await run({ ...common, seconds, seed }, report);
+    const after = await measure(hub, probeFile);
+    // Only now: this process has no connection to the hub while that is measured.
+    await scene.assertTruthful();
+    return { before, after, calls, unexpected: [...first.unexpected, ...unexpected], done };
+  } finally {
+    await rm(probeFile, { force: true });
+  }
+}
+
+/** How much larger the heap may be after the churn. */
+const mostGrowth = 1.05;
+
+/** What the hub holds after the churn and did not hold before, a sentence each; empty if all is well. */
+export function leftOver({ before, after }: Pick<Churned, 'before' | 'after'>): readonly string[] {
+  const growth = after.heap / before.heap;
+  return [
+    ...(growth > mostGrowth ? [`the heap is ${growth.toFixed(3)} of what it was`] : []),
+    ...difference(after.descriptors, before.descriptors).map(what => `opened: ${what}`),
+    ...difference(before.descriptors, after.descriptors).map(what => `closed: ${what}`),
+  ];
+}
+
+/** What is in the one and not in the other, as often as it is. */
+function difference(one: readonly string[], other: readonly string[]): readonly string[] {
+  const left = [...other];
+  return one.filter(what => {
+    const at = left.indexOf(what);
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
+  });
+}
+
+async function run(options: RoundOptions, report: (line: string) => void): Promise<RoundOutcome> {
+  const child = fork(join(import.meta.dirname, 'round.ts'), { execArgv: [] });
+  let outcome: RoundOutcome | undefined;
+  let failure = 'it told nothing';
+  child.on('message', (message: RoundMessage) => {
+    if ('line' in message) report(message.line);
+    else if ('error' in message) failure = message.error;
+    else outcome = message.outcome;
+  });
+  child.send(options);
+  await once(child, 'exit');
+  if (!outcome) throw new Error(`a round failed: ${failure}`);
+  return outcome;
+}
+
+async function measure(hub: HubProcess, file: string): Promise<Held> {
+  // Sessions that their clients have ended are gone at once, what they held a moment later.
+  await delay(2_000);
+  await rm(file, { force: true });
+  process.kill(hub.pid, 'SIGUSR2');
+  return await until(
+    () => readFile(file, 'utf8').then(JSON.parse, () => undefined),
+    found => found !== undefined,
+    measureMs,
+  );
+}

@@ -1,0 +1,199 @@
+// One round of churn, in a process of its own: its connections end with it. What to do comes as a message.
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import Docker from 'dockerode';
+import { type HubProcess, states, until } from '#helpers/hub-process';
+import { createRandom, under } from '../rpc/random-json.ts';
+import { entryOf } from './entry.ts';
+import { visit } from './visitor.ts';
+
+export type RoundOptions = {
+  readonly hub: Pick<HubProcess, 'url' | 'configFile'>;
+  readonly hubName: string;
+  readonly engineHost: string;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly names: readonly string[];
+  readonly clients: number;
+};
+
+export type RoundOutcome = {
+  readonly calls: number;
+  /** Calls that failed although nothing had been done to their server; empty if all is well. */
+  readonly unexpected: readonly string[];
+  /** How often each thing was done. */
+  readonly done: Readonly<Record<string, number>>;
+};
+
+/** What a round says: what it does, and what came of it in the end. */
+export type RoundMessage =
+  { readonly line: string } | { readonly outcome: RoundOutcome } | { readonly error: string };
+
+/** Between two things that are done to the hub, in milliseconds. */
+const paceMs = 300;
+const removedMs = 30_000;
+/** How long a hub may take until all that the config says runs. */
+const settleMs = 60_000;
+/** The longest that one thing may take. */
+const answerMs = 60_000;
+
+process.once('message', (options: RoundOptions) => {
+  const tell = (message: RoundMessage, then = () => {}) => process.send?.(message, then);
+  void round(options, line => tell({ line })).then(
+    outcome => tell({ outcome }, () => process.exit(0)),
+    (error: unknown) => tell({ error: String(error) }, () => process.exit(1)),
+  );
+});
+
+async function round(
+  { hub, hubName, engineHost, seconds, seed, names, clients }: RoundOptions,
+  report: (line: string) => void,
+): Promise<RoundOutcome> {
+  const docker = new Docker({ socketPath: engineHost.replace('unix://', '') });
+  const random = choicesOf(createRandom(seed));
+  await settled(hub, names.length + 1);
+  const deadline = Date.now() + seconds * 1000;
+  const isOver = () => Date.now() >= deadline;
+  const unexpected: string[] = [];
+  const done: Record<string, number> = {};
+  let calls = 0;
+
+  /** Clients call whatever there is; only the server that nothing is done to must never fail. */
+  async function client(): Promise<void> {
+    while (!isOver()) {
+      const name = random.chance(0.2) ? 'neighbour' : random.pick(names);
+      try {
+        await using visitor = await visit(`${hub.url}/mcp/${name}`);
+        for (let call = 0; call < 5 && !isOver(); call++) {
+          const text = `${name} ${++calls}`;
+          const answer = await visitor.echo(text);
+          if (answer !== text) unexpected.push(`answered ${String(answer)} to ${text}`);
+          await delay(random.between(5, 50));
+        }
+      } catch (error) {
+        if (name === 'neighbour') unexpected.push(String(error));
+        await delay(100);
+      }
+    }
+  }
+
+  /** Kills whatever runs as a server: a container that took another's place has a name of its own. */
+  async function kill(server: string): Promise<void> {
+    const label = [`com.docker.compose.project=${hubName}`, `io.agenthub.server=${server}`];
+    for (const { Id } of await docker.listContainers({ filters: JSON.stringify({ label }) }))
+      await docker.getContainer(Id).kill();
+  }
+
+  async function install(): Promise<void> {
+    const { args, mounts } = entryOf(0);
+    const body = {
+      package: 'docker:node:24-bookworm-slim',
+      name: 'extra',
+      args: ['node', ...args],
+      mounts,
+    };
+    const installed = await post(hub, '/servers/install', body);
+    assert.equal(installed.status, 201, await installed.text());
+    const removed = await fetch(`${hub.url}/servers/extra`, {
+      method: 'DELETE',
+      signal: AbortSignal.timeout(answerMs),
+    });
+    assert.equal(removed.status, 200, await removed.text());
+  }
+
+  async function reload(name: string): Promise<void> {
+    await edit(hub, servers => without(servers, name));
+    await until(
+      () => states(hub),
+      found => !(name in found),
+      removedMs,
+    );
+    await edit(hub, servers => ({ ...servers, [name]: entryOf(0) }));
+  }
+
+  /** What is done to processes. What is about to be replaced may be gone before it can be killed. */
+  const strokes: Actions = {
+    kill: name => kill(name).catch(() => undefined),
+    async restart(name) {
+      const answer = await post(hub, `/servers/${name}/restart`);
+      // It may be taken out of the config, or be killed, while it starts.
+      if (![200, 404, 502, 503].includes(answer.status))
+        unexpected.push(`restart ${name}: ${answer.status} ${await answer.text()}`);
+    },
+  };
+  /** What is done to the config. */
+  const edits: Actions = {
+    change: name => edit(hub, servers => ({ ...servers, [name]: entryOf(random.between(1, 1e6)) })),
+    reload,
+    install,
+  };
+
+  async function disturb(actions: Actions): Promise<void> {
+    while (!isOver()) {
+      const what = random.pick(Object.keys(actions));
+      const name = random.pick(names);
+      report(`${what} ${what === 'install' ? 'extra' : name}`);
+      await actions[what]?.(name).catch((error: unknown) =>
+        unexpected.push(`${what} ${name}: ${String(error)}`),
+      );
+      done[what] = (done[what] ?? 0) + 1;
+      await delay(paceMs);
+    }
+  }
+
+  const visitors = Array.from({ length: clients }, client);
+  await Promise.all([disturb(strokes), disturb(edits), ...visitors]);
+  await settled(hub, names.length + 1);
+  return { calls, unexpected, done };
+}
+
+/** Resolves when this many servers run and none does anything else. */
+async function settled(hub: Hub, count: number): Promise<void> {
+  await until(
+    () => states(hub),
+    found =>
+      Object.keys(found).length === count &&
+      Object.values(found).every(state => state === 'running'),
+    settleMs,
+  );
+}
+
+type Actions = Readonly<Record<string, (name: string) => Promise<unknown>>>;
+
+function choicesOf(random: () => number) {
+  return {
+    between: (least: number, most: number) => least + under(random, most - least + 1),
+    chance: (probability: number) => random() < probability,
+    pick(from: readonly string[]): string {
+      return from[under(random, from.length)] ?? '';
+    },
+  };
+}
+
+type Hub = RoundOptions['hub'];
+
+async function post(hub: Hub, path: string, body?: object): Promise<Response> {
+  return await fetch(`${hub.url}${path}`, {
+    method: 'POST',
+    signal: AbortSignal.timeout(answerMs),
+    ...(body && {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  });
+}
+
+type Entries = Readonly<Record<string, unknown>>;
+
+/** Writes the config as an editor would, and has it read. */
+async function edit(hub: Hub, change: (servers: Entries) => Entries): Promise<void> {
+  const config: { readonly servers: Entries } = JSON.parse(await readFile(hub.configFile, 'utf8'));
+  await writeFile(hub.configFile, JSON.stringify({ ...config, servers: change(config.servers) }));
+  const answer = await post(hub, '/config/reload');
+  assert.equal(answer.status, 200, await answer.text());
+}
+
+function without(entries: Entries, name: string): Entries {
+  return Object.fromEntries(Object.entries(entries).filter(([key]) => key !== name));
+}
