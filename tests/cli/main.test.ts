@@ -65,7 +65,9 @@ test.for([
 );
 
 test('a setting that is wrong ends with exit code 2', async () => {
-  const { code, stderr } = await agenthub(['serve'], { ROUTER_HOST: '0.0.0.0' });
+  await writeFile(join(scratch, 'nothing.json'), '{"servers": {}}');
+  const args = ['serve', '--config', 'nothing.json'];
+  const { code, stderr } = await agenthub(args, { ROUTER_HOST: '0.0.0.0' });
   assert.equal(code, 2);
   assert.match(stderr, /^ROUTER_HOST: "0\.0\.0\.0" can be reached from other machines/);
 });
