@@ -4,7 +4,7 @@ import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
 import { type Engine, createHttp } from '#http';
 import { createMemorySharing, createRedisSharing, createSharedBreaker } from '#resilience';
 import { createRouter } from '#routing';
-import { createInstalls, createPins, registriesOf } from '#servers';
+import { createLazyInstalls, createPins, registriesOf } from '#servers';
 import { openDataDir } from '#store';
 import {
   type StdioStreams,
@@ -88,7 +88,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     hubVersion: version,
     newId,
   });
-  const installs = createInstalls({
+  const installs = createLazyInstalls({
     log,
     pins: createPins(registriesOf(options.environment), { fetch }),
     ...editing,

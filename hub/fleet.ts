@@ -24,7 +24,7 @@ import {
   nextVariant,
   planLaunch,
   serverFolder,
-  tryServer,
+  tryServerLazily,
 } from '#servers';
 import { type DataDir, createFolder, createTable } from '#store';
 
@@ -158,7 +158,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     listings,
     upkeeps: { docker: docker.upkeep, process: createFolderUpkeep(place.dataDir) },
     specOf: wanted => specOf(wanted),
-    trial: (wanted, events, signal) => tryServer(wanted, starting, events, signal),
+    trial: (wanted, events, signal) => tryServerLazily(wanted, starting, events, signal),
   };
 }
 

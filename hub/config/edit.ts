@@ -4,7 +4,6 @@ import { HubError, type JsonObject, messageOf } from '#core';
 import type { Config, ServerConfig } from './config.ts';
 import { type Difference, diffConfigs } from './diff.ts';
 import { parseText } from './document.ts';
-import { editableText } from './edit-text.ts';
 import { inheritedServers } from './extends.ts';
 import { type ReadText, codeOf, formatOf, misnamed, readText, unreadable } from './files.ts';
 import { type LoadOptions, readConfig } from './load.ts';
@@ -132,6 +131,8 @@ async function prepare(
   const { root } = await parseText({ file, text: text.replace(/^\uFEFF/, '') }, format);
   if (before.error && !root) throw before.error;
   const inherited = await inheritedServers(file, { ...options, readText: withText(file, text) });
+  // Most hubs never write their config.
+  const { editableText } = await import('./edit-text.ts');
   const editable = await editableText(text, format);
   const below = inherited.get(name);
   const exists = editable.has(name);

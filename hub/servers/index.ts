@@ -18,16 +18,12 @@ export { type KeptListings, createKeptListings } from './kept-listing.ts';
 export { type Placement, isExclusive, planLaunch, serverFolder } from './plan.ts';
 export { nextVariant } from './start.ts';
 export { type InstallRequest, type Progress as InstallProgress } from './install/request.ts';
-export {
-  type Installed,
-  type Installs,
-  type InstallsNeeds,
-  createInstalls,
-} from './install/installs.ts';
+export type { Installed, Installs, InstallsNeeds } from './install/installs.ts';
+export { createLazyInstalls, tryServerLazily } from './install/lazy.ts';
 export { createFolderUpkeep } from './install/folder-upkeep.ts';
 export { type Pins, type Registries, createPins, registriesOf } from './install/pins.ts';
 export type { ServerJson } from './install/server-json.ts';
-export { type Trial, tryServer } from './install/trial.ts';
+export type { Trial } from './install/trial.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
 export { type Applied, type Servers, createServers } from './servers.ts';
 export { createServer } from './supervise.ts';

@@ -10,6 +10,7 @@ import {
   whole,
 } from '#rpc';
 import type { Router, Session, View } from '#routing';
+import { askAgain } from './again.ts';
 import type { Generator, Made, Speaker } from './generate.ts';
 import { replay } from './settings.ts';
 
@@ -136,10 +137,15 @@ export function openFuzzed(
     const id = rawText(request.bytes, request.id);
     assert.equal(answer.id && rawText(answer.bytes, answer.id), id, context());
     assert.ok(!bytes.includes('HUB_INTERNAL'), context());
-    // Who never said who it is gets no answer of a server.
-    const isRefused = isUnknown && bytes.includes(' came before ');
-    if (made.echoes !== undefined && !isClosed && !isRefused)
+    // Who never said who it is gets no answer of a server, nor does who comes while too many have their own.
+    const isRefused =
+      (isUnknown && bytes.includes(' came before ')) || bytes.includes('"HUB_INSTANCES_FULL"');
+    if (made.echoes !== undefined && !isClosed && !isRefused) {
+      // While no other call was in flight, what its server asked was about this one.
+      const again = askAgain(made.bytes, bytes, speaker.secret);
+      if (again) return void take(again, { bytes: again, echoes: made.echoes });
       assert.ok(bytes.includes(made.echoes), `not its own answer: ${context()}`);
+    }
     const result = membersOf(answer.bytes, answer.payload);
     const state = result?.get('requestState');
     if (stringAt(answer.bytes, result?.get('resultType')) !== 'input_required' || !state) return;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { metaKeys, modernVersion } from '#rpc';
+import { metaKeys, modernVersion, readMessages } from '#rpc';
 import { openClient } from '../routing/clients.ts';
 import { openSession } from '../transports/raw.ts';
 import { uncaught } from './settings.ts';
@@ -187,6 +187,42 @@ describe('what a server says of a call that was cancelled', () => {
     // A request of the hub's own is nobody's call.
     await hub.server('old').refresh('tool');
     assert.doesNotMatch(JSON.stringify(other.told), /hidden/);
+  });
+});
+
+describe('what a server says of a resource', () => {
+  const uri = 'whisper://one';
+  const updated = 'notifications/resources/updated';
+  const params = listenTo({ resourceSubscriptions: [uri] });
+
+  /** A client that listens, and what it is told of that. */
+  async function listening(hub: TestHub): Promise<readonly string[]> {
+    const told: string[] = [];
+    const [message] = readMessages(
+      Buffer.from(
+        JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'subscriptions/listen', params }),
+      ),
+    ).messages;
+    assert.ok(message?.kind === 'request');
+    const session = hub.router.open(hub.server('old'), () => {});
+    void session.accept(message, { related: bytes => void told.push(bytes.toString()) });
+    await until(() => told.length > 0);
+    return told;
+  }
+
+  test.for([
+    ['an array', '[1,2]'],
+    ['a number', '35'],
+    ['an object with a name twice', '{"a":1,"a":2}'],
+  ] as const)('is a message to who listens also where its metadata is %s', async ([, odd]) => {
+    await using hub = await startHub([old]);
+    const told = await listening(hub);
+    const line = `{"jsonrpc":"2.0","method":"${updated}","params":{"_meta":${odd},"uri":"${uri}"}}`;
+    await openClient(hub, hub.server('old')).call('touch', { line });
+    await until(() => told.length > 1);
+    const mark = { [metaKeys.subscriptionId]: 7 };
+    const message = { jsonrpc: '2.0', method: updated, params: { _meta: mark, uri } };
+    assert.deepEqual(JSON.parse(told[1] ?? ''), message);
   });
 });
 

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { WebSocket } from 'ws';
 import { silent, systemClock } from '#core';
 import { type TestHub, until } from '#helpers/hub';
 import { openStdio } from '#transports';
+import { openPipe } from './pipe.ts';
+import { replay } from './settings.ts';
 
 /** A connection that carries bytes both ways. */
 export type Wire = {
@@ -23,33 +25,10 @@ export type OpenWire = (
 ) => Promise<Wire>;
 
 const maxMessageBytes = 4 * 1024 * 1024;
-/** One agent a client would open too many connections. */
-export const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-
 const pathOf = (server: string | undefined) => (server === undefined ? '' : `/${server}`);
 
-/** Sends a POST over a connection that stays open; the head of its answer, which is still to be read. */
-export async function post(
-  url: string,
-  body: Buffer,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<IncomingMessage> {
-  const outgoing = request(url, {
-    method: 'POST',
-    agent,
-    headers: {
-      'content-type': 'application/json',
-      'content-length': String(body.length),
-      accept: 'application/json, text/event-stream',
-      ...headers,
-    },
-  });
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  outgoing.on('response', resolve).on('error', reject).end(body);
-  return await promise;
-}
-
-const openWebSocket: OpenWire = async (hub, server, received) => {
+/** A WebSocket. */
+export const openWebSocket: OpenWire = async (hub, server, received) => {
   const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/mcp${pathOf(server)}`, ['mcp']);
   socket.on('message', data => received(Buffer.isBuffer(data) ? data : assert.fail('no buffer')));
   await once(socket, 'open');
@@ -62,7 +41,8 @@ const openWebSocket: OpenWire = async (hub, server, received) => {
   };
 };
 
-const openSse: OpenWire = async (hub, server, received) => {
+/** HTTP with SSE: one connection that is read, and another on which what is said is posted. */
+export const openSse: OpenWire = async (hub, server, received) => {
   const outgoing = request(`${hub.url}/sse${pathOf(server)}`, { agent: false });
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   outgoing.on('response', resolve).on('error', reject).end();
@@ -80,25 +60,37 @@ const openSse: OpenWire = async (hub, server, received) => {
     }
   });
   await until(() => endpoint !== '');
+  const pipe = openPipe(hub.url);
+  let isClosed = false;
   let last = Promise.resolve();
+  const post = async (bytes: Buffer) => {
+    try {
+      const { status } = await pipe.post(endpoint, bytes, {}, message =>
+        assert.fail(replay(message)),
+      );
+      assert.equal(status, 202, replay(bytes));
+    } catch (error) {
+      if (!isClosed) throw error;
+    }
+  };
   return {
     send(bytes) {
-      last = last.then(async () => {
-        const response = await post(`${hub.url}${endpoint}`, bytes);
-        assert.equal(response.statusCode, 202);
-        response.resume();
-        await once(response, 'end');
-      });
+      // Nobody waits for the answer to a POST: what fails here is found among what nobody caught.
+      last = last.then(() => pipe.ready()).then(() => void (isClosed || post(bytes)));
     },
     framesOf: bytes => [bytes],
-    close: () => stream.destroy(),
+    close() {
+      isClosed = true;
+      pipe.close();
+      stream.destroy();
+    },
   };
 };
 
 const isSpace = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
 /** The hub's own stdin and stdout, with messages a line each or behind headers, in chunks of any size. */
-const openOnStdio =
+export const openOnStdio =
   (hasHeaders: boolean): OpenWire =>
   async (hub, server, received) => {
     const input = new PassThrough();
@@ -149,10 +141,3 @@ const openOnStdio =
       close: () => void input.end(),
     };
   };
-
-export const wires: readonly (readonly [name: string, open: OpenWire])[] = [
-  ['a WebSocket', openWebSocket],
-  ['HTTP with SSE', openSse],
-  ['stdio by lines', openOnStdio(false)],
-  ['stdio by headers', openOnStdio(true)],
-];

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, type JsonObject, type Log, HubError, isObject } from '#core';
 import type { InstallProgress, Installed, Installs } from '#servers';
 import { problemOf } from '../errors.ts';
-import { readInstallBody } from './install-body.ts';
 
 type Needs = {
   readonly installs: Pick<Installs, 'install' | 'remove'>;
@@ -14,6 +13,8 @@ type Needs = {
 /** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */
 export function installRoutes(app: FastifyInstance, needs: Needs): void {
   app.post('/servers/install', async (request, reply) => {
+    // Its schema takes memory that a hub without installs need not have.
+    const { readInstallBody } = await import('./install-body.ts');
     const wanted = readInstallBody(request.body);
     const hungUp = new AbortController();
     const client = reply.raw;

@@ -13,12 +13,12 @@ import {
   type InstallsNeeds,
   type Server,
   createFolderUpkeep,
-  createInstalls,
+  createLazyInstalls as createInstalls,
   createPins,
   createServer,
   planLaunch,
   registriesOf,
-  tryServer,
+  tryServerLazily as tryServer,
 } from '#servers';
 
 const fixtures = join(import.meta.dirname, '../../fixtures/servers');

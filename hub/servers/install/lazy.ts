@@ -1,0 +1,36 @@
+import type { Installs, InstallsNeeds } from './installs.ts';
+import type { tryServer as tryNow } from './trial.ts';
+
+/** Installs whose code is loaded with the first of them: most hubs run for weeks without any. */
+export function createLazyInstalls(needs: InstallsNeeds): Installs {
+  let loaded: Promise<Installs> | undefined;
+  let isOver = false;
+
+  async function load(): Promise<Installs> {
+    const { createInstalls } = await import('./installs.ts');
+    const installs = createInstalls(needs);
+    if (isOver) await installs.stop();
+    return installs;
+  }
+
+  return {
+    name: 'installs',
+    async start() {},
+    async stop() {
+      isOver = true;
+      await (await loaded)?.stop();
+    },
+    async install(request, tell, signal) {
+      return await (await (loaded ??= load())).install(request, tell, signal);
+    },
+    async remove(name, options) {
+      return await (await (loaded ??= load())).remove(name, options);
+    },
+  };
+}
+
+/** As `tryServer`, whose code is loaded when it is wanted. */
+export const tryServerLazily: typeof tryNow = async (...wanted) => {
+  const { tryServer } = await import('./trial.ts');
+  return await tryServer(...wanted);
+};

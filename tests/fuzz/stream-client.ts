@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { encode, expectedOf, idOf, introduction, readOne, replyTo } from './expected.ts';
+import type { Made } from './generate.ts';
+import { replay } from './settings.ts';
+import type { OpenWireClient } from './wire-client.ts';
+import type { OpenWire } from './wires.ts';
+
+/** What is known of an id: how many answers are due, how many more may come, and how many came. */
+type Count = { due: number; may: number; came: number };
+
+/** How many requests may be unanswered before more is sent. */
+const maxUnanswered = 64;
+/** How many messages are sent in a row. */
+const burst = 32;
+/** How long nothing at all may be answered while something is due, in milliseconds. */
+const patienceMs = 30_000;
+/** How many of the messages that were sent last a failure shows. */
+const shown = 128;
+
+/** A client on a wire that carries messages both ways: it does not wait for answers before it says more. */
+export const streamClient =
+  (openWire: OpenWire): OpenWireClient =>
+  async (hub, server, { speaker, check, generator }) => {
+    const counts = new Map<string, Count>();
+    /** What the answers to untouched calls must hold, by their ids. */
+    const echoes = new Map<string, string>();
+    const sent: Buffer[] = [];
+    let unanswered = 0;
+    let came = 0;
+    let failure: unknown;
+    let wake: (() => void) | undefined;
+    let isClosed = false;
+
+    const fail = (why: string): never =>
+      assert.fail(`${why}: ${replay()}\n${sent.map(bytes => replay(bytes)).join('\n')}`);
+
+    function countOf(id: string): Count {
+      const known = counts.get(id);
+      if (known) return known;
+      const count = { due: 0, may: 0, came: 0 };
+      counts.set(id, count);
+      return count;
+    }
+
+    function answered(id: string, bytes: Buffer): void {
+      const count = countOf(id);
+      came++;
+      if (++count.came <= count.due) unanswered--;
+      if (count.came > count.due + count.may)
+        fail(`${count.came} answers to ${id}, of which ${count.due} were due`);
+      const echo = echoes.get(id);
+      if (echo !== undefined && !bytes.includes(echo))
+        fail(`${id} was given what is not its answer, ${bytes.toString()}`);
+    }
+
+    function asked(id: string): void {
+      // A client answers later, never before it was asked.
+      setImmediate(() => {
+        if (isClosed) return;
+        const reply = generator.reply(speaker, id);
+        if (reply) say(reply);
+        say(replyTo(id, speaker));
+      });
+    }
+
+    function received(bytes: Buffer): void {
+      if (isClosed) return;
+      try {
+        check(bytes);
+        const message = readOne(bytes);
+        if (message.kind === 'answer') answered(idOf(message), bytes);
+        if (message.kind === 'request') asked(idOf(message));
+      } catch (error) {
+        failure ??= error;
+      }
+      wake?.();
+    }
+
+    const wire = await openWire(hub, server, received);
+
+    function say(bytes: Buffer): void {
+      for (const frame of wire.framesOf(bytes)) {
+        const { must, may } = expectedOf(frame);
+        for (const id of must) {
+          const count = countOf(id);
+          if (++count.due > count.came) unanswered++;
+        }
+        for (const id of may) countOf(id).may++;
+      }
+      sent.push(bytes);
+      if (sent.length > shown) sent.shift();
+      wire.send(bytes);
+    }
+
+    function sayMade({ bytes, echoes: echo }: Made): void {
+      if (echo !== undefined) {
+        const [id] = expectedOf(bytes).must;
+        if (id !== undefined) echoes.set(id, echo);
+      }
+      say(bytes);
+    }
+
+    const missing = () =>
+      [...counts].filter(([, count]) => count.came < count.due).map(([id]) => id);
+
+    /** Resolves when no more than so many requests are unanswered. */
+    async function answeredBut(most: number): Promise<void> {
+      let last = came;
+      let until = Date.now() + patienceMs;
+      while (unanswered > most && failure === undefined) {
+        if (Date.now() >= until) fail(`no answer to ${missing().join()}`);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        wake = resolve;
+        const timer = setTimeout(resolve, patienceMs);
+        await promise;
+        clearTimeout(timer);
+        if (came === last) continue;
+        last = came;
+        until = Date.now() + patienceMs;
+      }
+      wake = undefined;
+      if (failure !== undefined) throw failure;
+    }
+
+    say(encode('open', 'initialize', introduction));
+    await answeredBut(0);
+    return {
+      async send(count) {
+        for (let left = count; left > 0; left -= burst) {
+          await answeredBut(maxUnanswered);
+          for (let one = Math.min(burst, left); one > 0; one--) sayMade(generator.message(speaker));
+        }
+      },
+      async settle() {
+        await answeredBut(0);
+        // What comes twice has come before the answer to what is asked last.
+        say(encode(`barrier ${came}`, 'ping'));
+        await answeredBut(0);
+      },
+      close() {
+        isClosed = true;
+        wire.close();
+      },
+    };
+  };
