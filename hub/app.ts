@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
 import { type Engine, createHttp } from '#http';
-import { createMemorySharing, createRedisSharing, createSharedBreaker } from '#resilience';
+import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createRouter } from '#routing';
 import { createLazyInstalls, createPins, registriesOf } from '#servers';
 import { openDataDir } from '#store';
@@ -60,7 +60,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   const sharing =
     settings.redisUrl === undefined
       ? createMemorySharing(clock)()
-      : createRedisSharing(
+      : (await loadRedisSharing())(
           { url: settings.redisUrl },
           { clock, log: log.child({ part: 'redis' }), random: Math.random, newId },
         );

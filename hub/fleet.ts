@@ -5,8 +5,6 @@ import type { Clock, Log, Part } from '#core';
 import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
-import { createProcessRuntime } from '#runtimes/process';
-import { createRemoteRuntime } from '#runtimes/remote';
 import {
   type KeptListings,
   type Placement,
@@ -89,15 +87,16 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     Record<Runtime['kind'], Pick<Runtime, 'launch' | 'adopt' | 'identify'>>
   > = {
     docker,
-    process: createProcessRuntime(
-      {
-        environment: options.environment,
-        alsoInherited: trustSettings,
-        platform: process.platform,
-      },
-      { clock },
-    ),
-    remote: createRemoteRuntime({}, { clock, log, random: Math.random }),
+    process: createLazyRuntime(async () => {
+      const { createProcessRuntime } = await import('#runtimes/process');
+      const { environment } = options;
+      const inherited = { environment, alsoInherited: trustSettings, platform: process.platform };
+      return createProcessRuntime(inherited, { clock });
+    }),
+    remote: createLazyRuntime(async () => {
+      const { createRemoteRuntime } = await import('#runtimes/remote');
+      return createRemoteRuntime({}, { clock, log, random: Math.random });
+    }),
   };
   const place = await findPlace(docker, settings, log);
 
@@ -159,6 +158,15 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     upkeeps: { docker: docker.upkeep, process: createFolderUpkeep(place.dataDir) },
     specOf: wanted => specOf(wanted),
     trial: (wanted, events, signal) => tryServerLazily(wanted, starting, events, signal),
+  };
+}
+
+/** A runtime whose code is loaded with its first server: most hubs have servers of one kind. */
+function createLazyRuntime(load: () => Promise<Pick<Runtime, 'launch'>>): Pick<Runtime, 'launch'> {
+  let loaded: Promise<Pick<Runtime, 'launch'>> | undefined;
+  return {
+    launch: async (spec, events, signal) =>
+      await (await (loaded ??= load())).launch(spec, events, signal),
   };
 }
 

@@ -286,15 +286,16 @@ function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
   });
 }
 
-/** The whole file: what `configs/hub.schema.json` is generated from. */
-export const fileSchema = fileOf(
-  z.union([server, z.null().describe('Takes away a server of a file in "extends".')]),
-  serverName,
-).meta({
-  title: 'AgentHub',
-  description:
-    'The MCP servers behind the hub. Strings may hold ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
-});
+/** The whole file: what `configs/hub.schema.json` is generated from, and nothing is read by. */
+export const createFileSchema = () =>
+  fileOf(
+    z.union([server, z.null().describe('Takes away a server of a file in "extends".')]),
+    serverName,
+  ).meta({
+    title: 'AgentHub',
+    description:
+      'The MCP servers behind the hub. Strings may hold ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
+  });
 
 /** The file around its servers, which are read one by one so that each tells its own problems. */
 export const envelopeSchema = fileOf(z.unknown(), z.string());
@@ -302,7 +303,7 @@ export const envelopeSchema = fileOf(z.unknown(), z.string());
 /** The keys that an object may have, by where it stands in the file: for hints at misspelt ones. */
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
   const [, , part] = path;
-  if (path.length === 0) return Object.keys(fileSchema.shape);
+  if (path.length === 0) return Object.keys(envelopeSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);
   if (part === 'mounts') return Object.keys(mount.shape);

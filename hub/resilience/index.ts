@@ -19,7 +19,8 @@ export {
 } from './bulkhead.ts';
 export { type IntensityOptions, createIntensity } from './intensity.ts';
 export { createMemorySharing } from './memory-sharing.ts';
-export { type RedisSharingOptions, createRedisSharing } from './redis-sharing.ts';
+export { loadRedisSharing } from './redis.ts';
+export type { RedisSharingOptions } from './redis-sharing.ts';
 export {
   type Claim,
   type Membership,

@@ -7,12 +7,8 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { type RedisServer, startRedis } from '#helpers/redis';
-import {
-  type RedisSharingOptions,
-  type SharedBreaker,
-  type Sharing,
-  createRedisSharing,
-} from '#resilience';
+import { type RedisSharingOptions, type SharedBreaker, type Sharing } from '#resilience';
+import { createRedisSharing } from '../../hub/resilience/redis-sharing.ts';
 import { until } from '../contracts/recorder.ts';
 import {
   becomes,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { silent, systemClock } from '#core';
 import { describeWithRedis } from '#helpers/redis';
-import { createRedisSharing } from '#resilience';
+import { createRedisSharing } from '../../hub/resilience/redis-sharing.ts';
 import { sharingContract } from '../contracts/sharing.ts';
 
 describeWithRedis('on a real Redis', url => {
