@@ -7,7 +7,7 @@ import { type Ending, type Life, type LifeNeeds, createLife } from './life.ts';
 import { createRestarts } from './restarts.ts';
 import type { ServerStatus } from './server.ts';
 import { type Started, graceMs, nextVariant } from './start.ts';
-import { aborted } from './within.ts';
+import { untilAborted } from './within.ts';
 
 /** What takes a server from state to state, one step at a time, as long as somebody wants it to run. */
 export interface Loop {
@@ -96,11 +96,12 @@ export function createLoop(needs: LoopNeeds): Loop {
   }
 
   /** The end of what runs, or of what has taken its place by then; undefined where it is to be stopped. */
-  async function endOf(begun: Life, stopRequested: Promise<undefined>) {
+  async function endOf(begun: Life, signal: AbortSignal) {
+    using stop = untilAborted(signal);
     for (let one = begun; ;) {
       const swapped = Promise.withResolvers<undefined>();
       replaced = () => swapped.resolve(undefined);
-      const ending = await Promise.race([one.ended, swapped.promise, stopRequested]);
+      const ending = await Promise.race([one.ended, swapped.promise, stop.aborted]);
       if (!life || life === one) return { one, ending };
       one = life;
     }
@@ -134,7 +135,7 @@ export function createLoop(needs: LoopNeeds): Loop {
   }
 
   /** Starts it and keeps it until it ends; undefined where it was stopped. */
-  async function run(signal: AbortSignal, stopRequested: Promise<undefined>) {
+  async function run(signal: AbortSignal) {
     const started = await needs.start(signal, variant);
     if (signal.aborted) {
       started.subscription?.stop();
@@ -142,7 +143,7 @@ export function createLoop(needs: LoopNeeds): Loop {
       return undefined;
     }
     for (let begun = take(started); ;) {
-      const { one, ending } = await endOf(begun, stopRequested);
+      const { one, ending } = await endOf(begun, signal);
       letGo();
       if (signal.aborted || !ending) {
         await halt(one, signal);
@@ -162,13 +163,12 @@ export function createLoop(needs: LoopNeeds): Loop {
   async function supervise(end: AbortController): Promise<void> {
     const { signal } = end;
     policy = createRestarts(config(), needs);
-    const stopRequested = aborted(signal).then(() => undefined);
     while (!signal.aborted) {
       let error: unknown;
       let isClean = false;
       become({ state: 'starting', since: clock.now(), progress: 'launching' });
       try {
-        const ended = await run(signal, stopRequested);
+        const ended = await run(signal);
         if (!ended) return;
         ({ error, isClean } = ended);
       } catch (caught) {

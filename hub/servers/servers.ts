@@ -3,7 +3,7 @@ import { type Event, HubError, createEmitter } from '#core';
 import { type Instances, createInstances } from './instances.ts';
 import type { Server, ServerNeeds } from './server.ts';
 import { createServer } from './supervise.ts';
-import { aborted } from './within.ts';
+import { untilAborted } from './within.ts';
 
 /** What became of a config that took the place of another. */
 export type Applied = {
@@ -159,7 +159,8 @@ export function createServers(
           if (!isStarting()) resolve();
         }),
       );
-      if (isStarting()) await Promise.race([promise, aborted(signal)]);
+      using ending = untilAborted(signal);
+      if (isStarting()) await Promise.race([promise, ending.aborted]);
       for (const one of heard) one[Symbol.dispose]();
     },
     async stopAll() {

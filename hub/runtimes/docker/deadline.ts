@@ -23,22 +23,34 @@ export async function within<T>(
   using _timer = clock.after(bound.timeoutMs, () =>
     overdue.abort(new Overdue(`no answer within ${bound.timeoutMs} ms`)),
   );
-  return await Promise.race([work(signal), rejectOnAbort(signal)]);
+  using end = rejectOnAbort(signal);
+  return await Promise.race([work(signal), end.aborted]);
 }
 
 /** Resolves after a time, or at once when the signal aborts. */
 export async function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   using _timer = clock.after(delayMs, resolve);
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  if (!signal.aborted) await promise;
+  const end = () => resolve();
+  signal.addEventListener('abort', end);
+  await promise;
+  signal.removeEventListener('abort', end);
 }
 
-/** Rejects with the signal's reason once it aborts. */
-export function rejectOnAbort(signal: AbortSignal): Promise<never> {
+/**
+ * Rejects with the signal's reason once it aborts; not at all once it is disposed. A signal that
+ * lives longer than the wait keeps alive all that waits for it: to be disposed.
+ */
+export function rejectOnAbort(
+  signal: AbortSignal,
+): Disposable & { readonly aborted: Promise<never> } {
   const { promise, reject } = Promise.withResolvers<never>();
   const fail = () => reject(signal.reason);
   if (signal.aborted) fail();
-  else signal.addEventListener('abort', fail, { once: true });
-  return promise;
+  else signal.addEventListener('abort', fail);
+  return {
+    aborted: promise,
+    [Symbol.dispose]: () => signal.removeEventListener('abort', fail),
+  };
 }

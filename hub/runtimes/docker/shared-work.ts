@@ -64,8 +64,9 @@ export function createSharedWork(maxAtOnce: number): SharedWork {
       // Wrapped, so that one function given by two callers counts as two.
       const listener = (text: string) => progress(text);
       entry.listeners.add(listener);
+      using left = rejectOnAbort(signal);
       try {
-        await Promise.race([entry.result, rejectOnAbort(signal)]);
+        await Promise.race([entry.result, left.aborted]);
       } finally {
         entry.listeners.delete(listener);
         if (entry.listeners.size === 0) {

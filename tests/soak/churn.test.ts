@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { describeWithEngine } from '#helpers/engine';
+import { churn, leftOver } from './churn.ts';
+
+const seed = Number(process.env['SOAK_SEED'] ?? Date.now() % 2 ** 31);
+
+describeWithEngine('a minute of churn', () => {
+  test(
+    'leaves what the config says, and the hub with what it had',
+    { timeout: 300_000 },
+    async () => {
+      const churned = await churn({
+        seconds: 60,
+        seed,
+        servers: 20,
+        clients: 30,
+        report() {},
+      });
+      const { calls, unexpected, done } = churned;
+      const how = `SOAK_SEED=${seed}, ${calls} calls, ${JSON.stringify(done)}`;
+      assert.deepEqual(unexpected, [], how);
+      assert.ok(calls > 1_000, how);
+      assert.deepEqual(leftOver(churned), [], how);
+    },
+  );
+});
