@@ -148,11 +148,12 @@ function readPage(
     throw new HubError('HUB_SERVER_PROTOCOL', `${server} answered ${method} without "${member}"`, {
       data: { server, method },
     });
-  for (const { start, end } of elementsOf(answer.bytes, list)) {
-    const name = stringAt(answer.bytes, membersOf(answer.bytes, { start, end })?.get(key));
-    // The copy lets go of the page, which may be large.
-    if (name !== undefined)
-      items.push({ key: name, bytes: Buffer.from(answer.bytes.subarray(start, end)) });
+  // A copy of its own: what was read, and Node's pool of small buffers, hold more than the list.
+  const copy = Buffer.allocUnsafeSlow(list.end - list.start);
+  answer.bytes.copy(copy, 0, list.start, list.end);
+  for (const { start, end } of elementsOf(copy, { start: 0, end: copy.length })) {
+    const name = stringAt(copy, membersOf(copy, { start, end })?.get(key));
+    if (name !== undefined) items.push({ key: name, bytes: copy.subarray(start, end) });
   }
   return stringAt(answer.bytes, result?.get('nextCursor'));
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { test } from 'vitest';
 
 /** Modules that cost memory when they are imported for more than their types, and what to do instead. */
@@ -20,4 +22,20 @@ test('what costs memory is not imported before it is used (decisions/0007)', () 
     for (const [, name = ''] of source.matchAll(/^import (?!type )[^;]*?from '([^']+)'/gm))
       assert.ok(!Object.hasOwn(costly, name), `${file} imports ${name}: ${costly[name]}`);
   }
+});
+
+test('dockerode is loaded without gRPC and ssh (decisions/0007)', () => {
+  const loader = pathToFileURL('hub/runtimes/docker/dockerode.ts').href;
+  const script = `
+    import { createRequire } from 'node:module';
+    const { loadDockerode } = await import('${loader}');
+    const Docker = await loadDockerode();
+    new Docker({ socketPath: '/nowhere' }).getContainer('any');
+    console.log(JSON.stringify(Object.keys(createRequire('${loader}').cache)));
+  `;
+  const loaded = execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
+    encoding: 'utf8',
+  });
+  assert.match(loaded, /dockerode/);
+  assert.doesNotMatch(loaded, /node_modules\/(ssh2|@grpc|protobufjs)\//);
 });

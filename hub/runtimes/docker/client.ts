@@ -5,6 +5,7 @@ import type { ContainerInspectInfo } from 'dockerode';
 import { type Clock, HubError, http, https } from '#core';
 import type { Address } from './address.ts';
 import { type Bound, within } from './deadline.ts';
+import { loadDockerode } from './dockerode.ts';
 import type { ContainerInfo, Engine, NetworkInfo } from './engine.ts';
 import { isRefusal, toHubError } from './engine-error.ts';
 import { hijack } from './hijack.ts';
@@ -208,7 +209,7 @@ export function createEngine(address: Address, clock: Clock): Engine {
 }
 
 async function connect(address: Address): Promise<Dockerode> {
-  const { default: Docker } = await import('dockerode');
+  const Docker = await loadDockerode();
   const isTls = 'protocol' in address.connect && address.connect.protocol === 'https';
   // No connection is kept for later: after a restart of the engine a call would fail on a dead one.
   const agent = isTls ? new https.Agent() : new http.Agent();
