@@ -100,6 +100,9 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   });
   const streamable = createStreamable({ idleMs, maxSessions }, { router, clock, log, newId });
   const connections = createConnections({ maxConnections }, { router, clock, log });
+  servers.removed(server => {
+    for (const clients of [streamable, connections]) clients.end(server, 'its server was removed');
+  });
   const engine: Engine = {
     backend: place.auto,
     probe: async () =>

@@ -55,7 +55,8 @@ export interface Listens {
   tasksOf(server: Server): readonly string[];
   /** Whether anybody listens to the lists of this very instance. */
   isHeard(instance: Server): boolean;
-  endAll(): void;
+  /** Ends those of a view, or all. */
+  endAll(view?: View): void;
 }
 
 export type Opened = {
@@ -173,8 +174,9 @@ export function createListens(needs: { readonly tasks: Pick<Tasks, 'routeOf'> })
       return [...ids];
     },
     isHeard: instance => [...listens].some(({ source }) => source === instance),
-    endAll() {
-      for (const listen of Array.from(listens)) listen.end();
+    endAll(view) {
+      for (const listen of Array.from(listens))
+        if (view === undefined || listen.view === view) listen.end();
     },
   };
 }

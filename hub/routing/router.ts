@@ -161,6 +161,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   };
   hearAll();
   servers.changed(hearAll);
+  servers.removed(server => listens.endAll(server));
   servers.instances.hearWith(
     one => subscriptions.isHeard(one) || listens.isHeard(one) || tasks.areAt(one),
   );

@@ -21,6 +21,8 @@ export interface Servers {
   readonly all: readonly Server[];
   /** Fires when others are there, or in another order. */
   readonly changed: Event<undefined>;
+  /** Fires when one has ended that the config has no more. */
+  readonly removed: Event<Server>;
   /** What sessions have for themselves of those that they do not share. */
   readonly instances: Instances;
   find(name: string): Server | undefined;
@@ -60,6 +62,7 @@ export function createServers(
   );
   let all = [...byName.values()];
   const changed = createEmitter<undefined>();
+  const removedOne = createEmitter<Server>();
   let applying: Promise<unknown> = Promise.resolve();
   let isOver = false;
 
@@ -91,6 +94,7 @@ export function createServers(
     await Promise.all([
       ...removed.map(async server => {
         await Promise.all([server.close('removed'), instances.drop(server)]);
+        removedOne.fire(server);
         await needs.keptListings?.forget(server.config.name);
       }),
       ...difference.changed.map(async ({ after, effect }) => {
@@ -120,6 +124,7 @@ export function createServers(
       return all;
     },
     changed: changed.event,
+    removed: removedOne.event,
     instances,
     apply(config, difference) {
       const applied = applying.then(() => applyNow(config, difference));

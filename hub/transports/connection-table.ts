@@ -10,6 +10,8 @@ export interface Connections {
   readonly isDraining: boolean;
   /** Throws HUB_SESSIONS_FULL where as many are open as may be, HUB_SHUTTING_DOWN where the hub stops. */
   open(view: View, wire: Wire): Connection;
+  /** Closes those of a view, which is there no more. */
+  end(view: View, reason: string): void;
   /** Takes no more requests, waits at most `graceMs` for those in flight, then closes all. */
   drain(graceMs: number): Promise<void>;
 }
@@ -38,13 +40,13 @@ export function createConnections(
 ): Connections {
   const { router, clock, log } = needs;
   const maxUnsentBytes = options.maxUnsentBytes ?? defaultMaxUnsentBytes;
-  const open = new Map<Connection, Wire>();
+  const open = new Map<Connection, { readonly wire: Wire; readonly view: View }>();
   let draining = false;
   let ticking: Disposable | undefined;
 
   function tick(): void {
     ticking = undefined;
-    for (const wire of Array.from(open.values())) wire.keepAlive();
+    for (const { wire } of Array.from(open.values())) wire.keepAlive();
     keepTicking();
   }
 
@@ -85,9 +87,13 @@ export function createConnections(
           log,
         },
       );
-      open.set(connection, wire);
+      open.set(connection, { wire, view });
       keepTicking();
       return connection;
+    },
+    end(view, reason) {
+      for (const [connection, one] of Array.from(open))
+        if (one.view === view) connection.close(reason);
     },
     async drain(graceMs) {
       draining = true;

@@ -10,7 +10,8 @@ export interface SessionTable {
   /** Throws HUB_SESSIONS_FULL where as many are open as may be, and all are in use. */
   open(view: View): HttpSession;
   end(http: HttpSession, reason: string): void;
-  endAll(reason: string): void;
+  /** Ends those of a view, or all. */
+  endAll(reason: string, view?: View): void;
   /** Ends those without connection and request for `idleMs`, and forgets what is kept for too long. */
   expire(): void;
   keepAlive(): void;
@@ -74,8 +75,9 @@ export function createSessionTable(
       return http;
     },
     end,
-    endAll(reason) {
-      for (const http of Array.from(sessions.values())) end(http, reason);
+    endAll(reason, view) {
+      for (const http of Array.from(sessions.values()))
+        if (view === undefined || http.view === view) end(http, reason);
     },
     expire() {
       const now = clock.monotonic();

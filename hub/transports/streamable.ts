@@ -32,6 +32,8 @@ export interface Streamable {
   /** Answers a request to an MCP endpoint. `body` is what a POST carried. */
   handle(request: IncomingMessage, response: ServerResponse, body: Buffer, view: View): void;
   readonly sessionCount: number;
+  /** Ends the sessions of a view, which is there no more. */
+  end(view: View, reason: string): void;
   /**
    * Begins no more work from here on, waits at most `graceMs` for calls in flight, then ends all
    * sessions. Requests to listen are not waited for: the router ends those.
@@ -264,6 +266,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       }
       refuseMethod(request, response, 'GET, POST, DELETE');
     },
+    end: (view, reason) => sessions.endAll(reason, view),
     async drain(graceMs) {
       draining = true;
       const until = clock.monotonic() + graceMs;
