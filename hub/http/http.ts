@@ -1,12 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
-import {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-  fastify,
-} from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, type Log, type Part, HubError, addressOf, messageOf } from '#core';
 import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
@@ -85,6 +79,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
       key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
     };
+    // A hub that only serves stdin has no use for it.
+    const { LogController, fastify } = await import('fastify');
     const server = fastify({
       ...(tls && { https: tls }),
       serverFactory: otherwise =>
@@ -102,6 +98,10 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
         if (!refuseForeign(request, reply)) sendError(error, request, reply);
       },
       logController: new LogController({ disableRequestLogging: true }),
+      // No route has a schema: without these, Fastify loads two compilers of them.
+      schemaController: {
+        compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
+      },
     });
     server.addHook('onRequest', async (request, reply) => {
       cors.mark(request.raw, reply.raw);
@@ -193,6 +193,10 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     },
   };
 }
+
+const noCompiler = () => () => {
+  throw new Error('routes of the hub have no schema');
+};
 
 /** On an MCP endpoint a refusal is a JSON-RPC error without id, as the specification says. */
 function refusalBody(url: string, message: string): object {

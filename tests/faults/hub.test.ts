@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { readFile, readdir } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { connect } from '#helpers/client';
@@ -129,10 +130,18 @@ describe('a hub that cannot start', () => {
     await once(taken, 'listening');
     const address = taken.address();
     assert.ok(typeof address === 'object' && address);
+    const folder = await mkdtemp(join(tmpdir(), 'agenthub-port-'));
+    const args = ['-c', `echo started > ${join(folder, 'trace')}`];
+    const server = { command: '/bin/sh', args, runtime: 'process', auto_start: true };
     await assert.rejects(
-      startHub({ config: { servers: {} }, port: address.port }),
+      startHub({
+        config: { servers: { server } },
+        port: address.port,
+      }),
       new RegExp(`${address.port}.*(taken|in use|ROUTER_PORT)`, 's'),
     );
+    assert.deepEqual(await readdir(folder), []);
+    await rm(folder, { recursive: true });
     taken.close();
   });
 });

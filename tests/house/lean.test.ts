@@ -8,6 +8,7 @@ import { test } from 'vitest';
 const costly: Readonly<Record<string, string>> = {
   'node:http': 'use `http` of #core',
   'node:https': 'use `https` of #core',
+  fastify: 'import it where it is first used',
   dockerode: 'import it where it is first used',
   ioredis: 'import it where it is first used',
   'pino-pretty': 'import it where it is first used',
