@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
+import { isObject } from '#core';
+import { type Fault, send } from './ollama-faults.ts';
+import { type DoubleModel, createModelShelf } from './ollama-models.ts';
+import { type Asked, type Reply, answerOf } from './ollama-wire.ts';
+import type { Exchange } from './openapi.ts';
+
+export { type Fault, busy } from './ollama-faults.ts';
+export { embeddingOf } from './ollama-embedding.ts';
+export { type DoubleModel, modelNamed } from './ollama-models.ts';
+export type { Asked, Reply } from './ollama-wire.ts';
+
+/** A request as it came in. */
+export type Received = {
+  readonly method: string;
+  readonly path: string;
+  readonly body: Asked;
+  /** Whoever asked went before the answer was whole. */
+  readonly isAbandoned: boolean;
+  /** Requests on one connection have the same. */
+  readonly clientPort: number;
+};
+
+/** An Ollama without models behind it: a real server on 127.0.0.1, of Ollama's own wire format. */
+export type OllamaDouble = AsyncDisposable & {
+  readonly url: string;
+  /** All that came in, in order; those of one path where one is given. */
+  received(path?: string): readonly Received[];
+  /** What its models say from now on. */
+  says(reply: string | Reply | ((asked: Asked) => string | Reply)): void;
+  /** The next answers of a path, or of all paths at `*`, have this fault; all of them without a count. */
+  fails(path: string, fault: Fault, times?: number): void;
+  /** No more faults. */
+  heals(): void;
+  add(model: DoubleModel): void;
+  remove(name: string): void;
+  isLoaded(name: string): boolean;
+  /** Nobody listens on its port any more; whoever is connected is cut off. */
+  stop(): Promise<void>;
+  /** Listens again, where it did before. */
+  start(): Promise<void>;
+};
+
+export type OllamaDoubleOptions = {
+  readonly models?: readonly string[];
+  /** What it could pull. */
+  readonly pullable?: readonly string[];
+  /** Hears of all requests with a body, and of all answers that are no errors. */
+  readonly observe?: (exchange: Exchange) => void;
+};
+
+/** Starts one; by default with llama3.2:3b and nomic-embed-text. */
+export async function startOllama(options: OllamaDoubleOptions = {}): Promise<OllamaDouble> {
+  const {
+    models = ['llama3.2:3b', 'nomic-embed-text'],
+    pullable = ['phi3:mini'],
+    observe,
+  } = options;
+  const shelf = createModelShelf(models, pullable);
+  const received: (Omit<Received, 'isAbandoned'> & { isAbandoned: boolean })[] = [];
+  const faults: { path: string; fault: Fault; left: number }[] = [];
+  let reply = (_asked: Asked): Reply => ({ text: 'A clear and well structured prompt.' });
+
+  function faultOf(path: string): Fault | undefined {
+    const found = faults.find(
+      fault => (fault.path === '*' || fault.path === path) && fault.left > 0,
+    );
+    if (found) found.left--;
+    return found?.fault;
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '' } = request;
+    const path = new URL(request.url ?? '/', 'http://double').pathname;
+    const body = parsed(await textOf(request));
+    const clientPort = request.socket.remotePort ?? 0;
+    const own = { method, path, body, isAbandoned: false, clientPort };
+    received.push(own);
+    response.on('close', () => {
+      own.isAbandoned = !response.writableEnded;
+    });
+    const answer = answerOf(method, path, body, { shelf, reply });
+    if (method === 'POST')
+      observe?.({ method, path, status: undefined, contentType: 'application/json', body });
+    if (answer.status === 200)
+      for (const value of answer.values)
+        observe?.({ method, path, status: 200, contentType: answer.type, body: value });
+    await send(response, answer, faultOf(path));
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      // A client that goes while its request is read.
+      response.destroy(error instanceof Error ? error : undefined);
+    });
+  });
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  await listen(0);
+  const address = server.address();
+  const port = isObject(address) ? Number(address['port']) : 0;
+
+  async function stop(): Promise<void> {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  }
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    received: path => received.filter(one => path === undefined || one.path === path),
+    says(told) {
+      reply = asked => {
+        const said = typeof told === 'function' ? told(asked) : told;
+        return typeof said === 'string' ? { text: said } : said;
+      };
+    },
+    fails: (path, fault, times = Infinity) => void faults.push({ path, fault, left: times }),
+    heals: () => void faults.splice(0),
+    add: model => shelf.add(model),
+    remove: name => void shelf.remove(name),
+    isLoaded: name => shelf.loaded().some(model => model.name === shelf.find(name)?.name),
+    stop,
+    start: () => listen(port),
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function parsed(text: string): Asked {
+  const value: unknown = text === '' ? {} : JSON.parse(text);
+  return isObject(value) ? value : {};
+}

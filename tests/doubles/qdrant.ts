@@ -1,0 +1,199 @@
+import { once } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { http, isObject } from '#core';
+import { findDescription } from './openapi.ts';
+import { type Answer, type Store, createStore, refuse } from './qdrant-store.ts';
+
+/** What is wrong with a Qdrant, for every call until it is set again. */
+export type QdrantFault =
+  /** Takes the call and never answers. */
+  | 'hangs'
+  /** Sends the head of an answer and a part of its body, and then nothing more. */
+  | 'hangs_midway'
+  /** Breaks the connection. */
+  | 'resets'
+  /** 500, with a reason. */
+  | 'fails'
+  /** 429 with Retry-After, as a limit of requests has it. */
+  | 'is_busy'
+  /** 507, where there is no room on the disk. */
+  | 'is_full'
+  /** 200 and a page, as a wrong address has it. */
+  | 'is_a_page'
+  /** 502 and a page, as a proxy before a Qdrant that is away has it. */
+  | 'is_behind_a_page'
+  /** 200 and JSON that is no answer of Qdrant. */
+  | 'is_another_api';
+
+/** A Qdrant 1.19 over HTTP that keeps its points in memory. */
+export type QdrantDouble = AsyncDisposable & {
+  readonly url: string;
+  fault: QdrantFault | undefined;
+  /** Method and path of each call that came in, without the query. */
+  readonly calls: readonly string[];
+  /** Calls that hang and whose caller is still there. */
+  readonly hanging: number;
+  /** In what its answers, and what it was asked, are not as the description of the API says. */
+  readonly problems: readonly string[];
+  /** Stops listening, and listens again on the same port; its points stay. */
+  goAway(): Promise<void>;
+  comeBack(): Promise<void>;
+};
+
+/** What the double is checked against; undefined where it is not to be had. */
+export const qdrantDescription = findDescription('qdrant-1.19.json');
+
+/** Starts one on a port of its own. With a key, calls without it are refused. */
+export async function startQdrant(
+  options: { readonly apiKey?: string } = {},
+): Promise<QdrantDouble> {
+  const calls: string[] = [];
+  const problems: string[] = [];
+  const hanging = new Set<ServerResponse>();
+  const store = createStore();
+  let fault: QdrantFault | undefined;
+  const server = http.createServer((request, response) => void take(request, response));
+  await listen(server, 0);
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const method = request.method ?? '';
+    const { pathname: path, searchParams } = new URL(request.url ?? '', 'http://double');
+    calls.push(`${method} ${path}`);
+    const body = await bodyOf(request);
+    if (body !== undefined) check({ method, path, status: undefined, body });
+    if (fault) return misbehave(fault, request, response);
+    if (options.apiKey !== undefined && request.headers['api-key'] !== options.apiKey) {
+      response.writeHead(401, { 'content-type': 'text/plain' });
+      response.end('Must provide an API key or an Authorization bearer token');
+      return;
+    }
+    const answer = answerTo(store, method, path, body, searchParams.get('wait') === 'true');
+    check({ method, path, status: answer.status, body: answer.body });
+    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answer.body));
+  }
+
+  function check(exchange: {
+    readonly method: string;
+    readonly path: string;
+    readonly status: number | undefined;
+    readonly body: unknown;
+  }): void {
+    const found = qdrantDescription?.problems({ ...exchange, contentType: 'application/json' });
+    if (qdrantDescription && !found)
+      problems.push(`${exchange.method} ${exchange.path}: is not described`);
+    problems.push(...(found ?? []));
+  }
+
+  function misbehave(how: QdrantFault, request: IncomingMessage, response: ServerResponse): void {
+    const send = (status: number, type: string, text: string, headers: object = {}) => {
+      response.writeHead(status, { 'content-type': type, ...headers });
+      response.end(text);
+    };
+    const sendError = (status: number, error: string, headers?: object) =>
+      send(status, 'application/json', JSON.stringify(refuse(status, error).body), headers);
+    const page = '<!DOCTYPE html><html><body>Welcome</body></html>';
+    switch (how) {
+      case 'hangs':
+      case 'hangs_midway':
+        hanging.add(response);
+        response.on('close', () => hanging.delete(response));
+        if (how === 'hangs_midway') {
+          response.writeHead(200, { 'content-type': 'application/json' });
+          response.write('{"result":{"po');
+        }
+        return;
+      case 'resets':
+        request.socket.destroy();
+        return;
+      case 'fails':
+        return sendError(500, 'Service internal error: 1 of 1 read operations failed');
+      case 'is_busy':
+        return sendError(429, 'Rate limiting exceeded: Write rate limit exceeded', {
+          'retry-after': '1',
+        });
+      case 'is_full':
+        return sendError(507, 'Insufficient storage: no space left on device');
+      case 'is_a_page':
+        return send(200, 'text/html', page);
+      case 'is_behind_a_page':
+        return send(502, 'text/html', page);
+      case 'is_another_api':
+        return send(200, 'application/json', '{"models":[]}');
+    }
+  }
+
+  const goAway = async () => {
+    if (!server.listening) return;
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  };
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    get fault() {
+      return fault;
+    },
+    set fault(next) {
+      fault = next;
+    },
+    calls,
+    problems,
+    get hanging() {
+      return hanging.size;
+    },
+    goAway,
+    comeBack: () => listen(server, port),
+    [Symbol.asyncDispose]: goAway,
+  };
+}
+
+function answerTo(
+  store: Store,
+  method: string,
+  path: string,
+  body: unknown,
+  waits: boolean,
+): Answer {
+  if (method === 'GET' && path === '/')
+    return { status: 200, body: { title: 'qdrant - vector search engine', version: '1.19.0' } };
+  const [root, encoded, ...rest] = path.slice(1).split('/');
+  if (root !== 'collections') return refuse(404, 'Not found');
+  if (encoded === undefined) return store.list();
+  const name = decodeURIComponent(encoded);
+  const asked = isObject(body) ? body : {};
+  switch (`${method} /${rest.join('/')}`) {
+    case 'GET /':
+      return store.read(name);
+    case 'PUT /':
+      return store.create(name, asked);
+    case 'DELETE /':
+      return store.drop(name);
+    case 'PUT /index':
+      return store.index(name, asked);
+    case 'PUT /points':
+      return store.upsert(name, asked, waits);
+    case 'POST /points/query':
+      return store.query(name, asked);
+    case 'POST /points/delete':
+      return store.remove(name, asked, waits);
+    case 'POST /points/count':
+      return store.count(name, asked);
+    default:
+      return refuse(404, 'Not found');
+  }
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+}
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
+  return text === '' ? undefined : JSON.parse(text);
+}

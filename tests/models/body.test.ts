@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { checkLines, checkWhole } from '../../hub/models/body.ts';
+import { kindOf, never } from './scene.ts';
+
+const about = { model: 'x', signal: never };
+const kilobyte = Buffer.alloc(1024, 'a');
+
+const answerOf = (chunks: Iterable<Uint8Array>) => new Response(ReadableStream.from(chunks));
+const read = async (chunks: Iterable<Uint8Array>) =>
+  await checkLines(answerOf(chunks), about).text();
+
+function* endless(): Generator<Uint8Array> {
+  for (;;) yield kilobyte;
+}
+
+describe('an answer of lines', () => {
+  test('may be split anywhere, in the middle of a character too', async () => {
+    const text = '{"a":"ünïcödé 🙂"}\n{"done":true}\n';
+    const bytes = Array.from(Buffer.from(text), byte => Buffer.of(byte));
+    const reader = checkLines(answerOf(bytes), about).body?.getReader();
+    const lines = [await reader?.read(), await reader?.read()];
+    assert.equal(lines.map(line => Buffer.from(line?.value ?? []).toString()).join(''), text);
+  });
+
+  test('may be one value without a newline, and blank lines do not count', async () => {
+    const reader = checkLines(answerOf([Buffer.from('\n\r\n{"a":1}')]), about).body?.getReader();
+    assert.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), '{"a":1}\n');
+  });
+
+  test('is not read on where a line has no end', async () => {
+    assert.equal(await kindOf(read(endless())), 'malformed');
+  });
+
+  test('that ends inside a line after others is cut', async () => {
+    assert.equal(await kindOf(read([Buffer.from('{"a":1}\n{"a":')])), 'cut');
+    assert.equal(await kindOf(read([Buffer.from('null\n')])), 'malformed');
+  });
+});
+
+describe('an answer of one value', () => {
+  test('is not read on where it is too long', async () => {
+    assert.equal(await kindOf(checkWhole(answerOf(endless()), about)), 'malformed');
+  });
+
+  test('must be one', async () => {
+    assert.equal(await kindOf(checkWhole(new Response(null), about)), 'malformed');
+    assert.equal(await (await checkWhole(new Response('[1]'), about)).text(), '[1]');
+  });
+});

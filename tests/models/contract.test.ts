@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { startOllama } from '../doubles/ollama.ts';
+import { findDescription } from '../doubles/openapi.ts';
+import { modelsContract } from './contract.ts';
+
+const description = findDescription('ollama.yaml');
+const problems: string[] = [];
+let described = 0;
+
+modelsContract({
+  name: 'over a double',
+  async open() {
+    const ollama = await startOllama({
+      observe(exchange) {
+        const found = description?.problems(exchange);
+        if (found) described++;
+        problems.push(...(found ?? []));
+      },
+    });
+    ollama.says(({ format }) => (format ? '{"same": true}' : 'Hello, here is a longer answer.'));
+    return ollama;
+  },
+});
+
+const url = process.env['OLLAMA_URL'];
+
+describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', () => {
+  modelsContract({
+    name: 'over it',
+    open: async () => ({ url: url ?? '', [Symbol.asyncDispose]: async () => {} }),
+  });
+});
+
+describe.skipIf(!description)("Ollama's own description, in OPENAPI_DIR", () => {
+  test('has nothing against what was asked and answered above', () => {
+    assert.ok(described > 20, `only ${described} exchanges were looked at`);
+    assert.deepEqual(problems, []);
+  });
+});

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { type OllamaDouble, embeddingOf, startOllama } from '../doubles/ollama.ts';
+import { type Exchange, findDescription } from '../doubles/openapi.ts';
+
+const description = findDescription('ollama.yaml');
+
+type Ask = readonly [method: string, path: string, body?: object];
+
+const messages = [{ role: 'user', content: 'say hello' }];
+const [chatter, embedder] = ['llama3.2:3b', 'nomic-embed-text'];
+
+/** Every answer that the double has, once. */
+const asks: readonly Ask[] = [
+  ['GET', '/api/version'],
+  ['GET', '/api/tags'],
+  ['POST', '/api/show', { model: chatter }],
+  ['POST', '/api/chat', { model: chatter, messages: [] }],
+  ['POST', '/api/chat', { model: chatter, messages }],
+  ['POST', '/api/chat', { model: chatter, messages, stream: false }],
+  ['POST', '/api/generate', { model: chatter }],
+  ['POST', '/api/generate', { model: chatter, prompt: 'say hello' }],
+  ['POST', '/api/generate', { model: chatter, prompt: 'say hello', stream: false }],
+  ['POST', '/api/embed', { model: embedder, input: 'text' }],
+  ['POST', '/api/embed', { model: embedder, input: ['one', 'two'], dimensions: 64 }],
+  ['POST', '/api/embed', { model: embedder, input: '' }],
+  ['GET', '/api/ps'],
+  ['POST', '/api/pull', { model: 'phi3:mini' }],
+  ['POST', '/api/pull', { model: 'phi3:mini', stream: false }],
+];
+
+async function ask(ollama: OllamaDouble, [method, path, body]: Ask): Promise<Response> {
+  const sent = body ? { body: JSON.stringify(body) } : {};
+  return await fetch(`${ollama.url}${path}`, { method, ...sent });
+}
+
+async function observed(asked: readonly Ask[]): Promise<readonly Exchange[]> {
+  const exchanges: Exchange[] = [];
+  await using ollama = await startOllama({ observe: exchange => void exchanges.push(exchange) });
+  ollama.says({ text: 'Hello there', thinking: 'a greeting' });
+  for (const one of asked) {
+    const response = await ask(ollama, one);
+    assert.equal(response.status, 200, `${one[0]} ${one[1]}`);
+    await response.text();
+  }
+  return exchanges;
+}
+
+describe.skipIf(!description)("a double of Ollama, by Ollama's own description", () => {
+  test('asks and answers as described, everywhere', async () => {
+    for (const one of asks) {
+      const [method, path] = one;
+      const exchanges = await observed([one]);
+      assert.ok(exchanges.some(({ status }) => status === 200));
+      for (const exchange of exchanges) {
+        const problems = description?.problems(exchange);
+        assert.deepEqual(problems, [], `${method} ${path}: ${JSON.stringify(exchange.body)}`);
+      }
+    }
+  });
+
+  test('would be found out', () => {
+    const body = { model: chatter, created_at: 'yesterday', message: { role: 'user' }, done: 1 };
+    const exchange = { method: 'POST', path: '/api/chat', status: 200, body };
+    const type = 'application/json; charset=utf-8';
+    assert.equal(description?.problems({ ...exchange, contentType: type })?.length, 3);
+  });
+});
+
+describe('a double of Ollama', () => {
+  test('streams a chat as lines, of which the last has the reason and the counts', async () => {
+    await using ollama = await startOllama();
+    ollama.says('Hello there');
+    const response = await ask(ollama, ['POST', '/api/chat', { model: chatter, messages }]);
+    assert.equal(response.headers.get('content-type'), 'application/x-ndjson');
+    const lines = (await response.text()).trimEnd().split('\n');
+    const parts = lines.map((line): { message: { content: string } } => JSON.parse(line));
+    assert.deepEqual(
+      parts.map(part => part.message.content),
+      ['Hello ', 'there', ''],
+    );
+    assert.match(lines.at(-1) ?? '', /"done":true,"done_reason":"stop","total_duration":\d+/);
+  });
+
+  test('refuses in the words of Ollama', async () => {
+    await using ollama = await startOllama();
+    const long = 'word '.repeat(3_000);
+    const refused: readonly (readonly [Ask, number, string])[] = [
+      [['POST', '/api/chat', { model: 'x', messages }], 404, "model 'x' not found"],
+      [
+        ['POST', '/api/chat', { model: embedder, messages }],
+        400,
+        '"nomic-embed-text:latest" does not support chat',
+      ],
+      [
+        ['POST', '/api/embed', { model: embedder, input: long, truncate: false }],
+        400,
+        'the input length exceeds the context length',
+      ],
+      [
+        ['POST', '/api/pull', { model: 'nothing', stream: false }],
+        500,
+        'pull model manifest: file does not exist',
+      ],
+    ];
+    for (const [asked, status, error] of refused) {
+      const response = await ask(ollama, asked);
+      assert.equal(response.status, status);
+      assert.deepEqual(await response.json(), { error });
+    }
+  });
+
+  test('cuts what is too long without a word, unless told not to', async () => {
+    await using ollama = await startOllama();
+    const input = 'word '.repeat(3_000);
+    const response = await ask(ollama, ['POST', '/api/embed', { model: embedder, input }]);
+    assert.match(await response.text(), /"prompt_eval_count":2048/);
+  });
+
+  test('has vectors of length 1 that are near for texts of the same words', () => {
+    const [a, b, c] = ['rename foo to bar', 'rename bar to foo', 'what is the weather'].map(text =>
+      embeddingOf(text),
+    );
+    assert.equal(a?.length, 768);
+    const dot = (other: readonly number[] = []) =>
+      (a ?? []).reduce((sum, value, at) => sum + value * (other[at] ?? 0), 0);
+    assert.ok(Math.abs(dot(a) - 1) < 1e-9);
+    assert.ok(dot(b) > 0.6 && dot(c) < 0.3, `${dot(b)} and ${dot(c)}`);
+    assert.deepEqual(embeddingOf('rename foo to bar'), a);
+  });
+
+  test('is not there while it is stopped, and at the same address again after', async () => {
+    await using ollama = await startOllama();
+    await ollama.stop();
+    await assert.rejects(ask(ollama, ['GET', '/api/version']));
+    await ollama.start();
+    assert.equal((await ask(ollama, ['GET', '/api/version'])).status, 200);
+  });
+});
