@@ -1,0 +1,63 @@
+import type { Clock } from '#core';
+import { type EntriesOptions, createEntries, isKeepable } from './entries.ts';
+import type { ExactCache } from './exact-cache.ts';
+import { createFlights } from './flights.ts';
+
+/** A cache for one hub, which is empty again after a restart. A hit costs neither timer nor turn. */
+export function createMemoryCache(
+  options: EntriesOptions,
+  needs: { readonly clock: Pick<Clock, 'now' | 'monotonic'> },
+): ExactCache {
+  const { clock } = needs;
+  const { maxEntries, maxBytes } = options;
+  const entries = createEntries(options, clock);
+  const counted = { hits: 0, misses: 0, joined: 0 };
+  const flights = createFlights(() => counted.joined++);
+  const since = clock.now();
+  const ageMs = (createdAt: number) => Math.floor(clock.monotonic() - createdAt);
+
+  return {
+    name: 'cache',
+    start: async () => {},
+    stop: async () => flights.stop(),
+    getOrFill(key, keep, fill, signal) {
+      const entry = signal.aborted ? undefined : entries.use(key);
+      if (entry) {
+        counted.hits++;
+        const { value, createdAt } = entry;
+        return Promise.resolve({ value, from: 'hit', ageMs: ageMs(createdAt) });
+      }
+      return flights.board(key, keep.tag, signal, async flight => {
+        counted.misses++;
+        const { value, isKept } = await fill(flight.signal);
+        const isWanted = isKept && !flight.isForgotten && !flight.signal.aborted;
+        if (isWanted && isKeepable(value, keep)) entries.put(key, value, keep);
+        return { value, from: 'filled', ageMs: 0 };
+      });
+    },
+    async peek(key) {
+      const entry = entries.find(key);
+      return entry && { value: entry.value, ageMs: ageMs(entry.createdAt) };
+    },
+    async forget(tag) {
+      flights.forget(tag);
+      return entries.forget(tag);
+    },
+    async stats() {
+      entries.sweep();
+      const { size, bytes, evictions } = entries;
+      const status = { kind: 'up', since } as const;
+      return {
+        backend: 'memory',
+        status,
+        entries: size,
+        bytes,
+        maxEntries,
+        maxBytes,
+        ...counted,
+        evictions,
+        errors: 0,
+      };
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import type { Reach } from './reach.ts';
+import { forgetScript } from './redis-scripts.ts';
+
+/** Forgetting that outlasts a Redis out of reach. */
+export interface Forgetting {
+  /** Forgets what has a tag, or all; how many entries that were. What cannot be forgotten now is owed. */
+  forget(tag?: string): Promise<number>;
+  /** Whether what has a tag, or anything, is still to be forgotten, and therefore not to be found. */
+  isOwed(tag?: string): boolean;
+  /** Forgets what is owed, as far as that is possible. Never rejects. */
+  pay(): Promise<void>;
+}
+
+const all = '';
+/** Of more tags than these, all are forgotten. */
+const maxOwed = 100;
+
+/** Owes nothing as yet. */
+export function createForgetting(reach: Reach, channel: string): Forgetting {
+  /** Tags as JSON, or `all`. */
+  const owed = new Set<string>();
+
+  async function forgetNow(tag: string): Promise<number> {
+    let forgotten = 0;
+    for (;;) {
+      const answer = await reach.tell(forgetScript, [tag, channel]).atLast;
+      if (!answer) {
+        owed.add(owed.size < maxOwed ? tag : all);
+        return forgotten;
+      }
+      forgotten += Number(answer[0]);
+      if (answer[1] === 'more') continue;
+      if (tag === all) owed.clear();
+      else owed.delete(tag);
+      return forgotten;
+    }
+  }
+
+  return {
+    forget: tag => forgetNow(tag === undefined ? all : JSON.stringify(tag)),
+    isOwed: tag =>
+      owed.size > 0 && (tag === undefined || owed.has(all) || owed.has(JSON.stringify(tag))),
+    async pay() {
+      await Promise.all(Array.from(owed, forgetNow));
+    },
+  };
+}

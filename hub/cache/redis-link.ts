@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { type Clock, messageOf } from '#core';
+
+export type RedisLinkOptions = {
+  /** With any password in it, which goes into no message. */
+  readonly url: string;
+  readonly channel: string;
+  /** An answer that takes longer is taken for none. */
+  readonly answerMs: number;
+  /** The longest wait between two attempts to connect. */
+  readonly maxRetryMs: number;
+};
+
+/** What becomes of the link. */
+export type RedisLinkEvents = {
+  /** There is a connection, and what is said on the channel is heard. */
+  up(): void;
+  /** The connection is gone, or there was none to be had. Called for each attempt. */
+  down(reason: string): void;
+  heard(message: string): void;
+};
+
+/** One connection to Redis 6 or later, which is sought again for as long as it is open. */
+export interface RedisLink {
+  readonly isUp: boolean;
+  /** Loads the client and begins to connect. Never rejects: what is wrong is told by `down`. */
+  open(): Promise<void>;
+  /**
+   * Runs a script, of which the text is sent only where Redis does not know it. Rejects with a message for people: at once where there is no connection, and after
+   * `answerMs` where no answer comes; then the connection is given up, and another one is sought.
+   */
+  evaluate(
+    script: string,
+    keys: readonly string[],
+    values: readonly (string | number)[],
+  ): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const firstRetryMs = 50;
+const connectMs = 2_000;
+/** For the other end to close its side of a connection that is given up. */
+const partMs = 250;
+/** What the client says of a command that was not answered in time. */
+const timedOut = 'Command timed out';
+
+/** A link that is closed as yet. */
+export function createRedisLink(
+  options: RedisLinkOptions,
+  needs: { readonly clock: Clock; readonly random: () => number } & RedisLinkEvents,
+): RedisLink {
+  const address = new URL(options.url).host;
+  let client: Redis | undefined;
+  let closed = false;
+  let isUp = false;
+  let trouble: string | undefined;
+  let attempts = 0;
+  let retry: Disposable | undefined;
+  const digests = new Map<string, string>();
+
+  function retryMs(): number {
+    const full = Math.min(options.maxRetryMs, firstRetryMs * 2 ** attempts++);
+    return Math.round(full * (1 - 0.5 * needs.random()));
+  }
+
+  function down(): void {
+    isUp = false;
+    if (!closed) needs.down(trouble ?? `the connection to ${address} was lost`);
+    trouble = undefined;
+  }
+
+  function giveUp(redis: Redis, reason: string): void {
+    trouble = reason;
+    down();
+    // The end of the connection is told as well, with the same reason.
+    trouble = reason;
+    if (redis.status === 'ready') redis.disconnect(true);
+  }
+
+  async function run(
+    redis: Redis,
+    script: string,
+    [count, ...words]: readonly [number, ...(string | number)[]],
+  ): Promise<unknown> {
+    try {
+      return await redis.evalsha(digestOf(script), count, ...words);
+    } catch (error) {
+      if (!messageOf(error).startsWith('NOSCRIPT')) throw error;
+      return redis.eval(script, count, ...words);
+    }
+  }
+
+  /** Scripts are few: those of the program. */
+  function digestOf(script: string): string {
+    const known = digests.get(script);
+    if (known !== undefined) return known;
+    const digest = createHash('sha1').update(script).digest('hex');
+    digests.set(script, digest);
+    return digest;
+  }
+
+  async function connect(redis: Redis): Promise<void> {
+    try {
+      await redis.connect();
+    } catch {
+      // Its events have told why, and its end has it tried again.
+    }
+  }
+
+  async function subscribe(redis: Redis): Promise<void> {
+    try {
+      await redis.subscribe(options.channel);
+    } catch (error) {
+      giveUp(redis, `${address}: ${messageOf(error)}`);
+      return;
+    }
+    if (closed || redis.status !== 'ready') return;
+    attempts = 0;
+    isUp = true;
+    needs.up();
+  }
+
+  return {
+    get isUp() {
+      return isUp;
+    },
+    async open() {
+      // It costs 20 MB, which hubs without Redis do without.
+      const ioredis = await import('ioredis');
+      if (closed) return;
+      const redis = new ioredis.Redis(options.url, {
+        lazyConnect: true,
+        // Nothing waits for a connection: what is to be said is known when there is one.
+        enableOfflineQueue: false,
+        autoResendUnfulfilledCommands: false,
+        autoResubscribe: false,
+        maxRetriesPerRequest: 0,
+        commandTimeout: options.answerMs,
+        connectTimeout: connectMs,
+        disconnectTimeout: partMs,
+        disableClientInfo: true,
+        connectionName: 'agenthub',
+        retryStrategy: null,
+      });
+      client = redis;
+      redis.on('error', (error: Error) => (trouble = `${address}: ${messageOf(error)}`));
+      redis.on('close', down);
+      redis.on('ready', () => void subscribe(redis));
+      redis.on('message', (_channel: string, message: string) => needs.heard(message));
+      redis.on('end', () => {
+        if (!closed) retry = needs.clock.after(retryMs(), () => void connect(redis));
+      });
+      void connect(redis);
+    },
+    async evaluate(script, keys, values) {
+      const redis = client;
+      if (!redis || !isUp) throw new Error(`${address}: there is no connection`);
+      try {
+        return await run(redis, script, [keys.length, ...keys, ...values]);
+      } catch (error) {
+        if (messageOf(error) !== timedOut) throw new Error(`${address}: ${messageOf(error)}`);
+        giveUp(redis, `${address} did not answer within ${options.answerMs} ms`);
+        throw new Error(`${address} did not answer`);
+      }
+    },
+    async close() {
+      closed = true;
+      isUp = false;
+      retry?.[Symbol.dispose]();
+      const ended = Promise.withResolvers<void>();
+      if (!client || client.status === 'end') ended.resolve();
+      else client.once('end', () => ended.resolve());
+      client?.disconnect();
+      await ended.promise;
+    },
+  };
+}

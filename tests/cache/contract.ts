@@ -1,0 +1,497 @@
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { describe, test } from 'vitest';
+import type { CacheStats, ExactCache, Fill, Found } from '#cache';
+import { until } from '../contracts/recorder.ts';
+
+export type CacheBounds = { readonly maxEntries: number; readonly maxBytes: number };
+
+/** The place of one test: no other one sees what is in it. */
+export type CachePlace = {
+  /** One more hub's cache at the place, which has started and can be reached. */
+  cache(bounds?: CacheBounds): Promise<ExactCache>;
+  /** Lets time go on until all that is kept for `ms` has expired. */
+  outlive(ms: number): Promise<void>;
+};
+
+export type CacheKind = {
+  readonly name: string;
+  /** Whether two caches at one place are one. */
+  readonly isShared: boolean;
+  place(): Promise<CachePlace & AsyncDisposable>;
+};
+
+/** Enough for what a test does not mean to bound. */
+export const wide: CacheBounds = { maxEntries: 10_000, maxBytes: 2 ** 24 };
+export const never = new AbortController().signal;
+/** Kept for longer than any test. */
+export const forLong = { tag: 'editor', ttlMs: 600_000 };
+const tagged = (tag: string) => ({ ...forLong, tag });
+
+/** Gives a value at once. */
+export const giving =
+  (value: string, isKept = true): Fill =>
+  async () => ({ value, isKept });
+
+/** A fill that counts how often it is called, and gives its value when it is let go. */
+export function heldFill(value = 'filled', isKept = true) {
+  const gate = Promise.withResolvers<void>();
+  const seen = { calls: 0, aborted: 0 };
+  const fill: Fill = async signal => {
+    seen.calls++;
+    signal.addEventListener('abort', () => seen.aborted++);
+    await gate.promise;
+    return { value, isKept };
+  };
+  return {
+    fill,
+    seen,
+    letGo: () => gate.resolve(),
+    fail: (error: Error) => gate.reject(error),
+    begun: () => until(() => seen.calls > 0, 'the fill to begin'),
+  };
+}
+
+const refused: Fill = () => assert.fail('it is filled, but it should be there');
+
+/** Fails unless the value is there already. */
+export async function isHit(cache: ExactCache, key: string, value: string): Promise<Found> {
+  const found = await cache.getOrFill(key, forLong, refused, never);
+  assert.deepEqual([found.value, found.from], [value, 'hit']);
+  return found;
+}
+
+/** Keeps a value, which must not have been there. */
+export async function keep(
+  cache: ExactCache,
+  key: string,
+  value: string,
+  options = forLong,
+): Promise<void> {
+  const found = await cache.getOrFill(key, options, giving(value), never);
+  assert.deepEqual(found, { value, from: 'filled', ageMs: 0 });
+}
+
+export const isThere = async (cache: ExactCache, key: string): Promise<boolean> =>
+  (await cache.peek(key)) !== undefined;
+
+/** Waits until the figures are right: what a hub counts by itself reaches others a little later. */
+export async function counts(cache: ExactCache, expected: Partial<CacheStats>): Promise<void> {
+  const deadline = performance.now() + 5_000;
+  for (;;) {
+    const stats = await cache.stats();
+    const found = { ...stats, ...expected };
+    if (isDeepStrictEqual(stats, found)) return;
+    if (performance.now() > deadline) assert.deepEqual(stats, found);
+    await nextTurn();
+  }
+}
+
+/** The promises of `ExactCache`, for every kind of it. */
+export function cacheContract(kind: CacheKind): void {
+  const at = async (run: (place: CachePlace) => Promise<void>) => {
+    await using place = await kind.place();
+    await run(place);
+  };
+  const withCache = (run: (cache: ExactCache) => Promise<void>, bounds?: CacheBounds) =>
+    at(async place => run(await place.cache(bounds)));
+
+  describe(`an exact cache ${kind.name}`, () => {
+    test('fills what is not there, and finds it from then on', () =>
+      withCache(async cache => {
+        assert.equal(await cache.peek('a'), undefined);
+        await keep(cache, 'a', 'one');
+        const { ageMs } = await isHit(cache, 'a', 'one');
+        assert.ok(ageMs >= 0 && ageMs < 10_000, `its age is ${ageMs} ms`);
+        assert.equal((await cache.peek('a'))?.value, 'one');
+        await counts(cache, { entries: 1, hits: 1, misses: 1, joined: 0, errors: 0 });
+      }));
+
+    test('gives back each value as it was', () =>
+      withCache(async cache => {
+        const values = [
+          '',
+          ' \n\t\r\n',
+          '\0\u0001"\\\u2028',
+          'ä漢😀',
+          '%s {1} 1e999',
+          'x'.repeat(2 ** 20),
+        ];
+        for (const [index, value] of values.entries()) await keep(cache, `${index}`, value);
+        for (const [index, value] of values.entries()) await isHit(cache, `${index}`, value);
+      }));
+
+    test('does not keep what it could not give back as it was', () =>
+      withCache(async cache => {
+        await keep(cache, 'a', 'half \ud83d');
+        assert.equal(await isThere(cache, 'a'), false);
+      }));
+
+    test('counts bytes in UTF-8, with those of keys, and gives them back', () =>
+      withCache(async cache => {
+        await keep(cache, 'kä', '😀');
+        await counts(cache, { entries: 1, bytes: 3 + 4 });
+        await keep(cache, 'b', 'four');
+        await counts(cache, { entries: 2, bytes: 7 + 5 });
+        await cache.forget();
+        await counts(cache, { entries: 0, bytes: 0 });
+      }));
+
+    test('lets go of what was not used for longest', () =>
+      withCache(
+        async cache => {
+          for (const key of ['a', 'b', 'c']) await keep(cache, key, key);
+          await isHit(cache, 'a', 'a');
+          await cache.peek('b');
+          await keep(cache, 'd', 'd');
+          assert.equal(await isThere(cache, 'b'), false);
+          await keep(cache, 'e', 'e');
+          assert.equal(await isThere(cache, 'c'), false);
+          for (const key of ['a', 'd', 'e']) await isHit(cache, key, key);
+          await counts(cache, { entries: 3, evictions: 2 });
+        },
+        { ...wide, maxEntries: 3 },
+      ));
+
+    test('lets go of as many as the bytes of a new one need', () =>
+      withCache(
+        async cache => {
+          for (const key of ['a', 'b', 'c']) await keep(cache, key, 'x'.repeat(29));
+          await counts(cache, { entries: 3, bytes: 90 });
+          await keep(cache, 'd', 'x'.repeat(49));
+          assert.equal(await isThere(cache, 'a'), false);
+          assert.equal(await isThere(cache, 'b'), false);
+          await counts(cache, { entries: 2, bytes: 80, evictions: 2 });
+        },
+        { ...wide, maxBytes: 100 },
+      ));
+
+    test('keeps what fills it exactly, and gives but does not keep what is larger than all of it', () =>
+      withCache(
+        async cache => {
+          await keep(cache, 'a', 'x'.repeat(99));
+          await counts(cache, { entries: 1, bytes: 100 });
+          await keep(cache, 'b', 'x'.repeat(100));
+          assert.equal(await isThere(cache, 'b'), false);
+          await isHit(cache, 'a', 'x'.repeat(99));
+          await counts(cache, { entries: 1, bytes: 100, evictions: 0 });
+        },
+        { ...wide, maxBytes: 100 },
+      ));
+
+    test('holds its bounds exactly through 200 fills at a time', () =>
+      withCache(
+        async cache => {
+          const sizes = Array.from({ length: 200 }, (_, index) => (index * 37) % 90);
+          await Promise.all(
+            sizes.map((size, index) =>
+              cache.getOrFill(`${1000 + index}`, forLong, giving('x'.repeat(size)), never),
+            ),
+          );
+          const stats = await cache.stats();
+          const there: number[] = [];
+          for (const [index, size] of sizes.entries())
+            if (await isThere(cache, `${1000 + index}`)) there.push(4 + size);
+          const bytes = there.reduce((sum, own) => sum + own, 0);
+          assert.deepEqual([stats.entries, stats.bytes], [there.length, bytes]);
+          assert.equal(stats.entries + stats.evictions, 200);
+          assert.ok(bytes <= 1_000 && bytes > 900, `${bytes} bytes are kept`);
+          assert.ok(there.length <= 25);
+          await counts(cache, { misses: 200, hits: 0, joined: 0, errors: 0 });
+        },
+        { maxEntries: 25, maxBytes: 1_000 },
+      ));
+
+    test('lets nothing outlive its time', () =>
+      at(async place => {
+        const cache = await place.cache();
+        await keep(cache, 'long', 'kept');
+        await keep(cache, 'short', 'gone', { ...forLong, ttlMs: 500 });
+        await isHit(cache, 'short', 'gone');
+        await place.outlive(500);
+        await counts(cache, { entries: 1, bytes: 8 });
+        assert.equal(await isThere(cache, 'short'), false);
+        await keep(cache, 'short', 'filled again');
+      }));
+
+    test('has what has outlived its time make room first', () =>
+      at(async place => {
+        const cache = await place.cache({ ...wide, maxEntries: 2 });
+        await keep(cache, 'long', 'kept');
+        await keep(cache, 'short', 'gone', { ...forLong, ttlMs: 500 });
+        await place.outlive(500);
+        await keep(cache, 'new', 'kept');
+        await isHit(cache, 'long', 'kept');
+        await counts(cache, { entries: 2, evictions: 0 });
+      }));
+
+    test('does not keep what is to be kept for no time', () =>
+      withCache(async cache => {
+        await keep(cache, 'a', 'now', { ...forLong, ttlMs: 0 });
+        assert.equal(await isThere(cache, 'a'), false);
+      }));
+
+    test('fills once for 200 calls at a time', () =>
+      withCache(async cache => {
+        const held = heldFill();
+        const calls = Array.from({ length: 200 }, () =>
+          cache.getOrFill('a', forLong, held.fill, never),
+        );
+        await held.begun();
+        held.letGo();
+        const found = await Promise.all(calls);
+        assert.equal(held.seen.calls, 1);
+        assert.deepEqual(new Set(found.map(({ value }) => value)), new Set(['filled']));
+        assert.equal(found.filter(({ from }) => from === 'filled').length, 1);
+        assert.equal(found.filter(({ from }) => from === 'joined').length, 199);
+        await counts(cache, { misses: 1, joined: 199, hits: 0, entries: 1 });
+      }));
+
+    test('fills different keys at the same time', () =>
+      withCache(async cache => {
+        const [one, other] = [heldFill('one'), heldFill('other')];
+        const first = cache.getOrFill('a', forLong, one.fill, never);
+        const second = cache.getOrFill('b', forLong, other.fill, never);
+        await one.begun();
+        await other.begun();
+        other.letGo();
+        assert.equal((await second).value, 'other');
+        one.letGo();
+        assert.equal((await first).value, 'one');
+      }));
+
+    test('gives what is not to be kept to those who wait, and to nobody after them', () =>
+      withCache(async cache => {
+        const held = heldFill('once', false);
+        const calls = [1, 2, 3].map(() => cache.getOrFill('a', forLong, held.fill, never));
+        await held.begun();
+        held.letGo();
+        assert.deepEqual(
+          (await Promise.all(calls)).map(({ value }) => value),
+          ['once', 'once', 'once'],
+        );
+        assert.equal(await isThere(cache, 'a'), false);
+        await keep(cache, 'a', 'again');
+      }));
+
+    test('fails all who wait for a fill that fails, and fills the next time', () =>
+      withCache(async cache => {
+        const held = heldFill();
+        const calls = [1, 2, 3].map(() => cache.getOrFill('a', forLong, held.fill, never));
+        await held.begun();
+        held.fail(new Error('no model'));
+        for (const outcome of await Promise.allSettled(calls))
+          assert.match(String(outcome.status === 'rejected' && outcome.reason), /no model/);
+        assert.equal(held.seen.calls, 1);
+        await keep(cache, 'a', 'again');
+      }));
+
+    test('lets one who has waited enough go, and the others wait on', () =>
+      withCache(async cache => {
+        const held = heldFill();
+        const [leader, other] = [new AbortController(), new AbortController()];
+        const first = cache.getOrFill('a', forLong, held.fill, leader.signal);
+        const second = cache.getOrFill('a', forLong, held.fill, other.signal);
+        await held.begun();
+        leader.abort(new Error('the client has left'));
+        await assert.rejects(first, /the client has left/);
+        assert.equal(held.seen.aborted, 0);
+        held.letGo();
+        assert.deepEqual(await second, { value: 'filled', from: 'joined', ageMs: 0 });
+        await isHit(cache, 'a', 'filled');
+      }));
+
+    test('gives up a fill for which nobody waits any more, and fills anew at once', () =>
+      withCache(async cache => {
+        const held = heldFill();
+        const leaving = new AbortController();
+        const call = cache.getOrFill('a', forLong, held.fill, leaving.signal);
+        await held.begun();
+        leaving.abort(new Error('the client has left'));
+        await assert.rejects(call, /the client has left/);
+        assert.equal(held.seen.aborted, 1);
+        await keep(cache, 'a', 'anew');
+        held.letGo();
+        await nextTurn();
+        await isHit(cache, 'a', 'anew');
+      }));
+
+    test('begins nothing for a call that is cancelled already', () =>
+      withCache(async cache => {
+        const cancelled = AbortSignal.abort(new Error('too late'));
+        await assert.rejects(cache.getOrFill('a', forLong, refused, cancelled), /too late/);
+        await keep(cache, 'a', 'there');
+        await assert.rejects(cache.getOrFill('a', forLong, refused, cancelled), /too late/);
+      }));
+
+    test('forgets by tag, or all, and says how many entries that were', () =>
+      withCache(async cache => {
+        const tags = ['editor', 'edit', 'editor"', '', '*', 'ä\n'];
+        for (const tag of tags)
+          for (const key of ['a', 'b']) await keep(cache, tag + key, 'x', tagged(tag));
+        for (const [index, tag] of tags.slice(0, 4).entries()) {
+          assert.equal(await cache.forget(tag), 2, tag);
+          assert.equal(await cache.forget(tag), 0, tag);
+          await counts(cache, { entries: 2 * (tags.length - index - 1) });
+        }
+        await isHit(cache, '*a', 'x');
+        assert.equal(await cache.forget(), 4);
+        await counts(cache, { entries: 0, bytes: 0, evictions: 0 });
+        assert.equal(await cache.forget(), 0);
+      }));
+
+    test('forgets a thousand entries of a tag, and none of another one', () =>
+      withCache(async cache => {
+        const names = Array.from({ length: 1_100 }, (_, index) => `${index}`);
+        await Promise.all(
+          names.map(name => cache.getOrFill(name, tagged('many'), giving(name), never)),
+        );
+        await keep(cache, 'other', 'stays');
+        assert.equal(await cache.forget('many'), 1_100);
+        await counts(cache, { entries: 1, bytes: 10 });
+      }));
+
+    test('does not keep what was begun before it was to be forgotten, nor has others join it', () =>
+      withCache(async cache => {
+        const [held, other] = [heldFill('stale'), heldFill('other')];
+        const call = cache.getOrFill('a', tagged('one'), held.fill, never);
+        const unconcerned = cache.getOrFill('b', tagged('two'), other.fill, never);
+        await held.begun();
+        await other.begun();
+        assert.equal(await cache.forget('one'), 0);
+        const anew = await cache.getOrFill('a', tagged('one'), giving('fresh'), never);
+        assert.deepEqual([anew.value, anew.from], ['fresh', 'filled']);
+        held.letGo();
+        other.letGo();
+        assert.equal((await call).value, 'stale');
+        await unconcerned;
+        await isHit(cache, 'a', 'fresh');
+        await isHit(cache, 'b', 'other');
+      }));
+
+    test('tells those who still wait when it is stopped', () =>
+      withCache(async cache => {
+        const held = heldFill();
+        const calls = [1, 2].map(() => cache.getOrFill('a', forLong, held.fill, never));
+        const outcomes = Promise.allSettled(calls);
+        await held.begun();
+        await cache.stop();
+        for (const outcome of await outcomes)
+          assert.match(String(outcome.status === 'rejected' && outcome.reason), /shuts down/);
+        assert.equal(held.seen.aborted, 1);
+      }));
+
+    if (kind.isShared) sharedPart(at);
+  });
+}
+
+/** What two hubs at one place are promised. */
+function sharedPart(at: (run: (place: CachePlace) => Promise<void>) => Promise<void>): void {
+  const withTwo = (
+    run: (one: ExactCache, other: ExactCache) => Promise<void>,
+    bounds?: CacheBounds,
+  ) => at(async place => run(await place.cache(bounds), await place.cache(bounds)));
+
+  test('is one for two hubs', () =>
+    withTwo(async (one, other) => {
+      await keep(one, 'a', 'from one');
+      await isHit(other, 'a', 'from one');
+      await counts(one, { entries: 1, hits: 1, misses: 1 });
+      await counts(other, { entries: 1, hits: 1, misses: 1 });
+      assert.equal(await other.forget(), 1);
+      assert.equal(await isThere(one, 'a'), false);
+    }));
+
+  test('fills once for 200 calls at a time from two hubs', () =>
+    withTwo(async (one, other) => {
+      const held = heldFill();
+      const calls = Array.from({ length: 200 }, (_, index) =>
+        (index % 2 === 0 ? one : other).getOrFill('a', forLong, held.fill, never),
+      );
+      await held.begun();
+      held.letGo();
+      const found = await Promise.all(calls);
+      assert.equal(held.seen.calls, 1);
+      assert.equal(found.filter(({ from }) => from === 'filled').length, 1);
+      assert.equal(found.filter(({ from }) => from === 'joined').length, 199);
+      await counts(one, { misses: 1, joined: 199, hits: 0, entries: 1 });
+    }));
+
+  test('holds its bounds exactly through 200 fills at a time from two hubs', () =>
+    withTwo(
+      async (one, other) => {
+        const keys = Array.from({ length: 200 }, (_, index) => `${1000 + index}`);
+        await Promise.all(
+          keys.map((key, index) =>
+            (index % 2 === 0 ? one : other).getOrFill(key, forLong, giving('x'.repeat(26)), never),
+          ),
+        );
+        const there = await Promise.all(keys.map(key => isThere(one, key)));
+        assert.equal(there.filter(Boolean).length, 20);
+        await counts(one, { entries: 20, bytes: 600, evictions: 180, misses: 200 });
+      },
+      { maxEntries: 20, maxBytes: 1_000 },
+    ));
+
+  test('gives what is not to be kept to those who wait in another hub', () =>
+    withTwo(async (one, other) => {
+      const held = heldFill('once "ä\n', false);
+      const first = one.getOrFill('a', forLong, held.fill, never);
+      await held.begun();
+      const second = other.getOrFill('a', forLong, refused, never);
+      await counts(other, { misses: 1 });
+      held.letGo();
+      assert.equal((await first).value, 'once "ä\n');
+      assert.deepEqual(await second, { value: 'once "ä\n', from: 'joined', ageMs: 0 });
+      assert.equal(await isThere(other, 'a'), false);
+    }));
+
+  test('has another hub fill for itself when a fill fails, or is given up', () =>
+    withTwo(async (one, other) => {
+      const held = heldFill();
+      const first = one.getOrFill('a', forLong, held.fill, never);
+      await held.begun();
+      const second = other.getOrFill('a', forLong, giving('by the other'), never);
+      held.fail(new Error('no model'));
+      await assert.rejects(first, /no model/);
+      assert.deepEqual(await second, { value: 'by the other', from: 'filled', ageMs: 0 });
+
+      const leaving = new AbortController();
+      const stuck = heldFill();
+      const third = one.getOrFill('b', forLong, stuck.fill, leaving.signal);
+      await stuck.begun();
+      const fourth = other.getOrFill('b', forLong, giving('by the other'), never);
+      leaving.abort(new Error('the client has left'));
+      await assert.rejects(third, /the client has left/);
+      assert.equal((await fourth).value, 'by the other');
+      stuck.letGo();
+      await isHit(one, 'b', 'by the other');
+    }));
+
+  test('lets one go who has waited enough for another hub', () =>
+    withTwo(async (one, other) => {
+      const held = heldFill();
+      const first = one.getOrFill('a', forLong, held.fill, never);
+      await held.begun();
+      const leaving = new AbortController();
+      const second = other.getOrFill('a', forLong, refused, leaving.signal);
+      leaving.abort(new Error('the client has left'));
+      await assert.rejects(second, /the client has left/);
+      held.letGo();
+      assert.equal((await first).from, 'filled');
+    }));
+
+  test('does not keep what another hub has forgotten meanwhile, nor has others join it', () =>
+    withTwo(async (one, other) => {
+      const held = heldFill('stale');
+      const call = one.getOrFill('a', forLong, held.fill, never);
+      await held.begun();
+      await other.forget('editor');
+      await keep(other, 'a', 'fresh');
+      await isHit(one, 'a', 'fresh');
+      held.letGo();
+      assert.equal((await call).value, 'stale');
+      await isHit(one, 'a', 'fresh');
+    }));
+}

@@ -1,0 +1,28 @@
+import { describeWithRedis } from '#helpers/redis';
+import { until } from '../contracts/recorder.ts';
+import { cacheContract, wide } from './contract.ts';
+import { becomes, newPrefix, startHub } from './redis-hub.ts';
+
+describeWithRedis('on a real Redis', url => {
+  cacheContract({
+    name: 'in Redis',
+    isShared: true,
+    async place() {
+      const prefix = newPrefix();
+      const hubs = new AsyncDisposableStack();
+      return {
+        async cache(bounds = wide) {
+          const hub = await startHub({ url: url(), prefix, ...bounds });
+          hubs.use(hub);
+          await becomes('up', hub);
+          return hub.cache;
+        },
+        async outlive(ms) {
+          const end = performance.now() + ms + 1;
+          await until(() => performance.now() > end, 'time to go by');
+        },
+        [Symbol.asyncDispose]: () => hubs.disposeAsync(),
+      };
+    },
+  });
+});

@@ -1,0 +1,468 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, test } from 'vitest';
+import type { ExactCache } from '#cache';
+import { silent, systemClock } from '#core';
+import { describeWithEngine } from '#helpers/engine';
+import { type RedisServer, startRedis } from '#helpers/redis';
+import { createRedisCache } from '../../hub/cache/redis-cache.ts';
+import { until } from '../contracts/recorder.ts';
+import {
+  counts,
+  forLong,
+  giving,
+  heldFill,
+  isHit,
+  isThere,
+  keep,
+  never,
+  wide,
+} from './contract.ts';
+import { becomes, newPrefix, startHub } from './redis-hub.ts';
+import { openSlowLine } from './slow-line.ts';
+
+/** Long enough for a busy machine, and how much more than it may take. Below what else is waited for. */
+const [reachMs, busyMs] = [300, 500];
+
+/** How long a call takes whose fill takes no time. Its value must not be in the cache. */
+async function missMs(cache: ExactCache, key: string): Promise<number> {
+  const since = performance.now();
+  const { from } = await cache.getOrFill(key, forLong, giving('filled'), never);
+  assert.equal(from, 'filled');
+  return performance.now() - since;
+}
+
+/** Fails unless a hundred calls one after the other wait for nothing. */
+async function isAtOnce(cache: ExactCache): Promise<void> {
+  const since = performance.now();
+  for (let call = 0; call < 100; call++) await missMs(cache, `away ${call}`);
+  const tookMs = performance.now() - since;
+  assert.ok(tookMs < 2 * busyMs, `100 misses took ${tookMs.toFixed(0)} ms`);
+}
+
+async function errorOf(cache: ExactCache): Promise<string> {
+  return (await cache.stats()).status.error ?? '';
+}
+
+/** Waits until a value is found again. */
+async function isFound(cache: ExactCache, key: string): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!(await isThere(cache, key))) {
+    assert.ok(performance.now() < deadline, `${key} is not found`);
+    await nextTurn();
+  }
+}
+
+describeWithEngine('exact caches of two hubs', () => {
+  let redis: RedisServer;
+  beforeAll(async () => void (redis = await startRedis()));
+  afterAll(() => redis[Symbol.asyncDispose]());
+
+  /** Redis comes back in any case: the other tests need it. */
+  async function withoutRedis<T>(run: () => Promise<T>): Promise<T> {
+    await redis.kill();
+    try {
+      return await run();
+    } finally {
+      await redis.start();
+    }
+  }
+
+  test('miss at once while Redis is away, and are one again when it is back', async () => {
+    const place = { url: redis.url, prefix: newPrefix() };
+    await using one = await startHub(place);
+    await using other = await startHub(place);
+    await becomes('up', one, other);
+    await keep(one.cache, 'a', 'before');
+    await counts(one.cache, { misses: 1 });
+    await withoutRedis(async () => {
+      await becomes('down', one, other);
+      await isAtOnce(one.cache);
+      assert.equal(await one.cache.peek('a'), undefined);
+      assert.match(await errorOf(one.cache), /the connection to [\d.:]+ was lost|ECONN/);
+      assert.equal((await one.cache.stats()).misses, 101);
+    });
+    await becomes('up', one, other);
+    await keep(one.cache, 'a', 'after');
+    await isHit(other.cache, 'a', 'after');
+    assert.deepEqual(
+      one.log.map(line => line.split(' ', 1)[0]),
+      ['info', 'warn', 'info'],
+      'one line for each change, none for each attempt',
+    );
+    await counts(other.cache, { misses: 101, hits: 1 });
+  });
+
+  test('start without Redis, and miss at once until it comes', async () => {
+    await using late = new AsyncDisposableStack();
+    const hub = await withoutRedis(async () => {
+      const since = performance.now();
+      const started = late.use(await startHub({ url: redis.url }));
+      assert.ok(performance.now() - since < busyMs, 'the start waits for Redis');
+      await isAtOnce(started.cache);
+      return started;
+    });
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'one');
+    await isHit(hub.cache, 'a', 'one');
+  });
+
+  test('lose no value when Redis dies while they fill, and the waiting hub fills for itself', async () => {
+    const place = { url: redis.url, prefix: newPrefix(), lockMs: 60_000, pollMs: 60_000 };
+    await using one = await startHub(place);
+    await using other = await startHub(place);
+    await becomes('up', one, other);
+    const held = heldFill();
+    const filling = one.cache.getOrFill('a', forLong, held.fill, never);
+    await held.begun();
+    const waiting = other.cache.getOrFill('a', forLong, giving('for itself'), never);
+    await counts(other.cache, { misses: 1 });
+    await withoutRedis(async () => {
+      assert.deepEqual(await waiting, { value: 'for itself', from: 'filled', ageMs: 0 });
+      await becomes('down', one);
+      const since = performance.now();
+      held.letGo();
+      assert.equal((await filling).value, 'filled');
+      assert.ok(performance.now() - since < busyMs, 'what is filled waits for Redis');
+    });
+  });
+
+  test('wait once for a Redis that is frozen, then for nothing, and use it when it is thawed', async () => {
+    await using hub = await startHub({ url: redis.url, reachMs, answerMs: 3_000 });
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'one');
+    await redis.freeze();
+    try {
+      const tookMs = await missMs(hub.cache, 'a');
+      assert.ok(tookMs > reachMs - 2 && tookMs < reachMs + busyMs, `it waited ${tookMs} ms`);
+      await isAtOnce(hub.cache);
+      assert.match(await errorOf(hub.cache), /did not answer within 300 ms/);
+      await becomes('down', hub);
+      assert.match(await errorOf(hub.cache), /did not answer within 3000 ms/);
+      await isAtOnce(hub.cache);
+    } finally {
+      await redis.thaw();
+    }
+    await becomes('up', hub);
+    await isHit(hub.cache, 'a', 'one');
+  });
+
+  test('wait 25 ms unless told otherwise', async () => {
+    const { url } = redis;
+    const options = { ...wide, url, prefix: newPrefix() };
+    const needs = { clock: systemClock, log: silent, random: () => 0, newId: () => randomUUID() };
+    const cache = createRedisCache(options, needs);
+    await using hub = { cache, log: [], [Symbol.asyncDispose]: () => cache.stop() };
+    await cache.start(never);
+    await becomes('up', hub);
+    await redis.freeze();
+    try {
+      await missMs(cache, 'a');
+      assert.match(await errorOf(cache), /did not answer within 25 ms/);
+    } finally {
+      await redis.thaw();
+    }
+  });
+
+  test('have one hub fill for those who wait while Redis is frozen in the middle', async () => {
+    const place = { url: redis.url, prefix: newPrefix(), reachMs };
+    await using one = await startHub(place);
+    await using other = await startHub(place);
+    await becomes('up', one, other);
+    const held = heldFill();
+    const filling = one.cache.getOrFill('a', forLong, held.fill, never);
+    await held.begun();
+    const waiting = other.cache.getOrFill('a', forLong, giving('for itself'), never);
+    await counts(other.cache, { misses: 1 });
+    await redis.freeze();
+    try {
+      const since = performance.now();
+      assert.equal((await waiting).value, 'for itself');
+      held.letGo();
+      assert.equal((await filling).value, 'filled');
+      const tookMs = performance.now() - since;
+      assert.ok(tookMs < 250 + 2 * reachMs + busyMs, `they waited ${tookMs.toFixed(0)} ms`);
+    } finally {
+      await redis.thaw();
+    }
+  });
+
+  test('keep what was filled after Redis answered late that nobody else does', async () => {
+    await using hub = await startHub({ url: redis.url, reachMs });
+    await becomes('up', hub);
+    await keep(hub.cache, 'before', 'one');
+    const held = heldFill();
+    await redis.freeze();
+    const filling = hub.cache.getOrFill('a', forLong, held.fill, never);
+    await held.begun();
+    await redis.thaw();
+    await isFound(hub.cache, 'before');
+    held.letGo();
+    assert.equal((await filling).from, 'filled');
+    await isFound(hub.cache, 'a');
+    await isHit(hub.cache, 'a', 'filled');
+  });
+
+  test('wait once for a line that is slow, then for nothing, and use it when it is quick', async () => {
+    await using line = await openSlowLine(redis.url);
+    await using hub = await startHub({ url: line.url, reachMs });
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'one');
+    line.delayMs = 200;
+    const tookMs = await missMs(hub.cache, 'a');
+    assert.ok(tookMs < reachMs + busyMs, `it waited ${tookMs} ms`);
+    const since = performance.now();
+    await until(() => {
+      void hub.cache.getOrFill('slow', forLong, giving('filled', false), never);
+      return performance.now() - since > 2_000;
+    }, 'time to go by');
+    const { status, errors } = await hub.cache.stats();
+    assert.equal(errors, 1, 'more calls than one have waited');
+    assert.equal(status.kind, 'up', 'late is not away');
+    line.delayMs = 0;
+    await isFound(hub.cache, 'a');
+    await isHit(hub.cache, 'a', 'one');
+  });
+
+  test('do not take their own business for that of Redis', async () => {
+    await using hub = await startHub({ url: redis.url, reachMs: 100 });
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'one');
+    for (let round = 0; round < 5; round++) {
+      const call = hub.cache.getOrFill('a', forLong, giving('again'), never);
+      const until = performance.now() + 400;
+      while (performance.now() < until);
+      assert.equal((await call).from, 'hit');
+    }
+    await counts(hub.cache, { errors: 0 });
+  });
+
+  test('miss when Redis is flushed, and keep their bounds from then on', async () => {
+    const place = { url: redis.url, prefix: newPrefix(), maxEntries: 3 };
+    await using one = await startHub(place);
+    await using other = await startHub(place);
+    await becomes('up', one, other);
+    for (const key of ['a', 'b', 'c']) await keep(one.cache, key, 'before');
+    const held = heldFill();
+    const filling = one.cache.getOrFill('d', forLong, held.fill, never);
+    await held.begun();
+    await redis.cli('flushall');
+    held.letGo();
+    assert.equal((await filling).value, 'filled');
+    await counts(one.cache, { entries: 0, bytes: 0 });
+    for (const key of ['a', 'b', 'c', 'd']) await keep(other.cache, key, 'after');
+    await counts(one.cache, { entries: 3, bytes: 18 });
+    assert.equal(await isThere(one.cache, 'a'), false);
+    await redis.cli('script', 'flush');
+    await isHit(one.cache, 'd', 'after');
+  });
+
+  for (const part of ['values', 'facts', 'recency', 'expiry', 'tags', 'counters', 'locks'])
+    test(`keep their bounds when Redis evicts their ${part}`, async () => {
+      const place = { url: redis.url, prefix: newPrefix(), maxEntries: 3 };
+      await using hub = await startHub({ ...place });
+      await becomes('up', hub);
+      const keys = ['a', 'b', 'c'];
+      for (const key of keys) await keep(hub.cache, key, 'before');
+      const held = heldFill();
+      const filling = hub.cache.getOrFill('d', forLong, held.fill, never);
+      await held.begun();
+      assert.equal(await redis.cli('del', `${place.prefix}1:${part}`), '1');
+      held.letGo();
+      assert.equal((await filling).value, 'filled');
+      for (const key of [...keys, 'd'])
+        await hub.cache.getOrFill(key, forLong, giving('after'), never);
+      const stats = await hub.cache.stats();
+      const there = await Promise.all([...keys, 'd'].map(key => hub.cache.peek(key)));
+      const bytes = there.reduce((sum, kept) => sum + (kept ? 1 + kept.value.length : 0), 0);
+      assert.equal(stats.bytes, bytes);
+      assert.equal(stats.entries, 3);
+      assert.equal(there.filter(Boolean).length, 3);
+      assert.equal(await hub.cache.forget(), 3);
+    });
+
+  test('leave nothing in Redis that has no end', async () => {
+    const place = { url: redis.url, prefix: newPrefix() };
+    await using hub = await startHub(place);
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'one');
+    await isHit(hub.cache, 'a', 'one');
+    await keep(hub.cache, 'b', 'two', { ...forLong, ttlMs: 1_000 });
+    const held = heldFill();
+    const filling = hub.cache.getOrFill('c', forLong, held.fill, never);
+    await held.begun();
+    const names = (await redis.cli('keys', `${place.prefix}*`)).split('\n');
+    assert.equal(names.length, 7);
+    for (const name of names) {
+      const leftMs = Number(await redis.cli('pttl', name));
+      assert.ok(leftMs > forLong.ttlMs - 60_000, `${name} ends in ${leftMs} ms`);
+    }
+    held.letGo();
+    await filling;
+  });
+
+  test('keep a fill to one hub for as long as it takes', async () => {
+    const place = { url: redis.url, prefix: newPrefix(), lockMs: 1_000, pollMs: 20 };
+    await using one = await startHub(place);
+    await using other = await startHub(place);
+    await becomes('up', one, other);
+    const held = heldFill();
+    const filling = one.cache.getOrFill('a', forLong, held.fill, never);
+    await held.begun();
+    const waiting = other.cache.getOrFill('a', forLong, giving('twice'), never);
+    const since = performance.now();
+    await until(() => performance.now() - since > 2_500, 'time to go by');
+    held.letGo();
+    assert.equal((await filling).from, 'filled');
+    assert.deepEqual([(await waiting).value, (await waiting).from], ['filled', 'joined']);
+  });
+
+  test('take over from a hub that is killed while it fills', async () => {
+    const place = { url: redis.url, prefix: newPrefix(), lockMs: 1_000 };
+    await using hub = await startHub(place);
+    await becomes('up', hub);
+    const file = fileURLToPath(new URL('holder.ts', import.meta.url));
+    const holder = spawn(process.execPath, [file, place.url, place.prefix, 'a', '1000'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(holder.stdout, 'data');
+    let isFilled = false;
+    const waiting = hub.cache.getOrFill(
+      'a',
+      forLong,
+      async () => {
+        isFilled = true;
+        return { value: 'taken over', isKept: true };
+      },
+      never,
+    );
+    const since = performance.now();
+    await until(() => performance.now() - since > 2_000, 'time to go by');
+    assert.equal(isFilled, false, 'it is taken over from a hub that is alive');
+    holder.kill('SIGKILL');
+    const killed = performance.now();
+    assert.equal((await waiting).value, 'taken over');
+    const tookMs = performance.now() - killed;
+    assert.ok(tookMs < 1_000 + 250 + busyMs, `it took ${tookMs.toFixed(0)} ms`);
+    await isHit(hub.cache, 'a', 'taken over');
+  });
+
+  test('forget as soon as they can what they could not, and do not find it meanwhile', async () => {
+    await using line = await openSlowLine(redis.url);
+    const prefix = newPrefix();
+    await using one = await startHub({ url: line.url, prefix, answerMs: 200 });
+    await using other = await startHub({ url: redis.url, prefix });
+    await becomes('up', one, other);
+    await keep(one.cache, 'a', 'stale');
+    await keep(one.cache, 'b', 'another', { ...forLong, tag: 'other' });
+    line.delayMs = 60_000;
+    assert.equal(await one.cache.forget('editor'), 0);
+    await becomes('down', one);
+    await isHit(other.cache, 'a', 'stale');
+    line.delayMs = 0;
+    await becomes('up', one);
+    await isFound(one.cache, 'b');
+    assert.equal(await isThere(one.cache, 'a'), false);
+    assert.equal(await isThere(other.cache, 'a'), false);
+    await isHit(other.cache, 'b', 'another');
+  });
+
+  test('hear nothing in what is not theirs', async () => {
+    const place = { url: redis.url, prefix: newPrefix() };
+    await using one = await startHub(place);
+    await using other = await startHub(place);
+    await becomes('up', one, other);
+    const held = heldFill();
+    const filling = one.cache.getOrFill('a', forLong, held.fill, never);
+    await held.begun();
+    const waiting = other.cache.getOrFill('a', forLong, giving('twice'), never);
+    for (const message of [
+      '',
+      '{',
+      'null',
+      '[1]',
+      '{"forgot":"{"}',
+      '{"key":1}',
+      '{"key":"a","outcome":"given"}',
+    ])
+      await redis.cli('publish', `${place.prefix}1:news`, message);
+    held.letGo();
+    assert.equal((await filling).from, 'filled');
+    assert.equal((await waiting).value, 'filled');
+  });
+});
+
+describeWithEngine('an exact cache in a Redis of its own', () => {
+  test('that is full misses and still gives what is there, until there is room', async () => {
+    await using redis = await startRedis('--maxmemory', '8mb', '--maxmemory-policy', 'noeviction');
+    await using hub = await startHub({ url: redis.url });
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'one');
+    const { Redis } = await import('ioredis');
+    const operator = new Redis(redis.url);
+    const held = heldFill();
+    const filling = hub.cache.getOrFill('b', forLong, held.fill, never);
+    await held.begun();
+    for (let index = 0, isFull = false; !isFull; index++)
+      isFull = await operator.set(`${index}`, 'x'.repeat(200_000)).then(
+        () => false,
+        () => true,
+      );
+    for (let index = 0, isFull = false; !isFull; index++)
+      isFull = await operator.set(`small ${index}`, 'x').then(
+        () => false,
+        () => true,
+      );
+    held.letGo();
+    assert.equal((await filling).value, 'filled');
+    assert.equal(await isThere(hub.cache, 'b'), false);
+    await isHit(hub.cache, 'a', 'one');
+    await keep(hub.cache, 'c', 'not kept');
+    assert.equal(await isThere(hub.cache, 'c'), false);
+    assert.match(await errorOf(hub.cache), /OOM/);
+    assert.equal((await hub.cache.stats()).entries, 1);
+    for (const key of await operator.keys('*'))
+      if (/^(\d+|small.*)$/.test(key)) await operator.del(key);
+    operator.disconnect();
+    await keep(hub.cache, 'c', 'kept');
+    await isHit(hub.cache, 'c', 'kept');
+    assert.equal(await hub.cache.forget(), 2);
+  });
+
+  test('that is read-only misses', async () => {
+    await using redis = await startRedis('--replicaof', '127.0.0.1', '1');
+    await using hub = await startHub({ url: redis.url });
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'one');
+    assert.equal(await isThere(hub.cache, 'a'), false);
+    assert.equal(await hub.cache.forget(), 0);
+    assert.match(await errorOf(hub.cache), /READONLY|MASTERDOWN/);
+  });
+
+  test('with a password is used with the right one, and a wrong one stands in no message', async () => {
+    await using redis = await startRedis('--requirepass', 'correct-horse-battery');
+    const withPassword = (word: string) => redis.url.replace('//', `//:${word}@`);
+    await using right = await startHub({ url: withPassword('correct-horse-battery') });
+    await becomes('up', right);
+    await keep(right.cache, 'a', 'one');
+    await using wrong = await startHub({ url: withPassword('wrong-horse') });
+    await until(() => wrong.log.length > 0, 'the refusal');
+    await isAtOnce(wrong.cache);
+    const error = await errorOf(wrong.cache);
+    assert.match(error, /WRONGPASS/);
+    assert.doesNotMatch([...right.log, ...wrong.log, error].join('\n'), /horse/);
+  });
+});
+
+test('an address where nobody answers costs nothing but a miss', async () => {
+  await using hub = await startHub({ url: 'redis://agenthub:secret-word@127.0.0.1:1', ...wide });
+  await until(() => hub.log.length > 0, 'a warning');
+  await isAtOnce(hub.cache);
+  assert.match(await errorOf(hub.cache), /127\.0\.0\.1:1: connect ECONNREFUSED/);
+  assert.doesNotMatch(hub.log.join('\n'), /secret-word/);
+  assert.equal(await hub.cache.forget(), 0);
+});

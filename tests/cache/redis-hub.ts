@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ExactCache, RedisCacheOptions } from '#cache';
+import { systemClock } from '#core';
+import { createRedisCache } from '../../hub/cache/redis-cache.ts';
+import { wide } from './contract.ts';
+
+export type Hub = AsyncDisposable & {
+  readonly cache: ExactCache;
+  /** What was logged, with its level. */
+  readonly log: readonly string[];
+};
+
+let prefixes = 0;
+/** The prefix of a cache that no other test has, nor one that ran before on the same Redis. */
+export const newPrefix = (): string => `tested-${process.pid}-${Date.now()}-${++prefixes}:`;
+
+/**
+ * A hub's cache, which may not be connected yet. More patient than in earnest: a machine that runs tests
+ * may be too busy to answer in 25 ms.
+ */
+export async function startHub(
+  options: Partial<RedisCacheOptions> & { url: string },
+): Promise<Hub> {
+  const log: string[] = [];
+  const write = (level: string) => (fields: object, message: string) =>
+    void log.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const cache = createRedisCache(
+    { ...wide, prefix: newPrefix(), maxRetryMs: 100, reachMs: 5_000, answerMs: 5_000, ...options },
+    {
+      clock: systemClock,
+      log: { info: write('info'), warn: write('warn') },
+      random: () => 0,
+      newId: () => randomUUID(),
+    },
+  );
+  await cache.start(new AbortController().signal);
+  return { cache, log, [Symbol.asyncDispose]: () => cache.stop() };
+}
+
+/** Waits until caches can be reached, or cannot any more. */
+export async function becomes(kind: 'up' | 'down', ...hubs: readonly Hub[]): Promise<void> {
+  const deadline = performance.now() + 15_000;
+  for (const { cache } of hubs)
+    while ((await cache.stats()).status.kind !== kind) {
+      assert.ok(performance.now() < deadline, `waited in vain for a cache that is ${kind}`);
+      await nextTurn();
+    }
+}
