@@ -1,0 +1,10 @@
+export { createEmbeddedVectors } from './embedded.ts';
+export { type QdrantOptions, createQdrantVectors } from './qdrant.ts';
+export {
+  type Near,
+  type Point,
+  type Vectors,
+  type VectorsFailureKind,
+  type VectorsStats,
+  VectorsFailure,
+} from './vectors.ts';

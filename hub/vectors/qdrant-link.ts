@@ -1,0 +1,176 @@
+import type { QdrantClient } from '@qdrant/js-client-rest';
+import { type Clock, isObject, messageOf } from '#core';
+import { VectorsFailure, type VectorsFailureKind } from './vectors.ts';
+
+export type QdrantAddress = {
+  /** With a path where Qdrant stands behind a proxy. Without a port 6333 is meant, as with all of its clients. */
+  readonly url: string;
+  readonly apiKey?: string;
+};
+
+type Api = ReturnType<QdrantClient['api']>;
+
+/** Asks for one thing, and resolves with the `result` of the answer, which may be anything. */
+export type Ask = (
+  call: (api: Api, init: { readonly signal: AbortSignal }) => Promise<{ readonly data: unknown }>,
+) => Promise<unknown>;
+
+/** Calls to one Qdrant, each of which ends in time. */
+export interface QdrantLink {
+  /**
+   * Runs `work`, and what it asks for, until it is done, too late or cancelled. Rejects with a VectorsFailure.
+   * Once Qdrant was too late, it is left alone for a while, and this rejects at once.
+   */
+  within<T>(
+    withinMs: number,
+    signal: AbortSignal | undefined,
+    work: (ask: Ask) => Promise<T>,
+  ): Promise<T>;
+  /** Ends everything under way. */
+  stop(): void;
+}
+
+/** A Qdrant that was too late is not asked again for so long: callers would all wait for it in vain. */
+const restMs = 2_000;
+/** As much of what Qdrant says is told on. */
+const maxReason = 300;
+
+/** A link that is not used as yet. The client, and Node's fetch with it, is loaded at first use. */
+export function createQdrantLink(
+  { url, apiKey }: QdrantAddress,
+  { clock }: { readonly clock: Clock },
+): QdrantLink {
+  const { host } = new URL(url);
+  const stopping = new AbortController();
+  const underWay = new Set<AbortController>();
+  let client: Promise<Api> | undefined;
+  let restsUntil = -Infinity;
+
+  function load(): Promise<Api> {
+    return (client ??= import('@qdrant/js-client-rest').then(({ QdrantClient: Client }) =>
+      new Client({
+        ...addressOf(url),
+        // By a header: the client prints a warning where it is told of a key, and https is none.
+        headers: apiKey === undefined ? {} : { 'api-key': apiKey },
+        // It would ask for the version at once, and print a warning where there is no answer.
+        checkCompatibility: false,
+        // A deadline of its own takes the place of the signal that a call is given.
+        timeout: Infinity,
+      }).api(),
+    ));
+  }
+
+  return {
+    async within(withinMs, signal, work) {
+      const cancelled = () => new VectorsFailure('cancelled', 'the call to Qdrant was cancelled');
+      if (signal?.aborted) throw cancelled();
+      if (stopping.signal.aborted)
+        throw new VectorsFailure('stopped', 'the semantic cache has stopped');
+      if (clock.monotonic() < restsUntil)
+        throw new VectorsFailure('timeout', `${host} was too late a moment ago: it is left alone`);
+      const ending = new AbortController();
+      underWay.add(ending);
+      const end = () => ending.abort();
+      signal?.addEventListener('abort', end, { once: true });
+      let isLate = false;
+      using _deadline = clock.after(withinMs, () => {
+        isLate = true;
+        end();
+      });
+      try {
+        const api = await load();
+        return await work(async call => resultOf(await call(api, { signal: ending.signal }), host));
+      } catch (error) {
+        if (error instanceof VectorsFailure && !ending.signal.aborted) throw error;
+        if (signal?.aborted) throw cancelled();
+        if (stopping.signal.aborted)
+          throw new VectorsFailure('stopped', 'the semantic cache has stopped');
+        if (!isLate) throw failureOf(error, host);
+        restsUntil = clock.monotonic() + restMs;
+        throw new VectorsFailure('timeout', `${host} did not answer within ${withinMs} ms`);
+      } finally {
+        underWay.delete(ending);
+        signal?.removeEventListener('abort', end);
+      }
+    },
+    stop() {
+      stopping.abort();
+      for (const ending of underWay) ending.abort();
+    },
+  };
+}
+
+/** The status that Qdrant has refused something with, as far as it was Qdrant; undefined otherwise. */
+export function refusalOf(error: unknown): number | undefined {
+  const cause = error instanceof VectorsFailure ? error.cause : error;
+  return reasonIn(dataOf(cause)) === undefined ? undefined : statusOf(cause);
+}
+
+/** How the client wants to have it: the path apart, and a port that the URL would leave out as none. */
+function addressOf(text: string): { url: string; prefix?: string; port?: null } {
+  const { origin, pathname } = new URL(text);
+  const prefix = pathname.replace(/\/+$/, '');
+  const namesPort = /^https?:\/\/(?:[^/?#]*@)?(?:\[[^\]]*\]|[^/?#:]*):\d/i.test(text);
+  return {
+    url: origin,
+    ...(prefix === '' ? {} : { prefix }),
+    ...(namesPort ? { port: null } : {}),
+  };
+}
+
+function resultOf({ data }: { readonly data: unknown }, host: string): unknown {
+  if (isObject(data) && Object.hasOwn(data, 'result')) return data['result'];
+  throw notQdrant(host);
+}
+
+const notQdrant = (host: string, cause?: unknown) =>
+  new VectorsFailure(
+    'malformed',
+    `${host} answers, but not as Qdrant does. Is QDRANT_URL the address of a Qdrant, and of its port for HTTP?`,
+    { cause },
+  );
+
+/** What Qdrant, or a proxy before it, answers without a reason of the usual shape. */
+const bareStatuses = [401, 403, 429, 502, 503, 504, 507];
+
+function failureOf(error: unknown, host: string): VectorsFailure {
+  const status = statusOf(error);
+  // The client has an error of its own for 429 with a Retry-After.
+  if (error instanceof Error && error.name === 'QdrantClientResourceExhaustedError')
+    return new VectorsFailure('full', `${host}: 429: too many requests`, { cause: error });
+  if (status === undefined)
+    return error instanceof TypeError
+      ? new VectorsFailure('unreachable', `${host}: ${messageOf(error)}`, { cause: error })
+      : notQdrant(host, error);
+  const said = reasonIn(dataOf(error));
+  if (said === undefined && !bareStatuses.includes(status)) return notQdrant(host, error);
+  const reason = said ?? 'no reason is given';
+  const remedy =
+    status === 401 || status === 403 ? '. Set QDRANT_API_KEY to a key that may write' : '';
+  return new VectorsFailure(
+    kindOf(status, reason),
+    `${host}: ${status}: ${reason.slice(0, maxReason)}${remedy}`,
+    { cause: error },
+  );
+}
+
+function kindOf(status: number, reason: string): VectorsFailureKind {
+  if (status === 429 || status === 507) return 'full';
+  if (status === 502 || status === 503 || status === 504) return 'unreachable';
+  return status === 400 && /dimension/i.test(reason) ? 'dimension' : 'refused';
+}
+
+function statusOf(error: unknown): number | undefined {
+  const status = error instanceof Error && 'status' in error ? error.status : undefined;
+  return typeof status === 'number' ? status : undefined;
+}
+
+const dataOf = (error: unknown): unknown =>
+  error instanceof Error && 'data' in error ? error.data : undefined;
+
+/** What Qdrant says of a failure: `{"status": {"error": "..."}}`, or plain text where a key is missing. */
+function reasonIn(data: unknown): string | undefined {
+  const status = isObject(data) ? data['status'] : undefined;
+  const reason = isObject(status) ? status['error'] : undefined;
+  return typeof reason === 'string' ? reason : undefined;
+}

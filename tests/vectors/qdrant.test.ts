@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { afterEach, describe, test, vi } from 'vitest';
+import { silent } from '#core';
+import { type ManualClock, createManualClock } from '#helpers/clock';
+import { type QdrantOptions, type Vectors, createQdrantVectors } from '#vectors';
+import { until } from '../contracts/recorder.ts';
+import { type QdrantDouble, type QdrantFault, startQdrant } from '../doubles/qdrant.ts';
+import { at, isFailure, namesIn, pointOf, roomy } from './contract.ts';
+
+const all = { scope: 'one', limit: 10, minScore: -2 } as const;
+
+type Scene = {
+  readonly qdrant: QdrantDouble;
+  readonly clock: ManualClock;
+  /** One more hub on it. */
+  readonly hub: (options?: Partial<QdrantOptions>) => Promise<Vectors>;
+};
+
+const opened: AsyncDisposableStack[] = [];
+afterEach(async () => {
+  for (const scene of opened.splice(0)) await scene.disposeAsync();
+});
+
+async function openScene(options: { readonly apiKey?: string } = {}): Promise<Scene> {
+  const stack = new AsyncDisposableStack();
+  opened.push(stack);
+  const qdrant = stack.use(await startQdrant(options));
+  const clock = createManualClock();
+  return {
+    qdrant,
+    clock,
+    async hub(more = {}) {
+      const vectors = createQdrantVectors(
+        { url: qdrant.url, ...options, ...more },
+        { clock, log: silent },
+      );
+      await vectors.start(new AbortController().signal);
+      stack.defer(() => vectors.stop());
+      return vectors;
+    },
+  };
+}
+
+/** What each fault is taken for, and what is told of it. */
+const told: readonly (readonly [QdrantFault, Parameters<typeof isFailure>[0], RegExp])[] = [
+  ['fails', 'refused', /127\.0\.0\.1:\d+: 500: Service internal error/],
+  ['is_busy', 'full', /429/],
+  ['is_full', 'full', /507: Insufficient storage/],
+  ['resets', 'unreachable', /127\.0\.0\.1:\d+: fetch failed/],
+  ['is_a_page', 'malformed', /not as Qdrant does.*QDRANT_URL/],
+  ['is_another_api', 'malformed', /not as Qdrant does.*QDRANT_URL/],
+  ['is_behind_a_page', 'unreachable', /502/],
+];
+
+describe('a Qdrant that', () => {
+  test.each(told)(
+    '%s is a %s failure, and used again once it is well',
+    async (fault, kind, words) => {
+      const { qdrant, hub } = await openScene();
+      const vectors = await hub();
+      await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+      qdrant.fault = fault;
+      await assert.rejects(vectors.near('docs', at(0), all), isFailure(kind, words));
+      await assert.rejects(vectors.put('docs', pointOf(at(1)), roomy), isFailure(kind, words));
+      await assert.rejects(vectors.remove('docs', [pointOf(at(0)).id]), isFailure(kind, words));
+      await assert.rejects(vectors.removeTag(), isFailure(kind, words));
+      const { status, entries, error } = await vectors.stats();
+      assert.deepEqual({ status, entries }, { status: 'down', entries: undefined });
+      assert.match(error ?? '', words);
+      qdrant.fault = undefined;
+      assert.deepEqual(await namesIn(vectors), ['kept']);
+    },
+  );
+
+  test('is away is unreachable, and used again when it comes back', async () => {
+    const { qdrant, hub } = await openScene();
+    const vectors = await hub();
+    await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+    await qdrant.goAway();
+    await assert.rejects(
+      vectors.near('docs', at(0), all),
+      isFailure('unreachable', /ECONNREFUSED/),
+    );
+    await qdrant.comeBack();
+    assert.deepEqual(await namesIn(vectors), ['kept']);
+  });
+
+  test.each(['hangs', 'hangs_midway'] as const)(
+    '%s is given up in time, its connection is closed, and it is left alone for two seconds',
+    async fault => {
+      const { qdrant, clock, hub } = await openScene();
+      const vectors = await hub();
+      await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+      qdrant.fault = fault;
+      const near = vectors.near('docs', at(0), all);
+      await until(() => qdrant.hanging === 1, 'the call to hang');
+      clock.advance(999);
+      assert.equal(qdrant.hanging, 1);
+      clock.advance(1);
+      await assert.rejects(near, isFailure('timeout', /within 1000 ms/));
+      await until(() => qdrant.hanging === 0, 'the connection to be closed');
+      const calls = qdrant.calls.length;
+      qdrant.fault = undefined;
+      clock.advance(1_999);
+      await assert.rejects(vectors.near('docs', at(0), all), isFailure('timeout', /left alone/));
+      assert.equal(qdrant.calls.length, calls);
+      clock.advance(1);
+      assert.deepEqual(await namesIn(vectors), ['kept']);
+    },
+  );
+
+  test('hangs is given up for a put, with all of its steps, after five seconds', async () => {
+    const { qdrant, clock, hub } = await openScene();
+    const vectors = await hub();
+    qdrant.fault = 'hangs';
+    const put = vectors.put('docs', pointOf(at(0)), roomy);
+    await until(() => qdrant.hanging === 1, 'the call to hang');
+    clock.advance(5_000);
+    await assert.rejects(put, isFailure('timeout', /within 5000 ms/));
+  });
+
+  test('hangs is let go where the caller has gone, and where the hub stops', async () => {
+    const { qdrant, clock, hub } = await openScene();
+    const vectors = await hub();
+    qdrant.fault = 'hangs';
+    const caller = new AbortController();
+    const near = vectors.near('docs', at(0), all, caller.signal);
+    await until(() => qdrant.hanging === 1, 'the call to hang');
+    caller.abort();
+    await assert.rejects(near, isFailure('cancelled'));
+    await until(() => qdrant.hanging === 0, 'the connection to be closed');
+    const put = vectors.put('docs', pointOf(at(0)), roomy);
+    await until(() => qdrant.hanging === 1, 'the next call to hang');
+    await vectors.stop();
+    await assert.rejects(put, isFailure('stopped'));
+    await until(() => qdrant.hanging === 0, 'the next connection to be closed');
+    assert.equal(clock.waiting, 0);
+  });
+
+  test('wants a key is refused without it, with what is to be set', async () => {
+    const { hub } = await openScene({ apiKey: 'right' });
+    const wrong = await hub({ apiKey: 'wrong' });
+    await assert.rejects(
+      wrong.near('docs', at(0), all),
+      isFailure('refused', /401: .*Set QDRANT_API_KEY/),
+    );
+    const right = await hub();
+    await right.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+    assert.deepEqual(await namesIn(right), ['kept']);
+  });
+});
+
+test('an address where nothing speaks HTTP is a failure, and told without the key', async () => {
+  const server = createServer(socket => void socket.end('SSH-2.0-OpenSSH\r\n')).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const { hub } = await openScene();
+  const vectors = await hub({ url: `http://127.0.0.1:${port}`, apiKey: 'of-nobody-else' });
+  await assert.rejects(vectors.near('docs', at(0), all), (error: unknown) => {
+    assert.doesNotMatch(String(error), /of-nobody-else/);
+    return isFailure('unreachable')(error);
+  });
+  server.close();
+});
+
+test('the client prints nothing, with a key over http neither, and asks for no version', async () => {
+  const printed = (['log', 'info', 'warn', 'error'] as const).map(name => vi.spyOn(console, name));
+  const { qdrant, hub } = await openScene({ apiKey: 'right' });
+  await (await hub()).put('docs', pointOf(at(0)), roomy);
+  await qdrant.goAway();
+  await (await hub({ url: qdrant.url })).stats();
+  for (const spy of printed) assert.equal(spy.mock.calls.length, 0);
+  vi.restoreAllMocks();
+  assert.ok(!qdrant.calls.includes('GET /'));
+});
+
+test('a collection is made once, with an index on each field that is asked by', async () => {
+  const { qdrant, hub } = await openScene();
+  const vectors = await hub();
+  assert.deepEqual(await namesIn(vectors), []);
+  assert.deepEqual(qdrant.calls, ['POST /collections/agenthub-docs/points/query']);
+  await vectors.put('docs', pointOf(at(0)), roomy);
+  await vectors.put('docs', pointOf(at(1)), roomy);
+  const writes = qdrant.calls.filter(call => /^PUT .*docs(?:\/index)?$/.test(call));
+  assert.deepEqual(writes, [
+    'PUT /collections/agenthub-docs',
+    ...Array.from({ length: 4 }, () => 'PUT /collections/agenthub-docs/index'),
+  ]);
+  const answer = await fetch(`${qdrant.url}/collections/agenthub-docs`);
+  const text = await answer.text();
+  assert.match(text, /"size":2,"distance":"Cosine"/);
+  assert.match(text, /"scope":{"data_type":"keyword","params":{"type":"keyword","is_tenant":true}/);
+  for (const field of ['tag":{"data_type":"keyword', 'expires_at":{"data_type":"integer'])
+    assert.ok(text.includes(field), field);
+  assert.deepEqual(qdrant.problems, []);
+});
+
+test('two hubs that begin at the same time make one collection, and find what the other has put', async () => {
+  const { qdrant, hub } = await openScene();
+  const [one, other] = [await hub(), await hub()];
+  await Promise.all([
+    one.put('docs', pointOf(at(0), { name: 'of one' }), roomy),
+    other.put('docs', pointOf(at(10), { name: 'of the other' }), roomy),
+  ]);
+  for (const vectors of [one, other])
+    assert.deepEqual(await namesIn(vectors), ['of one', 'of the other']);
+  assert.equal(await one.removeTag('client'), 2);
+  assert.deepEqual(await namesIn(other), []);
+  assert.deepEqual(qdrant.problems, []);
+});
+
+test('two hubs that put at the same time keep the bound of a scope exactly', async () => {
+  const { clock, hub } = await openScene();
+  const hubs = [await hub(), await hub()];
+  const ten = { scope: 'one', maxPerScope: 10 };
+  for (let round = 0; round < 3; round++) {
+    await Promise.all(
+      hubs.flatMap(vectors =>
+        Array.from({ length: 10 }, () => vectors.put('docs', pointOf(at(3)), ten)),
+      ),
+    );
+    clock.advance(50);
+    assert.equal((await namesIn(hubs[0] ?? (await hub()))).length, 10);
+  }
+});
+
+test('more than fit into one call are removed from a scope whose bound was made smaller', async () => {
+  const { hub } = await openScene();
+  const vectors = await hub();
+  const many = { scope: 'one', maxPerScope: 1_000 };
+  await Promise.all(Array.from({ length: 270 }, () => vectors.put('docs', pointOf(at(3)), many)));
+  await vectors.put('docs', pointOf(at(3)), { scope: 'one', maxPerScope: 5 });
+  assert.equal((await namesIn(vectors)).length, 5);
+});
+
+test('a collection that somebody has removed is made again', async () => {
+  const { qdrant, hub } = await openScene();
+  const vectors = await hub();
+  await vectors.put('docs', pointOf(at(0), { name: 'before' }), roomy);
+  await fetch(`${qdrant.url}/collections/agenthub-docs`, { method: 'DELETE' });
+  assert.deepEqual(await namesIn(vectors), []);
+  await vectors.put('docs', pointOf(at(0), { name: 'after' }), roomy);
+  assert.deepEqual(await namesIn(vectors), ['after']);
+});
+
+test('a collection of another hub with vectors of another length is told of, and left as it is', async () => {
+  const { hub } = await openScene();
+  await (await hub()).put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+  const late = await hub();
+  await assert.rejects(
+    late.put('docs', pointOf(Float32Array.of(1, 0, 0)), roomy),
+    isFailure('dimension', /agenthub-docs holds vectors of 2 numbers, and this one has 3/),
+  );
+  assert.deepEqual(await namesIn(late), ['kept']);
+});
+
+test('what has expired is removed from all collections every ten minutes', async () => {
+  const { qdrant, clock, hub } = await openScene();
+  const vectors = await hub();
+  const countAll = async () => {
+    const body = JSON.stringify({ exact: true });
+    const headers = { 'content-type': 'application/json' };
+    const url = `${qdrant.url}/collections/agenthub-docs/points/count`;
+    return await (await fetch(url, { method: 'POST', headers, body })).text();
+  };
+  await vectors.put('docs', pointOf(at(0), { expires_at: clock.now() + 1_000 }), roomy);
+  clock.advance(599_999);
+  await vectors.put('notes', pointOf(at(0)), roomy);
+  assert.match(await countAll(), /"count":1/);
+  clock.advance(1);
+  await vectors.put('notes', pointOf(at(0)), roomy);
+  assert.match(await countAll(), /"count":0/);
+});
+
+test.each([
+  ['with a path', (url: string) => `${url}/qdrant/`, /^POST \/qdrant\/collections\//],
+  ['without one', (url: string) => `${url}/`, /^POST \/collections\//],
+])('an address %s is kept to', async (_name, addressOf, expected) => {
+  const { qdrant, hub } = await openScene();
+  const vectors = await hub({ url: addressOf(qdrant.url) });
+  await vectors.near('docs', at(0), all).catch(() => {});
+  assert.match(qdrant.calls.at(-1) ?? '', expected);
+});
+
+test.each([
+  ['http://localhost', 'localhost:6333'],
+  ['http://localhost:80', 'localhost'],
+  ['https://qdrant.example:443/', 'qdrant.example'],
+  ['https://qdrant.example', 'qdrant.example:6333'],
+  ['http://[::1]', '[::1]:6333'],
+])('%s is asked at %s', async (url, expected) => {
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', async (target: string) => {
+    asked.push(new URL(target).host);
+    throw new TypeError('fetch failed');
+  });
+  const { hub } = await openScene();
+  const vectors = await hub({ url });
+  await assert.rejects(vectors.near('docs', at(0), all), isFailure('unreachable'));
+  vi.unstubAllGlobals();
+  assert.deepEqual(asked, [expected]);
+});

@@ -1,0 +1,19 @@
+import { createRandom } from '../rpc/random-json.ts';
+
+/** Gives numbers from -1 to 1, the same ones for the same seed. */
+export type Dice = () => number;
+
+export function createDice(seed: number): Dice {
+  const random = createRandom(seed);
+  return () => 2 * random() - 1;
+}
+
+/** A vector of any direction. */
+export const vectorOf = (dice: Dice, dimensions: number): Float32Array =>
+  Float32Array.from({ length: dimensions }, dice);
+
+/** A UUID. */
+export function idOf(dice: Dice): string {
+  const digits = Array.from({ length: 32 }, () => Math.floor((dice() + 1) * 8).toString(16));
+  return digits.join('').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
