@@ -1,11 +1,38 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+const all = 'tests/**/*.test.ts';
+/** What these find out depends on the time that things take, or on the memory of the machine. */
+const alone = [
+  'tests/faults/*.test.ts',
+  'tests/resilience/redis-faults.test.ts',
+  'tests/soak/*.test.ts',
+  'tests/system/idle-memory.test.ts',
+];
+const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
 
 export default defineConfig({
   test: {
-    include: ['tests/**/*.test.ts'],
     globalSetup: ['tests/helpers/global-setup.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 300_000,
-    maxWorkers: 2,
+    projects: [
+      {
+        test: {
+          name: 'together',
+          include: [all],
+          exclude: [...configDefaults.exclude, ...alone],
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+          ...timeouts,
+        },
+      },
+      {
+        test: {
+          name: 'one at a time',
+          include: alone,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+          ...timeouts,
+        },
+      },
+    ],
   },
 });

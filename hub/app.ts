@@ -4,7 +4,7 @@ import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
 import { type Engine, createHttp } from '#http';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createRouter } from '#routing';
-import { createLazyInstalls, createPins, registriesOf } from '#servers';
+import { breakerKeyOf, createLazyInstalls, createPins, registriesOf } from '#servers';
 import { openDataDir } from '#store';
 import {
   type StdioStreams,
@@ -70,13 +70,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       dataDir,
       clock,
       log,
-      breakerOf: ({ name, callTimeoutMs, startTimeoutMs }) =>
-        createSharedBreaker(
-          name,
-          // A trial may have to start the server first.
-          { ...settings.breaker, trialMs: callTimeoutMs + startTimeoutMs },
-          { clock, sharing },
-        ),
+      breakerOf: config =>
+        createSharedBreaker(breakerKeyOf(config), settings.breaker, { clock, sharing }),
     },
   );
   const configuration = createConfiguration(files, { servers, settings, clock, log });
@@ -105,10 +100,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   });
   const engine: Engine = {
     backend: place.auto,
-    probe: async () =>
-      place.auto === 'docker'
-        ? await docker.probe(AbortSignal.timeout(probeMs))
-        : { healthy: true, detail: 'no engine: servers are not isolated' },
+    probe: () => docker.probe(AbortSignal.timeout(probeMs)),
   };
   const http = createHttp(
     {

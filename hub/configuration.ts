@@ -3,9 +3,11 @@ import {
   type ConfigSource,
   type LoadOptions,
   type Reading,
+  type ServerConfig,
   type Settings,
   createConfigEditor,
   createConfigSource,
+  requireTag,
   settingsToRestartFor,
 } from '#config';
 import { type Clock, type JsonObject, type Log, messageOf } from '#core';
@@ -25,18 +27,20 @@ export type ConfigFiles = {
   /** The settings of the moment, as environment and files say. Throws HubError. */
   readonly settings: () => Promise<Settings>;
   /** All servers of the file as it was read last, whatever their tags. */
-  readonly names: () => readonly string[];
+  readonly servers: () => readonly ServerConfig[];
+  /** Where there are any, only servers that have one of them are of concern. */
+  readonly tags?: readonly string[] | undefined;
 };
 
 /** The config in force: read from files, applied to the servers, and changed by the API. */
 export type Configuration = {
   readonly source: ConfigSource;
   readonly control: ConfigControl;
-  readonly editing: Pick<InstallsNeeds, 'check' | 'add' | 'remove' | 'names'>;
+  readonly editing: Pick<InstallsNeeds, 'check' | 'add' | 'remove' | 'configs'>;
 };
 
 type Needs = {
-  readonly servers: Pick<Servers, 'apply'>;
+  readonly servers: Pick<Servers, 'all' | 'apply'>;
   readonly settings: Settings;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,13 +51,14 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
   const { servers, log } = needs;
   const source = createConfigSource(files.first, { ...needs, read: files.read });
   const editor = createConfigEditor({ readOptions: files.readOptions, writeWhole });
-  /** What came of the newest config. */
+  /** What came of the newest config, and of the newest of those that are applied by now. */
   let applied: Promise<Applied | undefined> = Promise.resolve(undefined);
+  let over = applied;
 
-  source.changed(({ after, difference }) => {
-    applied = servers.apply(after, difference).then(
+  const apply = (config: Config) => {
+    const own = servers.apply(config).then(
       done => {
-        const { failed, ...names } = done;
+        const { failed, unchanged: _, ...names } = done;
         log.info(names, 'the config was changed');
         for (const { server, error } of failed)
           log.error(
@@ -67,14 +72,29 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
         return undefined;
       },
     );
-  });
+    applied = own;
+    void own.then(() => {
+      over = own;
+    });
+  };
+  source.changed(({ after }) => apply(after));
+  /** Servers whose entry in the files did not come up: the one before it goes on. */
+  const refused = () =>
+    servers.all.flatMap(({ config: { name }, refusedEntry }) =>
+      refusedEntry ? `the new entry of ${name} did not come up: ${refusedEntry.error.message}` : [],
+    );
 
   async function reload(): Promise<JsonObject> {
+    const known = over;
     const outcome = await source.reload();
     if (outcome.kind === 'refused') throw outcome.error;
     const restart = settingsToRestartFor(needs.settings, await files.settings());
     const waiting = restart.length > 0 ? { settings_that_need_a_restart: restart } : {};
-    if (outcome.kind === 'unchanged') return { status: 'unchanged', ...waiting };
+    // What was under way then, or has come since, has an outcome that nobody was told.
+    if (outcome.kind === 'unchanged' && applied === known) {
+      if (refused().length === 0) return { status: 'unchanged', ...waiting };
+      apply(source.current);
+    }
     const done = await applied;
     return {
       status: 'changed',
@@ -86,7 +106,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
         code: error.code,
         message: error.message,
       })),
-      unchanged: outcome.difference.unchanged.length,
+      unchanged: done?.unchanged ?? 0,
       ...waiting,
     };
   }
@@ -97,11 +117,15 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
       reload,
       status: () => ({
         loadedAt: source.status.loadedAt,
-        error: source.status.error?.message,
+        error: source.status.error?.message ?? (refused().join('. ') || undefined),
       }),
     },
     editing: {
-      check: (name, entry) => editor.preview(files.file, name, entry),
+      async check(name, entry) {
+        const server = await editor.preview(files.file, name, entry);
+        if (files.tags) requireTag(server, files.tags);
+        return server;
+      },
       async add(name, entry) {
         await editor.addServer(files.file, name, entry);
         await reload();
@@ -110,7 +134,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
         await editor.removeServer(files.file, name);
         await reload();
       },
-      names: files.names,
+      configs: files.servers,
     },
   };
 }

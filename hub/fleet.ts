@@ -59,6 +59,8 @@ export type Fleet = {
 /** Where a network has a certificate authority of its own, npx and uvx must know it. No secrets. */
 const trustSettings = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 const probeMs = 3_000;
+/** Where servers run, in the data folder, once an engine has answered. */
+const placeFile = 'place.json';
 /** The servers that run, for a later run of the hub, in the data folder. */
 const handlesFile = 'handles.json';
 /** What the servers offered when they last ran, in the data folder. */
@@ -81,7 +83,12 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
       dockerHost: settings.dockerHost,
       imagesDir: options.imagesDir,
     },
-    { clock, log, isAwaited: id => handles.isAwaited(id) },
+    {
+      clock,
+      log,
+      isAwaited: id => handles.isAwaited(id),
+      isExpected: () => place.auto === 'docker',
+    },
   );
   const runtimes: Readonly<
     Record<Runtime['kind'], Pick<Runtime, 'launch' | 'adopt' | 'identify'>>
@@ -98,7 +105,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
       return createRemoteRuntime({}, { clock, log, random: Math.random });
     }),
   };
-  const place = await findPlace(docker, settings, log);
+  const place = await findPlace(docker, settings, dataDir.path, log);
 
   /** What all clients share may outlive the hub. */
   const specOf = (wanted: ServerConfig, instance?: string): LaunchSpec => {
@@ -117,7 +124,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     // A process keeps what it writes in a folder of its own; a container has volumes for that.
     if (spec.target.kind === 'process')
       await mkdir(serverFolder(place.dataDir, spec.server), { recursive: true, mode: 0o700 });
-    return await runtimes[spec.target.kind].launch(spec, events, signal);
+    return await runtimes[spec.target.kind].launch(inTime(spec, wanted), events, signal);
   }
 
   const eras = createEras({
@@ -139,7 +146,8 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
       },
       async adopt(wanted, handle, events, signal, variant) {
         const spec = specOf(wanted, variant);
-        return await runtimes[spec.target.kind].adopt?.(spec, handle, events, signal);
+        const { adopt } = runtimes[spec.target.kind];
+        return await adopt?.(inTime(spec, wanted), handle, events, signal);
       },
     },
     async identityOf(wanted) {
@@ -170,16 +178,36 @@ function createLazyRuntime(load: () => Promise<Pick<Runtime, 'launch'>>): Pick<R
   };
 }
 
-/** Where `runtime: auto` puts servers. It is decided once: an engine that goes away later is waited for. */
+/** No part of the digest of a spec: a server goes on as it is where only this is changed. */
+const inTime = (spec: LaunchSpec, { startTimeoutMs }: ServerConfig): LaunchSpec => ({
+  ...spec,
+  timeoutMs: startTimeoutMs,
+});
+
+/**
+ * Where `runtime: auto` puts servers. It is decided once: an engine that goes away later is waited for, also by
+ * the next run of the hub, as what ran in containers may run there still, and has its data there.
+ */
 async function findPlace(
   docker: Pick<Runtime, 'probe'>,
   settings: Settings,
+  folder: string,
   log: Log,
 ): Promise<Placement> {
   const dataDir = resolve(settings.dataDir);
+  const file = join(resolve(folder), placeFile);
+  const kept = createTable({ file, maxEntries: 1 }, { log });
   const { healthy, detail } = await docker.probe(AbortSignal.timeout(probeMs));
   if (healthy || settings.inContainer) {
+    if (healthy) await kept.put('auto', 'docker');
     log.info({ engine: detail }, 'servers run in containers');
+    return { auto: 'docker', dataDir };
+  }
+  if ((await kept.find('auto')) === 'docker') {
+    log.warn(
+      { engine: detail },
+      `NO DOCKER ENGINE ANSWERS: servers ran in containers before, and wait for it. To have them run as processes of this machine instead, without a sandbox and without the data in their volumes, remove ${file} and start the hub again`,
+    );
     return { auto: 'docker', dataDir };
   }
   log.warn(

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import {
   type Config,
   type Settings,
+  checkTags,
   loadConfig,
   mergeEnvironment,
   readConfig as readWholeConfig,
@@ -65,13 +66,16 @@ async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
   };
   const first = await read();
   if (first.error) throw first.error;
+  // Later on the last server with a tag may go.
+  if (whole && options.tags) checkTags(whole, options.tags);
   return {
     file,
     first,
     read,
     readOptions,
     settings: async () => await settingsWith(options, whole),
-    names: () => whole?.servers.map(({ name }) => name) ?? [],
+    servers: () => whole?.servers ?? [],
+    tags: options.tags,
   };
 }
 

@@ -12,6 +12,9 @@ const ollamaHost =
 const modelName = /^\w[\w.:/-]*$/;
 
 /** The settings of what prompts, caches and breakers need. What is wrong with them is told by `variables`. */
+/** Without it a built-in rule holds; another file must be there. */
+export const defaultRulesFile = './configs/enhancement-rules.json';
+
 export function readBackends({ text, address, number }: Variables): Backends {
   const host = address(
     'OLLAMA_HOST',
@@ -46,7 +49,7 @@ export function readBackends({ text, address, number }: Variables): Backends {
       recoveryMs:
         (number('CB_RECOVERY_TIMEOUT', { least: 1, most: 86_400, whole: true }) ?? 30) * 1000,
     },
-    rulesFile: text('ENHANCEMENT_RULES_CONFIG') ?? './configs/enhancement-rules.json',
+    rulesFile: text('ENHANCEMENT_RULES_CONFIG') ?? defaultRulesFile,
   };
 }
 

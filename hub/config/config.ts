@@ -18,6 +18,8 @@ export type Naming = {
 
 export type ServerConfig = {
   readonly name: string;
+  /** Tells what its entry launches from what others do, on every machine alike. No secrets. */
+  readonly origin?: string | undefined;
   readonly description: string | undefined;
   readonly tags: readonly string[];
   readonly enabled: boolean;

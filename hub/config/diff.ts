@@ -33,6 +33,7 @@ export type Difference = {
 /** What becomes of the process when a key changes. A key that is missing here does not compile. */
 const effects: Readonly<Record<keyof Omit<ServerConfig, 'name' | 'enabled'>, 'replace' | 'apply'>> =
   {
+    origin: 'apply',
     description: 'apply',
     tags: 'apply',
     autoStart: 'apply',

@@ -34,9 +34,13 @@ const loadYaml = async () => await import('./yaml.ts');
 /**
  * Parses JSON (comments and trailing commas allowed) or YAML. Problems are broken syntax, a file
  * without content, and keys that stand twice in one object. The first syntax error only: those after
- * it mostly follow from it.
+ * it mostly follow from it. `example` is what an empty file could hold.
  */
-export async function parseText(source: SourceText, format: Format): Promise<Parsed> {
+export async function parseText(
+  source: SourceText,
+  format: Format,
+  example = format === 'json' ? '{"servers": {}}' : 'servers: {}',
+): Promise<Parsed> {
   const { root, fault } =
     format === 'json' ? readJson(source.text) : (await loadYaml()).readYaml(source.text);
   const failed = (offset: number, text: string): Parsed => ({
@@ -45,7 +49,6 @@ export async function parseText(source: SourceText, format: Format): Promise<Par
   });
   const name = format === 'json' ? 'JSON' : 'YAML';
   if (fault) return failed(fault.offset, `not valid ${name}: ${fault.text}`);
-  const example = format === 'json' ? '{"servers": {}}' : 'servers: {}';
   if (!root || (root.kind === 'scalar' && root.value === null))
     return failed(0, `the file is empty: write ${example}`);
   const tree = written(root, source);

@@ -7,13 +7,15 @@ import { parseText } from './document.ts';
 import { inheritedServers } from './extends.ts';
 import { type ReadText, codeOf, formatOf, misnamed, readText, unreadable } from './files.ts';
 import { type LoadOptions, readConfig } from './load.ts';
-import { serverName } from './schema.ts';
+import { type Written, isNull, valueOf } from './located.ts';
+import { standingAlone } from './merge.ts';
+import { serverName } from './server-schema.ts';
 
 /** Changes the servers in config files: the text around them stays as it is, byte for byte. */
 export interface ConfigEditor {
   /**
-   * Adds a server at the end. Rejects with HUB_CONFIG_CONFLICT where there is one of that name, here or in
-   * a file that this one extends, and as `setServer`.
+   * Adds a server at the end, or in the place of the `null` which takes away that of a file in `extends`.
+   * Rejects with HUB_CONFIG_CONFLICT where there is one of that name, here or there, and as `setServer`.
    */
   addServer(file: string, name: string, entry: JsonObject): Promise<Config>;
   /**
@@ -134,12 +136,17 @@ async function prepare(
   // Most hubs never write their config.
   const { editableText } = await import('./edit-text.ts');
   const editable = await editableText(text, format);
-  const below = inherited.get(name);
+  const inheritance = inherited.get(name);
+  const below = inheritance?.spot.source.file;
   const exists = editable.has(name);
-  if (kind === 'add' && (exists || below !== undefined)) throw taken(file, name, below);
+  const isTakenAway = ['servers', 'mcpServers']
+    .map(form => valueOf(valueOf(root, form), name))
+    .some(value => value !== undefined && isNull(value));
+  if (kind === 'add' && !isTakenAway && (exists || below !== undefined))
+    throw taken(file, name, below);
   if (kind !== 'add' && !exists && (kind === 'set' || below === undefined))
     throw unknown(file, name, below);
-  const next = kind === 'remove' ? (below === undefined ? undefined : null) : change.entry;
+  const next = nextOf(change, inheritance?.value);
   const edited = editable.with(name, next);
   if (edited === undefined) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
@@ -148,6 +155,12 @@ async function prepare(
   const isOnly = !before.config || concernsOnly(diffConfigs(before.config, after.config), name);
   if (isThere !== (kind !== 'remove') || !isOnly) throw uneditable(file);
   return { text: edited, config: after.config };
+}
+
+/** What the file is to say of the server. */
+function nextOf({ kind, entry }: Change, below: Written | undefined) {
+  if (kind === 'remove') return below && null;
+  return kind === 'add' && entry && below ? standingAlone(entry, below) : entry;
 }
 
 /** An anchor that others refer to would change them too. */

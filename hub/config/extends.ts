@@ -12,7 +12,7 @@ import {
   unreadable,
   whyUnreadable,
 } from './files.ts';
-import { type Spot, type Written, isNull, valueOf } from './located.ts';
+import { type Spot, type Written, type WrittenEntry, isNull, valueOf } from './located.ts';
 import { clashesOf, mergeFiles } from './merge.ts';
 import type { Placed } from './problem.ts';
 
@@ -122,16 +122,16 @@ export async function gatherFiles(file: string, { home, readText }: Needs): Prom
   return { root, complete, problems, files: seen, below: underRoot, ...(error && { error }) };
 }
 
-/** The servers that a config file has from those it extends, each with the file in which it stands. */
+/** The servers that a config file has from those it extends. */
 export async function inheritedServers(
   file: string,
   needs: Needs,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, WrittenEntry>> {
   const { below } = await gatherFiles(file, needs);
   const groups = ['servers', 'mcpServers'].map(form => valueOf(below, form));
   const entries = groups.flatMap(group => (group?.kind === 'map' ? group.entries : []));
   const present = entries.filter(({ value }) => !isNull(value));
-  return new Map(present.map(({ key, spot }) => [key, spot.source.file]));
+  return new Map(present.map(entry => [entry.key, entry]));
 }
 
 /** The paths in `extends`, as they are written. */

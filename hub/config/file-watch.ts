@@ -1,11 +1,16 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '#core';
-import { type FileSeen, fileSeen, readText } from './files.ts';
+import { type FileSeen, fileSeen, formatOf, readText } from './files.ts';
 import type { FolderWatch } from './folder-watch.ts';
 
 export type FileWatchOptions = {
   /** Files are read once nothing has happened to them for this long: an editor may still be writing. */
   readonly quietMs: number;
+  /**
+   * The same for a file that has become shorter, or is away: what is written so far of a text may be all of
+   * another, as YAML is at the end of every server, and a slow writer pauses for longer than an editor.
+   */
+  readonly shorterQuietMs: number;
   /** Files to which something happens all the time are read after this long nevertheless. */
   readonly maxUnrestMs: number;
   /** How often files are looked at where the system tells nothing, as across some mounts. */
@@ -15,8 +20,8 @@ export type FileWatchOptions = {
 export type FileWatchNeeds = {
   readonly clock: Clock;
   readonly watchFolders: (onEvent: () => void) => FolderWatch;
-  /** The content of a file is another than what was seen last. Never called while it runs. */
-  readonly onChange: () => Promise<void>;
+  /** The content of a file is another than what was seen last: it is `seen`. Never called while it runs. */
+  readonly onChange: (seen: readonly FileSeen[]) => Promise<void>;
 };
 
 /** Knows when the content of files has changed, however they are written. */
@@ -30,12 +35,14 @@ export interface FileWatch extends AsyncDisposable {
  * decides, so that a `touch` changes nothing. Nothing is thrown and no promise rejects.
  */
 export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds): FileWatch {
-  const { quietMs, maxUnrestMs, pollMs } = options;
+  const { quietMs, shorterQuietMs, maxUnrestMs, pollMs } = options;
   const { clock, onChange } = needs;
   let files: readonly FileSeen[] = [];
   let isClosed = false;
   /** What stat told of the files when they were last found at rest. */
   let atRest = '';
+  /** Since when the files are as they are, one of them shorter than it was. */
+  let shorter: { readonly marks: string; readonly since: number } | undefined;
   /** The unrest now, until the files are looked at. */
   let unrest: { readonly since: number; readonly timer: Disposable } | undefined;
   let looking = Promise.resolve();
@@ -46,11 +53,15 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
    * Something may have happened: the wait for silence begins anew. `marks` are what the files must still
    * have when it ends, where nothing but these tells that somebody is writing.
    */
-  function stir(marks?: string, since = unrest?.since ?? clock.monotonic()): void {
+  function stir(
+    marks?: string,
+    since = unrest?.since ?? clock.monotonic(),
+    waitMs = quietMs,
+  ): void {
     if (isClosed) return;
     unrest?.timer[Symbol.dispose]();
     const leftMs = since + maxUnrestMs - clock.monotonic();
-    const timer = clock.after(Math.max(0, Math.min(quietMs, leftMs)), () => {
+    const timer = clock.after(Math.max(0, Math.min(waitMs, leftMs)), () => {
       unrest = undefined;
       looking = looking.then(() => look(marks, since));
     });
@@ -59,12 +70,18 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
 
   async function look(expected: string | undefined, since: number): Promise<void> {
     const marks = await marksOf(files);
-    const isOverdue = clock.monotonic() - since >= maxUnrestMs;
+    const now = clock.monotonic();
+    const isOverdue = now - since >= maxUnrestMs;
     if (expected !== undefined && expected !== marks && !isOverdue) return stir(marks, since);
     atRest = marks;
     const seen = await Promise.all(files.map(({ path }) => see(path)));
-    if (isClosed || seen.every(({ digest }, index) => digest === files[index]?.digest)) return;
-    await onChange();
+    if (isClosed) return;
+    const isShorter = seen.some((one, index) => mayBeCut(one, files[index]));
+    if (!isShorter) shorter = undefined;
+    else if (shorter?.marks !== marks) shorter = { marks, since: now };
+    const leftMs = shorter ? shorter.since + shorterQuietMs - now : 0;
+    if (leftMs > 0 && !isOverdue) return stir(marks, since, leftMs);
+    if (seen.some(({ digest }, index) => digest !== files[index]?.digest)) await onChange(seen);
   }
 
   function pollLater(): void {
@@ -100,6 +117,15 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
 }
 
 const see = async (path: string) => fileSeen(path, await readText(path).catch(() => undefined));
+
+/**
+ * Whether a text may be the beginning of one that is being written, as nothing is. JSON that is cut is not
+ * JSON, and whoever wrote it so is told soon.
+ */
+const mayBeCut = (now: FileSeen, before: FileSeen | undefined) =>
+  before !== undefined &&
+  now.length < before.length &&
+  (now.length === 0 || formatOf(now.path) !== 'json');
 
 /** What the system tells of the files without reading them. */
 async function marksOf(files: readonly FileSeen[]): Promise<string> {

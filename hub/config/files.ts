@@ -10,12 +10,14 @@ export type FileSeen = {
   readonly path: string;
   /** The SHA-256 of the text; undefined where there was none that could be read. */
   readonly digest: string | undefined;
+  /** How long the text was, in characters; 0 where there was none. */
+  readonly length: number;
 };
 
 /** A file and the text that was read from it, for files that are watched besides the config's own. */
 export function fileSeen(path: string, text: string | undefined): FileSeen {
   const digest = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');
-  return { path, digest };
+  return { path, digest, length: text?.length ?? 0 };
 }
 
 /** Reads a text file; replaced where the text of one is known before it is written. */

@@ -28,7 +28,8 @@ export {
   type ReloadOutcome,
   createConfigSource,
 } from './source.ts';
+export { entryKeys } from './server-schema.ts';
 export { readSettings, serversFileOf } from './settings.ts';
-export { withTags } from './tags.ts';
+export { checkTags, requireTag, withTags } from './tags.ts';
 export { warningsOf } from './warnings.ts';
 export { mergeEnvironment } from './variables.ts';

@@ -6,13 +6,23 @@ import { findClosest } from './suggest.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What zod found, as sentences that say what to write. `base` is the path of the value it looked at. */
-export function problemsOf(issues: readonly Issue[], base: Path): readonly Problem[] {
+/**
+ * What zod found, as sentences that say what to write. `base` is the path of the value it looked at, and
+ * `keysAt` tells the keys of the object at a path.
+ */
+export function problemsOf(
+  issues: readonly Issue[],
+  base: Path,
+  keysAt: (path: Path) => readonly string[] = knownKeys,
+): readonly Problem[] {
   return issues.flatMap((issue): readonly Problem[] => {
     const path = [...base, ...pathOf(issue)];
     switch (issue.code) {
       case 'unrecognized_keys':
-        return issue.keys.map(key => ({ path: [...path, key], text: unknownKey(key, path) }));
+        return issue.keys.map(key => ({
+          path: [...path, key],
+          text: unknownKey(key, keysAt(path)),
+        }));
       case 'invalid_union':
         return unionProblems(issue, path);
       case 'invalid_key':
@@ -35,8 +45,7 @@ function unionProblems(issue: Issue & { readonly code: 'invalid_union' }, path: 
   return meant ? problemsOf(meant, path) : [{ path, text: issue.message, showsValue: true }];
 }
 
-function unknownKey(key: string, around: Path): string {
-  const keys = knownKeys(around);
+function unknownKey(key: string, keys: readonly string[]): string {
   const closest = findClosest(key, keys);
   return closest === undefined
     ? `unknown key. Remove it; allowed are ${keys.join(', ')}`

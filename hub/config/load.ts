@@ -9,8 +9,10 @@ import { type FileSeen, type ReadText, readText } from './files.ts';
 import { problemsOf } from './issues.ts';
 import type { Path } from './located.ts';
 import { type Form, isEnabled, normalizeServer } from './normalize.ts';
+import { originOf } from './origin.ts';
 import { type Problem, invalidFile, pathText } from './problem.ts';
-import { envelopeSchema, serverName, serverSchema } from './schema.ts';
+import { envelopeSchema } from './schema.ts';
+import { serverName, serverSchema } from './server-schema.ts';
 
 export type LoadOptions = {
   /** Where `${NAME}` is looked up. */
@@ -146,7 +148,7 @@ async function readServer(
     // Nothing can be said about a value that is not known.
     if (!unresolved.has(pathText(at))) problems.push({ path: at, text, showsValue });
   });
-  return { server, problems };
+  return { server: server && { ...server, origin: originOf(written) }, problems };
 }
 
 const nothingToTakeAway =

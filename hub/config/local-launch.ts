@@ -8,7 +8,7 @@ import {
 } from './package-spec.ts';
 import { resolveInside } from './paths.ts';
 import { type Machine, sandboxOf } from './sandbox.ts';
-import type { ServerEntry } from './schema.ts';
+import type { ServerEntry } from './server-schema.ts';
 
 /** Takes a problem at a path inside the entry. `showsValue` puts the value before the text. */
 export type Report = (

@@ -1,3 +1,4 @@
+import { type JsonObject, isObject } from '#core';
 import { type Written, type WrittenEntry, type WrittenMap, isNull, valueOf } from './located.ts';
 import type { Placed } from './problem.ts';
 
@@ -24,6 +25,26 @@ export function mergeFiles(below: Written, above: Written): Written {
   return mergeMaps(below, inFormsOf(below, above), 0);
 }
 
+/**
+ * The entry of a server with a `null` for whatever else it would have from the one below, so that over that
+ * one it says what it says by itself. Pure.
+ */
+export function standingAlone(entry: JsonObject, below: Written): JsonObject {
+  return below.kind === 'map'
+    ? withNulls(entry, withoutOtherSpellings(below.entries, Object.keys(entry)))
+    : entry;
+}
+
+function withNulls(above: JsonObject, below: readonly WrittenEntry[]): JsonObject {
+  const own = new Map(Object.entries(above));
+  for (const { key, value } of below) {
+    const said = own.get(key);
+    if (said === undefined) own.set(key, null);
+    else if (isObject(said) && value.kind === 'map') own.set(key, withNulls(said, value.entries));
+  }
+  return Object.fromEntries(own);
+}
+
 /** Servers that one file has in both forms. */
 export function clashesOf(file: Written): readonly Placed[] {
   const [first, second] = forms.map(form => valueOf(file, form));
@@ -42,7 +63,8 @@ function merge(below: Written | undefined, above: Written, depth: number): Writt
 
 /** `depth` is 0 for a whole file, 1 for all servers and 2 for an entry. */
 function mergeMaps(below: WrittenMap, above: WrittenMap, depth: number): WrittenMap {
-  const kept = depth === 2 ? withoutOtherSpellings(below, above) : below.entries;
+  const said = above.entries.filter(({ value }) => !isNull(value)).map(({ key }) => key);
+  const kept = depth === 2 ? withoutOtherSpellings(below.entries, said) : below.entries;
   const entries = new Map(kept.map(entry => [entry.key, entry]));
   for (const entry of above.entries) {
     const { key, value } = entry;
@@ -53,9 +75,11 @@ function mergeMaps(below: WrittenMap, above: WrittenMap, depth: number): Written
   return { ...above, entries: [...entries.values()] };
 }
 
-function withoutOtherSpellings(below: WrittenMap, above: WrittenMap): readonly WrittenEntry[] {
-  const said = above.entries.filter(({ value }) => !isNull(value)).map(({ key }) => key);
-  return below.entries.filter(
+function withoutOtherSpellings(
+  below: readonly WrittenEntry[],
+  said: readonly string[],
+): readonly WrittenEntry[] {
+  return below.filter(
     ({ key }) =>
       !spellings.some(keys => keys.includes(key) && keys.some(k => k !== key && said.includes(k))),
   );

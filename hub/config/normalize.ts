@@ -1,7 +1,7 @@
 import type { RemoteLaunch, ServerConfig } from './config.ts';
 import { type Report, localLaunch } from './local-launch.ts';
 import type { Machine } from './sandbox.ts';
-import type { ServerEntry } from './schema.ts';
+import type { ServerEntry } from './server-schema.ts';
 import { bytesOf } from './size.ts';
 
 /** The two forms of the file: `servers` (the hub's own) and `mcpServers` (as MCP clients write it). */

@@ -1,7 +1,7 @@
 import type { Sandbox } from './config.ts';
 import { findDanger } from './danger.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
-import type { ServerEntry } from './schema.ts';
+import type { ServerEntry } from './server-schema.ts';
 import { bytesOf } from './size.ts';
 
 type Report = (path: readonly (string | number)[], text: string, showsValue?: boolean) => void;

@@ -84,6 +84,7 @@ export function readSettings(
   };
   done();
   refuseOpenAddress(settings);
+  refuseSharedId(settings);
   return settings;
 }
 
@@ -114,6 +115,15 @@ function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   throw new HubError(
     'HUB_LISTEN_REFUSED',
     `ROUTER_HOST: ${JSON.stringify(host)} can be reached from other machines, which needs a token and TLS. Set ${lacking.join(', ')}, or ROUTER_HOST=127.0.0.1`,
+  );
+}
+
+/** A hub removes what is labelled with its id and is not its own: two hubs with one would end each other's servers. */
+function refuseSharedId({ hubId, inContainer }: Settings): void {
+  if (hubId === undefined || inContainer) return;
+  throw new HubError(
+    'HUB_CONFIG_INVALID',
+    'HUB_ID: is only for a hub in a container, where compose sets it. Remove it: elsewhere the id is kept in DATA_DIR, under a lock',
   );
 }
 

@@ -57,7 +57,13 @@ export type ConfigSourceNeeds = {
   readonly log: Log;
 };
 
-const usual: FileWatchOptions = { quietMs: 200, maxUnrestMs: 5_000, pollMs: 3_000 };
+/** How files are watched where nobody says otherwise. */
+export const usualWatch: FileWatchOptions = {
+  quietMs: 200,
+  shorterQuietMs: 2_000,
+  maxUnrestMs: 5_000,
+  pollMs: 3_000,
+};
 
 /** Begins with a config that is valid. A later one that is not leaves the last good one in force. */
 export function createConfigSource(
@@ -77,13 +83,25 @@ export function createConfigSource(
   let next: Promise<ReloadOutcome> | undefined;
   let watch: ReturnType<typeof createFileWatch> | undefined;
 
-  async function load(): Promise<ReloadOutcome> {
+  /** `seen` is what the watch has found, where it asks. */
+  async function load(seen: readonly FileSeen[]): Promise<ReloadOutcome> {
     const reading = await readSafely(read);
+    if (reading.error && isOvertaken(reading.files, seen)) {
+      // Somebody is writing: the watch waits for the end of that, measured by what was before.
+      await watch?.follow(files);
+      return { kind: 'refused', error: reading.error };
+    }
     if (reading.files.length > 0) {
-      files = reading.files;
+      files = reading.error ? reading.files.map(withGoodLength) : reading.files;
       await watch?.follow(files);
     }
     return reading.error ? refuse(reading.error) : take(reading.config);
+  }
+
+  /** What is not valid is no measure for whether the next text is cut. */
+  function withGoodLength(seen: FileSeen): FileSeen {
+    const before = files.find(({ path }) => path === seen.path);
+    return before ? { ...seen, length: before.length } : seen;
   }
 
   function refuse(error: HubError): ReloadOutcome {
@@ -111,17 +129,17 @@ export function createConfigSource(
     return { kind: 'changed', ...change };
   }
 
-  function run(): Promise<ReloadOutcome> {
-    const mine = load().finally(() => {
+  function run(seen: readonly FileSeen[] = []): Promise<ReloadOutcome> {
+    const mine = load(seen).finally(() => {
       if (running === mine) running = undefined;
     });
     running = mine;
     return mine;
   }
 
-  function reload(): Promise<ReloadOutcome> {
+  function reload(seen?: readonly FileSeen[]): Promise<ReloadOutcome> {
     if (next) return next;
-    if (!running) return run();
+    if (!running) return run(seen);
     next = running.then(() => {
       next = undefined;
       return run();
@@ -139,14 +157,14 @@ export function createConfigSource(
       return { files: paths, loadedAt, ...(refused && { error: refused }) };
     },
     changed: changed.event,
-    reload,
+    reload: () => reload(),
     async start() {
       watch = createFileWatch(
-        { ...usual, ...options },
+        { ...usualWatch, ...options },
         {
           clock,
-          async onChange() {
-            await reload();
+          async onChange(seen) {
+            await reload(seen);
           },
           watchFolders: onEvent =>
             createFolderWatch(onEvent, (folder, why) =>
@@ -164,6 +182,10 @@ export function createConfigSource(
     },
   };
 }
+
+/** Whether what was read is not what was seen just before. */
+const isOvertaken = (read: readonly FileSeen[], seen: readonly FileSeen[]) =>
+  seen.some(({ path, digest }) => read.some(one => one.path === path && one.digest !== digest));
 
 /** A reload that fails in a way nobody thought of is a refused one, and no end of the hub. */
 async function readSafely(read: () => Promise<Reading>): Promise<Reading> {

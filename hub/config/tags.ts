@@ -1,11 +1,17 @@
 import { HubError } from '#core';
-import type { Config } from './config.ts';
+import type { Config, ServerConfig } from './config.ts';
 
 /**
  * The config with only the servers that have any of the tags (spec 5.1). Tags are compared as written,
- * in whatever language. Throws HUB_USAGE for a tag that no server has, naming those there are. Pure.
+ * in whatever language. Pure.
  */
-export function withTags(config: Config, tags: readonly string[]): Config {
+export const withTags = (config: Config, tags: readonly string[]): Config => ({
+  ...config,
+  servers: config.servers.filter(server => hasAny(server, tags)),
+});
+
+/** Throws HUB_USAGE for a tag that no server has, naming those there are. Pure. */
+export function checkTags(config: Config, tags: readonly string[]): void {
   const known = new Set(config.servers.flatMap(server => server.tags));
   const unknown = tags.filter(tag => !known.has(tag));
   if (unknown.length > 0)
@@ -13,8 +19,16 @@ export function withTags(config: Config, tags: readonly string[]): Config {
       'HUB_USAGE',
       `--tags: no server has the tag ${unknown.map(tag => JSON.stringify(tag)).join(', ')}. The config has: ${[...known].join(', ') || 'no tags'}`,
     );
-  return {
-    ...config,
-    servers: config.servers.filter(server => server.tags.some(tag => tags.includes(tag))),
-  };
 }
+
+/** Throws HUB_REQUEST_INVALID for a server to be installed that has none of the tags. Pure. */
+export function requireTag(server: ServerConfig, tags: readonly string[]): void {
+  if (hasAny(server, tags)) return;
+  throw new HubError(
+    'HUB_REQUEST_INVALID',
+    `tags: this hub runs servers with --tags ${tags.join(',')} only, and ${server.name} has none of these. Add one of them to its "tags", or install it by a hub that was started without`,
+  );
+}
+
+const hasAny = (server: ServerConfig, tags: readonly string[]) =>
+  server.tags.some(tag => tags.includes(tag));

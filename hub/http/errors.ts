@@ -1,4 +1,14 @@
-import { type JsonObject, type Kind, HubError, kindOf, messageOf } from '#core';
+import {
+  type Code,
+  type JsonObject,
+  type Kind,
+  HubError,
+  codes,
+  isObject,
+  kindOf,
+  messageOf,
+} from '#core';
+import { readMessage, valueOf } from '#rpc';
 
 const statusOfKind: Readonly<Record<Kind, number>> = {
   invalid: 400,
@@ -16,6 +26,19 @@ const statusOfKind: Readonly<Record<Kind, number>> = {
 /** The HTTP status of any thrown value. */
 export function statusOf(error: unknown): number {
   return statusOfKind[kindOf(error)];
+}
+
+const isCode = (value: unknown): value is Code =>
+  typeof value === 'string' && Object.hasOwn(codes, value);
+
+/** The HTTP status of a JSON-RPC answer: 200 for all that a server answered, else that of the hub's error. */
+export function statusOfAnswer(bytes: Buffer): number {
+  const message = readMessage(bytes);
+  if (message.kind !== 'answer' || !message.failed) return 200;
+  const error = valueOf(bytes, message.payload);
+  const data = isObject(error) ? error['data'] : undefined;
+  const code = isObject(data) ? data['code'] : undefined;
+  return isCode(code) ? statusOfKind[codes[code]] : 200;
 }
 
 /** The body of an error answer of the REST API. */

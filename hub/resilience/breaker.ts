@@ -7,8 +7,11 @@ export type BreakerOptions = {
   readonly failureThreshold: number;
   /** So long it stays open before a call is let through on trial. */
   readonly recoveryMs: number;
-  /** A trial without an outcome for this long is given up, and the next call may try. */
-  readonly trialMs: number;
+  /**
+   * A trial without an outcome for this long is given up, and the next call may try. Unless given it may
+   * take as long as it takes.
+   */
+  readonly trialMs?: number;
 };
 
 /** What a breaker shows of itself; times are milliseconds since the epoch. */
@@ -97,6 +100,7 @@ type Trial = { readonly due: number; readonly timer: Disposable };
 /** A breaker that is closed. Disposing stops its timers; it decides no more after that. */
 export function createBreaker(options: BreakerOptions, clock: Clock): Breaker {
   const { event, fire } = createEmitter<BreakerChange>();
+  const { trialMs = Infinity } = options;
   let phase: Closed | Open | HalfOpen = closedPhase();
   let since = clock.now();
 
@@ -182,8 +186,8 @@ export function createBreaker(options: BreakerOptions, clock: Clock): Breaker {
     const tried = admit();
     if (tried.kind !== 'trial') return tried;
     const own: Trial = {
-      due: clock.monotonic() + options.trialMs,
-      timer: clock.after(options.trialMs, () => free()),
+      due: clock.monotonic() + trialMs,
+      timer: clock.after(trialMs, () => free()),
     };
     tried.trial = own;
     const isCurrent = () => phase === tried && tried.trial === own;

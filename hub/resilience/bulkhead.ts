@@ -22,7 +22,8 @@ export interface Bulkhead {
    * Waits for a place, after `enter` found none; `leave` follows once it resolves. Owners take turns, so
    * that one with a thousand calls does not keep another's single one waiting. Rejects with
    * HUB_SERVER_BUSY, at once where the queue is full and else after `deadlineMs`; with HUB_CALL_CANCELLED
-   * when `signal` is aborted.
+   * when `signal` is aborted. In a full queue the newest call of the owner with the longest line gives way,
+   * with HUB_SERVER_BUSY, to one of an owner whose line stays shorter: so all come to equal shares.
    */
   wait(owner: string, deadlineMs: number, signal?: AbortSignal): Promise<void>;
   /** Gives the place back, or on to the next in turn. */
@@ -33,9 +34,10 @@ export interface Bulkhead {
 
 /** A hint: calls take milliseconds or minutes, and nobody knows which. */
 const retryAfterMs = 1_000;
+const raiseEither = 'raise its max_concurrent_calls or max_queued_calls';
 
 type Waiting = { readonly admit: () => void; readonly refuse: (error: HubError) => void };
-type Owner = { readonly key: string; readonly waiting: Line<Waiting> };
+type Owner = { readonly key: string; readonly waiting: Line<Waiting>; calls: number };
 
 /** A bulkhead with all places free. */
 export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead {
@@ -55,15 +57,17 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
   /** Puts a call at the end of its owner's line; what it returns takes it out, once. */
   function append(key: string, call: Waiting): () => void {
     let place = places.get(key);
-    if (!place) places.set(key, (place = turns.append({ key, waiting: createLine<Waiting>() })));
+    if (!place) places.set(key, (place = turns.append(newOwner(key))));
     const owner = place.value;
     const own = owner.waiting.append(call);
+    owner.calls += 1;
     queued += 1;
     return () => remove(owner, own);
   }
 
   function remove(owner: Owner, call: Place<Waiting>): void {
     owner.waiting.remove(call);
+    owner.calls -= 1;
     queued -= 1;
     if (!owner.waiting.first) endTurn(owner);
   }
@@ -75,6 +79,21 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
     if (owner.waiting.first) places.set(owner.key, turns.append(owner));
     else places.delete(owner.key);
   }
+
+  /** Makes room in a full queue for a call of this owner, where another has a longer line. */
+  function makeRoom(key: string): boolean {
+    const calls = places.get(key)?.value.calls ?? 0;
+    let longest: Owner | undefined;
+    for (let place = turns.first; place; place = place.next)
+      if (place.value.calls > (longest?.calls ?? 0)) longest = place.value;
+    if (!longest || longest.calls <= calls + 1) return false;
+    longest.waiting.last?.value.refuse(
+      busy(`${full()}, of which this session has the most`, raiseEither),
+    );
+    return true;
+  }
+
+  const full = () => `has ${active} calls under way and ${queued} waiting, which is its limit`;
 
   function busy(why: string, remedy: string): HubError {
     return new HubError(
@@ -89,11 +108,7 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
   async function wait(key: string, deadlineMs: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) throw cancelled(server);
     if (enter()) return;
-    if (queued >= maxQueued)
-      throw busy(
-        `has ${active} calls under way and ${queued} waiting, which is its limit`,
-        'raise its max_concurrent_calls or max_queued_calls',
-      );
+    if (queued >= maxQueued && !makeRoom(key)) throw busy(full(), raiseEither);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     // All of this in the turn of the decision: whoever has a place can no longer be refused one.
     const settle = () => {
@@ -144,6 +159,8 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
     },
   };
 }
+
+const newOwner = (key: string): Owner => ({ key, waiting: createLine(), calls: 0 });
 
 function cancelled(server: string): HubError {
   return new HubError(

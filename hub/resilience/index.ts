@@ -23,8 +23,10 @@ export { loadRedisSharing } from './redis.ts';
 export type { RedisSharingOptions } from './redis-sharing.ts';
 export {
   type Claim,
+  type Lease,
   type Membership,
   type SharedBreaker,
+  type SharedBreakerOptions,
   type Sharing,
   type SharingStatus,
   createSharedBreaker,

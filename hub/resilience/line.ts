@@ -8,6 +8,7 @@ export type Place<T> = {
 /** Values one behind the other, any of which can leave at the cost of one. */
 export interface Line<T> {
   readonly first: Place<T> | undefined;
+  readonly last: Place<T> | undefined;
   append(value: T): Place<T>;
   /** Takes out a place of this line, once. */
   remove(place: Place<T>): void;
@@ -20,6 +21,9 @@ export function createLine<T>(): Line<T> {
   return {
     get first() {
       return first;
+    },
+    get last() {
+      return last;
     },
     append(value) {
       const place: Place<T> = { value, next: undefined, previous: last };

@@ -6,7 +6,7 @@ type Place = {
   readonly members: Set<Pick<Breaker, 'adopt' | 'standing'>>;
   /** The latest decision, and when it was made. */
   latest: (Decision & { readonly at: number }) | undefined;
-  trial: { readonly until: number } | undefined;
+  trial: { until: number } | undefined;
 };
 
 /**
@@ -27,16 +27,23 @@ export function createMemorySharing(clock: Clock): () => Sharing {
         place.latest = { ...breaker.standing(), epoch, at: clock.monotonic() };
         for (const member of place.members) if (member !== breaker) member.adopt(place.latest);
       },
-      async claim(trialMs): Promise<Claim> {
+      async claim(leaseMs): Promise<Claim> {
         const now = clock.monotonic();
-        if (place.trial && now < place.trial.until)
-          return { kind: 'lost', retryAfterMs: place.trial.until - now };
-        const own = { until: now + trialMs };
+        const isHeld = () => place.trial !== undefined && clock.monotonic() < place.trial.until;
+        if (place.trial && isHeld()) return { kind: 'lost', leftMs: place.trial.until - now };
+        const own = { until: now + leaseMs };
         place.trial = own;
-        const release = () => {
-          if (place.trial === own) place.trial = undefined;
+        return {
+          kind: 'won',
+          renew() {
+            if (place.trial !== own && isHeld()) return;
+            own.until = clock.monotonic() + leaseMs;
+            place.trial = own;
+          },
+          release() {
+            if (place.trial === own) place.trial = undefined;
+          },
         };
-        return { kind: 'won', release };
       },
       [Symbol.dispose]() {
         place.members.delete(breaker);

@@ -72,6 +72,15 @@ if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[3]) then return { 'won' 
 return { 'lost', redis.call('PTTL', KEYS[2]) }
 `;
 
+/**
+ * Keys: the trial. Arguments: the token of whoever had it, and for how many milliseconds. Has it end so much
+ * later, also where it has run out meanwhile, unless another has it by now.
+ */
+export const renewScript = `
+local holder = redis.call('GET', KEYS[1])
+if not holder or holder == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+`;
+
 /** What a hub says of one breaker when it meets others. */
 export type Saying = Standing & {
   readonly key: string;

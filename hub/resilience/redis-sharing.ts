@@ -1,8 +1,21 @@
 import { type Clock, type Log, createEmitter, messageOf } from '#core';
 import type { Breaker } from './breaker.ts';
 import { createRedisLink } from './redis-link.ts';
-import { claimScript, meetScript, parseDecision, sayingText } from './redis-scripts.ts';
-import type { Claim, Decision, Membership, Sharing, SharingStatus } from './shared-breakers.ts';
+import {
+  claimScript,
+  meetScript,
+  parseDecision,
+  renewScript,
+  sayingText,
+} from './redis-scripts.ts';
+import type {
+  Claim,
+  Decision,
+  Lease,
+  Membership,
+  Sharing,
+  SharingStatus,
+} from './shared-breakers.ts';
 
 export type RedisSharingOptions = {
   /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
@@ -53,8 +66,8 @@ const maxBatch = 100;
 /**
  * Brings breakers of several hubs together in Redis, without ever having a call wait for it but the one on
  * trial. What hubs have decided is kept under `agenthub:breaker:state:{key}` and told on a channel; the
- * trial is a lock at `agenthub:breaker:trial:{key}`, which ends with the trial or after the longest that
- * one may take. `redis-scripts.ts` says which of two decisions counts: the later one.
+ * trial is a lock at `agenthub:breaker:trial:{key}`, which ends with the trial, or soon after the hub that
+ * makes it: it is renewed while both last. `redis-scripts.ts` says which of two decisions counts: the later one.
  *
  * While Redis is away or slow, each hub decides by itself and keeps its latest decision on each breaker,
  * no queue of them. On each connection, and every `syncMs`, hubs say what they know and hear what they
@@ -162,15 +175,22 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
     for (const member of members) if (member.key === key) adopt(member, decision);
   }
 
-  async function claim(member: Member, trialMs: number): Promise<Claim> {
-    // An answer that Redis owes already says that it is slow.
-    if (!link.isUp || member.asking) return { kind: 'unknown', release() {} };
+  async function claim(member: Member, leaseMs: number): Promise<Claim> {
     const token = needs.newId();
-    const release = () => {
-      member.release = token;
-      member.due = true;
-      soon();
+    const lastsMs = Math.ceil(leaseMs);
+    const lease: Lease = {
+      renew() {
+        // What is lost on the way is made up for by the next.
+        link.evaluate(renewScript, [trialKey(member.key)], [token, lastsMs]).catch(() => {});
+      },
+      release() {
+        member.release = token;
+        member.due = true;
+        soon();
+      },
     };
+    // An answer that Redis owes already says that it is slow.
+    if (!link.isUp || member.asking) return { kind: 'unknown', ...lease };
     const { promise, resolve } = Promise.withResolvers<readonly unknown[]>();
     const deadline = clock.after(claimMs, () => resolve([]));
     member.asking = true;
@@ -178,7 +198,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
       .evaluate(
         claimScript,
         [stateKey(member.key), trialKey(member.key)],
-        [String(member.epoch), token, Math.ceil(trialMs)],
+        [String(member.epoch), token, lastsMs],
       )
       .then(
         answer => resolve(Array.isArray(answer) ? answer : []),
@@ -187,13 +207,12 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
       .finally(() => (member.asking = false));
     const [outcome, ...fields] = await promise;
     deadline[Symbol.dispose]();
-    if (outcome === 'won') return { kind: 'won', release };
-    if (outcome === 'lost')
-      return { kind: 'lost', retryAfterMs: Math.max(1, Number(fields[0]) || 1) };
+    if (outcome === 'won') return { kind: 'won', ...lease };
+    if (outcome === 'lost') return { kind: 'lost', leftMs: Math.max(1, Number(fields[0]) || 1) };
     const decision = outcome === 'late' ? parseDecision(fields) : undefined;
-    if (!decision) return { kind: 'unknown', release };
+    if (!decision) return { kind: 'unknown', ...lease };
     adopt(member, decision);
-    return { kind: 'lost', retryAfterMs: 1 };
+    return { kind: 'lost', leftMs: 0 };
   }
 
   function join(key: string, breaker: Pick<Breaker, 'adopt' | 'standing'>): Membership {
@@ -214,7 +233,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
         member.due = true;
         soon();
       },
-      claim: trialMs => claim(member, trialMs),
+      claim: leaseMs => claim(member, leaseMs),
       [Symbol.dispose]: () => void members.delete(member),
     };
   }

@@ -20,15 +20,23 @@ export type SharingStatus =
 /** What a claim on the one trial of all hubs came to. */
 export type Claim =
   /** `unknown`: no answer in time, so this hub decides alone. */
-  | { readonly kind: 'won' | 'unknown'; release(): void }
-  | { readonly kind: 'lost'; readonly retryAfterMs: number };
+  | ({ readonly kind: 'won' | 'unknown' } & Lease)
+  /** Another hub has it for `leftMs` more, unless it renews it; 0 where it is decided already. */
+  | { readonly kind: 'lost'; readonly leftMs: number };
+
+/** A hub's hold on the one trial of all. Nothing of it waits or fails, and another's hold it leaves alone. */
+export interface Lease {
+  /** Has it end as much later as it was claimed for, and takes it again where nobody has it any more. */
+  renew(): void;
+  release(): void;
+}
 
 /** One breaker among those of the same key in other hubs. Disposing leaves them. */
 export interface Membership extends Disposable {
   /** Says that this hub has just decided. Never waits, and keeps no more than the latest decision. */
   tell(): void;
-  /** Asks for the trial, for `trialMs` at most. Resolves within a short deadline and never rejects. */
-  claim(trialMs: number): Promise<Claim>;
+  /** Asks for the trial, for `leaseMs`. Resolves within a short deadline and never rejects. */
+  claim(leaseMs: number): Promise<Claim>;
 }
 
 /** Where breakers of several hubs meet. */
@@ -45,8 +53,21 @@ export interface Sharing {
   join(key: string, breaker: Pick<Breaker, 'adopt' | 'standing'>): Membership;
 }
 
+export type SharedBreakerOptions = Omit<BreakerOptions, 'trialMs'> & {
+  /**
+   * So long other hubs leave the trial to one that does not renew it, as it is dead or cut off; 5 s unless
+   * given. A trial itself may take as long as it takes.
+   */
+  readonly leaseMs?: number;
+};
+
 /** A breaker that opens and closes with those of the same key in other hubs. */
 export interface SharedBreaker extends Omit<Breaker, 'claim' | 'adopt' | 'postpone' | 'standing'> {
+  /**
+   * Has it meet those of another key from here on, and closes it unless one of them is open; without
+   * effect where it meets them already. Those that it leaves stay as they are.
+   */
+  rekey(key: string): void;
   /**
    * Leave to try the server, where `admit` says that a trial is needed: among all hubs, one call has it.
    * The only thing that waits for another machine, and not for long.
@@ -54,14 +75,23 @@ export interface SharedBreaker extends Omit<Breaker, 'claim' | 'adopt' | 'postpo
   trial(): Promise<Permit | Refusal>;
 }
 
+/** A lease is renewed as often as this while it lasts. */
+const renewals = 5;
+/** Whoever has missed this many renewals is taken for dead. */
+const missed = 2;
+
 /** A breaker under a key that is the same in all hubs. Disposing leaves the others as they are. */
 export function createSharedBreaker(
-  key: string,
-  options: BreakerOptions,
+  first: string,
+  { leaseMs = 5_000, ...options }: SharedBreakerOptions,
   needs: { readonly clock: Clock; readonly sharing: Pick<Sharing, 'join'> },
 ): SharedBreaker {
-  const breaker = createBreaker(options, needs.clock);
-  const membership = needs.sharing.join(key, breaker);
+  const { clock, sharing } = needs;
+  const renewMs = leaseMs / renewals;
+  const breaker = createBreaker(options, clock);
+  let key = first;
+  let membership = sharing.join(key, breaker);
+  let isOver = false;
   const told = breaker.changed(({ origin, state }) => {
     if (origin === 'operator' || (origin === 'calls' && state !== 'half_open')) membership.tell();
   });
@@ -69,13 +99,16 @@ export function createSharedBreaker(
   async function trial(): Promise<Permit | Refusal> {
     const permit = breaker.claim();
     if (permit.kind === 'refused' || !permit.trial) return permit;
-    const claim = await membership.claim(options.trialMs);
+    const claim = await membership.claim(leaseMs);
     if (claim.kind === 'lost') {
       permit.cancelled();
-      // It may be cancelled there, of which nobody tells: asked again before it can have run out.
-      breaker.postpone(Math.min(claim.retryAfterMs, trialRetryMs));
+      const { leftMs } = claim;
+      // It may be cancelled there, of which nobody tells: asked again before it can have run out. What
+      // nobody renews any more is free when it has.
+      const isAlive = leftMs > leaseMs - missed * renewMs;
+      breaker.postpone(isAlive ? Math.min(leftMs, trialRetryMs) : leftMs);
     } else if (permit.current) {
-      return releasing(permit, () => claim.release());
+      return renewed(permit, claim);
     } else {
       claim.release();
     }
@@ -83,6 +116,40 @@ export function createSharedBreaker(
     if (admission.kind !== 'trial') return admission;
     const { why, failures } = breaker.standing();
     return { kind: 'refused', retryAfterMs: 1, why, failures };
+  }
+
+  /** The permit of a trial, which is this hub's until all know its outcome. */
+  function renewed(permit: Permit, lease: Lease): Permit {
+    let timer = clock.after(renewMs, renew);
+    function renew(): void {
+      // What was decided meanwhile by another or by hand needs no outcome any more.
+      if (isOver || !permit.current) return lease.release();
+      lease.renew();
+      timer = clock.after(renewMs, renew);
+    }
+    function over(): void {
+      timer[Symbol.dispose]();
+      lease.release();
+    }
+    return {
+      kind: 'permit',
+      trial: true,
+      get current() {
+        return permit.current;
+      },
+      succeeded() {
+        permit.succeeded();
+        over();
+      },
+      failed(why) {
+        permit.failed(why);
+        over();
+      },
+      cancelled() {
+        permit.cancelled();
+        over();
+      },
+    };
   }
 
   return {
@@ -94,33 +161,19 @@ export function createSharedBreaker(
     admit: () => breaker.admit(),
     trial,
     reset: () => breaker.reset(),
+    rekey(next) {
+      if (next === key) return;
+      key = next;
+      membership[Symbol.dispose]();
+      // Nobody is told: it says nothing of the one that they go on with, nor of the one that they have.
+      breaker.adopt({ state: 'closed', remainingMs: 0, failures: 0, why: '' });
+      membership = sharing.join(key, breaker);
+    },
     [Symbol.dispose]() {
+      isOver = true;
       told[Symbol.dispose]();
       membership[Symbol.dispose]();
       breaker[Symbol.dispose]();
-    },
-  };
-}
-
-/** The permit of a trial that gives the trial back to all hubs, after they know its outcome. */
-function releasing(permit: Permit, release: () => void): Permit {
-  return {
-    kind: 'permit',
-    trial: true,
-    get current() {
-      return permit.current;
-    },
-    succeeded() {
-      permit.succeeded();
-      release();
-    },
-    failed(why) {
-      permit.failed(why);
-      release();
-    },
-    cancelled() {
-      permit.cancelled();
-      release();
     },
   };
 }

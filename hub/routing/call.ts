@@ -34,6 +34,8 @@ export type Call = Flying & {
   readonly exchange: Exchange;
   /** Of the server that it is sent to; undefined before, and where it is sent to none. */
   leave: Leave | undefined;
+  /** How much of its time has passed in the queue of that server. */
+  waitedMs: number;
   /** The server has got it. */
   wasSent: boolean;
   /** What must see the answer, and the instance that it is of, before whatever comes after it. */
@@ -75,6 +77,7 @@ export function readCall(request: Request, session: SessionState, exchange: Exch
     flight: undefined,
     isCancelled: false,
     leave: undefined,
+    waitedMs: 0,
     wasSent: false,
     seen: undefined,
   };

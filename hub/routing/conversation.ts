@@ -221,6 +221,7 @@ export function createConversation(
     { request: opening.request, id: opening.id, edits, progressToken: token },
     caller,
     server.config.callTimeoutMs,
+    opening.waitedMs,
   );
   opening.wasSent = true;
   const flight = {

@@ -30,7 +30,7 @@ export type OwnItems = Partial<Readonly<Record<ListKind, readonly string[]>>>;
 export type ListsNeeds = {
   readonly catalog: Catalog;
   readonly servers: Pick<Servers, 'all'>;
-  readonly clock: Pick<Clock, 'after' | 'now'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
 };
 
 const answerStart = '{"jsonrpc":"2.0","id":';
@@ -88,7 +88,7 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
       until = Math.min(until, server.freshUntil(kind));
       if (server.scope(kind) === 'private') cacheScope = 'private';
     }
-    const ttlMs = until === Infinity ? 0 : Math.max(0, Math.floor(until - clock.now()));
+    const ttlMs = until === Infinity ? 0 : Math.max(0, Math.floor(until - clock.monotonic()));
     return `,"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"${cacheScope}"`;
   }
 
@@ -110,7 +110,7 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
       ];
     },
     freshen(kind) {
-      const now = clock.now();
+      const now = clock.monotonic();
       const stale = servers.all.filter(server => {
         const introduction = server.running?.introduction;
         return (

@@ -8,6 +8,7 @@ import type { Inputs } from './inputs.ts';
 import type { Levels } from './levels.ts';
 import type { Listens } from './listens.ts';
 import type { Lists } from './lists.ts';
+import type { OwnResource } from './own-resource.ts';
 import type { StatelessClients } from './stateless-clients.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import type { Tasks } from './tasks.ts';
@@ -19,6 +20,7 @@ export type MethodNeeds = {
   readonly catalog: Catalog;
   readonly lists: Lists;
   readonly subscriptions: Subscriptions;
+  readonly ownResource: OwnResource;
   readonly listens: Listens;
   readonly levels: Levels;
   readonly tasks: Tasks;

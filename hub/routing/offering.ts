@@ -22,7 +22,7 @@ export type Offering = { readonly catalog: Catalog; readonly lists: Lists };
 
 export type OfferingNeeds = {
   readonly servers: Pick<Servers, 'all' | 'changed'>;
-  readonly clock: Pick<Clock, 'after' | 'now'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
 };
 
 /** What all servers offer; with `instances`, what those offer in place of their servers. */

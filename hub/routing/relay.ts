@@ -55,6 +55,14 @@ export function relay(
   });
 }
 
+/** What runs, for a request that is not sent on: what does not run is started as for a call. */
+export async function reach(call: Call, server: Server): Promise<Running> {
+  if (server.running) return server.running;
+  call.leave = await server.gate.enter(call.session.key, call);
+  needWanted(call);
+  return await whenReady(call, server);
+}
+
 /** Sends a request that may be sent, as soon as there is somebody to send it to. */
 function begin(call: Call, edits: readonly Edit[], server: Server, needs: Needs): Promise<Buffer> {
   const { running } = server;

@@ -28,7 +28,7 @@ const shape = /^([\w-]{1,64})\.(\d{1,6})\.(\d{1,6})\.(\d{1,16})\.([\w-]{43})$/;
 /** `key` authenticates the states: those of another run of the hub are refused, as its calls are gone. */
 export function createRequestStates(
   key: Buffer,
-  needs: { readonly clock: Pick<Clock, 'now'> },
+  needs: { readonly clock: Pick<Clock, 'monotonic'> },
 ): RequestStates {
   const sign = (body: string, call: Call) =>
     createHmac('sha256', key)
@@ -37,7 +37,7 @@ export function createRequestStates(
 
   return {
     issue({ id, round, visits }, call, lifeMs) {
-      const body = `${id}.${round}.${visits}.${needs.clock.now() + lifeMs}`;
+      const body = `${id}.${round}.${visits}.${Math.ceil(needs.clock.monotonic() + lifeMs)}`;
       return `${body}.${sign(body, call)}`;
     },
     claimed: text => shape.exec(text)?.[1],
@@ -48,7 +48,7 @@ export function createRequestStates(
       const is = Buffer.from(mac);
       if (is.length !== should.length || !timingSafeEqual(is, should))
         throw invalid('is not what the hub gave out for this request');
-      if (needs.clock.now() > Number(expires)) throw invalid('has expired');
+      if (needs.clock.monotonic() > Number(expires)) throw invalid('has expired');
       return { id, round: Number(round), visits: Number(visits) };
     },
   };

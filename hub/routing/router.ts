@@ -17,6 +17,7 @@ import { methodOf } from './methods/method-of.ts';
 import type { Collision } from './names.ts';
 import type { MethodNeeds } from './method.ts';
 import { createOffering } from './offering.ts';
+import { createOwnResource } from './own-resource.ts';
 import { createRequestStates } from './request-state.ts';
 import type { Exchange, Session, SessionState, View } from './session.ts';
 import { type SessionOptions, createSessionState } from './session-state.ts';
@@ -49,7 +50,7 @@ export interface Router {
 export type RouterNeeds = {
   readonly servers: Servers;
   readonly log: Log;
-  readonly clock: Pick<Clock, 'after' | 'now'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly hubVersion: string;
   readonly newId: () => string;
 };
@@ -72,6 +73,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     publicUriOf: (server, uri) => catalog.publicUriOf(server, uri),
     changed: watch,
   });
+  const ownResource = createOwnResource({ clock });
   const inputs = createInputs({
     clock,
     levels,
@@ -86,6 +88,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     catalog,
     lists,
     subscriptions,
+    ownResource,
     listens,
     levels,
     tasks,
@@ -139,6 +142,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       } else announce(server, kind);
     });
     server.changed(({ state }) => {
+      ownResource.changed();
       if (state === 'running') {
         levels.update(server);
         subscriptions.renew(server);
@@ -158,6 +162,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       if (!heard.has(server)) hear(server, undefined);
       heard.add(server);
     }
+    ownResource.changed();
   };
   hearAll();
   servers.changed(hearAll);
@@ -275,6 +280,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         for (const call of state.inFlight.values()) cancelCall(call, reason);
         for (const ask of Array.from(state.asks.values())) ask.giveUp(reason);
         subscriptions.removeAll(state);
+        ownResource.unsubscribe(state);
         tasks.removeAll(state);
         pages.removeAll(state);
         state.own?.catalog[Symbol.dispose]();

@@ -71,6 +71,7 @@ function send(
       seen,
     },
     config.callTimeoutMs,
+    call.waitedMs,
   );
   call.flight = relayed;
   call.wasSent = true;

@@ -90,6 +90,11 @@ export type LaunchSpec = {
   /** A longer line of the server fails its call and is discarded. */
   readonly maxLineBytes: number;
   readonly maxWaitingBytes: number;
+  /**
+   * How long the engine may take to launch it or to find it again, without what it takes to build or fetch
+   * its image. In milliseconds; absent: as long as the driver thinks right.
+   */
+  readonly timeoutMs?: number;
 };
 
 /** What a driver tells while it launches and while the instance lives. Must not throw. */

@@ -1,5 +1,6 @@
+import { randomInt } from 'node:crypto';
 import type { ServerConfig } from '#config';
-import { type Log, messageOf } from '#core';
+import { type Log, HubError, messageOf } from '#core';
 import { readMessage } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Handle, Handles } from './handles.ts';
@@ -37,6 +38,8 @@ export type TakenBack = {
 
 /** Each run of the hub has as many numbers for its requests: an answer to another run is none of them. */
 const idsOfGeneration = 2 ** 32;
+/** Those below are counted, one after the other; all of their numbers are safe integers. */
+const countedGenerations = 2 ** 20;
 /** A server that goes on answers this soon, or is replaced. In milliseconds. */
 const aliveMs = 10_000;
 
@@ -59,9 +62,20 @@ export async function takeBack(
   }
   // Written before the first request: another run must not use the same numbers, whatever happens here.
   const handle = { ...kept, generation: kept.generation + 1 };
-  await handles.keep(name, handle);
-  const instance = await adopt(config, kept.instance, events, signal, kept.variant);
-  if (instance) return { instance, handle, firstId: handle.generation * idsOfGeneration };
+  const isCounted = await handles.keep(name, handle);
+  // On a full disk no run knows of those before it: that two of them draw the same is one chance in a million.
+  const generation = isCounted
+    ? handle.generation
+    : randomInt(countedGenerations, 2 * countedGenerations);
+  const instance = await adopt(config, kept.instance, events, signal, kept.variant).catch(
+    (error: unknown) => {
+      // Of one that is paused the engine would say so for ever.
+      if (!(error instanceof HubError && error.code === 'HUB_ENGINE_REFUSED')) throw error;
+      events.progress('what was left running does not answer: it is replaced');
+      return undefined;
+    },
+  );
+  if (instance) return { instance, handle, firstId: generation * idsOfGeneration };
   await handles.forget(name);
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { Server } from './server.ts';
 
 /** What the API and `hub://servers` say of a server. Holds no value of its environment or headers. */
 export function describeServer(server: Server): JsonObject {
-  const { config, status, running, health, listing, lastError } = server;
+  const { config, status, running, health, listing, lastError, refusedEntry } = server;
   const { breaker, queued } = server.gate.snapshot();
   const { launch } = config;
   return {
@@ -26,6 +26,13 @@ export function describeServer(server: Server): JsonObject {
           ...(lastError.stderr && { stderr: lastError.stderr }),
         }
       : null,
+    // What is shown here is of the entry before it, which goes on.
+    ...(refusedEntry && {
+      refused_entry: {
+        at: new Date(refusedEntry.at).toISOString(),
+        message: refusedEntry.error.message,
+      },
+    }),
     ...(running && {
       instance: running.instance.about,
       server_info: running.introduction.serverInfo,

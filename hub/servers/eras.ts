@@ -63,7 +63,9 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }): 
         underway.delete(key);
       }
     },
-    confirm: (key, era, durably) => (durably ? kept : probed).put(key, era),
+    async confirm(key, era, durably) {
+      await (durably ? kept : probed).put(key, era);
+    },
     async forget(key) {
       await probed.remove(key);
       await kept.remove(key);

@@ -64,6 +64,16 @@ export function goneError(
   });
 }
 
+/** Why a server ends that the hub itself has ended, which is nothing that it did. */
+class Intended extends Error {}
+
+/** A server went away because that is wanted. `how` says in which way. */
+export const haltedError = (server: string, how: string): HubError =>
+  goneError(server, how, { quoted: '', stderr: '' }, new Intended(how));
+
+/** Whether the hub itself has ended the server. */
+export const isHalted = (error: HubError): boolean => error.cause instanceof Intended;
+
 /** What a caller reads when a server does not come up: with the end of its stderr. */
 export function startFailure(server: string, error: unknown, stderr: string): unknown {
   if (error instanceof HubError) {

@@ -8,6 +8,8 @@ import {
   type SharedBreaker,
   createBulkhead,
 } from '#resilience';
+import { type BreakerOf, breakerKeyOf } from './breaker-key.ts';
+import { isHalted } from './failures.ts';
 
 /** Leave for a call, which is given back when the call is over. Calls may have the same one. */
 export type Leave = {
@@ -18,19 +20,22 @@ export type Leave = {
   over(error: unknown, wasSent: boolean): void;
 };
 
-/** Whoever waits for a call may give it up. */
-export type Waiting = { flight: { cancel(reason: string | undefined): void } | undefined };
+/** Whoever waits for a call may give it up, and learns how long it has waited: it has one time for all. */
+export type Waiting = {
+  flight: { cancel(reason: string | undefined): void } | undefined;
+  waitedMs: number;
+};
 
 /** Lets calls through to one server: no more at once than it may have, and none while its breaker is open. */
 export interface Gate {
   /**
    * Leave for a call of this owner, among whom the calls that must wait are shared fairly. At once where
    * there is room and the breaker is closed. Throws, or rejects with, HUB_BREAKER_OPEN, HUB_SERVER_BUSY and
-   * HUB_CALL_CANCELLED; `waiting` gets what gives the wait up.
+   * HUB_CALL_CANCELLED; `waiting` gets what gives the wait up, and how long it took.
    */
   enter(owner: string, waiting: Waiting): Leave | Promise<Leave>;
-  /** Has the bounds of another config in force for calls that come. */
-  configure(config: Bounds): void;
+  /** Has the bounds of another config in force for calls that come; what it launches has a breaker of its own. */
+  configure(config: GateConfig): void;
   /** Closes the breaker: the operator has started the server anew. */
   reset(): void;
   snapshot(): BulkheadSnapshot & { readonly breaker: JsonObject | undefined };
@@ -42,6 +47,7 @@ type Bounds = Pick<
   ServerConfig,
   'name' | 'maxConcurrentCalls' | 'maxQueuedCalls' | 'callTimeoutMs'
 >;
+type GateConfig = Bounds & BreakerOf;
 
 export type GateNeeds = {
   readonly clock: Clock;
@@ -113,9 +119,11 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
     waiting: Waiting,
   ): Promise<Leave> {
     const given = new AbortController();
+    const since = clock.monotonic();
     waiting.flight = { cancel: () => given.abort() };
     try {
       await from.wait(owner, bounds.callTimeoutMs, given.signal);
+      waiting.waitedMs = clock.monotonic() - since;
       return leave(from, permit);
     } catch (error) {
       permit?.cancelled();
@@ -155,6 +163,7 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
         next.maxConcurrentCalls === bounds.maxConcurrentCalls &&
         next.maxQueuedCalls === bounds.maxQueuedCalls;
       bounds = next;
+      breaker?.rekey(breakerKeyOf(next));
       // Calls in the old one leave it as they end.
       if (!isSame) bulkhead = bulkheadOf(next);
     },
@@ -171,7 +180,10 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
   };
 }
 
-/** Timeouts and broken connections are failures; what a server answers, and what it never got, is none. */
+/**
+ * Timeouts and broken connections are failures. What a server answers, what it never got, and what the hub
+ * took from it by ending it is none.
+ */
 function isFailure(error: unknown, wasSent: boolean): error is HubError {
   if (!(error instanceof HubError)) return false;
   switch (error.code) {
@@ -180,7 +192,7 @@ function isFailure(error: unknown, wasSent: boolean): error is HubError {
       return true;
     case 'HUB_SERVER_DOWN':
     case 'HUB_REMOTE_UNREACHABLE':
-      return wasSent;
+      return wasSent && !isHalted(error);
     default:
       return false;
   }

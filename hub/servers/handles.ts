@@ -22,8 +22,8 @@ export interface Handles {
   /** Reads what the last run has left. To be awaited before anything else is called. */
   load(): Promise<void>;
   find(server: string): Handle | undefined;
-  /** Resolves when it is written. */
-  keep(server: string, handle: Handle): Promise<void>;
+  /** Resolves when it is written, with false where it could not be: then a later run may find an older one. */
+  keep(server: string, handle: Handle): Promise<boolean>;
   forget(server: string): Promise<void>;
   /** Forgets those that are not wanted. */
   retain(isWanted: (server: string, handle: Handle) => boolean): Promise<void>;
@@ -52,7 +52,7 @@ export function createHandles(kept: Table): Handles {
     find: server => handles.get(server),
     async keep(server, handle) {
       handles.set(server, handle);
-      await kept.put(server, JSON.stringify(handle));
+      return await kept.put(server, JSON.stringify(handle));
     },
     forget,
     async retain(isWanted) {

@@ -3,11 +3,14 @@ import type { Answer } from '#rpc';
 import { type ByOwner, type Place, createByOwner } from './by-owner.ts';
 import type { Caller } from './caller.ts';
 
+/** Ends the wait for an answer. `refresh` gives it all of its time again. */
+export type CallTimer = NodeJS.Timeout | { refresh(): void; readonly end: () => void };
+
 /** A request that waits for its answer. Those of the hub's own have no caller. */
 export type Pending = {
   readonly method: string;
   readonly caller: Caller | undefined;
-  readonly timeout: NodeJS.Timeout | undefined;
+  readonly timeout: CallTimer | undefined;
   readonly settle: (answer: Answer) => void;
   readonly reject: (error: HubError) => void;
 };
@@ -45,10 +48,34 @@ export function createInFlight(after?: number): InFlight {
     take(id) {
       const entry = entries.take(id);
       if (!entry) return undefined;
-      clearTimeout(entry.timeout);
+      const { timeout } = entry;
+      if (timeout && 'end' in timeout) timeout.end();
+      else clearTimeout(timeout);
       if (entry.place) calls.remove(entry.place);
       return entry;
     },
     ids: () => entries.entries().map(([id]) => id),
+  };
+}
+
+/**
+ * Calls `expired` when a call has made no progress for `timeoutMs`, of which `waitedMs` had passed before;
+ * undefined where it has no limit.
+ */
+export function createCallTimer(
+  expired: (timeoutMs: number) => void,
+  timeoutMs: number | undefined,
+  waitedMs: number,
+): CallTimer | undefined {
+  if (timeoutMs === undefined) return undefined;
+  // Most calls have waited for nothing: theirs cost no more than the timer.
+  if (waitedMs === 0) return setTimeout(expired, timeoutMs, timeoutMs);
+  let timer = setTimeout(expired, timeoutMs - waitedMs, timeoutMs);
+  return {
+    refresh() {
+      clearTimeout(timer);
+      timer = setTimeout(expired, timeoutMs, timeoutMs);
+    },
+    end: () => clearTimeout(timer),
   };
 }

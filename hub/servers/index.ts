@@ -1,3 +1,4 @@
+export { breakerKeyOf } from './breaker-key.ts';
 export { describeListing, describeServer } from './describe.ts';
 export { type Eras, createEras, maxEras } from './eras.ts';
 export { type Handle, type Handles, createHandles, digestOf, maxHandles } from './handles.ts';
@@ -15,7 +16,7 @@ export {
   listMethods,
 } from './listing.ts';
 export { type KeptListings, createKeptListings } from './kept-listing.ts';
-export { type Placement, isExclusive, planLaunch, serverFolder } from './plan.ts';
+export { type Placement, isExclusive, planLaunch, runtimeOf, serverFolder } from './plan.ts';
 export { nextVariant } from './start.ts';
 export { type InstallRequest, type Progress as InstallProgress } from './install/request.ts';
 export type { Installed, Installs, InstallsNeeds } from './install/installs.ts';

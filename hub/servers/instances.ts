@@ -179,7 +179,8 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     of(base, session, client, mayEnd) {
       if (base.closed) throw base.closed;
       const { state } = base.status;
-      const refused = state === 'stopped' && refusalOf(base.config, base.status, '', clock.now());
+      const refused =
+        state === 'stopped' && refusalOf(base.config, base.status, '', clock.monotonic());
       if (refused) throw refused;
       const group = groupOf(base);
       const known = sessions.get(session)?.get(base);

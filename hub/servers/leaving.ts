@@ -1,5 +1,5 @@
 import type { Clock } from '#core';
-import { goneError } from './failures.ts';
+import { haltedError } from './failures.ts';
 import type { Running } from './server.ts';
 import { graceMs } from './start.ts';
 import type { Upstream } from './upstream.ts';
@@ -42,12 +42,7 @@ export function createLeaving(server: string, needs: { readonly clock: Clock }):
       const over = drained(upstream)
         .then(async () => {
           upstream.fail(
-            goneError(
-              server,
-              'another has taken its place, as its config was changed',
-              { quoted: '', stderr: '' },
-              undefined,
-            ),
+            haltedError(server, 'another has taken its place, as its config was changed'),
           );
           await instance.stop({ graceMs });
         })

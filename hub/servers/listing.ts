@@ -23,7 +23,7 @@ export type CacheScope = 'public' | 'private';
 /** A list as it was read. */
 export type Reading = {
   readonly items: readonly Item[];
-  /** Until when the server lets it be used, in milliseconds since the epoch; 0 where it says nothing. */
+  /** Until when the server lets it be used, in milliseconds on the monotonic clock; 0 where it says nothing. */
   readonly freshUntil: number;
   readonly scope: CacheScope;
 };
@@ -66,7 +66,7 @@ const maxItems: Readonly<Record<ListKind, number>> = {
 };
 const maxPages = 1_000;
 
-type ListNeeds = { readonly clock: Pick<Clock, 'now'>; readonly log: Log };
+type ListNeeds = { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
 
 /** Reads all pages of one list. Rejects with HubError where the server does not answer. */
 export async function readList(
@@ -79,7 +79,7 @@ export async function readList(
   const { method } = listMethods[kind];
   const items: Item[] = [];
   // Counted from the first page: the others may be kept for longer, but make one list with it.
-  const since = needs.clock.now();
+  const since = needs.clock.monotonic();
   let ttlMs = Infinity;
   let scope: CacheScope = 'public';
   const cursors = new Set<string>();

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerConfig } from '#config';
 import { HubError, messageOf } from '#core';
-import { goneError, startFailure } from './failures.ts';
+import { haltedError, startFailure } from './failures.ts';
 import { createLeaving } from './leaving.ts';
 import { type Ending, type Life, type LifeNeeds, createLife } from './life.ts';
 import { createRestarts } from './restarts.ts';
@@ -111,7 +111,7 @@ export function createLoop(needs: LoopNeeds): Loop {
   async function halt({ running }: Pick<Started, 'running'>, signal: AbortSignal): Promise<void> {
     const { instance, upstream } = running;
     if (signal.reason === gently) await leaving.drained(upstream);
-    upstream.fail(goneError(name, 'it was stopped', { quoted: '', stderr: '' }, undefined));
+    upstream.fail(haltedError(name, 'it was stopped'));
     await instance.stop({ graceMs });
     await needs.forget();
   }

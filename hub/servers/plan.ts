@@ -33,7 +33,7 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
     const { transport, url, headers } = launch;
     return { ...common, target: { kind: 'remote', transport, url, headers }, env: {} };
   }
-  const runtime = runtimeOf(launch, place);
+  const runtime = runtimeOf(launch, place.auto);
   const known = launch.package
     ? pathsOfKnownPackage(
         launch.package,
@@ -49,10 +49,10 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
   return { ...common, target, env: { ...known.env, ...launch.env } };
 }
 
-/** An image runs in a container or not at all: it waits for an engine that is away. */
-function runtimeOf(launch: LocalLaunch, place: Placement): 'docker' | 'process' {
+/** An image runs in a container or not at all: it waits for an engine that is away. Pure. */
+export function runtimeOf(launch: LocalLaunch, auto: Placement['auto']): 'docker' | 'process' {
   if (launch.runtime !== 'auto') return launch.runtime;
-  return launch.image === undefined ? place.auto : 'docker';
+  return launch.image === undefined ? auto : 'docker';
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Running, ServerStatus } from './server.ts';
 const maxWaitMs = 5_000;
 
 export type ReadyNeeds = {
-  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly config: () => Pick<ServerConfig, 'callTimeoutMs'>;
   readonly changed: Event<ServerStatus>;
   readonly status: () => ServerStatus;
@@ -35,7 +35,7 @@ export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promis
 
   function isBackWithin(leftMs: number, status: ServerStatus): boolean {
     if (status.state === 'stopping') return status.hasEnded;
-    return 'until' in status && status.until - clock.now() <= leftMs;
+    return 'due' in status && status.due - clock.monotonic() <= leftMs;
   }
 
   const first = isRefused ? refused() : undefined;

@@ -1,14 +1,15 @@
 import type { ServerConfig } from '#config';
-import { HubError } from '#core';
+import { type Clock, HubError } from '#core';
 import { startFailure } from './failures.ts';
 import type { Gate } from './gate.ts';
 import type { Loop } from './loop.ts';
-import type { Running, ServerStatus } from './server.ts';
+import type { Running, Server, ServerStatus } from './server.ts';
 
-/** Has another config in force for a server, as `Server.reconfigure` promises. */
-export type Reconfigure = (next: ServerConfig, isReplaced: boolean) => Promise<void>;
+/** What has another config in force for a server, as `Server` promises of its members of these names. */
+export type Reconfiguring = Pick<Server, 'reconfigure' | 'refusedEntry'>;
 
 type Needs = {
+  readonly clock: Pick<Clock, 'now'>;
   readonly config: () => ServerConfig;
   readonly status: () => ServerStatus;
   readonly loop: Pick<Loop, 'life' | 'isGoing' | 'renew' | 'begin' | 'swap'>;
@@ -27,9 +28,10 @@ type Needs = {
 };
 
 /** What changes one server, one change after the other. */
-export function createReconfigure(needs: Needs): Reconfigure {
+export function createReconfiguring(needs: Needs): Reconfiguring {
   const { loop, configure, start } = needs;
   let changing: Promise<unknown> = Promise.resolve();
+  let refusedEntry: Server['refusedEntry'];
 
   /** Two instances must not run at once: calls wait from the end of the old one to the start of the new. */
   async function replace(before: ServerConfig, next: ServerConfig): Promise<void> {
@@ -61,10 +63,13 @@ export function createReconfigure(needs: Needs): Reconfigure {
       configure(next);
       if (needs.isOwn) return;
       const wasOn = before.enabled && before.autoStart;
-      // What has failed with the old entry may do better with the new one.
-      const isMended = isReplaced && status.state === 'failed';
+      // What has failed with the old entry may do better with the new one, if only by having more time.
+      const isMended = status.state === 'failed';
       const isOff = status.state === 'stopped' && !(status.byHand && before.enabled);
-      if (isMended) await needs.stop();
+      if (isMended) {
+        await needs.stop();
+        needs.gate.reset();
+      }
       if (next.autoStart && (isMended || (isOff && !wasOn))) start();
       return;
     }
@@ -88,15 +93,23 @@ export function createReconfigure(needs: Needs): Reconfigure {
     await before;
     try {
       await change(next, isReplaced);
+      refusedEntry = undefined;
     } catch (error) {
-      throw startFailure(next.name, error, needs.stderr());
+      const failure = startFailure(next.name, error, needs.stderr());
+      if (failure instanceof HubError) refusedEntry = { at: needs.clock.now(), error: failure };
+      throw failure;
     }
   }
 
-  return (next, isReplaced) => {
-    const changed = afterwards(changing, next, isReplaced);
-    changing = changed.catch(() => undefined);
-    return changed;
+  return {
+    get refusedEntry() {
+      return refusedEntry;
+    },
+    reconfigure(next, isReplaced) {
+      const changed = afterwards(changing, next, isReplaced);
+      changing = changed.catch(() => undefined);
+      return changed;
+    },
   };
 }
 

@@ -3,7 +3,10 @@ import { HubError } from '#core';
 import { withoutName } from './failures.ts';
 import type { ServerStatus } from './server.ts';
 
-/** Why a server in this state takes no call, or undefined where it runs or may be started. Pure. */
+/**
+ * Why a server in this state takes no call, or undefined where it runs or may be started. `now` is on the
+ * monotonic clock. Pure.
+ */
 export function refusalOf(
   config: Pick<ServerConfig, 'name' | 'enabled'>,
   status: ServerStatus,
@@ -12,10 +15,10 @@ export function refusalOf(
 ): HubError | undefined {
   const { name } = config;
   const said = stderr ? { stderr } : {};
-  const later = (until: number) => ({
+  const later = (due: number) => ({
     server: name,
     retryable: true,
-    retryAfterMs: Math.max(0, until - now),
+    retryAfterMs: Math.max(0, Math.ceil(due - now)),
   });
   if (!config.enabled)
     return new HubError('HUB_SERVER_DISABLED', `${name} is disabled in the config`, {
@@ -44,12 +47,12 @@ export function refusalOf(
       return new HubError(
         'HUB_SERVER_DOWN',
         `${name} is restarting: ${withoutName(name, status.why)}`,
-        { data: { ...later(status.until), ...said } },
+        { data: { ...later(status.due), ...said } },
       );
     case 'unreachable': {
-      const { code, why, until } = status;
+      const { code, why, due } = status;
       const message = why.startsWith(`${name} `) ? why : `${name} is out of reach: ${why}`;
-      return new HubError(code, message, { data: later(until) });
+      return new HubError(code, message, { data: later(due) });
     }
     case 'starting':
     case 'running':

@@ -31,7 +31,7 @@ export type RereadsOptions = {
 };
 
 export type RereadsNeeds = {
-  readonly clock: Pick<Clock, 'after' | 'now'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Log;
   /** False once the server is gone: nothing is read then, and nothing replaced. */
   readonly isCurrent: () => boolean;

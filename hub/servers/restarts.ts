@@ -15,13 +15,13 @@ export type Next = {
 
 /** Decides whether and when a server is started again, as long as somebody wants it to run. */
 export interface Restarts {
-  /** It has run for so long before it ended. */
+  /** It has run for so long before it ended: after a stable while its restarts are counted afresh. */
   ran(durationMs: number): void;
   /** After this error, of which `why` is the message; `isClean` where it ended by itself, with code 0. */
   after(error: unknown, why: string, isClean: boolean): Next;
 }
 
-/** A server that has run this long has its restarts forgotten. */
+/** A server that has run for longer has its restarts forgotten. */
 const restartWindowMs = 5 * 60_000;
 const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
 
@@ -34,10 +34,8 @@ export function createRestarts(
   // Starts that time out, and the waits between them, must all fall into the window, or a server
   // that never comes up would be tried for ever.
   const slowestMs = startTimeoutMs + backoff.maxMs;
-  const intensity = createIntensity(
-    { maxRestarts, windowMs: restartWindowMs + maxRestarts * slowestMs },
-    clock,
-  );
+  const counted = { maxRestarts, windowMs: restartWindowMs + maxRestarts * slowestMs };
+  let intensity = createIntensity(counted, clock);
   let failures = 0;
 
   const giveUp = (why: string): Next => ({
@@ -48,7 +46,9 @@ export function createRestarts(
 
   return {
     ran(durationMs) {
-      if (durationMs > restartWindowMs) failures = 0;
+      if (durationMs <= restartWindowMs) return;
+      failures = 0;
+      intensity = createIntensity(counted, clock);
     },
     after(error, why, isClean) {
       // What the operator must mend is not tried again by itself.
@@ -69,9 +69,10 @@ export function createRestarts(
       const delayMs = backoffMs(backoff, failures, random);
       const since = clock.now();
       const until = since + delayMs;
+      const due = clock.monotonic() + delayMs;
       return code
-        ? { status: { state: 'unreachable', since, until, code, why }, delayMs, counts: false }
-        : { status: { state: 'backing_off', until, why }, delayMs, counts: true };
+        ? { status: { state: 'unreachable', since, until, due, code, why }, delayMs, counts: false }
+        : { status: { state: 'backing_off', until, due, why }, delayMs, counts: true };
     },
   };
 }

@@ -19,7 +19,14 @@ export type ServerStatus =
   | { readonly state: 'stopped'; readonly byHand: boolean }
   | { readonly state: 'starting'; readonly since: number; readonly progress: string }
   | { readonly state: 'running'; readonly since: number }
-  | { readonly state: 'backing_off'; readonly until: number; readonly why: string }
+  | {
+      readonly state: 'backing_off';
+      /** When it is started again, in milliseconds since the epoch: what people read. */
+      readonly until: number;
+      /** The same on the monotonic clock, by which waits are measured. */
+      readonly due: number;
+      readonly why: string;
+    }
   | {
       readonly state: 'stopping';
       readonly since: number;
@@ -30,7 +37,9 @@ export type ServerStatus =
   | {
       readonly state: 'unreachable';
       readonly since: number;
+      /** As for `backing_off`. */
       readonly until: number;
+      readonly due: number;
       /** What is away. */
       readonly code: AwayCode;
       readonly why: string;
@@ -77,6 +86,11 @@ export interface Server {
   /** `stderr` is what it had written by then, shortened. */
   readonly lastError:
     { readonly at: number; readonly message: string; readonly stderr: string } | undefined;
+  /**
+   * Why the entry that the config has for it now is not in force, and since when; undefined where it is. The
+   * one in `config` goes on, until the other is tried again.
+   */
+  readonly refusedEntry: { readonly at: number; readonly error: HubError } | undefined;
   /** The end of what it wrote to stderr. */
   stderr(): string;
   /** Adds to the advice and logs it, unless it was given before. */
@@ -87,7 +101,7 @@ export interface Server {
    */
   watch(interest: Interest): void;
   /**
-   * Until when the list may be given as it is, in milliseconds since the epoch. 0 for a server that
+   * Until when the list may be given as it is, in milliseconds on the monotonic clock. 0 for a server that
    * keeps a session, which says nothing about it.
    */
   freshUntil(kind: ListKind): number;

@@ -1,4 +1,4 @@
-import type { Config, Difference, ServerConfig } from '#config';
+import { type Config, type ServerConfig, diffConfigs } from '#config';
 import { type Event, HubError, createEmitter } from '#core';
 import { type Instances, createInstances } from './instances.ts';
 import type { Server, ServerNeeds } from './server.ts';
@@ -13,6 +13,8 @@ export type Applied = {
   readonly changed: readonly string[];
   /** Those that stay as they were, as the new entry could not be brought up, with why. */
   readonly failed: readonly { readonly server: string; readonly error: HubError }[];
+  /** How many there was nothing to do for. */
+  readonly unchanged: number;
 };
 
 /** Every configured server, in the order of the config. */
@@ -36,11 +38,11 @@ export interface Servers {
   /** Starts those that start with the hub, and goes on with those that ran on without it; waits for none. */
   startAll(): void;
   /**
-   * Has another config in force, which differs from the one before as `difference` says: each server by
-   * itself, those that did not change untouched. One at a time; resolves when what is replaced runs, or has
-   * failed to, and what was removed is gone. What is added begins to start. Rejects with HUB_SHUTTING_DOWN.
+   * Has a config in force: each server by itself, as it differs from what is in force for that one, which is
+   * the entry that came up last. One at a time; resolves when what is replaced runs, or has failed to, and what
+   * was removed is gone. What is added begins to start. Rejects with HUB_SHUTTING_DOWN.
    */
-  apply(config: Pick<Config, 'servers'>, difference: Difference): Promise<Applied>;
+  apply(config: Config): Promise<Applied>;
   /** Resolves when none of them is starting, when the signal aborts, or after `withinMs`. */
   settled(withinMs: number, signal: AbortSignal): Promise<void>;
   /** Ends all of them at once and for good, and resolves when nothing of them is left. */
@@ -76,16 +78,14 @@ export function createServers(
   }
 
   /** What does not come up leaves the others alone. */
-  async function applyNow(
-    { servers }: Pick<Config, 'servers'>,
-    difference: Difference,
-  ): Promise<Applied> {
+  async function applyNow(config: Config): Promise<Applied> {
     if (isOver)
       throw new HubError('HUB_SHUTTING_DOWN', 'the config is not applied: the hub is stopping');
+    const { servers } = config;
+    const difference = diffConfigs({ ...config, servers: all.map(one => one.config) }, config);
     const failed: { readonly server: string; readonly error: HubError }[] = [];
     const removed = difference.removed.flatMap(({ name }) => byName.get(name) ?? []);
-    for (const config of difference.added)
-      byName.set(config.name, createServer(config, serverNeeds));
+    for (const added of difference.added) byName.set(added.name, createServer(added, serverNeeds));
     for (const { name } of difference.removed) byName.delete(name);
     all = servers.flatMap(({ name }) => byName.get(name) ?? []);
     changed.fire(undefined);
@@ -96,6 +96,11 @@ export function createServers(
         await Promise.all([server.close('removed'), instances.drop(server)]);
         removedOne.fire(server);
         await needs.keptListings?.forget(server.config.name);
+      }),
+      // What was refused and is not wanted any more is not in doubt either.
+      ...difference.unchanged.map(async after => {
+        const server = byName.get(after.name);
+        if (server?.refusedEntry) await server.reconfigure(after, false);
       }),
       ...difference.changed.map(async ({ after, effect }) => {
         const server = byName.get(after.name);
@@ -116,6 +121,7 @@ export function createServers(
       removed: names(difference.removed),
       changed: names(difference.changed.map(({ after }) => after)).filter(name => !isFailed(name)),
       failed,
+      unchanged: difference.unchanged.length,
     };
   }
 
@@ -126,8 +132,8 @@ export function createServers(
     changed: changed.event,
     removed: removedOne.event,
     instances,
-    apply(config, difference) {
-      const applied = applying.then(() => applyNow(config, difference));
+    apply(config) {
+      const applied = applying.then(() => applyNow(config));
       applying = applied.catch(() => undefined);
       return applied;
     },

@@ -8,7 +8,7 @@ import type { ServerStatus } from './server.ts';
  */
 export function createStatusLog(
   log: Log,
-  needs: { readonly clock: Pick<Clock, 'now'>; readonly isOwn: boolean },
+  needs: { readonly clock: Pick<Clock, 'monotonic'>; readonly isOwn: boolean },
 ): (status: ServerStatus, about: object) => void {
   let state: ServerStatus['state'] = 'stopped';
   /** Why it was away when that was last said: who waits for an engine need not read it every 30 s. */
@@ -39,7 +39,8 @@ export function createStatusLog(
         break;
       case 'unreachable':
       case 'backing_off': {
-        const line = `${status.why}, starting again in ${status.until - needs.clock.now()} ms`;
+        const waitMs = Math.round(status.due - needs.clock.monotonic());
+        const line = `${status.why}, starting again in ${waitMs} ms`;
         if (status.why === away) log.debug({}, line);
         else log.warn({}, line);
         break;

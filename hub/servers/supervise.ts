@@ -12,7 +12,7 @@ import { createLoop } from './loop.ts';
 import { createMemory } from './memory.ts';
 import { createOffers } from './offers.ts';
 import { type ReadyNeeds, whenRunning } from './ready.ts';
-import { createReconfigure } from './reconfigure.ts';
+import { createReconfiguring } from './reconfigure.ts';
 import { closedFor, refusalOf } from './refusal.ts';
 import type { Interest, Own, Server, ServerNeeds, ServerStatus } from './server.ts';
 import { type StartNeeds, type Started, launchServer, startServer } from './start.ts';
@@ -173,11 +173,6 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     if (!loop.isGoing) become({ state: 'stopped', byHand: isByHand });
   }
 
-  function stop(byHand: boolean): Promise<void> {
-    isByHand = byHand;
-    return end(false);
-  }
-
   function configure(next: ServerConfig): void {
     config = next;
     gate.configure(next);
@@ -188,7 +183,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     closed ??
     (own && status.state === 'failed'
       ? failure
-      : refusalOf(config, status, stderr.text(), clock.now()));
+      : refusalOf(config, status, stderr.text(), clock.monotonic()));
 
   const waiting: ReadyNeeds = {
     clock,
@@ -204,7 +199,8 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   const ready = async () =>
     loop.life?.running ?? (await whenRunning(waiting, !own || closed !== undefined));
 
-  const reconfigure = createReconfigure({
+  const reconfiguring = createReconfiguring({
+    clock,
     config: () => config,
     status: () => status,
     loop,
@@ -250,6 +246,9 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     get lastError() {
       return lastError;
     },
+    get refusedEntry() {
+      return reconfiguring.refusedEntry;
+    },
     stderr: () => stderr.text(),
     advise(text) {
       if (own) {
@@ -280,8 +279,11 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
       await loop.life?.rereads.refresh(kind);
     },
     start,
-    stop,
-    reconfigure,
+    stop(byHand) {
+      isByHand = byHand;
+      return end(false);
+    },
+    reconfigure: reconfiguring.reconfigure,
     get closed() {
       return closed;
     },

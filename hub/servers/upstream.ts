@@ -15,13 +15,13 @@ import { createAbandoned } from './abandoned.ts';
 import { aboutOf, onlyCaller } from './attribution.ts';
 import type { Asked, Caller, Listening, Outbound, Owner, Relayed, Told } from './caller.ts';
 import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';
-import { createInFlight } from './in-flight.ts';
+import { createCallTimer, createInFlight } from './in-flight.ts';
 import type { LimitedLog } from './limited-log.ts';
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
 export interface Upstream {
-  /** Relays a client's request. Throws HubError where the server cannot take it. */
-  relay(outbound: Outbound, caller: Caller, timeoutMs: number): Relayed;
+  /** Relays a client's request, which has waited for so long. Throws HubError where the server cannot take it. */
+  relay(outbound: Outbound, caller: Caller, timeoutMs: number, waitedMs?: number): Relayed;
   /** The hub's own request: its answer, whose payload is a result. Rejects with HubError. */
   request(method: string, params: object | undefined, timeoutMs: number): Promise<Answer>;
   /** A request without a time limit, which `cancel` ends without an answer. Throws HubError. */
@@ -91,10 +91,10 @@ export function createUpstream(
     timeoutMs: number | undefined,
     settle: (answer: Answer) => void,
     reject: (error: HubError) => void,
+    waitedMs = 0,
   ): number {
     if (over) throw over;
-    const timeout =
-      timeoutMs === undefined ? undefined : setTimeout(() => expire(id, timeoutMs), timeoutMs);
+    const timeout = createCallTimer(allMs => expire(id, allMs), timeoutMs, waitedMs);
     const id = pending.add({ method, caller, timeout, settle, reject });
     return id;
   }
@@ -223,7 +223,7 @@ export function createUpstream(
   });
 
   return {
-    relay({ request, id: clientId, edits, progressToken }, caller, timeoutMs) {
+    relay({ request, id: clientId, edits, progressToken }, caller, timeoutMs, waitedMs) {
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
       const id = begin(
         request.method,
@@ -234,6 +234,7 @@ export function createUpstream(
             answer.id ? splice(answer.bytes, [{ span: answer.id, text: clientId }]) : answer.bytes,
           ),
         reject,
+        waitedMs,
       );
       relayed++;
       if (onlyOwner === 'none') onlyOwner = caller.owner;

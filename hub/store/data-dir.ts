@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError, messageOf } from '#core';
-import { writeWhole } from './write-whole.ts';
+import { removeLeft, writeWhole } from './write-whole.ts';
 
 /** The folder of everything the hub writes, held by one hub at a time. */
 export type DataDir = AsyncDisposable & {
@@ -15,8 +15,8 @@ export type DataDir = AsyncDisposable & {
 };
 
 /**
- * Opens the data folder, makes it when it is absent, and locks it until disposed. The lock is a
- * SQLite transaction, so the system releases it however the process ends. Throws HUB_DATA_LOCKED
+ * Opens the data folder, makes it when it is absent, and locks it until disposed; what a hub that was killed
+ * has half written there is removed. The lock is a SQLite transaction, so the system releases it however the process ends. Throws HUB_DATA_LOCKED
  * while another hub holds it: two hubs with one id would take each other's containers for stale.
  */
 export async function openDataDir(path: string, newId: () => string): Promise<DataDir> {
@@ -49,6 +49,7 @@ export async function openDataDir(path: string, newId: () => string): Promise<Da
     );
   }
   try {
+    await removeLeft(path);
     const hubId = await readOrMakeId(join(path, 'hub-id'), newId);
     const secret = await readOrMakeSecret(join(path, 'hub-secret'));
     return { path, hubId, secret, [Symbol.asyncDispose]: async () => lock.close() };

@@ -2,7 +2,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#core';
 import { createTrouble } from './trouble.ts';
-import { writeWhole } from './write-whole.ts';
+import { removeLeft, writeWhole } from './write-whole.ts';
 
 /** Texts by name, each in a file of its own and none of them in memory. */
 export interface Folder {
@@ -17,16 +17,22 @@ export interface Folder {
   remove(name: string): Promise<void>;
 }
 
-/** Names are those of servers: no path is among them. The folder is made with the first text. */
+/**
+ * Names are those of servers: no path is among them. The folder is made with the first text, and nobody else
+ * writes there: what was left half written is removed when it is first used.
+ */
 export function createFolder(path: string, needs: { readonly log: Log }): Folder {
   const trouble = createTrouble(needs);
   /** What is to be written of a name, undefined for nothing, and the writing under way. */
   const waiting = new Map<string, { text: string | undefined; readonly done: Promise<void> }>();
+  let opened: Promise<void> | undefined;
+  const open = () => (opened ??= removeLeft(path));
   const fileOf = (name: string) => join(path, `${name}.json`);
 
   async function put(name: string, text: string | undefined): Promise<void> {
     const file = fileOf(name);
     try {
+      await open();
       if (text === undefined) await rm(file, { force: true });
       else {
         await mkdir(path, { recursive: true, mode: 0o700 });
@@ -64,6 +70,7 @@ export function createFolder(path: string, needs: { readonly log: Log }): Folder
   return {
     async read(name) {
       try {
+        await open();
         return await readFile(fileOf(name), 'utf8');
       } catch {
         return undefined;

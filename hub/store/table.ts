@@ -9,10 +9,10 @@ export interface Table {
   /** All of them, the oldest first. */
   entries(): Promise<readonly (readonly [key: string, value: string])[]>;
   /**
-   * Resolves when it is written. Never rejects: what cannot be kept is kept for this run of the hub, and
-   * written with the next change that can be.
+   * Resolves when it is written, with false where it could not be. Never rejects: that is kept for this run
+   * of the hub, and written with the next change that can be.
    */
-  put(key: string, value: string): Promise<void>;
+  put(key: string, value: string): Promise<boolean>;
   remove(key: string): Promise<void>;
 }
 
@@ -29,13 +29,14 @@ export function createTable(options: TableOptions, needs: { readonly log: Log })
   const { log } = needs;
   const trouble = createTrouble(needs);
   let opened: Promise<Map<string, string>> | undefined;
-  let writing: Promise<void> = Promise.resolve();
+  /** False where the file does not hold what it should. */
+  let writing = Promise.resolve(true);
   let waiting = false;
 
   const open = () => (opened ??= file === undefined ? Promise.resolve(new Map()) : read(file, log));
 
   /** Changes that come while the file is written are written together, after it. */
-  function write(entries: ReadonlyMap<string, string>): Promise<void> {
+  function write(entries: ReadonlyMap<string, string>): Promise<boolean> {
     if (file === undefined || waiting) return writing;
     waiting = true;
     writing = writing.then(async () => {
@@ -43,8 +44,10 @@ export function createTable(options: TableOptions, needs: { readonly log: Log })
       try {
         await writeWhole(file, `${JSON.stringify(Object.fromEntries(entries), undefined, 1)}\n`);
         trouble.end(file);
+        return true;
       } catch (error) {
         trouble.begin(file, error);
+        return false;
       }
     });
     return writing;
@@ -61,14 +64,14 @@ export function createTable(options: TableOptions, needs: { readonly log: Log })
     },
     async put(key, value) {
       const entries = await open();
-      if (entries.get(key) === value && !isBehind()) return;
+      if (entries.get(key) === value && !isBehind()) return await writing;
       entries.delete(key);
       entries.set(key, value);
       for (const oldest of entries.keys()) {
         if (entries.size <= maxEntries) break;
         entries.delete(oldest);
       }
-      await write(entries);
+      return await write(entries);
     },
     async remove(key) {
       const entries = await open();

@@ -7,6 +7,8 @@ import { findPackage, measureFleetStart } from './fleet-start.ts';
 import { type Findings, gateLines } from './gates.ts';
 import { type Growth, measureGrowth } from './growth.ts';
 import { idleMemory } from './idle-memory.ts';
+import { measureL1Hit } from './l1-hit.ts';
+import { measureLookups } from './l2-lookup.ts';
 import { measureList } from './list-speed.ts';
 import { sessionMemory } from './open-sessions.ts';
 import { installPeers } from './peers.ts';
@@ -48,6 +50,9 @@ progress('20 sessions');
 const sessionsMb = await sessionMemory();
 progress('start');
 const startMs = await startTime(starts);
+progress('caches of prompts');
+const l1Hit = await measureL1Hit({ rounds: speed.rounds, withRedis: noContainers === undefined });
+const lookups = await measureLookups({ rounds: values.quick ? 100 : 300 });
 const noPackage = noContainers ?? (await findPackage());
 if (!noPackage) progress('start of 20 packaged servers');
 const fleetStart = noPackage ? undefined : await measureFleetStart(starts);
@@ -68,8 +73,19 @@ if (noPackage && !noContainers) console.log(`skipped: start of packaged servers 
 if (noPeers) console.log(`skipped: supergateway and mcp-proxy (${noPeers})`);
 console.log('Gates: what was reached, the figure, and of what it was made');
 for (const line of gateLines(findings)) console.log(line);
+console.log(
+  `\nL1 hit: ${l1Hit.memoryUs.toFixed(1)} us in memory` +
+    (l1Hit.redis
+      ? `; in Redis ${l1Hit.redis.hitUs.toFixed(0)} us, x${(l1Hit.redis.hitUs / l1Hit.redis.getUs).toFixed(2)} of a bare GET`
+      : ''),
+);
+for (const { scopes, p50Ms, p95Ms, putP50Ms } of lookups)
+  console.log(
+    `L2 look-up among 10,000 entries in ${scopes} scopes: p50 ${p50Ms.toFixed(2)} ms, p95 ${p95Ms.toFixed(2)} ms; one more entry ${putP50Ms.toFixed(2)} ms`,
+  );
 
 const wrong = [
+  l1Hit,
   ...comparisons.flatMap(({ figures }) => [...figures.values()]),
   ...growth,
   list,

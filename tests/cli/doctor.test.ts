@@ -59,9 +59,17 @@ describeWithEngine('doctor', () => {
     const dry = await doctor('--remove', other.id, '--dry-run');
     assert.deepEqual(
       dry.stdout.trim().split('\n'),
-      Array.from({ length: 2 }, () => `would remove ${other.hubName}-left`),
+      ['container', 'network'].map(kind => `would remove ${kind} ${other.hubName}-left`),
     );
     assert.equal((await other.leftovers()).length, 2);
+    const nothing = await doctor('--dry-run');
+    assert.equal(nothing.code, 2);
+    assert.match(nothing.stderr, /--dry-run: there is nothing to try without --remove/);
+    await writeFile(join(folder, 'wrong.json'), '{"servers": 1}');
+    const wrong = await doctor('--config', join(folder, 'wrong.json'));
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /wrong\.json/);
+    assert.match(wrong.stdout, new RegExp(`hub ${other.id}: 1 container, 1 network`));
 
     const done = await doctor('--remove', other.id);
     assert.equal(done.code, 0, done.stderr);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
+import { loadConfig } from '#config';
 import type { JsonObject } from '#core';
 import { createEditor, temporary } from './editing.ts';
 
@@ -318,6 +319,77 @@ describe('a server that the file has from one it extends', () => {
     assert.ok(!config.servers.some(({ name }) => name === 'base'));
     assert.equal(await readFile(path, 'utf8'), `extends: base.json\n${expected}`);
     assert.equal(await readFile(base, 'utf8'), '{"servers": {"base": {"image": "b:1"}}}');
+    const again = await editor.addServer(path, 'base', entry);
+    assert.ok(again.servers.some(({ name }) => name === 'base'));
     await assert.rejects(editor.addServer(path, 'base', entry), { code: 'HUB_CONFIG_CONFLICT' });
+    await editor.removeServer(path, 'base');
+    assert.equal(await readFile(path, 'utf8'), `extends: base.json\n${expected}`);
   });
+
+  const base = {
+    servers: {
+      base: {
+        package: 'npm:old@1.0.0',
+        type: 'stdio',
+        disabled: false,
+        env: { OLD: '1', BOTH: '1' },
+      },
+    },
+  };
+
+  test.for([
+    [
+      'hub.json',
+      '{\n  // first\n  "extends": "base.json",\n  "servers": {\n    // gone\n    "base": null, // a tail\n    "own": {"image": "o:1"},\n  },\n}\n',
+      '"base": null',
+      `"base": {
+      "image": "new:1",
+      "transport": "stdio",
+      "env": {
+        "BOTH": "2",
+        "OLD": null
+      },
+      "package": null,
+      "disabled": null
+    }`,
+    ],
+    [
+      'hub.yaml',
+      '# first\nextends: base.json\nservers:\n  # gone\n  base:\n  # next\n  own: {image: "o:1"}\n',
+      'base:\n  #',
+      `base:
+    image: new:1
+    transport: stdio
+    env:
+      BOTH: "2"
+      OLD: null
+    package: null
+    disabled: null
+  #`,
+    ],
+    [
+      'hub.yml',
+      'extends: base.json\nservers: {base: ~, own: {image: "o:1"}} # all\n',
+      'base: ~',
+      'base: { "image": "new:1", "transport": "stdio", "env": { "BOTH": "2", "OLD": null }, "package": null, "disabled": null }',
+    ],
+  ] as const)(
+    'and takes away is added again in its place, with nothing of what is below: %s',
+    async ([file, text, taken, put]) => {
+      await using folder = await temporary();
+      const path = join(folder.path, file);
+      await writeFile(join(folder.path, 'base.json'), JSON.stringify(base));
+      await writeFile(path, text);
+      const added = { image: 'new:1', transport: 'stdio', env: { BOTH: '2' } };
+      const config = await createEditor(folder.path).addServer(path, 'base', added);
+      assert.equal(await readFile(path, 'utf8'), text.replace(taken, put));
+      const alone = join(folder.path, 'alone.json');
+      await writeFile(alone, JSON.stringify({ servers: { base: added } }));
+      const { servers } = await loadConfig(alone, { env: {}, home: folder.path });
+      assert.deepEqual(
+        config.servers.find(({ name }) => name === 'base'),
+        servers[0],
+      );
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rename, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { fileSeen } from '#config';
@@ -9,12 +9,12 @@ import { createFileWatch } from '../../hub/config/file-watch.ts';
 import { createFolderWatch } from '../../hub/config/folder-watch.ts';
 import { temporary } from './editing.ts';
 
-const options = { quietMs: 200, maxUnrestMs: 5_000, pollMs: 3_000 };
+const options = { quietMs: 200, shorterQuietMs: 2_000, maxUnrestMs: 5_000, pollMs: 3_000 };
 
 /** A watch of one file, with time that is moved by hand and events that the test makes. */
-async function watching() {
+async function watching(name = 'hub.json') {
   const folder = await temporary();
-  const file = join(folder.path, 'hub.json');
+  const file = join(folder.path, name);
   await writeFile(file, 'old');
   const clock = createManualClock();
   let changes = 0;
@@ -33,6 +33,7 @@ async function watching() {
   await watch.follow([fileSeen(file, 'old')]);
   return {
     file,
+    folder: folder.path,
     clock,
     watch,
     event: () => event(),
@@ -75,6 +76,67 @@ describe('the content of a file decides', () => {
       opened.event();
       opened.clock.advance(100);
     }
+    await until(() => opened.changes() === 1);
+  });
+});
+
+describe('a text that has become shorter', () => {
+  /** Lets time pass and what is looked at be looked at. */
+  async function pass(opened: Awaited<ReturnType<typeof watching>>, milliseconds: number) {
+    opened.clock.advance(milliseconds);
+    for (let turn = 0; turn < 20; turn++) await readFile(opened.file);
+  }
+
+  test('is believed once it has stayed so for longer, as YAML that is cut may be valid', async () => {
+    await using opened = await watching('hub.yaml');
+    await writeFile(opened.file, 'ol');
+    opened.event();
+    await pass(opened, options.quietMs);
+    // What comes late, and is of the same text, does not shorten the wait.
+    opened.event();
+    await pass(opened, options.quietMs);
+    await pass(opened, options.shorterQuietMs - options.quietMs - 1);
+    assert.equal(opened.changes(), 0);
+    opened.clock.advance(1);
+    await until(() => opened.changes() === 1);
+  });
+
+  test('is waited for anew with each other text, and no longer once it is as long as it was', async () => {
+    await using opened = await watching('hub.yaml');
+    for (const text of ['o', 'ol']) {
+      await writeFile(opened.file, text);
+      opened.event();
+      await pass(opened, options.quietMs);
+      await pass(opened, options.shorterQuietMs - 1);
+      assert.equal(opened.changes(), 0);
+    }
+    await writeFile(opened.file, 'new');
+    opened.event();
+    opened.clock.advance(options.quietMs);
+    await until(() => opened.changes() === 1);
+  });
+
+  test('is waited for where it is empty or away, as a file is that an editor writes anew', async () => {
+    await using opened = await watching();
+    await writeFile(opened.file, '');
+    opened.event();
+    await pass(opened, options.quietMs);
+    await rm(opened.file);
+    opened.event();
+    opened.clock.advance(options.quietMs);
+    for (let turn = 0; turn < 20; turn++) await readFile(opened.folder).catch(() => {});
+    assert.equal(opened.changes(), 0);
+    await writeFile(opened.file, 'new');
+    opened.event();
+    opened.clock.advance(options.quietMs);
+    await until(() => opened.changes() === 1);
+  });
+
+  test('is read at once where it is JSON, which is not valid when it is cut', async () => {
+    await using opened = await watching();
+    await writeFile(opened.file, 'ne');
+    opened.event();
+    opened.clock.advance(options.quietMs);
     await until(() => opened.changes() === 1);
   });
 });

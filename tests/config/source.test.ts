@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { describe, test } from 'vitest';
 import { type ConfigChange, type Reading, createConfigSource, readConfig } from '#config';
 import { type Clock, HubError, systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { createRecordingLog, until } from '#helpers/hub';
 import { temporary } from './editing.ts';
 
@@ -50,8 +51,9 @@ async function watching(options: Options = {}): Promise<Watching> {
   const { log, logged } = createRecordingLog();
   let reads = 0;
   const read = async () => {
+    const reading = await readConfig(file, { env: {}, home: folder.path });
     reads++;
-    return await readConfig(file, { env: {}, home: folder.path });
+    return reading;
   };
   const first = await read();
   assert.ok(first.config, first.error?.message);
@@ -208,7 +210,8 @@ describe('however a file is saved, its new content is in force:', () => {
       },
     });
     if (!isMounted) return skip('this user may not mount');
-    using _ = { [Symbol.dispose]: () => void execFileSync('umount', [config.file]) };
+    // Lazily, as a look at the file may be under way.
+    using _ = { [Symbol.dispose]: () => void execFileSync('umount', ['-l', config.file]) };
     await writeFile(real, servers('two'));
     await config.has('two');
   });
@@ -288,6 +291,31 @@ test('a file that is half written is left alone until it is whole', async () => 
   await config.has('two', 'three');
   assert.deepEqual([config.reads(), config.changes.length], [1, 1]);
   assert.deepEqual(config.said(), []);
+});
+
+test('a file that is written again just when it is read is not told of until that is done', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, servers('one'));
+  const readNow = async () => await readConfig(file, { env: {}, home: folder.path });
+  const first = await readNow();
+  assert.ok(first.config);
+  let writing: Promise<void> | undefined;
+  const read = async () => {
+    if (writing) return await readNow();
+    await writeFile(file, '');
+    const reading = await readNow();
+    writing = writeFile(file, servers('three'));
+    return reading;
+  };
+  const { log, logged } = createRecordingLog();
+  const needs = { read, clock: systemClock, log };
+  await using source = disposable(createConfigSource(first, needs, { quietMs: 20 }));
+  await source.start(new AbortController().signal);
+  await writeFile(file, servers('two'));
+  await until(() => source.current.servers[0]?.name === 'three');
+  await writing;
+  assert.deepEqual(logged, []);
 });
 
 test('a file that is not valid keeps the last good state, and is told of once', async () => {
@@ -403,4 +431,48 @@ test('a source that is stopped hears nothing, and gives back what it held open',
   await Promise.all(opened.map(async each => await each[Symbol.asyncDispose]()));
   assert.equal(config.reads(), 0);
   await until(() => count() <= before, count);
+});
+
+test('YAML that a slow writer has cut at the end of a server takes no server away', async () => {
+  const yaml = (...names: readonly string[]) =>
+    `servers:\n${names.map(name => `  ${name}: { image: "${name}:1" }\n`).join('')}`;
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.yaml');
+  await writeFile(file, yaml('one', 'two', 'three'));
+  const read = async () => await readConfig(file, { env: {}, home: folder.path });
+  const first = await read();
+  assert.ok(first.config);
+  const clock = createManualClock();
+  const { log } = createRecordingLog();
+  await using source = disposable(createConfigSource(first, { read, clock, log }));
+  await source.start(new AbortController().signal);
+  const pass = async (milliseconds: number) => {
+    for (let passedMs = 0; passedMs < milliseconds; passedMs += 100) {
+      clock.advance(100);
+      // A look takes two turns at the disk, which serves in order.
+      for (let turn = 0; turn < 5; turn++) await readFile(file);
+    }
+  };
+  const names = () => source.current.servers.map(({ name }) => name).join();
+  // It is read while it is empty, which is refused and no measure for what comes.
+  await writeFile(file, '');
+  assert.equal((await source.reload()).kind, 'refused');
+  await writeFile(file, yaml('two'));
+  await pass(1_500);
+  assert.equal(names(), 'one,two,three');
+  await writeFile(file, yaml('two', 'one', 'three'));
+  await pass(300);
+  await until(() => names() === 'two,one,three', names);
+  // One that stays so is meant.
+  await writeFile(file, yaml('one'));
+  await pass(6_000);
+  await until(() => names() === 'one', names);
+});
+
+const disposable = (source: ReturnType<typeof createConfigSource>) => ({
+  ...source,
+  get current() {
+    return source.current;
+  },
+  [Symbol.asyncDispose]: () => source.stop(),
 });

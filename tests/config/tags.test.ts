@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { loadConfig, withTags } from '#config';
+import { checkTags, loadConfig, withTags } from '#config';
 
 async function tagged(tags: readonly string[]): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-tags-'));
@@ -16,6 +16,7 @@ async function tagged(tags: readonly string[]): Promise<readonly string[]> {
   writeFileSync(file, JSON.stringify({ servers }));
   const config = await loadConfig(file, { env: {}, home: '/home/user' });
   rmSync(folder, { recursive: true });
+  checkTags(config, tags);
   return withTags(config, tags).servers.map(server => server.name);
 }
 

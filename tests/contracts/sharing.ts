@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import { systemClock } from '#core';
+import { type Clock, systemClock } from '#core';
 import { type Permit, type SharedBreaker, type Sharing, createSharedBreaker } from '#resilience';
 import { until } from './recorder.ts';
 
@@ -13,17 +14,43 @@ export type SharingKind = {
 /** A recovery that tests wait for, and one that they do not see the end of. In milliseconds. */
 export const [soonMs, lateMs] = [150, 600_000];
 
-/** The longest that a trial may take: no test waits for its end. */
-const trialMs = 6_000;
+/** How long a hub that has died keeps the trial; most tests do not wait for its end. */
+const leaseMs = 6_000;
+/** For those tests that do. */
+const shortLeaseMs = 1_500;
 
 let keys = 0;
 /** A key that no other test has, nor one that ran before on the same Redis. */
 export const newKey = (): string => `tested-${process.pid}-${Date.now()}-${++keys}`;
 
 /** A breaker of one hub. */
-export function breakerOf(sharing: Sharing, key: string, recoveryMs: number): SharedBreaker {
-  const options = { failureThreshold: 3, recoveryMs, trialMs };
-  return createSharedBreaker(key, options, { clock: systemClock, sharing });
+export function breakerOf(
+  sharing: Sharing,
+  key: string,
+  recoveryMs: number,
+  { clock = systemClock, ...more }: { readonly clock?: Clock; readonly leaseMs?: number } = {},
+): SharedBreaker {
+  const options = { failureThreshold: 3, recoveryMs, leaseMs, ...more };
+  return createSharedBreaker(key, options, { clock, sharing });
+}
+
+/** The clock of a hub that is stopped as SIGSTOP does: what falls due is done when it goes on, if ever. */
+function stoppableClock(): Clock & { stop(): void; goOn(): void } {
+  let isStopped = false;
+  const due: (() => void)[] = [];
+  return {
+    ...systemClock,
+    after: (delayMs, work) =>
+      systemClock.after(delayMs, () => {
+        if (isStopped) due.push(work);
+        else work();
+      }),
+    stop: () => void (isStopped = true),
+    goOn() {
+      isStopped = false;
+      for (const work of due.splice(0)) work();
+    },
+  };
 }
 
 /** Three calls that fail, where calls are let through. */
@@ -63,6 +90,36 @@ export function sharingContract(kind: SharingKind): void {
       await Promise.all([one.stop(), other.stop()]);
     }
   };
+
+  /** Half open in three hubs, the first of which may be stopped. */
+  const onTrial = async (
+    run: (
+      a: SharedBreaker,
+      b: SharedBreaker,
+      c: SharedBreaker,
+      clock: ReturnType<typeof stoppableClock>,
+    ) => Promise<void>,
+  ) => {
+    const places = [await kind.hub(), await kind.hub(), await kind.hub()] as const;
+    const [key, clock] = [newKey(), stoppableClock()];
+    const options = { leaseMs: shortLeaseMs };
+    using a = breakerOf(places[0], key, soonMs, { clock, ...options });
+    using b = breakerOf(places[1], key, soonMs, options);
+    using c = breakerOf(places[2], key, soonMs, options);
+    try {
+      breakServer(a);
+      await Promise.all([a, b, c].map(breaker => becomes(breaker, 'half_open')));
+      await run(a, b, c, clock);
+    } finally {
+      await Promise.all(places.map(place => place.stop()));
+    }
+  };
+
+  /** Asks for the trial all the time, for so long. It must be refused each time. */
+  async function neverGets(breaker: SharedBreaker, forMs: number): Promise<void> {
+    for (const since = performance.now(); performance.now() - since < forMs; await nextTurn())
+      assert.equal((await breaker.trial()).kind, 'refused');
+  }
 
   describe(`breakers shared ${kind.name}`, () => {
     test('what one hub opens is open in the other within 100 ms, with the reason', () =>
@@ -150,11 +207,75 @@ export function sharingContract(kind: SharingKind): void {
             return false;
           },
           'the trial',
-          trialMs / 2,
+          leaseMs / 2,
         );
         assert.ok(permit.kind === 'permit' && permit.trial);
         permit.succeeded();
         await becomes(a, 'closed');
+      }));
+
+    test('a trial whose hub is killed is free when its lease is over, and refusals tell when', () =>
+      onTrial(async (a, b, _, clock) => {
+        await trialOf(a);
+        clock.stop();
+        const since = performance.now();
+        const told: number[] = [];
+        let admission = await b.trial();
+        while (admission.kind === 'refused') {
+          told.push(admission.retryAfterMs);
+          // As a client that comes again when it is told to, and no earlier.
+          const next = performance.now() + admission.retryAfterMs;
+          await until(() => performance.now() >= next, 'the time to try again');
+          admission = await b.trial();
+        }
+        const tookMs = performance.now() - since;
+        assert.ok(tookMs > shortLeaseMs - 100, `it was free after ${tookMs} ms`);
+        assert.ok(tookMs < shortLeaseMs + 500, `it was free after ${tookMs} ms`);
+        assert.ok(told.length <= 3, `it was told to come again after ${told.join(', ')} ms`);
+        admission.succeeded();
+        await becomes(a, 'closed');
+      }));
+
+    test('a trial is renewed for as long as it takes', () =>
+      onTrial(async (a, b) => {
+        const permit = await trialOf(a);
+        await neverGets(b, 2 * shortLeaseMs);
+        permit.succeeded();
+        await becomes(b, 'closed');
+      }));
+
+    test('a trial that another hub has by now is neither renewed nor ended by the one before', () =>
+      onTrial(async (a, b, c, clock) => {
+        const late = await trialOf(a);
+        clock.stop();
+        let taken = await b.trial();
+        while (taken.kind === 'refused') {
+          await nextTurn();
+          taken = await b.trial();
+        }
+        clock.goOn();
+        late.cancelled();
+        const since = performance.now();
+        // Before the next renewal, which would hide what was done to the lease.
+        await until(() => performance.now() - since > shortLeaseMs / 15, 'what they tell');
+        await neverGets(c, shortLeaseMs);
+        assert.ok(taken.current);
+        taken.succeeded();
+        await Promise.all([becomes(a, 'closed'), becomes(c, 'closed')]);
+      }));
+
+    test('a breaker of another key from now on is closed, and leaves the others as they are', () =>
+      hubs(lateMs, async (a, b) => {
+        breakServer(a);
+        await becomes(b, 'open');
+        const other = newKey();
+        b.rekey(other);
+        assert.equal(b.state, 'closed');
+        assert.equal(b.admit().kind, 'permit');
+        a.rekey(other);
+        assert.equal(a.state, 'closed');
+        breakServer(b, 'the new one');
+        await until(() => a.snapshot().why === 'the new one', 'what is told under the new key');
       }));
 
     test('what an operator closes is closed in both', () =>

@@ -6,15 +6,8 @@ import { type SdkClient, connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess } from '#helpers/hub-process';
 import { type RedisServer, startRedis } from '#helpers/redis';
-import {
-  type Scene,
-  becomes,
-  besideNeighbour,
-  breakerOf,
-  createScene,
-  inContainer,
-  recovery,
-} from './scene.ts';
+import { besideNeighbour } from './neighbour.ts';
+import { type Scene, becomes, breakerOf, createScene, inContainer, recovery } from './scene.ts';
 
 /** Of calls, in seconds. */
 const timeout = 3;
@@ -120,7 +113,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
     test('three timeouts open it, in the other hub as well, and calls fail in less than 5 ms', async () => {
       const { a, b } = hubs;
       await using other = await connect(`${b.hub.url}/mcp/victim`);
-      const [openedHere, openedThere] = await besideNeighbour(a.hub, async () => {
+      const [openedHere, openedThere] = await besideNeighbour([a.hub], async () => {
         const opened = [a, b].map(async ({ hub }) => await isShown(hub, 'open'));
         await breakServer(client);
         return await Promise.all(opened);

@@ -9,11 +9,11 @@ import { isObject } from '#core';
 import { type SdkClient, connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, states, until } from '#helpers/hub-process';
+import { besideNeighbour } from './neighbour.ts';
 import {
   type Scene,
   becomes,
   becomesTruthful,
-  besideNeighbour,
   breakerOf,
   createScene,
   described,
@@ -114,7 +114,7 @@ function jumpingClock(): void {
         await session.callTool({ name: 'remember', arguments: { text: 'of this session' } });
         const [kept, keptOwn] = [await recall(client), await recallOwn()];
         const { instance } = await described(hub, 'victim');
-        await besideNeighbour(hub, async () => {
+        await besideNeighbour([hub], async () => {
           for (const to of [hours, 0]) {
             await openBreaker();
             const opened = performance.now();

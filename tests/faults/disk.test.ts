@@ -9,14 +9,8 @@ import { isObject } from '#core';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, states, until } from '#helpers/hub-process';
-import {
-  becomes,
-  besideNeighbour,
-  createScene,
-  described,
-  inContainer,
-  recovery,
-} from './scene.ts';
+import { besideNeighbour } from './neighbour.ts';
+import { becomes, createScene, described, inContainer, recovery } from './scene.ts';
 
 const run = promisify(execFile);
 
@@ -94,7 +88,7 @@ function fullDisk(): void {
       text => Object.keys(JSON.parse(text)).length === 3,
       10_000,
     );
-    await besideNeighbour(hub, async () => {
+    await besideNeighbour([hub], async () => {
       await disk.fill();
       for (let time = 1; time <= 3; time++) await restart(hub, 'victim');
       assert.deepEqual((await recall(hub, 'victim')).notes, []);
@@ -191,7 +185,7 @@ function fullDisk(): void {
     const remove = async (name: string) =>
       await fetch(`${hub.url}/servers/${name}`, { method: 'DELETE' });
 
-    await besideNeighbour(hub, async () => {
+    await besideNeighbour([hub], async () => {
       await disk.fill();
       for (const refused of [await install(), await remove('victim')]) {
         const body: unknown = await refused.json();

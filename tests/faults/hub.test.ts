@@ -122,6 +122,21 @@ describeWithEngine('a hub that ends', () => {
     assert.notDeepEqual((await described(second, 'kept'))['instance'], instance);
     await scene.assertTruthful(second);
   });
+
+  test('one that is paused meanwhile does not answer, and is replaced at once', async () => {
+    await using scene = await createScene({ servers: { kept: servers.kept }, env });
+    const first = await scene.start();
+    await becomes(first, 'kept', 'running');
+    await first.kill();
+    await scene.container('kept').pause();
+    const second = await scene.start();
+    await becomes(second, 'kept', 'running');
+    const lines = second.log().split('\n');
+    const told = lines.filter(line => /"server":"kept"/.test(line));
+    assert.ok(told.some(line => /left running does not answer.*it is replaced/.test(line)));
+    assert.doesNotMatch(told.join('\n'), /starting again in|[0-9a-f]{64}/);
+    await scene.assertTruthful(second);
+  });
 });
 
 describe('a hub that cannot start', () => {

@@ -3,10 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import Docker from 'dockerode';
 import { isObject } from '#core';
-import { type SdkClient, connect } from '#helpers/client';
 import { engineHost } from '#helpers/engine-probe';
 import { type HubProcess, getJson, startHub, states, until } from '#helpers/hub-process';
 
@@ -143,95 +141,3 @@ export async function breakerOf(
   assert.ok(isObject(found) && isObject(found['breaker']));
   return found['breaker'];
 }
-
-/** The calls of a client that goes on calling a server, one at a time, whatever happens. */
-export type Traffic = {
-  /** Ends it, and tells what became of its calls since the mark. */
-  stop(): Promise<Outcome>;
-  /** What became of the calls so far; those from here on are counted anew. */
-  mark(): Outcome;
-};
-
-export type Outcome = {
-  readonly calls: number;
-  readonly failures: readonly string[];
-  /** In milliseconds. */
-  readonly p99: number;
-};
-
-const pauseMs = 5;
-
-/** Calls the tool `echo` of a server until it is stopped. */
-export function startTraffic(client: SdkClient): Traffic {
-  let isOver = false;
-  let took: number[] = [];
-  let failures: string[] = [];
-  const mark = (): Outcome => {
-    const sorted = took.toSorted((a, b) => a - b);
-    const outcome = {
-      calls: took.length,
-      failures,
-      p99: sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.99))] ?? 0,
-    };
-    took = [];
-    failures = [];
-    return outcome;
-  };
-  const going = (async () => {
-    for (let number = 1; !isOver; number++) {
-      const since = performance.now();
-      try {
-        const answer = await client.call('echo', { text: String(number) });
-        if (answer !== String(number)) failures.push(`answered ${answer} to ${number}`);
-      } catch (error) {
-        failures.push(String(error));
-      }
-      took.push(performance.now() - since);
-      await delay(pauseMs);
-    }
-  })();
-  return {
-    mark,
-    async stop() {
-      isOver = true;
-      await going;
-      return mark();
-    },
-  };
-}
-
-/** How long a neighbour is watched before anything happens, for what is quiet. */
-const quietMs = 2_000;
-
-/**
- * Lets a fault happen while a neighbour is called. Throws where a call to the neighbour failed or was
- * late: its p99 may be three times that of the quiet phase, or what one busy turn of two cores takes.
- */
-export async function besideNeighbour<T>(
-  hub: Pick<HubProcess, 'url'>,
-  fault: () => Promise<T>,
-): Promise<T> {
-  await using client = await connect(`${hub.url}/mcp/neighbour`);
-  const traffic = startTraffic(client);
-  await delay(quietMs);
-  const quiet = traffic.mark();
-  let result: T;
-  try {
-    result = await fault();
-  } catch (error) {
-    // What became of the neighbour would hide it.
-    await traffic.stop();
-    throw error;
-  }
-  const during = await traffic.stop();
-  assert.deepEqual(during.failures, [], 'calls to the neighbour failed');
-  const most = Math.max(3 * quiet.p99, busyTurnMs);
-  assert.ok(
-    during.p99 <= most,
-    `the neighbour's p99 was ${during.p99.toFixed(1)} ms, and ${quiet.p99.toFixed(1)} ms when it was quiet`,
-  );
-  return result;
-}
-
-/** Creating a container on a machine that runs tests on both of its cores. */
-const busyTurnMs = 100;

@@ -3,14 +3,8 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, states, until } from '#helpers/hub-process';
-import {
-  type Scene,
-  becomes,
-  besideNeighbour,
-  createScene,
-  described,
-  inContainer,
-} from './scene.ts';
+import { besideNeighbour } from './neighbour.ts';
+import { type Scene, becomes, createScene, described, inContainer } from './scene.ts';
 
 const servers = {
   victim: inContainer('stateful.mjs', { health_check_interval: 1, max_concurrent_calls: 200 }),
@@ -58,7 +52,7 @@ describeWithEngine('a server that fails', () => {
     await watcher.call('remember', { text: 'lost' });
     await watcher.call('grow');
     const { instance } = await described(hub, 'victim');
-    const ms = await besideNeighbour(hub, async () => {
+    const ms = await besideNeighbour([hub], async () => {
       await scene.container('victim').kill();
       return await replaced('victim', instance);
     });
@@ -74,7 +68,7 @@ describeWithEngine('a server that fails', () => {
     );
     const { instance } = await described(hub, 'victim');
     const answered: { ms: number; text: string }[] = [];
-    const ms = await besideNeighbour(hub, async () => {
+    const ms = await besideNeighbour([hub], async () => {
       const calls = clients.flatMap(client =>
         Array.from({ length: 10 }, () => client.call('slow', { ms: 60_000 })),
       );
@@ -136,7 +130,7 @@ describeWithEngine('a server that fails', () => {
 
   test('hung: it is asked three times, ended and started again', async () => {
     const { instance } = await described(hub, 'victim');
-    const ms = await besideNeighbour(hub, async () => {
+    const ms = await besideNeighbour([hub], async () => {
       await scene.freeze('victim', (await recall()).pid);
       return await replaced('victim', instance);
     });
@@ -157,7 +151,7 @@ describeWithEngine('a server that fails', () => {
   test('out of memory: its caller reads so, and it is back', async () => {
     const { instance } = await described(hub, 'eater');
     await using client = await connect(`${hub.url}/mcp/eater`);
-    const ms = await besideNeighbour(hub, async () => {
+    const ms = await besideNeighbour([hub], async () => {
       await assert.rejects(
         client.call('eat-memory', { MiB: 200 }),
         /out of memory \(limit 64 MiB\)/,

@@ -24,6 +24,8 @@ export type HubProcessOptions = {
   /** The config file's content. */
   readonly config: object;
   readonly env?: Readonly<Record<string, string>>;
+  /** More options of its command line. */
+  readonly args?: readonly string[];
   /** Kept by the caller, for hubs that follow each other; else made, and removed at the end. */
   readonly dataDir?: string;
   /** Any free one, unless given. */
@@ -48,7 +50,14 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
   const dataDir = options.dataDir ?? join(folder, 'data');
   const child = spawn(
     process.execPath,
-    [...startArgs.map(inRoot), '--config', file, '--port', String(options.port ?? 0)],
+    [
+      ...startArgs.map(inRoot),
+      '--config',
+      file,
+      '--port',
+      String(options.port ?? 0),
+      ...(options.args ?? []),
+    ],
     {
       // No .env of whoever runs the tests.
       cwd: folder,

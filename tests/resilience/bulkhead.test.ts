@@ -71,6 +71,34 @@ test('a session with a thousand calls keeps another with one waiting for one tur
   assert.deepEqual(bulkhead.snapshot(), { active: 1, queued: 0 });
 });
 
+test('in a full queue a session with the longest line makes room for one with a shorter, up to equal shares', async () => {
+  const { bulkhead, served } = scene(2, 4);
+  const refused: string[] = [];
+  const come = (owner: string, number: number) =>
+    void bulkhead.wait(owner, 5_000).then(
+      () => served.push(`${owner}${number}`),
+      (error: unknown) => {
+        assert.ok(error instanceof HubError && error.code === 'HUB_SERVER_BUSY');
+        assert.equal(error.data?.['retryable'], true);
+        refused.push(`${owner}${number}`);
+      },
+    );
+  for (let call = 1; call <= 6; call++) come('a', call);
+  for (let call = 1; call <= 3; call++) {
+    come('b', call);
+    assert.deepEqual(bulkhead.snapshot(), { active: 2, queued: 4 }, 'the bound is exact');
+    await nextTurn();
+  }
+  assert.deepEqual(refused, ['a6', 'a5', 'b3'], 'the newest gives way, and none to its own');
+  come('c', 1);
+  await nextTurn();
+  assert.deepEqual(refused.slice(3), ['a4']);
+  for (let turn = 0; turn < 6; turn++) bulkhead.leave();
+  await nextTurn();
+  assert.deepEqual(served, ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']);
+  assert.deepEqual(bulkhead.snapshot(), { active: 0, queued: 0 });
+});
+
 test('a wait ends after its deadline, and its place in the queue is free again', async () => {
   const { clock, bulkhead } = scene(1, 1);
   bulkhead.enter();

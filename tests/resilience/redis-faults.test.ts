@@ -277,6 +277,28 @@ describeWithEngine('breakers of two hubs', () => {
     assert.equal(admissions.filter(({ kind }) => kind === 'permit').length, 1);
   });
 
+  test('keep a trial through the loss of Redis, and have it again when it is back empty', async () => {
+    await using one = await startHub(redis.url);
+    await using other = await startHub(redis.url);
+    const key = newKey();
+    using a = breakerOf(one.sharing, key, soonMs, { leaseMs: 500 });
+    using b = breakerOf(other.sharing, key, soonMs);
+    breakServer(a);
+    await Promise.all([becomes(a, 'half_open'), becomes(b, 'half_open')]);
+    const trial = await trialOf(a);
+    await redis.kill();
+    await isDegraded(one, other);
+    await redis.start();
+    await isShared(one, other);
+    const lock = `agenthub:breaker:trial:${key}`;
+    while ((await redis.cli('exists', lock)) !== '1');
+    assert.equal((await b.trial()).kind, 'refused');
+    assert.ok(trial.current);
+    trial.succeeded();
+    await becomes(b, 'closed');
+    assert.equal(await redis.cli('exists', lock), '0');
+  });
+
   test('start without Redis, and are joined when it comes', async () => {
     await redis.kill();
     const since = performance.now();

@@ -38,6 +38,7 @@ function createOffering(name: string) {
     async recall() {},
     async refresh() {},
     lastError: undefined,
+    refusedEntry: undefined,
     stderr: () => '',
     start() {},
     async stop() {},

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { type Config, type ServerConfig, diffConfigs } from '#config';
-import { silent } from '#core';
+import type { Config, ServerConfig } from '#config';
+import { isObject, silent } from '#core';
 import { type Fixture, configOf, createFixtureServers, until } from '#helpers/hub';
-import type { Server } from '#servers';
+import { type Server, describeServer } from '#servers';
 
 const naming = { separator: '_', maxLength: 46 } as const;
 
@@ -11,13 +11,10 @@ const naming = { separator: '_', maxLength: 46 } as const;
 function open(...fixtures: readonly Fixture[]) {
   const servers = createFixtureServers(fixtures, { log: silent });
   const configFrom = (configs: readonly ServerConfig[]): Config => ({ naming, servers: configs });
-  let config = configFrom(fixtures.map(configOf));
   return {
     servers,
     apply(...changed: readonly Fixture[]) {
-      const before = config;
-      config = configFrom(changed.map(configOf));
-      return servers.apply(config, diffConfigs(before, config));
+      return servers.apply(configFrom(changed.map(configOf)));
     },
     [Symbol.asyncDispose]: () => servers.stopAll(),
   };
@@ -59,7 +56,13 @@ describe('a config that takes the place of another', () => {
     await Promise.all([stays.ready(), goes.ready()]);
     const [kept, gone] = [pidOf(stays), pidOf(goes)];
     const applied = await scene.apply(echo('comes'), echo('stays'));
-    assert.deepEqual(applied, { added: ['comes'], removed: ['goes'], changed: [], failed: [] });
+    assert.deepEqual(applied, {
+      added: ['comes'],
+      removed: ['goes'],
+      changed: [],
+      failed: [],
+      unchanged: 1,
+    });
     assert.deepEqual(
       servers.all.map(({ config }) => config.name),
       ['comes', 'stays'],
@@ -92,6 +95,44 @@ describe('a config that takes the place of another', () => {
     assert.equal(pidOf(servers.get('bad')), bad);
     assert.notEqual(pidOf(servers.get('good')), good);
     assert.equal(servers.get('bad').status.state, 'running');
+  });
+
+  test('is tried again where an entry did not come up, and the server that goes on shows its own', async () => {
+    await using scene = open(echo('bad'), echo('good'));
+    const { servers } = scene;
+    await Promise.all(servers.all.map(server => server.ready()));
+    const [bad, good] = servers.all.map(pidOf);
+    const server = servers.get('bad');
+    const wrong = echo('bad', { file: 'exit-at-once.mjs', description: 'wrong' });
+    assert.equal((await scene.apply(wrong, echo('good'))).failed.length, 1);
+    const shown = describeServer(server);
+    assert.equal(shown['state'], 'running');
+    assert.equal(shown['description'], undefined, 'the entry that runs is shown');
+    const { refused_entry: refused } = shown;
+    assert.ok(isObject(refused));
+    assert.match(JSON.stringify(refused['message']), /exited with code 3/);
+    const before = server.refusedEntry;
+    const again = await scene.apply(wrong, echo('good'));
+    assert.equal(again.failed.length, 1, 'the same config is tried again');
+    assert.notEqual(server.refusedEntry, before);
+    assert.deepEqual(servers.all.map(pidOf), [bad, good]);
+    const mended = await scene.apply(echo('bad', { description: 'right' }), echo('good'));
+    assert.deepEqual(mended.changed, ['bad']);
+    assert.equal(describeServer(server)['refused_entry'], undefined);
+  });
+
+  test('is nothing to do for a server that already runs as it says, whatever was tried meanwhile', async () => {
+    await using scene = open(echo('bad'));
+    const server = scene.servers.get('bad');
+    await server.ready();
+    const pid = pidOf(server);
+    const tried = scene.apply(echo('bad', { file: 'exit-at-once.mjs' }));
+    // It comes while the other is being tried.
+    const [back] = await Promise.all([scene.apply(echo('bad')), tried]);
+    assert.deepEqual(back, { added: [], removed: [], changed: [], failed: [], unchanged: 1 });
+    assert.equal(pidOf(server), pid);
+    assert.equal(server.refusedEntry, undefined);
+    assert.equal(server.config.description, undefined);
   });
 
   test('is not applied any more once the servers are stopped, and leaves nothing running', async () => {

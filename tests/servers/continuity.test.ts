@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdir, mkdtempDisposable, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { HubError, silent } from '#core';
 import { until } from '#helpers/hub';
@@ -10,8 +13,8 @@ const digestOf = ({ description }: { readonly description: string | undefined })
   `digest of ${description}`;
 
 /** An engine on which servers outlive the hub that launched them. */
-async function createEngine() {
-  const handles = createHandles(createTable({ file: undefined, maxEntries: 10 }, { log: silent }));
+async function createEngine(file?: string) {
+  const handles = createHandles(createTable({ file, maxEntries: 10 }, { log: silent }));
   await handles.load();
   const left = new Map<string, Scripted>();
   let handed = 0;
@@ -92,6 +95,48 @@ describe('a server that outlives the hub', () => {
     // What takes its place is not launched under the name that it has.
     await second.server.reconfigure(configFor({ description: 'third' }), true);
     assert.equal(second.newest.variant, 'next');
+  });
+
+  test('is replaced at once where the engine refuses to hand it over, as one that is paused', async () => {
+    const engine = await createEngine();
+    const first = supervise({}, engine.needs);
+    await first.server.ready();
+    await until(() => isKept(engine.handles));
+    const adopt = () => Promise.reject(new HubError('HUB_ENGINE_REFUSED', 'it is paused'));
+    const continuity = { ...engine.needs.continuity, adopt };
+    await using second = supervise({}, { ...engine.needs, continuity });
+    const told: string[] = [];
+    second.server.changed(status => {
+      if (status.state === 'starting') told.push(status.progress);
+    });
+    assert.equal(await call(second.server), 'first');
+    assert.deepEqual(second.states, ['starting', 'running']);
+    assert.ok(told.includes('what was left running does not answer: it is replaced'));
+    assert.equal(second.launched.length, 1);
+  });
+
+  test('is gone on with where that cannot be written down, with numbers that no counted run has', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'continuity-'));
+    const disk = join(folder.path, 'disk');
+    await mkdir(disk);
+    const engine = await createEngine(join(disk, 'handles.json'));
+    const first = supervise({}, engine.needs);
+    await first.server.ready();
+    await until(() => isKept(engine.handles));
+    engine.left.set('container-1 then', first.newest);
+    const asked = first.newest.ids.length;
+    await rm(disk, { recursive: true });
+    const drawn = new Set<number>();
+    for (let run = 0; run < 3; run++) {
+      const next = supervise({}, engine.needs);
+      assert.equal(await call(next.server), 'first');
+      assert.equal(next.launched.length, 0);
+      for (const id of first.newest.ids.slice(asked)) {
+        assert.ok(Number(id) >= 2 ** 52 && Number.isSafeInteger(Number(id)), String(id));
+        drawn.add(Math.floor(Number(id) / 2 ** 32));
+      }
+    }
+    assert.equal(drawn.size, 3, 'each run has numbers of its own');
   });
 
   test('keeps its handle while the way to it is lost, and is taken back when that is there again', async () => {

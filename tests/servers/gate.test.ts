@@ -3,26 +3,30 @@ import { describe, test } from 'vitest';
 import { HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createMemorySharing, createSharedBreaker } from '#resilience';
+import { breakerKeyOf } from '#servers';
 import { type Leave, type Waiting, createGate } from '../../hub/servers/gate.ts';
-import { configFor } from './scripted.ts';
-
-const trialMs = 60_000;
+import { call, configFor, keeps, supervise } from './scripted.ts';
 
 function openGate(
-  more: { readonly maxConcurrentCalls?: number; readonly maxQueuedCalls?: number } = {},
+  more: {
+    readonly maxConcurrentCalls?: number;
+    readonly maxQueuedCalls?: number;
+    readonly origin?: string;
+  } = {},
 ) {
   const clock = createManualClock();
+  const config = configFor({ callTimeoutMs: 1_000, ...more });
   let revived = 0;
-  const gate = createGate(configFor({ callTimeoutMs: 1_000, ...more }), {
+  const gate = createGate(config, {
     clock,
     breaker: createSharedBreaker(
-      'scripted',
-      { failureThreshold: 3, recoveryMs: 30_000, trialMs },
+      breakerKeyOf(config),
+      { failureThreshold: 3, recoveryMs: 30_000 },
       { clock, sharing: createMemorySharing(clock)() },
     ),
     revive: () => void revived++,
   });
-  const waiting = (): Waiting => ({ flight: undefined });
+  const waiting = (): Waiting => ({ flight: undefined, waitedMs: 0 });
   return {
     clock,
     gate,
@@ -67,7 +71,7 @@ describe('what a breaker counts', () => {
       enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
     }
     assert.equal(state(), 'open');
-    assert.throws(() => gate.enter('ada', { flight: undefined }), {
+    assert.throws(() => gate.enter('ada', { flight: undefined, waitedMs: 0 }), {
       code: 'HUB_BREAKER_OPEN',
       data: { server: 'scripted', retryable: true, retryAfterMs: 30_000 },
     });
@@ -98,6 +102,35 @@ describe('what a breaker counts', () => {
     assert.equal(gate.snapshot().breaker?.['failures'], 0, 'an answer starts the count afresh');
   });
 
+  test('is no call that was in flight when the server was stopped', async () => {
+    const clock = createManualClock();
+    const breaker = createSharedBreaker(
+      'scripted',
+      { failureThreshold: 1, recoveryMs: 30_000 },
+      { clock, sharing: createMemorySharing(clock)() },
+    );
+    await using scene = supervise({}, { breakerOf: () => breaker });
+    const { server } = scene;
+    const inFlight = async () => {
+      await server.ready();
+      const leave = server.gate.enter('ada', { flight: undefined, waitedMs: 0 });
+      assert.ok(!(leave instanceof Promise));
+      const one = scene.newest;
+      const failed = call(server, { hold: true }).catch((error: unknown) => error);
+      await keeps(one);
+      return { one, over: async () => leave.over(await failed, true) };
+    };
+    const stopped = await inFlight();
+    await server.stop(true);
+    await stopped.over();
+    assert.equal(breaker.state, 'closed');
+    server.start();
+    const died = await inFlight();
+    died.one.end({ code: 1, detail: 'exited with code 1' });
+    await died.over();
+    assert.equal(breaker.state, 'open', 'one that dies counts');
+  });
+
   test('is nothing more once the gate is closed: no timer is left', () => {
     const { clock, enter, gate } = openGate();
     const calls = Array.from({ length: 3 }, () => enter());
@@ -113,8 +146,8 @@ describe('an open breaker', () => {
     const scene = openGate();
     for (let call = 1; call <= 3; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
     scene.clock.advance(30_000);
-    const trial = scene.gate.enter('ada', { flight: undefined });
-    assert.throws(() => scene.gate.enter('grace', { flight: undefined }), {
+    const trial = scene.gate.enter('ada', { flight: undefined, waitedMs: 0 });
+    assert.throws(() => scene.gate.enter('grace', { flight: undefined, waitedMs: 0 }), {
       code: 'HUB_BREAKER_OPEN',
     });
     const leave = await trial;
@@ -134,6 +167,16 @@ describe('an open breaker', () => {
     await Promise.all(waits.map(({ over }) => over));
     assert.deepEqual(order, ['HUB_BREAKER_OPEN', 'HUB_BREAKER_OPEN']);
     assert.deepEqual([scene.gate.snapshot().active, scene.gate.snapshot().queued], [0, 0]);
+  });
+
+  test('is closed where the config launches something else, and stays where it does not', () => {
+    const scene = openGate({ origin: 'one' });
+    for (let call = 1; call <= 3; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
+    scene.gate.configure(configFor({ origin: 'one', callTimeoutMs: 2_000 }));
+    assert.equal(scene.state(), 'open');
+    scene.gate.configure(configFor({ origin: 'two' }));
+    assert.equal(scene.state(), 'closed');
+    scene.enter().over(undefined, true);
   });
 
   test('is closed by a reset', () => {
@@ -168,6 +211,16 @@ describe('calls that wait for a place', () => {
     await over;
     assert.deepEqual(order, ['HUB_SERVER_BUSY']);
     assert.equal(scene.gate.snapshot().queued, 0);
+  });
+
+  test('learn how much of their time is left', async () => {
+    const scene = openGate({ maxConcurrentCalls: 1 });
+    const leave = scene.enter();
+    const { waiting, over } = scene.wait('ada', []);
+    scene.clock.advance(700);
+    leave.over(undefined, true);
+    await over;
+    assert.equal(waiting.waitedMs, 700);
   });
 
   test('are refused at once where as many wait as may', async () => {

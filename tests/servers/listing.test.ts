@@ -74,7 +74,7 @@ describe('a list', () => {
     });
 
   test('may be kept for as long, and by whom, as the strictest of its pages says', async () => {
-    const clock = { now: () => 1_000 };
+    const clock = { monotonic: () => 1_000 };
     const read = async (...pages: readonly object[]) => {
       const upstream = answering(
         pages.map((page, at) => ({

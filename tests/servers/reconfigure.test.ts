@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import type { ServerConfig } from '#config';
+import { HubError, systemClock } from '#core';
 import { until } from '#helpers/hub';
+import { createMemorySharing, createSharedBreaker } from '#resilience';
 import { call, configFor, keeps, supervise } from './scripted.ts';
 
 const second = configFor({ description: 'second' });
@@ -40,6 +43,45 @@ describe('a change that needs no new process', () => {
     await scene.server.stop(true);
     await scene.server.reconfigure(configFor({ autoStart: false }), false);
     await scene.server.reconfigure(configFor({ autoStart: true }), false);
+    assert.deepEqual(scene.server.status, { state: 'stopped', byHand: true });
+  });
+});
+
+describe('a server that has failed', () => {
+  test('starts anew with the time that its message asks for, and with more restarts', async () => {
+    const was = { startTimeoutMs: 30, maxRestarts: 0 };
+    const script = ({ startTimeoutMs, maxRestarts }: ServerConfig) => ({
+      isBroken: startTimeoutMs === was.startTimeoutMs && maxRestarts === was.maxRestarts,
+    });
+    for (const remedy of [{ startTimeoutMs: 1_000 }, { maxRestarts: 3 }]) {
+      const clock = systemClock;
+      const breaker = createSharedBreaker(
+        'scripted',
+        { failureThreshold: 1, recoveryMs: 60_000 },
+        { clock, sharing: createMemorySharing(clock)() },
+      );
+      await using scene = supervise(was, { script, breakerOf: () => breaker });
+      scene.server.start();
+      await until(() => scene.server.status.state === 'failed');
+      const leave = await scene.server.gate.enter('ada', { flight: undefined, waitedMs: 0 });
+      leave.over(new HubError('HUB_SERVER_START_FAILED', 'it did not start'), false);
+      assert.equal(breaker.state, 'open');
+      await scene.server.reconfigure(configFor({ ...was, ...remedy }), false);
+      assert.equal(breaker.state, 'closed', 'what it has failed at is not held against it');
+      assert.equal(scene.server.status.state, 'starting', JSON.stringify(remedy));
+      await until(() => scene.server.status.state === 'running');
+    }
+  });
+
+  test('and was stopped by hand after that stays so', async () => {
+    await using scene = supervise(
+      { startTimeoutMs: 30, maxRestarts: 0 },
+      { script: () => ({ isBroken: true }) },
+    );
+    scene.server.start();
+    await until(() => scene.server.status.state === 'failed');
+    await scene.server.stop(true);
+    await scene.server.reconfigure(configFor({ startTimeoutMs: 40 }), false);
     assert.deepEqual(scene.server.status, { state: 'stopped', byHand: true });
   });
 });

@@ -80,7 +80,7 @@ const newOwner = (isAsked = false): Owner => ({ asked() {}, told() {}, isAsked }
 function relay(
   { upstream }: Connection,
   text: string,
-  options: { readonly timeoutMs?: number; readonly owner?: Owner } = {},
+  options: { readonly timeoutMs?: number; readonly waitedMs?: number; readonly owner?: Owner } = {},
 ) {
   const request = readMessage(Buffer.from(text));
   if (request.kind !== 'request') return assert.fail(`not a request: ${text}`);
@@ -97,6 +97,7 @@ function relay(
       seen: undefined,
     },
     options.timeoutMs ?? 5_000,
+    options.waitedMs,
   );
   return {
     cancel: (reason: string) => relayed.cancel(reason),
@@ -252,6 +253,39 @@ describe('progress', () => {
       vi.useRealTimers();
     }
   });
+});
+
+test('a call that has waited for its turn has what is left of its time, and all of it after progress', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const connection = connect();
+    const text = '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}';
+    const late = { timeoutMs: 1_000, waitedMs: 700 };
+    const silent = errorOf(relay(connection, text, late).answer);
+    const alive = errorOf(relay(connection, text, late).answer);
+    const answered = relay(connection, text, late).answer;
+    connection.says({ jsonrpc: '2.0', id: 3, result: {} });
+    await answered;
+    assert.equal(vi.getTimerCount(), 2);
+    vi.advanceTimersByTime(299);
+    assert.equal(connection.upstream.inFlight(), 2);
+    connection.says({
+      jsonrpc: '2.0',
+      method: 'notifications/progress',
+      params: { progressToken: 2, progress: 1 },
+    });
+    vi.advanceTimersByTime(1);
+    assert.equal(connection.upstream.inFlight(), 1);
+    const { code, message } = await silent;
+    assert.equal(code, 'HUB_CALL_TIMEOUT');
+    assert.match(message, /within 1 s/);
+    vi.advanceTimersByTime(998);
+    assert.equal(connection.upstream.inFlight(), 1);
+    vi.advanceTimersByTime(1);
+    assert.equal((await alive).code, 'HUB_CALL_TIMEOUT');
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 describe('a call that is given up', () => {

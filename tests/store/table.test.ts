@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -52,8 +52,12 @@ test('where nothing can be written it keeps what it is told as long as it runs',
   const { log, logged } = createRecordingLog();
   const options = { file: join(folder.path, 'absent', 'table.json'), maxEntries: 2 };
   const table = createTable(options, { log });
-  await table.put('a', 'b');
+  assert.equal(await table.put('a', 'b'), false);
+  assert.equal(await table.put('a', 'b'), false, 'it is tried again');
   assert.equal(await table.find('a'), 'b');
+  await mkdir(join(folder.path, 'absent'));
+  assert.equal(await table.put('a', 'b'), true);
+  assert.equal(await table.put('a', 'b'), true);
   assert.match(logged[0]?.message ?? '', /could not be written/);
   const inMemory = createTable({ file: undefined, maxEntries: 2 }, { log: silent });
   await inMemory.put('a', 'b');

@@ -9,12 +9,14 @@ import {
   rm,
   stat,
   symlink,
+  utimes,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
-import { writeWhole } from '#store';
+import { silent } from '#core';
+import { createFolder, openDataDir, writeWhole } from '#store';
 
 let folder = '';
 beforeEach(async () => {
@@ -74,4 +76,32 @@ describe('a file that is written whole', () => {
     await assert.rejects(writeWhole(file, 'new'), { code: 'EISDIR' });
     assert.deepEqual(await readdir(folder), ['taken']);
   });
+
+  test('has nothing beside it that a writer left who was killed, and all that another is writing', async () => {
+    const file = join(folder, 'note');
+    const [left, young, other] = ['note.0123456789ab.new', 'note.ba9876543210.new', 'notes.new'];
+    for (const name of [left, young, other]) await writeFile(join(folder, name), 'half');
+    const long = Date.now() / 1000 - 3_600;
+    for (const name of [left, other]) await utimes(join(folder, name), long, long);
+    await writeWhole(file, 'whole');
+    assert.deepEqual((await readdir(folder)).sort(), ['note', young, other].sort());
+    assert.equal(await readFile(file, 'utf8'), 'whole');
+  });
+});
+
+test('what a hub has half written in the data folder is gone with the next, and was never read', async () => {
+  const listings = join(folder, 'listings');
+  await mkdir(listings);
+  const left = (name: string) => `${name}.0123456789ab.new`;
+  await writeFile(join(folder, left('hub-secret')), 'half');
+  await writeFile(join(listings, left('files.json')), 'half');
+  await using opened = await openDataDir(folder, () => 'abcdefgh');
+  assert.equal(opened.secret.length, 32);
+  const texts = createFolder(listings, { log: silent });
+  assert.equal(await texts.read('files'), undefined);
+  assert.deepEqual(await readdir(listings), []);
+  assert.deepEqual(
+    (await readdir(folder)).filter(name => name.endsWith('.new')),
+    [],
+  );
 });

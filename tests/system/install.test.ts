@@ -71,14 +71,24 @@ describeWithEngine('an install in containers', () => {
       const running = await hub.servers.get('memory')?.ready();
       const container = textOf(running?.instance.about['containerName']);
       const first = await hub.installs.remove('memory', { purge: true });
-      assert.deepEqual(first['left'], []);
+      const shared = {
+        kind: 'image',
+        name: installed['image'],
+        why: 'the server second has it too',
+      };
+      assert.deepEqual(first['left'], [shared]);
       assert.deepEqual(kinds(first['removed']), ['entry', 'instance', 'volume']);
       assert.ok(JSON.stringify(first['removed']).includes(container));
       assert.equal((await imagesOf(spec)).length, 1, 'the second server has it');
       assert.deepEqual(await hub.engine.leftovers(), []);
 
+      await hub.write('third', { package: spec });
       const second = await hub.installs.remove('second', { purge: true });
-      assert.deepEqual(kinds(second['removed']), ['entry', 'image', 'volume']);
+      assert.deepEqual(kinds(second['removed']), ['entry', 'volume']);
+      assert.deepEqual(second['left'], [{ ...shared, why: 'the server third has it too' }]);
+
+      const third = await hub.installs.remove('third', { purge: true });
+      assert.deepEqual(kinds(third['removed']), ['entry', 'image'], 'it is not in force');
       assert.equal((await imagesOf(spec)).length, 0);
       assert.deepEqual(await volumesOf(hub.engine.id), []);
     },

@@ -37,6 +37,11 @@ export function createDoctor({ loadConfig, examine }: DoctorNeeds): Command {
     name: 'doctor',
     summary: 'Look for what is wrong, and for what other hubs have left on the Docker engine.',
     options: {
+      config: {
+        type: 'string',
+        placeholder: 'file',
+        help: 'The config to check. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
+      },
       remove: {
         type: 'string',
         placeholder: 'hub',
@@ -44,18 +49,24 @@ export function createDoctor({ loadConfig, examine }: DoctorNeeds): Command {
       },
       'dry-run': { type: 'boolean', help: 'Only show what --remove would remove.' },
     },
-    async run({ remove, 'dry-run': isDry }, io) {
+    async run({ config, remove, 'dry-run': isDry }, io) {
+      if (isDry === true && remove === undefined)
+        throw new HubError(
+          'HUB_USAGE',
+          '--dry-run: there is nothing to try without --remove <hub>. Without either, doctor removes nothing',
+        );
       const patient = await examine();
-      return typeof remove === 'string'
-        ? await removeHolding(patient, remove, isDry === true, io)
-        : await report(patient, loadConfig, io);
+      if (typeof remove === 'string')
+        return await removeHolding(patient, remove, isDry === true, io);
+      const file = typeof config === 'string' ? config : undefined;
+      return await report(patient, () => loadConfig(file), io);
     },
   };
 }
 
 async function report(
   patient: Patient,
-  loadConfig: CheckNeeds['loadConfig'],
+  loadConfig: () => ReturnType<CheckNeeds['loadConfig']>,
   { out, err }: Io,
 ): Promise<0 | 1> {
   const problems: string[] = [];
@@ -69,10 +80,15 @@ async function report(
     }
   };
   const config = await attempt(async () => {
-    const { file, config: found } = await loadConfig(undefined);
+    const { file, config: found } = await loadConfig();
     return `${file}: fine, ${found.servers.length} servers`;
   });
-  const engine = await attempt(() => patient.engine());
+  let holdings: readonly Holding[] = [];
+  const engine = await attempt(async () => {
+    const found = await patient.engine();
+    holdings = await patient.holdings();
+    return found;
+  });
   const id = patient.hubId;
   const rows = [
     ['config', config],
@@ -80,7 +96,6 @@ async function report(
     ['data', `${patient.dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`],
   ];
   for (const line of columns(rows)) out(line);
-  const holdings = problems.length === 0 ? await patient.holdings() : [];
   for (const holding of holdings) {
     out('');
     out(titleOf(holding, id));
@@ -112,8 +127,13 @@ async function removeHolding(
     );
   const left = isDry ? [] : await patient.remove(hubId);
   const isLeft = (name: string) => left.some(sentence => sentence.startsWith(`${name}: `));
-  for (const { name } of [...holding.containers, ...holding.networks])
-    if (!isLeft(name)) out(`${isDry ? 'would remove' : 'removed'} ${name}`);
+  const what = (kind: string, all: readonly { readonly name: string }[]) =>
+    all.filter(({ name }) => !isLeft(name)).map(({ name }) => `${kind} ${name}`);
+  for (const one of [
+    ...what('container', holding.containers),
+    ...what('network', holding.networks),
+  ])
+    out(`${isDry ? 'would remove' : 'removed'} ${one}`);
   for (const sentence of left) err(`not removed: ${sentence}`);
   return left.length === 0 ? 0 : 1;
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Clock, type JsonObject, messageOf } from '#core';
 import type { Sharing, SharingStatus } from '#resilience';
 import type { Router } from '#routing';
-import { type Running, type Server, type Servers, needAnswer } from '#servers';
+import { type Running, type Server, type Servers, needAnswer, runtimeOf } from '#servers';
 import type { Connections, Streamable } from '#transports';
 import type { ConfigControl } from './config.ts';
 
@@ -10,7 +10,7 @@ import type { ConfigControl } from './config.ts';
 export type Engine = {
   /** Containers, or processes of this machine where no engine answered. */
   readonly backend: 'docker' | 'process';
-  /** Whether the engine answers now. Does not reject. */
+  /** Whether the engine answers now, and a sentence on it. Does not reject. */
   readonly probe: () => Promise<{ readonly healthy: boolean; readonly detail: string }>;
 };
 
@@ -47,12 +47,14 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
     const before = clock.monotonic();
     const engine = { ...needs.engine, ...(await needs.engine.probe()) };
     const latencyMs = clock.monotonic() - before;
-    const wanted = servers.all.filter(({ config }) => config.enabled && config.autoStart);
+    const enabled = servers.all.filter(({ config }) => config.enabled);
+    const isNeeded = enabled.some(({ config }) => backendOf(config, engine) === 'docker');
+    const wanted = enabled.filter(({ config }) => config.autoStart);
     const usable =
-      (engine.healthy || engine.backend === 'process') &&
+      (engine.healthy || engine.backend === 'process' || !isNeeded) &&
       (wanted.length === 0 || wanted.some(server => !isDown(server)));
     const well =
-      engine.healthy &&
+      (engine.healthy || !isNeeded) &&
       needs.config.status().error === undefined &&
       needs.sharing.status.kind !== 'degraded' &&
       !servers.all.some(isDown);
@@ -67,7 +69,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
           state: engine.healthy ? 'up' : 'down',
           backend: engine.backend,
           latency_ms: round(latencyMs),
-          detail: engine.detail,
+          detail: detailOf(engine),
         },
         config: configPart(needs.config.status()),
         breakers: breakersPart(needs.sharing.status),
@@ -131,7 +133,15 @@ function isLazy({ status, config }: Server): boolean {
 /** What a server runs on, or would. */
 function backendOf({ launch }: Server['config'], engine: Engine): 'docker' | 'process' | 'remote' {
   if (launch.kind === 'remote') return 'remote';
-  return launch.runtime === 'auto' ? engine.backend : launch.runtime;
+  return runtimeOf(launch, engine.backend);
+}
+
+/** What runs as a process stays one as long as the hub runs. */
+function detailOf({ backend, healthy, detail }: Engine & Awaited<ReturnType<Engine['probe']>>) {
+  if (backend === 'docker') return detail;
+  return healthy
+    ? `${detail} was not there when the hub started: servers without an image run as processes, not isolated, until it is started again`
+    : `servers run as processes, not isolated: ${detail}`;
 }
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100;

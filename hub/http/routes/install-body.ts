@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { entryKeys } from '#config';
 import { HubError, isObject } from '#core';
 import type { InstallRequest } from '#servers';
 
@@ -48,66 +49,80 @@ const serverJson = z.object({
   remotes: z.array(transport).max(50).optional(),
 });
 
+const body = z
+  .object({
+    package: text.min(1).optional(),
+    server: serverJson.optional(),
+    /** The registry's own answer has it beside "server". */
+    _meta: z.unknown().optional(),
+    name: text.optional(),
+    transport: z.enum(['stdio', 'http', 'sse']).optional(),
+    variables: texts.default({}),
+    args: z.array(text).max(1000).optional(),
+    env: texts.default({}),
+    headers: texts.default({}),
+  })
+  .catchall(z.json('write what JSON can hold'));
+
+/** Keys of an entry that an install says in another way, with how. */
+const saidOtherwise = new Map([
+  ['image', 'write "package": "docker:" with the image behind it'],
+  ['url', 'write the address as "package"'],
+  ['type', 'write "transport"'],
+  ['enabled', 'what is installed is started once: switch it off in the config afterwards'],
+  ['disabled', 'what is installed is started once: switch it off in the config afterwards'],
+]);
+const ownKeys = Object.keys(body.shape);
 /** Keys of an entry that are handed on as they are; the config's own rules say what they may hold. */
-const handedOn = {
-  auto_start: z.unknown().optional(),
-  description: z.unknown().optional(),
-  tags: z.unknown().optional(),
-  network: z.unknown().optional(),
-  mounts: z.unknown().optional(),
-  volumes: z.unknown().optional(),
-  resources: z.unknown().optional(),
-  user: z.unknown().optional(),
-  runtime: z.unknown().optional(),
-  timeout: z.unknown().optional(),
-  start_timeout: z.unknown().optional(),
-  instance: z.unknown().optional(),
-};
-
-const body = z.strictObject({
-  package: text.min(1).optional(),
-  server: serverJson.optional(),
-  /** The registry's own answer has it beside "server". */
-  _meta: z.unknown().optional(),
-  name: text.optional(),
-  transport: z.enum(['stdio', 'http', 'sse']).optional(),
-  variables: texts.default({}),
-  args: z.array(text).max(1000).optional(),
-  env: texts.default({}),
-  headers: texts.default({}),
-  ...handedOn,
-});
-
-const json = z.json();
+const handedOn = entryKeys.filter(key => !ownKeys.includes(key) && !saidOtherwise.has(key));
 
 /** Reads the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID, naming each field at fault. */
 export function readInstallBody(given: unknown): InstallRequest {
   const parsed = body.safeParse(withCamelCase(given));
-  if (parsed.error) throw invalid(parsed.error.issues.map(sentence));
-  const { package: named, server, name, variables, args, env, headers } = parsed.data;
+  const unknown = isObject(given) ? Object.keys(given).flatMap(unknownKey) : [];
+  if (parsed.error) throw invalid([...parsed.error.issues.map(sentence), ...unknown]);
+  if (unknown.length > 0) throw invalid(unknown);
+  const {
+    package: named,
+    server,
+    _meta,
+    name,
+    transport,
+    variables,
+    args,
+    env,
+    headers,
+    ...rest
+  } = parsed.data;
   if ((named === undefined) === (server === undefined))
     throw invalid([
       named === undefined
         ? 'package: is missing: write what to install, such as "@org/mcp-server", or "server" with a server.json of the registry'
         : 'server: does not go with "package": keep one of them',
     ]);
-  const rest = Object.entries(parsed.data).flatMap(([key, value]) => {
-    if (!Object.hasOwn(handedOn, key) || value === undefined) return [];
-    const held = json.safeParse(value);
-    return held.success ? [[key, held.data] as const] : [];
-  });
   const source = named === undefined ? server && { server } : { package: named };
   if (!source) throw new TypeError('one of both is there');
   return {
     name,
     source,
-    transport: parsed.data.transport,
+    transport,
     variables,
     args,
     env,
     headers,
-    rest: Object.fromEntries(rest),
+    rest,
   };
+}
+
+function unknownKey(key: string): readonly string[] {
+  if (ownKeys.includes(key) || handedOn.includes(key)) return [];
+  const otherwise = saidOtherwise.get(key);
+  const allowed = [...ownKeys.filter(own => own !== '_meta'), ...handedOn];
+  return [
+    otherwise === undefined
+      ? `${key}: is no field of an install. Remove it; allowed are ${allowed.join(', ')}`
+      : `${key}: is no field of an install: ${otherwise}`,
+  ];
 }
 
 const invalid = (problems: readonly string[]) =>
@@ -124,12 +139,6 @@ const expected = new Map([
 function sentence(issue: z.core.$ZodIssue): string {
   const path = issue.path.map(String).join('.');
   switch (issue.code) {
-    case 'unrecognized_keys':
-      return `${[path, issue.keys[0] ?? ''].filter(Boolean).join('.')}: is no field of an install. Remove it; allowed are ${Object.keys(
-        body.shape,
-      )
-        .filter(key => key !== '_meta')
-        .join(', ')}`;
     case 'invalid_type':
       return `${path || 'the body'}: ${issue.message.endsWith('undefined') ? 'is missing: ' : ''}write ${expected.get(issue.expected) ?? issue.expected}`;
     case 'invalid_value':

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { HubError } from '#core';
 import type { Router, View } from '#routing';
-import { type Request, errorAnswer, membersOf, rawText, readMessage } from '#rpc';
+import { type Request, membersOf, readMessage, whole } from '#rpc';
 import type { Servers } from '#servers';
 import { type Connections, type Streamable, sendJson, stopping } from '#transports';
-import { statusOf } from '../errors.ts';
+import { statusOfAnswer } from '../errors.ts';
 import { takeBytes } from './bytes.ts';
 
 type Needs = {
@@ -44,21 +44,13 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
         const server = needs.servers.get(request.params.server);
         const message = requestOf(request.params['*'], bodyOf(request.body));
         const client = reply.raw;
-        try {
-          await server.ready();
-        } catch (error) {
-          const id = rawText(message.bytes, message.id);
-          reply.header('content-type', 'application/json');
-          return await reply.code(statusOf(error)).send(errorAnswer(id, error));
-        }
         reply.hijack();
-        // Nobody can come back for the answer: the server need not work for a client that is gone.
-        if (client.destroyed) return;
         const session = needs.router.openSessionless(server);
+        // Nobody can come back for the answer: the server need not work for a client that is gone.
         client.once('close', () => session.close('the client hung up'));
         const answer = await session.accept(message, { related() {} });
         session.close('the request is over');
-        if (answer && !client.destroyed) sendJson(client, 200, answer);
+        if (answer && !client.destroyed) sendJson(client, statusOfAnswer(whole(answer)), answer);
       },
     );
   });

@@ -20,11 +20,13 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
 
   app.get<{ Params: { name: string } }>('/servers/:name', async request => {
     const server = servers.get(request.params.name);
-    const usage = await server.running?.instance.usage().catch(() => undefined);
+    const { running } = server;
+    const usage = await running?.instance.usage().catch(() => undefined);
     return {
       ...describeServer(server),
       ...describeListing(server),
-      ...(usage && { usage: describeUsage(usage) }),
+      // Nobody can tell what a process uses, nor an engine that does not answer.
+      ...(running && { usage: usage ? describeUsage(usage) : null }),
     };
   });
 

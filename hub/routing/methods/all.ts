@@ -83,6 +83,9 @@ const callTool: Method = (call, needs) => {
   );
 };
 
+const isOwn = (call: Call) =>
+  needString(call, call.params, 'uri', 'params.uri').text === serversUri;
+
 /** Where the resource of a request is, and the edits by which its server knows it. */
 function findResource(call: Call, needs: MethodNeeds) {
   const { span, text } = needString(call, call.params, 'uri', 'params.uri');
@@ -91,8 +94,7 @@ function findResource(call: Call, needs: MethodNeeds) {
 }
 
 const read: Method = (call, needs) => {
-  const { text } = needString(call, call.params, 'uri', 'params.uri');
-  if (text === serversUri) {
+  if (isOwn(call)) {
     const snapshot = JSON.stringify(needs.snapshot());
     const result = {
       contents: [{ uri: serversUri, mimeType: 'application/json', text: snapshot }],
@@ -104,17 +106,25 @@ const read: Method = (call, needs) => {
         : JSON.stringify(result),
     );
   }
-  const { server, uri, edits } = findResource(call, needs);
+  const { server, uri, text, edits } = findResource(call, needs);
   const answered = relay(call, edits, server, needs);
   return edits.length === 0 ? answered : answered.then(bytes => withUri(bytes, uri, text));
 };
 
 const subscribe: Method = (call, needs) => {
+  if (isOwn(call)) {
+    needs.ownResource.subscribe(call.session);
+    return encodeResult(call.id, '{}');
+  }
   const { server, uri, text, edits } = findResource(call, needs);
   return subscribeAt(call, edits, { server, uri, publicUri: text }, needs);
 };
 
 const unsubscribe: Method = async (call, needs) => {
+  if (isOwn(call)) {
+    needs.ownResource.unsubscribe(call.session);
+    return encodeResult(call.id, '{}');
+  }
   const { server, uri, edits } = findResource(call, needs);
   const instance = instanceFor(server, call, needs);
   const isLast = needs.subscriptions.remove(instance, uri, call.session);

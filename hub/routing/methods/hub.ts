@@ -18,7 +18,7 @@ import { type Introduction, type Server, hubInfo } from '#servers';
 import type { Call } from '../call.ts';
 import { completeResult, discovered } from '../dress.ts';
 import { type Method, serverOf } from '../method.ts';
-import { relay } from '../relay.ts';
+import { reach, relay } from '../relay.ts';
 import { readAnswer } from '../send.ts';
 
 export const ping: Method = ({ id }) => encodeResult(id, '{}');
@@ -99,7 +99,8 @@ export const initializeOne: Method = async call => {
   const { session } = call;
   // Before the wait: what the client sends behind it already is on its behalf as well.
   introduce(call);
-  const { introduction } = await introducedBy(server).catch((error: unknown) => {
+  // What it says to the hub it says to all: an instance of its own the client needs with its first call.
+  const { introduction } = await reach(call, server).catch((error: unknown) => {
     session.client = undefined;
     throw error;
   });
@@ -112,9 +113,6 @@ export const initializeOne: Method = async call => {
   const id = answer.id ? [{ span: answer.id, text: call.id }] : [];
   return splice(answer.bytes, [...id, ...edits]);
 };
-
-/** What it says to the hub it says to all: an instance of its own the client needs with its first call. */
-const introducedBy = async (server: Server) => server.running ?? (await server.ready());
 
 /** What a server that needs no `initialize` would have answered to it. */
 function initialized(introduction: Introduction, protocolVersion: string): object {
@@ -132,7 +130,7 @@ function initialized(introduction: Introduction, protocolVersion: string): objec
 /** What the server says of itself to clients without a session. */
 export const discoverOne: Method = async (call, needs) => {
   const server = serverOf(call);
-  const { introduction } = server.running ?? (await server.ready());
+  const { introduction } = await reach(call, server);
   if (introduction.era === 'legacy') {
     const { answer } = introduction;
     const said = discovered(valueOf(answer.bytes, answer.payload));

@@ -3,6 +3,7 @@ import type { Server } from '#servers';
 import { type Call, needWanted } from '../call.ts';
 import { type Method, type MethodNeeds, serverOf } from '../method.ts';
 import { readFilter } from '../listens.ts';
+import { serversUri } from '../offering.ts';
 import { whenReady } from '../ready.ts';
 import { instanceFor } from '../relay.ts';
 import type { View } from '../session.ts';
@@ -22,10 +23,15 @@ const listen =
     needWanted(call);
     const opened = needs.listens.open(call, source, filter, closed => {
       needs.subscriptions.removeAll(closed);
+      needs.ownResource.unsubscribe(closed);
       if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
     });
     const wanted = filter.uris.flatMap(uri => find(uri, call, needs) ?? []);
     const uris: string[] = [];
+    if (call.session.view === 'all' && filter.uris.includes(serversUri)) {
+      needs.ownResource.subscribe(opened.listen);
+      uris.push(serversUri);
+    }
     try {
       for (const { server: base, uri, publicUri } of wanted) {
         const server = instanceFor(base, call, needs);

@@ -14,6 +14,7 @@ import { hijack } from './hijack.ts';
 const callMs = 30_000;
 /** What stopping may take beyond the grace. */
 const killMs = 10_000;
+const statsMs = 2_000;
 
 /** The engine at an address, over dockerode, which is loaded with the first call. */
 export function createEngine(address: Address, clock: Clock): Engine {
@@ -58,19 +59,23 @@ export function createEngine(address: Address, clock: Clock): Engine {
         },
         { signal },
       ),
-    findImage: reference =>
+    findImage: (reference, bound) =>
       absentIs404(
-        call(`inspect the image ${reference}`, async engine => {
-          const found = await engine.getImage(reference).inspect();
-          const { Id: id, Config: config, RepoDigests: digests } = found;
-          // Where an image names no user or label, newer engines leave the field out.
-          return {
-            id,
-            user: config.User ?? '',
-            labels: config.Labels ?? {},
-            digests: digests ?? [],
-          };
-        }),
+        call(
+          `inspect the image ${reference}`,
+          async engine => {
+            const found = await engine.getImage(reference).inspect();
+            const { Id: id, Config: config, RepoDigests: digests } = found;
+            // Where an image names no user or label, newer engines leave the field out.
+            return {
+              id,
+              user: config.User ?? '',
+              labels: config.Labels ?? {},
+              digests: digests ?? [],
+            };
+          },
+          bound,
+        ),
       ),
     removeImage: reference =>
       call(
@@ -130,10 +135,13 @@ export function createEngine(address: Address, clock: Clock): Engine {
         async (engine, abortSignal) => void (await engine.getContainer(id).start({ abortSignal })),
         { signal },
       ),
-    findContainer: idOrName =>
+    findContainer: (idOrName, bound) =>
       absentIs404(
-        call(`inspect the container ${idOrName}`, async (engine, abortSignal) =>
-          containerInfo(await engine.getContainer(idOrName).inspect({ abortSignal })),
+        call(
+          `inspect the container ${idOrName}`,
+          async (engine, abortSignal) =>
+            containerInfo(await engine.getContainer(idOrName).inspect({ abortSignal })),
+          bound,
         ),
       ),
     waitForContainer: (id, timeoutMs) =>
@@ -176,10 +184,14 @@ export function createEngine(address: Address, clock: Clock): Engine {
         }));
       }),
     stats: id =>
-      call(`read the statistics of the container ${id}`, (engine, abortSignal) => {
-        const options = { stream: false, 'one-shot': true, abortSignal } as const;
-        return engine.getContainer(id).stats(options);
-      }),
+      call(
+        `read the statistics of the container ${id}`,
+        (engine, abortSignal) => {
+          const options = { stream: false, 'one-shot': true, abortSignal } as const;
+          return engine.getContainer(id).stats(options);
+        },
+        { timeoutMs: statsMs },
+      ),
     createNetwork: (name, labels) =>
       call(`create the network ${name}`, async (engine, abortSignal) => {
         const body = { Name: name, Driver: 'bridge', Labels: { ...labels } };

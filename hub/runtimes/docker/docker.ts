@@ -3,13 +3,17 @@ import type { DockerTarget, Instance, LaunchEvents, LaunchSpec, Runtime, Upkeep 
 import { parseAddress } from './address.ts';
 import { type Attachment, createAttachment } from './attach.ts';
 import { createEngine } from './client.ts';
+import { Overdue, pause } from './deadline.ts';
 import { createEngineEvents } from './events.ts';
+import { isUnheard, toHubError } from './engine-error.ts';
 import { createImages } from './images.ts';
 import { createInstance, readHandle } from './instance.ts';
 import { digestLabel, hubLabel } from './labels.ts';
-import { createContainer, createNetwork, targetOf, tidyUp, toLaunchError } from './launch.ts';
+import { createContainer, createNetwork, targetOf, toLaunchError } from './launch.ts';
 import { type Image, createOptions, nameOf, userOf } from './options.ts';
-import { reap } from './reap.ts';
+import { createNames } from './names.ts';
+import { type Tidied, createTidying } from './tidying.ts';
+import { createTurns } from './turns.ts';
 import { createUpkeep } from './upkeep.ts';
 
 export type DockerRuntimeOptions = {
@@ -32,10 +36,14 @@ type Needs = {
   readonly log: Log;
   /** Whether a container that nobody runs is going to be taken back by its handle: it is left alone. */
   readonly isAwaited: (containerId: string) => boolean;
+  /** Whether there should be an engine: it is looked for from the start on. Absent: there should. */
+  readonly isExpected?: () => boolean;
 };
 
 const defaults = { buildTimeoutMs: 15 * 60_000, stopGraceMs: 5_000 };
 const probeMs = 2_000;
+/** How long the hub waits, when it starts, for what an earlier run has left to be removed. */
+const beginMs = 2_000;
 
 /**
  * Runs servers in containers of a Docker engine. As a part of the app it removes, when it starts,
@@ -52,47 +60,48 @@ export function createDockerRuntime(
   const label = `${hubLabel}=${owner.hubId}`;
   const engine = createEngine(parseAddress(options.dockerHost), clock);
   const images = createImages({ ...defaults, ...options }, { engine, clock });
-  /** Names of containers that are being started or run, so that they are not taken for leftovers. */
-  const held = new Set<string>();
+  const turns = createTurns({ clock });
+  const names = createNames({ log, owe: () => tidying.owe() });
   const instances = new Set<Instance>();
+  const tidying = createTidying(label, {
+    engine,
+    clock,
+    log,
+    isHeld: name => names.has(name),
+    isAwaited: needs.isAwaited,
+  });
+  let tidied: Promise<Tidied> | undefined;
+  const onConnected = () => void (tidied = tidying.now());
   const events = createEngineEvents(label, { engine, clock, log, onConnected });
 
-  /** Set where the start has removed what was left, just before it connects. */
-  let isTidy = false;
-  function onConnected(): void {
-    if (!isTidy) void tidy();
-    isTidy = false;
-  }
-
-  /** Removes what nobody holds; answers whether the engine could be asked. */
-  async function tidy(): Promise<boolean> {
+  /** Work for which a launch has its time. Where that is over it is the engine that does not answer. */
+  async function inTime<T>(spec: LaunchSpec, work: (late: AbortSignal) => Promise<T>): Promise<T> {
     try {
-      await reap(label, {
-        engine,
-        log,
-        isHeld: ({ id, name }) => held.has(name) || needs.isAwaited(id),
-      });
-      return true;
+      return await turns.take(nameOf(owner, spec), spec.timeoutMs, work);
     } catch (error) {
-      log.debug({ problem: messageOf(error) }, 'what may be left of an earlier run is not removed');
-      return false;
+      throw error instanceof Overdue
+        ? toHubError(error, `launch ${spec.server}`, engine.address)
+        : error;
     }
   }
 
-  async function launch(spec: LaunchSpec, report: LaunchEvents, signal: AbortSignal) {
+  /** `signal` aborts also when the engine has taken too long. */
+  async function launch(
+    spec: LaunchSpec,
+    image: Image,
+    report: LaunchEvents,
+    signal: AbortSignal,
+  ): Promise<Instance> {
     const target = targetOf(spec);
     const name = nameOf(owner, spec);
-    const image = await images.provide(target.image, text => report.progress(text), signal);
     throwIfCancelled(spec, signal);
-    if (held.has(name))
+    if (names.has(name))
       throw new HubError('HUB_CONTAINER_NAME_TAKEN', `${name} runs already. Stop it first`);
 
-    await using made = new AsyncDisposableStack();
-    held.add(name);
-    made.defer(() => void held.delete(name));
+    await using made = names.hold(name);
     if (target.network === 'bridge') {
       const network = await createNetwork(spec, { engine, log, owner });
-      made.defer(() => tidyUp(log, `network ${network}`, () => engine.removeNetwork(network)));
+      made.add(`network ${network}`, () => engine.removeNetwork(network));
       throwIfCancelled(spec, signal);
     }
     // Not aborted midway: the engine might make a container whose id is then not known.
@@ -104,12 +113,12 @@ export function createDockerRuntime(
       );
     const body = createOptions(owner, spec, target, image);
     const id = await createContainer(name, body, spec, { engine, log, owner });
-    made.defer(() => tidyUp(log, `container ${name}`, () => engine.removeContainer(id)));
+    made.add(`container ${name}`, () => engine.removeContainer(id));
     throwIfCancelled(spec, signal);
 
     const attachment = createAttachment(await engine.attach(id), spec, line => report.stderr(line));
     // It may have ended before the engine has answered to its start: what it leaves is then awaited.
-    const left = Promise.withResolvers<AsyncDisposableStack>();
+    const left = Promise.withResolvers<AsyncDisposable>();
     const instance = run(
       {
         id,
@@ -134,6 +143,12 @@ export function createDockerRuntime(
     return instance;
   }
 
+  /** The engine may have done what it could not answer to, without telling its id. */
+  async function afterwards(error: unknown): Promise<never> {
+    if (isUnheard(error) && (await tidying.now()) === 'unheard') tidying.owe();
+    throw error;
+  }
+
   /** Follows a container to its end. What is `left` of it then is removed, unless it may still run. */
   function run(
     container: {
@@ -143,7 +158,7 @@ export function createDockerRuntime(
       readonly target: DockerTarget;
       readonly attachment: Attachment;
       readonly isAdoptable: boolean;
-      readonly left: Promise<AsyncDisposableStack>;
+      readonly left: Promise<AsyncDisposable>;
     },
     report: LaunchEvents,
   ): Instance {
@@ -156,11 +171,14 @@ export function createDockerRuntime(
         imageId: image.id,
         memoryBytes: target.limits.memoryBytes,
         attachment,
-        async release({ isLost }) {
+        async release(end) {
           const made = await left;
           instances.delete(instance);
-          if (isLost && isAdoptable) held.delete(name);
-          else await made.disposeAsync();
+          if (!end.isUnheard && !(end.isLost && isAdoptable))
+            return await made[Symbol.asyncDispose]();
+          // Removed as soon as nobody awaits it any more and the engine answers.
+          names.leave(name);
+          tidying.owe();
         },
       },
       { engine, events, clock, log, report },
@@ -169,23 +187,21 @@ export function createDockerRuntime(
     return instance;
   }
 
+  /** `late` aborts when the engine has taken too long: it is left as it is then, to be taken back later. */
   async function adopt(
     spec: LaunchSpec,
     handle: string,
     report: LaunchEvents,
     signal: AbortSignal,
+    late: AbortSignal,
   ): Promise<Instance | undefined> {
     const target = targetOf(spec);
     const name = nameOf(owner, spec);
     const { id, startedAt } = readHandle(handle);
     const found = await engine.findContainer(id);
-    if (found?.labels[hubLabel] !== owner.hubId || held.has(name)) return undefined;
-    await using made = new AsyncDisposableStack();
-    held.add(name);
-    made.defer(() => void held.delete(name));
-    if (target.network === 'bridge')
-      made.defer(() => tidyUp(log, `network ${name}`, () => engine.removeNetwork(name)));
-    made.defer(() => tidyUp(log, `container ${name}`, () => engine.removeContainer(id)));
+    late.throwIfAborted();
+    if (found?.labels[hubLabel] !== owner.hubId || names.has(name)) return undefined;
+    await using made = names.hold(name);
     const image = await images.find(target.image);
     const isSame =
       found.name === name &&
@@ -194,12 +210,16 @@ export function createDockerRuntime(
       spec.digest !== undefined &&
       found.labels[digestLabel] === spec.digest &&
       found.imageId === image?.id;
-    if (!isSame) return undefined;
+    late.throwIfAborted();
+    const socket = isSame && !signal.aborted ? await engine.attach(id) : undefined;
+    if (late.aborted) socket?.destroy();
+    late.throwIfAborted();
+    if (target.network === 'bridge') made.add(`network ${name}`, () => engine.removeNetwork(name));
+    made.add(`container ${name}`, () => engine.removeContainer(id));
     throwIfCancelled(spec, signal);
-    const attachment = createAttachment(
-      await engine.attach(id),
-      { ...spec, isTakenOver: true },
-      line => report.stderr(line),
+    if (!image || !socket) return undefined;
+    const attachment = createAttachment(socket, { ...spec, isTakenOver: true }, line =>
+      report.stderr(line),
     );
     const left = Promise.resolve(made.move());
     return run({ id, name, image, target, attachment, isAdoptable: true, left }, report);
@@ -209,15 +229,17 @@ export function createDockerRuntime(
     name: 'docker',
     kind: 'docker',
     upkeep: createUpkeep({ engine, images, owner }),
-    async start() {
-      // Where no engine answers, nothing is followed until a server is to run on it.
-      isTidy = await tidy();
-      if (isTidy) await events.start();
+    async start(signal) {
+      if (!(needs.isExpected?.() ?? true)) return;
+      // What is left of an earlier run takes no name from what is started meanwhile.
+      const begun = events.start().then(() => tidied);
+      await Promise.race([begun, pause(clock, beginMs, signal)]);
     },
     async stop() {
       const { stopGraceMs: graceMs } = { ...defaults, ...options };
       await Promise.all(Array.from(instances, instance => instance.stop({ graceMs })));
       events.stop();
+      tidying.stop();
     },
     async probe(signal) {
       try {
@@ -236,17 +258,26 @@ export function createDockerRuntime(
       throwIfCancelled(spec, signal);
       void events.start();
       try {
-        return await launch(spec, report, signal);
+        const { image: wanted } = targetOf(spec);
+        const tell = (text: string) => report.progress(text);
+        const image = await images.provide(wanted, tell, signal, spec.timeoutMs);
+        return await inTime(spec, late =>
+          launch(spec, image, report, AbortSignal.any([signal, late])).catch(afterwards),
+        );
       } catch (error) {
-        // The engine may have done what it could not answer to, without telling its id.
-        if (error instanceof HubError && error.code === 'HUB_ENGINE_UNREACHABLE') await tidy();
         throwIfCancelled(spec, signal);
         throw error;
       }
     },
-    adopt(spec, handle, report, signal) {
+    async adopt(spec, handle, report, signal) {
       void events.start();
-      return adopt(spec, handle, report, signal);
+      try {
+        return await inTime(spec, late => adopt(spec, handle, report, signal, late));
+      } catch (error) {
+        // Whoever stops it now does not await it any more.
+        if (isUnheard(error)) tidying.owe();
+        throw error;
+      }
     },
     async identify(spec) {
       return (await images.find(targetOf(spec).image))?.id;

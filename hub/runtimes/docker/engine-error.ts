@@ -26,6 +26,11 @@ export function isRefusal(error: unknown, status: number): error is EngineError 
   return error instanceof EngineError && error.status === status;
 }
 
+/** True where the engine did not answer, so that it is not known what it has done. */
+export function isUnheard(error: unknown): error is HubError {
+  return error instanceof HubError && error.code === 'HUB_ENGINE_UNREACHABLE';
+}
+
 /** What dockerode rejected with, as our own error. `doing` is what was tried: "start the container". */
 export function toHubError(error: unknown, doing: string, address: string): HubError {
   if (error instanceof HubError) return error;

@@ -60,7 +60,7 @@ export interface Engine {
   version(bound?: Partial<Bound>): Promise<{ readonly version: string; readonly os: string }>;
   /** Ends of containers with this label and shortages of memory in them, one JSON object a line. */
   events(label: string, signal: AbortSignal): Promise<Readable>;
-  findImage(reference: string): Promise<ImageInfo | undefined>;
+  findImage(reference: string, bound?: Partial<Bound>): Promise<ImageInfo | undefined>;
   /** Takes the name off it, and removes it with its last name. Refused with 409 while a container uses it. */
   removeImage(reference: string): Promise<void>;
   findVolume(
@@ -76,7 +76,7 @@ export interface Engine {
   /** The container's stdin, stdout and stderr on one connection, the latter two multiplexed. */
   attach(id: string): Promise<Duplex>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
-  findContainer(idOrName: string): Promise<ContainerInfo | undefined>;
+  findContainer(idOrName: string, bound?: Partial<Bound>): Promise<ContainerInfo | undefined>;
   /** Resolves when the container has ended, within `timeoutMs`. */
   waitForContainer(id: string, timeoutMs: number): Promise<void>;
   /** SIGTERM, then SIGKILL after the grace; resolves when the container has ended. */
@@ -84,6 +84,7 @@ export interface Engine {
   /** Ends and removes it, with its anonymous volumes. One that is gone, or going, is no error. */
   removeContainer(id: string): Promise<void>;
   listContainers(label: string): Promise<readonly ListedContainer[]>;
+  /** Has a short deadline, as somebody waits for it who wants to know something else as well. */
   stats(id: string): Promise<ContainerStats>;
   createNetwork(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
   findNetwork(name: string): Promise<NetworkInfo | undefined>;

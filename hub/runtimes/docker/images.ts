@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { type Clock, HubError, isObject } from '#core';
 import type { DockerTarget, PackageSource } from '#runtimes';
 import { readBuildContext } from './build-context.ts';
-import { within } from './deadline.ts';
+import { type Bound, within } from './deadline.ts';
 import type { BuildOptions, Engine } from './engine.ts';
 import { EngineError } from './engine-error.ts';
 import { jsonLines } from './json-lines.ts';
@@ -17,12 +17,14 @@ export interface Images {
   /**
    * An image that is there, built or pulled if need be, which is done once for all who ask at the
    * same time. Throws HUB_IMAGE_MISSING, HUB_IMAGE_BUILD_FAILED or, where another try may succeed,
-   * HUB_REGISTRY_UNREACHABLE, with the words of the engine or the installer.
+   * HUB_REGISTRY_UNREACHABLE, with the words of the engine or the installer. `findMs` is how long the engine
+   * may take to say whether it is there.
    */
   provide(
     wanted: DockerTarget['image'],
     progress: (text: string) => void,
     signal: AbortSignal,
+    findMs?: number,
   ): Promise<Image>;
   /** The image that `provide` would give without making any; undefined where it would. */
   find(wanted: DockerTarget['image']): Promise<Image | undefined>;
@@ -52,8 +54,13 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
   const contextOf = async ({ ecosystem }: PackageSource) =>
     await readBuildContext(join(options.imagesDir, baseOf[ecosystem]));
 
-  async function fromReference(reference: string, progress: Progress, signal: AbortSignal) {
-    const present = await engine.findImage(reference);
+  async function fromReference(
+    reference: string,
+    progress: Progress,
+    signal: AbortSignal,
+    finding: Partial<Bound>,
+  ) {
+    const present = await engine.findImage(reference, finding);
     if (present) return { reference, ...present };
     progress(`pulling the image ${reference}`);
     const work = (tell: Progress, ending: AbortSignal) =>
@@ -76,10 +83,15 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
     }
   }
 
-  async function fromPackage(source: PackageSource, progress: Progress, signal: AbortSignal) {
+  async function fromPackage(
+    source: PackageSource,
+    progress: Progress,
+    signal: AbortSignal,
+    finding: Partial<Bound>,
+  ) {
     const context = await contextOf(source);
     const build = imageOf(source, context);
-    const present = await engine.findImage(build.tag);
+    const present = await engine.findImage(build.tag, finding);
     if (present) return { reference: build.tag, ...present };
     progress(`building an image with ${source.spec}, once`);
     const work = (tell: Progress, ending: AbortSignal) =>
@@ -124,10 +136,12 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
       const present = await engine.findImage(reference);
       return present && { reference, ...present };
     },
-    provide: (image, progress, signal) =>
-      'reference' in image
-        ? fromReference(image.reference, progress, signal)
-        : fromPackage(image.package, progress, signal),
+    provide(image, progress, signal, findMs) {
+      const finding = findMs === undefined ? {} : { timeoutMs: findMs };
+      return 'reference' in image
+        ? fromReference(image.reference, progress, signal, finding)
+        : fromPackage(image.package, progress, signal, finding);
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import type { Exit, Instance, LaunchEvents } from '#runtimes';
 import type { Attachment } from './attach.ts';
 import { Overdue, within } from './deadline.ts';
 import type { Engine } from './engine.ts';
+import { isUnheard } from './engine-error.ts';
 import type { EngineEvents } from './events.ts';
 import { exitOf } from './exit.ts';
 import { usageOf } from './stats.ts';
@@ -22,14 +23,22 @@ type Running = {
   readonly imageId: string;
   readonly memoryBytes: number;
   readonly attachment: Attachment;
-  /** Removes all that was made for it, or leaves it where it may still run. Must not throw. */
-  readonly release: (end: { readonly isLost: boolean }) => Promise<void>;
+  /**
+   * Removes all that was made for it, or leaves it where it may still run: `isLost`. That is not known where
+   * the engine could not be asked: `isUnheard`. Must not throw.
+   */
+  readonly release: (end: {
+    readonly isLost: boolean;
+    readonly isUnheard: boolean;
+  }) => Promise<void>;
 };
 
 /** How long what a container wrote last may take to come through after it has ended. */
 const drainMs = 1_000;
 /** How long a container may take to end after its output has. */
 const endingMs = 2_000;
+/** How long the engine may take to tell how a container is: calls to its server fail with the answer. */
+const inspectMs = 5_000;
 
 /**
  * A container from just before its start to its removal. Call it before the start, so that no event
@@ -45,6 +54,8 @@ export function createInstance(running: Running, needs: Needs): Instance {
   let stopping: Promise<Exit> | undefined;
   /** It may still run, and be taken back: it is not to be stopped any more by whoever has lost it. */
   let isLost = false;
+  /** Why the engine could not be asked to stop it, or not how it ended. */
+  let unheard: unknown;
   /** The engine's part of stopping: settles when the container has ended, within the grace. */
   let halting: Promise<void> | undefined;
 
@@ -79,19 +90,25 @@ export function createInstance(running: Running, needs: Needs): Instance {
     isLost = exit.lost === true;
     attachment.end({ reason: exit.detail });
     watch[Symbol.dispose]();
-    await running.release({ isLost: exit.lost === true });
+    await running.release({ isLost, isUnheard: unheard !== undefined });
     return exit;
+  }
+
+  /** An engine that has just been silent is not waited for once more. */
+  async function look() {
+    if (unheard !== undefined) throw unheard;
+    return await engine.findContainer(id, { timeoutMs: inspectMs });
   }
 
   /** Asks the engine how it ended. A stream that is over is no proof that the container is. */
   async function findExit(): Promise<Exit> {
     try {
-      let found = await engine.findContainer(id);
+      let found = await look();
       if (found?.state.isRunning) {
         if (!halting) await engine.waitForContainer(id, endingMs).catch(() => undefined);
         // One that is being stopped has its grace, also where it closes its output before it ends.
         await halting;
-        found = await engine.findContainer(id);
+        found = await look();
       }
       if (!found) return { detail: `its container ${name} was removed by someone else` };
       if (found.state.isRunning)
@@ -105,6 +122,7 @@ export function createInstance(running: Running, needs: Needs): Instance {
       return exitOf({ exitCode, oomKilled: oomKilled || wasShort, memoryBytes });
     } catch (error) {
       // Whether it still runs is known when the engine is back.
+      unheard = error;
       return { lost: true, detail: `lost: ${messageOf(error)}` };
     }
   }
@@ -114,6 +132,7 @@ export function createInstance(running: Running, needs: Needs): Instance {
       await engine.stopContainer(id, Math.ceil(graceMs / 1000));
     } catch (error) {
       // It had ended already, or the engine is away; removal is forced in either case.
+      if (isUnheard(error)) unheard = error;
       log.debug({ container: name, problem: messageOf(error) }, 'the engine did not stop it');
     }
   }

@@ -116,12 +116,14 @@ function unlessForeign(what: string, spec: LaunchSpec): (error: unknown) => neve
 const taken = (message: string, spec: LaunchSpec, cause?: unknown) =>
   new HubError('HUB_CONTAINER_NAME_TAKEN', message, { cause, data: { server: spec.server } });
 
-/** A work whose failure is logged: removing what is no longer wanted. */
-export async function tidyUp(log: Log, what: string, work: () => Promise<void>): Promise<void> {
+/** Removes what is no longer wanted, and answers whether that could be done. Never rejects. */
+export async function tidyUp(log: Log, what: string, work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
+    return true;
   } catch (error) {
-    log.warn({ problem: messageOf(error) }, `could not remove ${what}; it is tried again later`);
+    log.warn({ problem: messageOf(error) }, `could not remove ${what}; it is tried again`);
+    return false;
   }
 }
 

@@ -10,6 +10,7 @@ import {
   createStderrLines,
 } from '#runtimes';
 import { createGroup } from './group.ts';
+import type { Watcher } from './watcher.ts';
 
 export type ProcessSpec = LaunchSpec & {
   readonly command: string;
@@ -23,18 +24,25 @@ const strayGraceMs = 500;
 /** How long output is read after the end; a daemon that left the group may hold the pipes for ever. */
 const drainMs = 1000;
 
+type Needs = {
+  readonly clock: Clock;
+  /** Undefined where nothing can end it once the hub is gone. */
+  readonly watcher: Watcher | undefined;
+};
+
 /** A process that has been spawned, as a running server. */
 export function createInstance(
   child: ChildProcessWithoutNullStreams,
   spec: ProcessSpec,
   events: LaunchEvents,
-  clock: Clock,
+  { clock, watcher }: Needs,
 ): Instance {
   const { pid } = child;
   // Signals to the group of nobody would go to the hub's own.
   if (pid === undefined) throw new HubError('HUB_INTERNAL', `${spec.server} has no process`);
   const { promise: exited, resolve: settle } = Promise.withResolvers<Exit>();
   const group = createGroup(pid, spec.platform, clock);
+  const watched = watcher?.watch(pid);
   const line = createLineChannel(spec, {
     write: chunk => void child.stdin.write(chunk),
     waitingBytes: () => child.stdin.writableLength,
@@ -74,6 +82,7 @@ export function createInstance(
     const graceMs = killAtMs === undefined ? strayGraceMs : killAtMs - clock.monotonic();
     group.terminate();
     await group.gone(Math.max(0, graceMs));
+    watched?.[Symbol.dispose]();
     await drained(child, clock);
     child.stdin.destroy();
     line.ended(

@@ -5,6 +5,7 @@ import { type Clock, HubError, messageOf } from '#core';
 import type { LaunchSpec, ProcessTarget, Runtime } from '#runtimes';
 import { environmentOf } from './environment.ts';
 import { createInstance } from './instance.ts';
+import { createWatcher } from './watcher.ts';
 import { type Invocation, onWindows } from './windows.ts';
 
 export type ProcessRuntimeOptions = {
@@ -18,11 +19,16 @@ export type ProcessRuntimeOptions = {
   readonly platform: NodeJS.Platform;
 };
 
-/** Runs servers as child processes of the hub, each leading a process group. They are not isolated. */
+/**
+ * Runs servers as child processes of the hub, each leading a process group that ends with the hub, however that
+ * ends. They are not isolated.
+ */
 export function createProcessRuntime(
   options: ProcessRuntimeOptions,
   needs: { readonly clock: Clock },
 ): Runtime {
+  const { environment, platform } = options;
+  const watcher = platform === 'win32' ? undefined : createWatcher(environment['PATH']);
   return {
     kind: 'process',
     async probe() {
@@ -35,8 +41,11 @@ export function createProcessRuntime(
       refuseAborted(server, signal);
       refuseMissingFolder(server, target);
       const child = await start(spec, target, options);
-      const about = { command: target.command, platform: options.platform };
-      const instance = createInstance(child, { ...spec, ...about }, events, needs.clock);
+      const about = { command: target.command, platform };
+      const instance = createInstance(child, { ...spec, ...about }, events, {
+        ...needs,
+        watcher,
+      });
       if (signal.aborted) await instance.stop({ graceMs: 0 });
       refuseAborted(server, signal);
       return instance;

@@ -47,19 +47,21 @@ export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds): Belo
   };
 }
 
-/** Those of `mine` that no other server has too. Throws HubError where that cannot be told. */
+/**
+ * Those of `mine` that no other server has too, and those that are left to others. Throws HubError where that
+ * cannot be told.
+ */
 export async function ownOf(
   mine: readonly Belonging[],
   others: readonly ServerConfig[],
   needs: BelongingsNeeds,
-): Promise<readonly Belonging[]> {
-  if (mine.length === 0) return [];
-  const shared = new Set<string>();
-  for (const other of others) {
-    const found = await belongingsIfAny(other, needs);
-    for (const one of found) shared.add(keyOf(one));
-  }
-  return mine.filter(one => !shared.has(keyOf(one)));
+): Promise<{ readonly own: readonly Belonging[]; readonly left: readonly Left[] }> {
+  const own = new Map(mine.map(one => [keyOf(one), one]));
+  const left: Left[] = [];
+  for (const other of own.size > 0 ? others : [])
+    for (const one of await belongingsIfAny(other, needs))
+      if (own.delete(keyOf(one))) left.push({ ...one, why: `the server ${other.name} has it too` });
+  return { own: [...own.values()], left };
 }
 
 export const keyOf = ({ kind, name }: Belonging) => `${kind} ${name}`;

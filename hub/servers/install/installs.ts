@@ -37,14 +37,17 @@ export type Installed = JsonObject & { readonly name: string };
 export type InstallsNeeds = BelongingsNeeds & {
   readonly log: Log;
   readonly pins: Pins;
-  /** Reads an entry as the loader of the file does. Throws HUB_CONFIG_INVALID with path and remedy. */
+  /**
+   * Reads an entry as the loader of the file does. Throws HUB_CONFIG_INVALID with path and remedy, and
+   * HUB_REQUEST_INVALID for one that would not be in force.
+   */
   readonly check: (name: string, entry: Entry) => Promise<ServerConfig>;
   /** Writes an entry to the file; resolves when it is in force. */
   readonly add: (name: string, entry: Entry) => Promise<void>;
   /** Takes an entry out of the file; resolves when nothing of the server runs any more. */
   readonly remove: (name: string) => Promise<void>;
-  /** The servers that the file has. */
-  readonly names: () => readonly string[];
+  /** The servers that the file has, those of other tags too. */
+  readonly configs: () => readonly ServerConfig[];
   /** Those in force. */
   readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
   /** Starts a server once, under a name of its own, and ends it. */
@@ -65,7 +68,7 @@ const shownCharacters = 500;
 /** Servers are installed one step at a time; several at once do not disturb each other. */
 export function createInstalls(needs: InstallsNeeds): Installs {
   const log = needs.log.child({ part: 'installs' });
-  const places = createPlaces(needs.names);
+  const places = createPlaces(() => needs.configs().map(({ name }) => name));
   const ending = new AbortController();
   const underway = new Set<Promise<unknown>>();
   /** What is being installed and may have made something already. */
@@ -148,7 +151,8 @@ export function createInstalls(needs: InstallsNeeds): Installs {
       begun.delete(config);
       try {
         const made = (await belongings.list()).filter(one => !before.has(keyOf(one)));
-        const { left } = await belongings.discard(await ownOf(made, othersThan(config), needs));
+        const { own } = await ownOf(made, othersThan(config), needs);
+        const { left } = await belongings.discard(own);
         if (left.length > 0) log.warn({ left }, 'an install that failed has left something');
       } catch (error) {
         log.warn({ problem: messageOf(error) }, 'what an install has made is not removed');
@@ -157,7 +161,9 @@ export function createInstalls(needs: InstallsNeeds): Installs {
   }
 
   const othersThan = (config: ServerConfig) => [
-    ...needs.servers.all.map(server => server.config).filter(({ name }) => name !== config.name),
+    ...[...needs.servers.all.map(server => server.config), ...needs.configs()].filter(
+      ({ name }) => name !== config.name,
+    ),
     ...[...begun].filter(other => other !== config),
   ];
 

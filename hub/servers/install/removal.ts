@@ -10,7 +10,7 @@ type Needs = BelongingsNeeds & {
   readonly places: Places;
   readonly remove: (name: string) => Promise<void>;
   readonly forgetListing?: (name: string) => Promise<void>;
-  readonly names: () => readonly string[];
+  readonly configs: () => readonly ServerConfig[];
   readonly servers: { find(name: string): Server | undefined };
   readonly othersThan: (config: ServerConfig) => readonly ServerConfig[];
 };
@@ -24,27 +24,31 @@ type Gone = { readonly removed: readonly Belonging[]; readonly left: readonly Le
 export function createRemoval(
   needs: Needs,
 ): (name: string, options: { readonly purge: boolean }) => Promise<JsonObject> {
-  const { log, places, servers } = needs;
+  const { log, places } = needs;
 
   /** What is the hub's and no other server's. */
   async function purgeableOf(config: ServerConfig): Promise<() => Promise<Gone>> {
     const belongings = belongingsOf(config, needs);
-    const own = await ownOf(await belongings.list(), needs.othersThan(config), needs);
-    return () => belongings.discard(own);
+    const { own, left } = await ownOf(await belongings.list(), needs.othersThan(config), needs);
+    return async () => {
+      const gone = await belongings.discard(own);
+      return { ...gone, left: [...left, ...gone.left] };
+    };
   }
 
   return async (name, { purge }) => {
-    if (!needs.names().includes(name)) throw unknown(name, needs.names());
+    const configs = needs.configs();
+    const entry = configs.find(config => config.name === name);
+    if (!entry) throw unknown(name, configs);
     using _ = places.takeKnown(name);
-    const server = servers.find(name);
+    const server = needs.servers.find(name);
     const about = server?.running?.instance.about;
     let discard = async (): Promise<Gone> => ({ removed: [], left: [] });
     const left: Json[] = [];
-    if (purge && !server)
-      left.push(unreached(name, 'it is not in force, so what it has is not known'));
-    if (purge && server) {
+    if (purge) {
       try {
-        discard = await purgeableOf(server.config);
+        // Of a file with `--tags` only some are in force.
+        discard = await purgeableOf(server?.config ?? entry);
       } catch (error) {
         left.push(unreached(name, messageOf(error)));
       }
@@ -67,10 +71,11 @@ export function createRemoval(
 
 const unreached = (name: string, why: string) => ({ kind: 'image and volumes', name, why });
 
-function unknown(name: string, names: readonly string[]): HubError {
+function unknown(name: string, configs: readonly ServerConfig[]): HubError {
+  const names = configs.map(config => config.name).join(', ');
   return new HubError(
     'HUB_SERVER_UNKNOWN',
-    `no server is called ${JSON.stringify(name)}. The config has: ${names.join(', ') || 'none'}`,
+    `no server is called ${JSON.stringify(name)}. The config has: ${names || 'none'}`,
     { data: { server: name } },
   );
 }

@@ -4,25 +4,37 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { engineHost } from '#helpers/engine-probe';
 
-/** A way to the engine that can be cut, taken away and brought back, as when the engine restarts. */
+/**
+ * A way to the engine that can be cut, taken away and brought back, as when the engine restarts, or be silent,
+ * as when it hangs.
+ */
 export async function createProxy() {
   const folder = mkdtempSync(join(tmpdir(), 'engine-'));
   const path = join(folder, 'docker.sock');
   const open = new Set<Socket>();
   let callsToFailure = 0;
+  let callsToSilence = 0;
+  /** What is to be done of calls that came while it was silent; undefined while it is not. */
+  let unheard: (() => void)[] | undefined;
   const server = createServer(near => {
+    if (--callsToSilence === 0) unheard ??= [];
+    open.add(near);
+    near.on('close', () => open.delete(near));
+    near.on('error', () => {});
+    if (unheard) unheard.push(() => relay(near));
+    else relay(near);
+  });
+  function relay(near: Socket): void {
     const isLost = --callsToFailure === 0;
     const far = connect(engineHost.replace('unix://', ''));
-    for (const socket of [near, far]) {
-      open.add(socket);
-      socket.on('close', () => open.delete(socket));
-      socket.on('error', () => {});
-    }
+    open.add(far);
+    far.on('close', () => open.delete(far));
+    far.on('error', () => {});
     near.pipe(far).on('close', () => near.destroy());
     // The engine does what it was asked to, but its answer is lost.
     if (isLost) far.once('data', () => near.destroy());
     else far.pipe(near).on('close', () => far.destroy());
-  });
+  }
   const cut = () => open.forEach(socket => socket.destroy());
   const back = () => new Promise<void>(resolve => server.listen(path, resolve));
   const away = () =>
@@ -39,6 +51,15 @@ export async function createProxy() {
     back,
     /** Loses the answer of the call that is this many from now; every call has a connection of its own. */
     failCall: (calls: number) => void (callsToFailure = calls),
+    /** Answers no call from the one on that is this many from now; what is open goes on. */
+    freeze: (calls = 1) => void (callsToSilence = calls),
+    /** Does what was asked meanwhile too, also for those that have hung up. */
+    thaw(): void {
+      callsToSilence = 0;
+      const calls = unheard ?? [];
+      unheard = undefined;
+      for (const call of calls) call();
+    },
     async [Symbol.asyncDispose]() {
       if (server.listening) await away();
       rmSync(folder, { recursive: true });

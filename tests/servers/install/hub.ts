@@ -54,8 +54,6 @@ export type Override = {
   readonly docker?: { readonly runtime: Runtime & { readonly upkeep: Upkeep } };
   readonly fetch?: typeof globalThis.fetch;
   readonly add?: InstallsNeeds['add'];
-  /** Entries that are there already. */
-  readonly entries?: Readonly<Record<string, JsonObject>>;
   readonly registries?: Parameters<typeof createPins>[0];
 };
 
@@ -80,7 +78,8 @@ export function createInstallHub(override: Override = {}) {
     process: here,
     remote: createRemoteRuntime({}, { clock: systemClock, log, random: () => 1 }),
   };
-  const entries = new Map<string, JsonObject>(Object.entries(override.entries ?? {}));
+  const entries = new Map<string, JsonObject>();
+  const configs = new Map<string, ServerConfig>();
   const servers = new Map<string, Server>();
   const launched: LaunchSpec[] = [];
   const base = {
@@ -116,9 +115,15 @@ export function createInstallHub(override: Override = {}) {
       rmSync(file);
     }
   }
-  const inForce = async (name: string, entry: JsonObject) => {
+  /** Has an entry in the file, and not in force. */
+  const write = async (name: string, entry: JsonObject) => {
     entries.set(name, entry);
     const config = await check(name, entry);
+    configs.set(name, config);
+    return config;
+  };
+  const inForce = async (name: string, entry: JsonObject) => {
+    const config = await write(name, entry);
     servers.set(
       name,
       createServer(config, {
@@ -140,8 +145,9 @@ export function createInstallHub(override: Override = {}) {
       await servers.get(name)?.close('removed');
       servers.delete(name);
       entries.delete(name);
+      configs.delete(name);
     },
-    names: () => [...entries.keys()],
+    configs: () => [...configs.values()],
     servers: {
       get all() {
         return [...servers.values()];
@@ -166,6 +172,7 @@ export function createInstallHub(override: Override = {}) {
     progress,
     folder,
     inForce,
+    write,
     install: (request: Partial<InstallRequest>, signal = new AbortController().signal) =>
       installs.install(requestOf(request), one => progress.push(one), signal),
     async [Symbol.asyncDispose]() {

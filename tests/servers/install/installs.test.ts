@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { type ServerResponse, createServer as createListener } from 'node:http';
 import { createServer as createTlsListener } from 'node:https';
 import { join } from 'node:path';
@@ -245,11 +245,18 @@ describe('a removal', () => {
     assert.deepEqual(leftOf(hub), ['echo']);
   });
 
-  test('with purge of a server that is not in force says what it could not look for', async () => {
-    await using hub = createInstallHub({ entries: { idle: { package: 'echo@1.0.0' } } });
+  test('with purge of a server that is in the file and not in force takes its folder too', async () => {
+    await using hub = createInstallHub();
+    await hub.write('idle', { package: 'echo@1.0.0' });
+    const name = join(hub.folder, 'servers', 'idle');
+    mkdirSync(name, { recursive: true });
     const { removed, left } = await hub.installs.remove('idle', { purge: true });
-    assert.deepEqual(removed, [{ kind: 'entry', name: 'idle' }]);
-    assert.match(JSON.stringify(left), /"image and volumes".*not in force/);
+    assert.deepEqual(removed, [
+      { kind: 'entry', name: 'idle' },
+      { kind: 'folder', name },
+    ]);
+    assert.deepEqual(left, []);
+    assert.deepEqual(leftOf(hub), []);
   });
 
   test('of a server that there is not is refused, and of one that is being removed too', async () => {

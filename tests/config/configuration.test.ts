@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { readConfig, readSettings } from '#config';
+import { HubError, silent, systemClock } from '#core';
+import type { Applied } from '#servers';
+import { createConfiguration } from '../../hub/configuration.ts';
+import { temporary } from './editing.ts';
+
+const textOf = (image: string) => JSON.stringify({ servers: { one: { image } } });
+
+/** A config of which `next` says what comes of it, when that is known. */
+async function configured(file: string, home: string, next: () => Promise<Applied>) {
+  const read = () => readConfig(file, { env: {}, home });
+  const first = await read();
+  assert.ok(first.config);
+  const settings = readSettings({});
+  return createConfiguration(
+    {
+      file,
+      first,
+      read,
+      readOptions: async () => ({ env: {}, home }),
+      settings: async () => settings,
+      servers: () => first.config.servers,
+    },
+    { servers: { all: [], apply: next }, settings, clock: systemClock, log: silent },
+  );
+}
+
+test('a reload that finds nothing new waits for what is under way, and tells what came of it', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, textOf('one:1'));
+  const swap = Promise.withResolvers<Applied>();
+  const { source, control } = await configured(file, folder.path, () => swap.promise);
+  await writeFile(file, textOf('one:2'));
+  // As the watch on the files does it.
+  assert.equal((await source.reload()).kind, 'changed');
+  let isAnswered = false;
+  const reloads = [control.reload(), control.reload()];
+  for (const reload of reloads) void reload.then(() => (isAnswered = true));
+  // By then each has read the files.
+  assert.equal((await source.reload()).kind, 'unchanged');
+  assert.equal(isAnswered, false);
+  const error = new HubError('HUB_SERVER_START_FAILED', 'it has exited');
+  const none = { added: [], removed: [], changed: [], unchanged: 0 };
+  swap.resolve({ ...none, failed: [{ server: 'one', error }] });
+  for (const answer of await Promise.all(reloads))
+    assert.deepEqual(answer, {
+      ...none,
+      status: 'changed',
+      failed: [{ server: 'one', code: 'HUB_SERVER_START_FAILED', message: 'it has exited' }],
+    });
+  assert.deepEqual(await control.reload(), { status: 'unchanged' }, 'it is told by now');
+});

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { type Call, latenessOf, p99, paceMs } from './lateness.ts';
+
+const quietMs = 3_000;
+
+/** Calls of 5 ms for some time, of which those at these times take longer. */
+function callsFor(ms: number, late: Readonly<Record<number, number>> = {}): Call[] {
+  const calls: Call[] = [];
+  for (let at = 0; at < ms;) {
+    const tookMs = late[at] ?? 5;
+    calls.push({ endMs: at + tookMs, tookMs });
+    at += Math.ceil(Math.max(tookMs, paceMs) / paceMs) * paceMs;
+  }
+  return calls;
+}
+
+const quiet = { neighbour: callsFor(quietMs), control: callsFor(quietMs) };
+const isLate = (ms: number, neighbour: Record<number, number>, control = {}) => {
+  const found = latenessOf(quiet, {
+    neighbour: callsFor(ms, neighbour),
+    control: callsFor(ms, control),
+  });
+  return found.neighbour > found.most;
+};
+
+test('one call that takes 150 ms is late as often as callers at the pace would have been', () => {
+  assert.equal(p99(callsFor(quietMs)), 5);
+  assert.equal(p99(callsFor(quietMs, { 1_000: 150 })), 130);
+  assert.equal(p99(callsFor(quietMs, { 1_000: 20 })), 5);
+});
+
+test('a hub that stops for 150 ms is late, however long the fault takes and whenever it stops', () => {
+  assert.equal(isLate(quietMs, {}), false);
+  for (const ms of [700, quietMs, 20_000, 60_000])
+    for (const at of [0, 300, ms - 200]) assert.ok(isLate(ms, { [at]: 150 }), `${at} of ${ms} ms`);
+});
+
+test('a machine that stops delays both, and is no fault of the hub', () => {
+  assert.equal(isLate(quietMs, { 1_000: 150 }, { 1_000: 100 }), false);
+  assert.equal(isLate(quietMs, { 1_000: 150 }, { 1_000: 30 }), true);
+});
+
+test('a machine that stops excuses no hub that stops at another time', () => {
+  assert.ok(isLate(20_000, { 1_000: 150, 15_000: 150 }, { 1_000: 150 }));
+});

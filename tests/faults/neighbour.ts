@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { getCurrentTest } from 'vitest/suite';
+import { connect } from '#helpers/client';
+import type { HubProcess } from '#helpers/hub-process';
+import { startControl } from './control.ts';
+import { type Call, latenessOf, paceMs } from './lateness.ts';
+
+/** A way to the tool `echo` of a server. */
+export type Echo = (text: string) => Promise<string>;
+
+/** What became of the calls to a server. */
+export type Outcome = { readonly calls: readonly Call[]; readonly failures: readonly string[] };
+
+/** Calls that a phase has at least: of fewer, a p99 is the worst one or two. */
+const leastCalls = 300;
+/** Before the quiet phase: processes that have just started are slow. */
+const firstCalls = 100;
+
+/**
+ * Goes on calling servers, each one call at a time, while some work is done, and until each was called `least`
+ * times. Calls may fail; the work may not.
+ */
+export async function whileCalled<T>(
+  echoes: readonly Echo[],
+  least: number,
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly outcomes: readonly Outcome[] }> {
+  let isOver = false;
+  const calling = Promise.all(echoes.map(echo => goOn(echo, least, () => isOver)));
+  try {
+    const result = await work();
+    isOver = true;
+    return { result, outcomes: await calling };
+  } finally {
+    isOver = true;
+    await calling;
+  }
+}
+
+async function goOn(echo: Echo, least: number, isOver: () => boolean): Promise<Outcome> {
+  const calls: Call[] = [];
+  const failures: string[] = [];
+  while (calls.length < least || !isOver()) {
+    const text = String(calls.length);
+    const since = performance.now();
+    try {
+      const answer = await echo(text);
+      if (answer !== text) failures.push(`answered ${answer} to ${text}`);
+    } catch (error) {
+      failures.push(String(error));
+    }
+    const endMs = performance.now();
+    calls.push({ endMs, tookMs: endMs - since });
+    await delay(Math.max(0, since + paceMs - endMs));
+  }
+  return { calls, failures };
+}
+
+/**
+ * Lets a fault happen while the neighbour of each hub is called, and a control beside the hubs. Throws where a
+ * call failed, or where a neighbour was later than the fault of a server may make it (`latenessOf`).
+ */
+export async function besideNeighbour<T>(
+  hubs: readonly Pick<HubProcess, 'url'>[],
+  fault: () => Promise<T>,
+): Promise<T> {
+  await using ends = new AsyncDisposableStack();
+  const control = ends.use(await startControl());
+  const echoes: Echo[] = [text => control.echo(text)];
+  for (const hub of hubs) {
+    const client = ends.use(await connect(`${hub.url}/mcp/neighbour`));
+    echoes.push(text => client.call('echo', { text }));
+  }
+  await whileCalled(echoes, firstCalls, nothing);
+  const quiet = await whileCalled(echoes, leastCalls, nothing);
+  const during = await whileCalled(echoes, leastCalls, fault);
+  const failures = [...quiet.outcomes, ...during.outcomes].flatMap(one => one.failures);
+  assert.deepEqual(failures, [], 'calls to the neighbour failed');
+  for (let hub = 1; hub < echoes.length; hub++) {
+    const pairOf = (outcomes: readonly Outcome[]) => ({
+      neighbour: outcomes[hub]?.calls ?? [],
+      control: outcomes[0]?.calls ?? [],
+    });
+    const found = latenessOf(pairOf(quiet.outcomes), pairOf(during.outcomes));
+    const said =
+      `the neighbour's p99 was ${found.neighbour.toFixed(1)} ms, and ${found.quiet.neighbour.toFixed(1)} ms ` +
+      `when it was quiet; the control's ${found.control.toFixed(1)} ms and ${found.quiet.control.toFixed(1)} ms`;
+    await getCurrentTest()?.context.annotate(said);
+    assert.ok(found.neighbour <= found.most, said);
+  }
+  return during.result;
+}
+
+const nothing = async () => {};

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { entryKeys } from '#config';
+import { HubError } from '#core';
+import { readInstallBody } from '../../hub/http/routes/install-body.ts';
+import { draftOf } from '../../hub/servers/install/draft.ts';
+
+/** What a body with this key besides is refused with; undefined where it is taken. */
+function refusalOf(key: string): string | undefined {
+  try {
+    readInstallBody({ package: 'docker:tool:1', [key]: null });
+    return undefined;
+  } catch (error) {
+    return error instanceof HubError ? error.message : assert.fail(String(error));
+  }
+}
+
+describe('the body of an install', () => {
+  test('takes all that an entry may have, for the entry as it stands there', () => {
+    const given = {
+      command: 'node',
+      args: ['/srv/tool.mjs', '--read-only'],
+      cwd: '/srv',
+      env: { LEVEL: '1' },
+      mounts: ['~/notes:/srv/notes'],
+      volumes: { notes: '/data' },
+      resources: { memory: '64m' },
+      network: 'bridge',
+      logs: 'none',
+      restart: 'transient',
+      max_restarts: 1,
+      health_check_interval: 5,
+      max_concurrent_calls: 2,
+      idle_stop: 60,
+      max_line: '1m',
+      era: 'legacy',
+    };
+    const { entry } = draftOf(readInstallBody({ package: 'docker:tool:1', ...given }));
+    assert.deepEqual(entry, { package: 'docker:tool:1', ...given });
+  });
+
+  test('says of each other key of an entry how it is said here', () => {
+    const refused = entryKeys.flatMap(key => {
+      const why = refusalOf(key);
+      return why?.startsWith(`${key}: is no field of an install`) ? [[key, why] as const] : [];
+    });
+    assert.deepEqual(
+      refused.map(([key]) => key),
+      ['disabled', 'enabled', 'image', 'type', 'url'],
+    );
+    for (const [key, why] of refused) assert.match(why, /: (write|what is installed)/, key);
+  });
+
+  test('names every key that it does not know beside what else is wrong', () => {
+    assert.throws(() => readInstallBody({ package: 7, pakage: 'x', comand: 'y' }), {
+      code: 'HUB_REQUEST_INVALID',
+      message: /^package: write a string\npakage: is no field .*\ncomand: is no field .*command/,
+    });
+  });
+});

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { createRestarts } from '../../hub/servers/restarts.ts';
+import { configFor } from './scripted.ts';
+
+const minuteMs = 60_000;
+
+/** What becomes of a server that may be restarted once and ends whenever it has run for so long. */
+function statesOf(runMs: number, runs: number): readonly string[] {
+  const clock = createManualClock();
+  const restarts = createRestarts(configFor({ maxRestarts: 1, startTimeoutMs: minuteMs }), {
+    clock,
+    random: () => 0,
+  });
+  return Array.from({ length: runs }, () => {
+    clock.advance(runMs);
+    restarts.ran(runMs);
+    const { status, delayMs = 0 } = restarts.after(new Error('exited'), 'exited', false);
+    clock.advance(delayMs);
+    return `${status.state} ${delayMs}`;
+  });
+}
+
+test('restarts are counted afresh, and waits are short again, after each run of more than five minutes', () => {
+  assert.deepEqual(statesOf(6 * minuteMs, 5), Array<string>(5).fill('backing_off 500'));
+});
+
+test('restarts after shorter runs add up', () => {
+  assert.deepEqual(statesOf(1 * minuteMs, 2), ['backing_off 500', 'failed 0']);
+});
