@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { warningsOf } from '#config';
+import { type RulesSource, warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
-import { type Engine, createHttp } from '#http';
+import { type ConfigControl, type Engine, createHttp } from '#http';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createRouter } from '#routing';
 import { breakerKeyOf, createLazyInstalls, createPins, registriesOf } from '#servers';
@@ -17,6 +17,7 @@ import {
 } from '#transports';
 import { type ConfigFiles, createConfiguration } from './configuration.ts';
 import { type FleetOptions, createFleet } from './fleet.ts';
+import { createPrompts } from './prompts.ts';
 
 export type AppOptions = Omit<FleetOptions, 'configs'> & {
   readonly files: ConfigFiles;
@@ -74,6 +75,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
         createSharedBreaker(breakerKeyOf(config), settings.breaker, { clock, sharing }),
     },
   );
+  const prompts = await createPrompts(
+    { settings, dataFolder: dataDir.path },
+    { clock, log, random: Math.random, newId },
+  );
   const configuration = createConfiguration(files, { servers, settings, clock, log });
   const { source, control, editing } = configuration;
   const router = createRouter(() => source.current.naming, {
@@ -120,9 +125,11 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log }),
       sse: createSse({ connections, newId }),
       engine,
-      config: control,
+      config: withRules(control, prompts.rules),
       sharing,
       installs,
+      prompts: () => prompts.open(),
+      promptHealth: prompts.health,
       hubVersion: version,
       clock,
       log,
@@ -146,7 +153,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   const ends = options.listens ? [http] : [];
   const meeting: Part = { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() };
   opened.use(
-    await startAll([meeting, docker, ...ends, running, source, sessions, installs], signal),
+    await startAll(
+      [meeting, docker, ...ends, running, source, prompts, sessions, installs],
+      signal,
+    ),
   );
   // Some clients list once and never again: they are not read before there is something to list.
   if (options.stdio) await servers.settled(firstListsMs, signal);
@@ -173,3 +183,13 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     },
   };
 }
+
+/** Reads the rules for prompts as well, and first: where they are refused, nothing is changed. */
+const withRules = (control: ConfigControl, rules: RulesSource): ConfigControl => ({
+  ...control,
+  async reload() {
+    const refused = await rules.reload();
+    if (refused) throw refused;
+    return await control.reload();
+  },
+});

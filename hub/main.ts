@@ -5,9 +5,11 @@ import {
   type Config,
   type Settings,
   checkTags,
+  defaultRulesFile,
   loadConfig,
   mergeEnvironment,
   readConfig as readWholeConfig,
+  readRules,
   readSettings,
   serversFileOf,
   withTags,
@@ -92,6 +94,10 @@ const cli = createCli({
   version,
   async loadConfig(configFile) {
     const settings = await settingsWith(configFile === undefined ? {} : { configFile });
+    const { rulesFile } = settings;
+    const { error } = await readRules(rulesFile);
+    if (error && (error.code !== 'HUB_CONFIG_MISSING' || rulesFile !== defaultRulesFile))
+      throw error;
     return { file: settings.serversFile, config: await readConfig(settings) };
   },
   async startApp(options, signal) {

@@ -30,6 +30,21 @@ export {
 } from './source.ts';
 export { entryKeys } from './server-schema.ts';
 export { readSettings, serversFileOf } from './settings.ts';
+export {
+  type ArgumentsByName,
+  type CacheMode,
+  type EnhancementRule,
+  type EnhancementRules,
+  type ModelOptions,
+  type RulesReading,
+  defaultRules,
+  foldClientName,
+  isClientName,
+  readRules,
+} from './rules.ts';
+export { defaultRulesFile } from './backends.ts';
+export { rulesSchemaJson } from './rules-schema.ts';
+export { type RulesSource, type RulesStatus, openRules } from './rules-source.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
 export { warningsOf } from './warnings.ts';
 export { mergeEnvironment } from './variables.ts';

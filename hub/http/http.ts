@@ -24,6 +24,8 @@ import { type ConfigControl, configRoutes } from './routes/config.ts';
 import { type Engine, healthRoutes } from './routes/health.ts';
 import { installRoutes } from './routes/install.ts';
 import { mcpRoutes } from './routes/mcp.ts';
+import { type Prompts, ollamaRoutes } from './routes/ollama.ts';
+import type { PromptHealth } from './routes/prompt-health.ts';
 import { rootRoutes } from './routes/root.ts';
 import { serverRoutes } from './routes/servers.ts';
 import { sseRoutes } from './routes/sse.ts';
@@ -52,6 +54,9 @@ export type HttpNeeds = {
   readonly sharing: Pick<Sharing, 'status'>;
   /** Absent: servers are installed and removed in the file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove'>;
+  /** What improves prompts, loaded with the first use. Absent: the hub improves none. */
+  readonly prompts?: () => Promise<Prompts>;
+  readonly promptHealth?: PromptHealth;
   readonly hubVersion: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -130,8 +135,9 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     healthRoutes(server, needs);
     serverRoutes(server, needs);
     configRoutes(server, needs);
-    const { installs } = needs;
+    const { installs, prompts } = needs;
     if (installs) installRoutes(server, { ...needs, installs });
+    if (prompts) ollamaRoutes(server, { ...needs, prompts });
     mcpRoutes(server, needs);
     sseRoutes(server, needs);
     return server;

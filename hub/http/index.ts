@@ -1,3 +1,5 @@
+export type { Prompts } from './routes/ollama.ts';
+export type { PromptHealth } from './routes/prompt-health.ts';
 export { type Http, type HttpNeeds, type HttpOptions, createHttp } from './http.ts';
 export type { ConfigControl } from './routes/config.ts';
 export type { Engine } from './routes/health.ts';

@@ -1,14 +1,14 @@
-import { schemaJson } from '#config';
+import { rulesSchemaJson, schemaJson } from '#config';
 import type { Command } from '../command.ts';
 
-/** `agenthub schema`: the JSON Schema of the config file. */
+/** `agenthub schema`: the JSON Schema of a config file. */
 export function createSchema(): Command {
   return {
     name: 'schema',
     summary: 'Print the JSON Schema of the config file.',
-    options: {},
-    async run(_values, { out }) {
-      out(schemaJson().trimEnd());
+    options: { rules: { type: 'boolean', help: 'That of the rules for prompts instead.' } },
+    async run({ rules }, { out }) {
+      out((rules === true ? rulesSchemaJson() : schemaJson()).trimEnd());
       return 0;
     },
   };

@@ -5,6 +5,7 @@ import type { Router } from '#routing';
 import { type Running, type Server, type Servers, needAnswer, runtimeOf } from '#servers';
 import type { Connections, Streamable } from '#transports';
 import type { ConfigControl } from './config.ts';
+import { type PromptHealth, promptParts } from './prompt-health.ts';
 
 /** What servers run on where their config leaves it open. */
 export type Engine = {
@@ -22,6 +23,8 @@ type Needs = {
   readonly engine: Engine;
   readonly config: Pick<ConfigControl, 'status'>;
   readonly sharing: Pick<Sharing, 'status'>;
+  /** Absent: the hub improves no prompts. */
+  readonly promptHealth?: PromptHealth;
   readonly hubVersion: string;
   readonly clock: Clock;
 };
@@ -47,6 +50,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
     const before = clock.monotonic();
     const engine = { ...needs.engine, ...(await needs.engine.probe()) };
     const latencyMs = clock.monotonic() - before;
+    const prompts = needs.promptHealth && (await promptParts(needs.promptHealth));
     const enabled = servers.all.filter(({ config }) => config.enabled);
     const isNeeded = enabled.some(({ config }) => backendOf(config, engine) === 'docker');
     const wanted = enabled.filter(({ config }) => config.autoStart);
@@ -57,6 +61,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
       (engine.healthy || !isNeeded) &&
       needs.config.status().error === undefined &&
       needs.sharing.status.kind !== 'degraded' &&
+      prompts?.isWell !== false &&
       !servers.all.some(isDown);
     reply.code(usable ? 200 : 503);
     return {
@@ -73,6 +78,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
         },
         config: configPart(needs.config.status()),
         breakers: breakersPart(needs.sharing.status),
+        ...prompts?.parts,
       },
       servers: Object.fromEntries(
         servers.all.map(server => [server.config.name, healthOf(server)] as const),

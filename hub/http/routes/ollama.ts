@@ -1,0 +1,220 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isClientName } from '#config';
+import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
+import type { Enhancement, Enhancer } from '#enhance';
+import { type Models, ModelFailure } from '#models';
+import { problemOf } from '../errors.ts';
+import { refuseBody } from './bodies.ts';
+import { hangUpOf, openEvents, wantsEvents } from './events.ts';
+
+/** What improves prompts. */
+export type Prompts = {
+  readonly enhancer: Enhancer;
+  readonly models: Models;
+};
+
+type Needs = {
+  /** Loads it with the first use. */
+  readonly prompts: () => Promise<Prompts>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+};
+
+/** `/ollama/...`: prompts, models and what is kept of results (spec 1.8, 1.16, 1.17). */
+export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
+  app.post('/ollama/enhance', { bodyLimit: maxPromptBytes }, async (request, reply) => {
+    const wanted = {
+      prompt: readPrompt(request.body),
+      client: readClient(request.headers['x-client-name'], 'X-Client-Name'),
+      bypass: readBypass(request.headers['x-cache-bypass']),
+    };
+    const { enhancer } = await needs.prompts();
+    return await answer(request, reply, needs, async (signal, tell) => {
+      const done = await enhancer.enhance(wanted, signal, tell);
+      reply.headers(headersOf(done));
+      return { ...done, cache: cacheHeaders[done.cache] };
+    });
+  });
+
+  app.get('/ollama/models', async (request, reply) => {
+    const { models } = await needs.prompts();
+    return await answer(request, reply, needs, async signal => ({
+      models: await asked(models.list(signal)),
+    }));
+  });
+
+  app.post<{ Params: { name: string } }>('/ollama/models/:name/pull', async (request, reply) => {
+    refuseBody(request.body, 'POST /ollama/models/{name}/pull');
+    const { name } = request.params;
+    if (!modelName.test(name))
+      throw invalid(
+        `name: ${shown(name)} is not allowed: write the name of a model such as llama3.2:3b, with %2F for each "/" in it`,
+      );
+    const { models } = await needs.prompts();
+    return await answer(request, reply, needs, async (signal, tell) => {
+      await asked(models.pull(name, tell, signal));
+      return { name, status: 'success' };
+    });
+  });
+
+  app.get('/ollama/cache/stats', async () => {
+    const { enhancer } = await needs.prompts();
+    const { prompts, exact, semantic } = await enhancer.stats();
+    return snakeCased({ l1: exact, l2: semantic ?? null, prompts });
+  });
+
+  app.delete('/ollama/cache', async request => {
+    refuseBody(request.body, 'DELETE /ollama/cache');
+    const { client } = readQuery(request, ['client']);
+    const { enhancer } = await needs.prompts();
+    const { exact, semantic } = await enhancer.forget(readClient(client, 'client'));
+    return { client: client ?? null, removed: { l1: exact, l2: semantic } };
+  });
+
+  app.get('/ollama/cache/explain', async (request, reply) => {
+    const { prompt, client } = readQuery(request, ['prompt', 'client']);
+    if (prompt === undefined || prompt === '')
+      throw invalid('prompt: is missing: write ?prompt= and the prompt, percent-encoded');
+    const named = readClient(client, 'client');
+    const { enhancer } = await needs.prompts();
+    return await answer(request, reply, needs, async signal => {
+      const { exact, semantic, ...rest } = await enhancer.explain(prompt, named, signal);
+      return { ...rest, l1: exact, l2: semantic };
+    });
+  });
+}
+
+/** As much as the longest window of a model holds; what is longer is looked through by nobody. */
+const maxPromptBytes = 4 * 2 ** 20;
+const modelName = /^\w[\w.:/-]{0,199}$/;
+const shownLength = 60;
+
+const invalid = (message: string) => new HubError('HUB_REQUEST_INVALID', message);
+const shown = (value: string) => JSON.stringify(value.slice(0, shownLength));
+
+function readPrompt(body: unknown): string {
+  if (!isObject(body))
+    throw invalid('the body: write an object: {"prompt": "..."}, as application/json');
+  const [other] = Object.keys(body).filter(key => key !== 'prompt');
+  if (other !== undefined)
+    throw invalid(`${other}: is no field of POST /ollama/enhance; "prompt" is the only one`);
+  const { prompt } = body;
+  if (prompt === undefined) throw invalid('prompt: is missing: write a string');
+  if (typeof prompt !== 'string') throw invalid('prompt: write a string');
+  if (prompt.trim() === '') throw invalid('prompt: must not be empty');
+  return prompt;
+}
+
+function readClient(value: string | readonly string[] | undefined, name: string) {
+  const text = String(value ?? '').trim();
+  if (text === '') return undefined;
+  if (isClientName(text)) return text;
+  throw invalid(
+    `${name}: ${shown(text)} is not allowed: the name of a client has 1 to 64 letters, digits, spaces and "_.@/+-", and starts with a letter or digit`,
+  );
+}
+
+function readBypass(value: string | readonly string[] | undefined): boolean {
+  const text = String(value ?? 'false').toLowerCase();
+  if (['true', '1', ''].includes(text)) return true;
+  if (['false', '0'].includes(text)) return false;
+  throw invalid(`X-Cache-Bypass: ${shown(text)} is not allowed: write true or false`);
+}
+
+/** The parameters of a query, each once. */
+function readQuery<K extends string>(
+  { query, routeOptions }: FastifyRequest,
+  names: readonly K[],
+): { readonly [name in K]?: string } {
+  const found: { [name in K]?: string } = {};
+  for (const [name, value] of Object.entries(isObject(query) ? query : {})) {
+    const known = names.find(one => one === name);
+    if (known === undefined)
+      throw invalid(
+        `${name}: is no parameter of ${routeOptions.url}, which takes ${names.join(' and ')}`,
+      );
+    if (typeof value !== 'string') throw invalid(`${name}: stands twice: write it once`);
+    found[known] = value;
+  }
+  return found;
+}
+
+const cacheHeaders = {
+  hit_l1: 'HIT-L1',
+  hit_l2: 'HIT-L2',
+  miss: 'MISS',
+  bypass: 'BYPASS',
+  disabled: 'DISABLED',
+} as const satisfies Record<Enhancement['cache'], string>;
+
+function headersOf({ cache, similarity, ageMs, model }: Enhancement): Record<string, string> {
+  return {
+    'x-cache': cacheHeaders[cache],
+    ...(similarity !== undefined && { 'x-cache-similarity': similarity.toFixed(4) }),
+    ...(ageMs !== undefined && { 'x-cache-age': String(Math.floor(ageMs / 1000)) }),
+    ...(model !== undefined && { 'x-cache-model': model }),
+  };
+}
+
+/** A value with its keys as the REST API writes them. */
+function snakeCased(value: object): object {
+  const change = (inside: unknown): unknown =>
+    typeof inside === 'object' && inside !== null ? snakeCased(inside) : inside;
+  if (Array.isArray(value)) return value.map(change);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inside]) => [
+      key.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+      change(inside),
+    ]),
+  );
+}
+
+/** What was asked of Ollama, or the error of the API that stands for its failure. */
+async function asked<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    if (!(cause instanceof ModelFailure)) throw cause;
+    const code = cause.kind === 'missing' ? 'HUB_MODEL_UNKNOWN' : 'HUB_OLLAMA_FAILED';
+    throw new HubError(code, cause.message, { cause, data: { kind: cause.kind } });
+  }
+}
+
+type Work = (signal: AbortSignal, tell: (progress: object) => void) => Promise<object>;
+
+/**
+ * Answers with what the work comes to, or with each step and that as events where the client asks for them.
+ * To a client that is gone nothing is said, and the work is given up.
+ */
+async function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { clock, log, newId }: Needs,
+  work: Work,
+): Promise<FastifyReply> {
+  const signal = hangUpOf(reply);
+  if (!wantsEvents(request))
+    try {
+      return await reply.send(snakeCased(await work(signal, () => {})));
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      return reply.hijack();
+    }
+  using events = openEvents(reply, clock);
+  try {
+    const done = await work(signal, progress => events.send('progress', snakeCased(progress)));
+    events.send('done', snakeCased(done), true);
+  } catch (error) {
+    if (signal.aborted) return reply;
+    if (error instanceof HubError) {
+      events.send('error', problemOf(error), true);
+    } else {
+      const id = newId();
+      log.error({ id, error: messageOf(error) }, 'a request failed');
+      const message = `the hub failed; its log says why under ${id}`;
+      events.send('error', { error: { code: 'HUB_INTERNAL', message, id } }, true);
+    }
+  }
+  return reply;
+}

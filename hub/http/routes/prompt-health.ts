@@ -1,0 +1,71 @@
+import type { RulesStatus } from '#config';
+import type { JsonObject } from '#core';
+import type { ModelsStatus } from '#models';
+import type { Prompts } from './ollama.ts';
+
+/** What improves prompts, as `/health` looks at it: without loading it. */
+export type PromptHealth = {
+  readonly rules: () => RulesStatus;
+  /** Undefined as long as nobody has used it. */
+  readonly loaded: () => Promise<Prompts> | undefined;
+};
+
+/** The parts that improve prompts. Without any of them prompts come back, so that none makes the hub unusable. */
+export async function promptParts({ rules, loaded }: PromptHealth): Promise<{
+  readonly parts: Readonly<Record<string, JsonObject>>;
+  readonly isWell: boolean;
+}> {
+  const { from, loadedAt, error } = rules();
+  const rulesPart = {
+    state: error ? 'degraded' : 'up',
+    backend: from === 'file' ? 'file' : 'built in',
+    loaded_at: new Date(loadedAt).toISOString(),
+    ...(error && { detail: `the last good ones are in force: ${error.message}` }),
+  };
+  const prompts = await loaded();
+  if (!prompts) return { parts: { rules: rulesPart, ollama: off }, isWell: !error };
+  const { status } = prompts.models;
+  const { exact, semantic } = await prompts.enhancer.stats();
+  const parts = {
+    rules: rulesPart,
+    ollama: ollamaPart(status),
+    l1: {
+      state: exact.status.kind,
+      backend: exact.backend,
+      ...('error' in exact.status && { detail: exact.status.error }),
+    },
+    ...(semantic && {
+      l2: {
+        state: semantic.vectors.status,
+        backend: semantic.vectors.backend,
+        ...(semantic.vectors.error !== undefined && { detail: semantic.vectors.error }),
+      },
+    }),
+  };
+  const isDown = Object.values(parts).some(({ state }) => state === 'down');
+  return { parts, isWell: !error && !isDown };
+}
+
+function ollamaPart(status: ModelsStatus): JsonObject {
+  switch (status.kind) {
+    case 'off':
+      return off;
+    case 'unknown':
+      return { state: 'unknown', backend: 'ollama' };
+    case 'up':
+      return {
+        state: 'up',
+        backend: 'ollama',
+        latency_ms: status.latencyMs,
+        detail: `Ollama ${status.version}`,
+      };
+    case 'down':
+      return { state: 'down', backend: 'ollama', detail: status.error };
+  }
+}
+
+const off = {
+  state: 'off',
+  backend: 'none',
+  detail: 'prompts are given back unchanged: set OLLAMA_HOST',
+} as const;

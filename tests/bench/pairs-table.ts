@@ -1,0 +1,218 @@
+// node tests/bench/pairs-table.ts <url of an Ollama> [embedding model] [--half tuning|frozen|both]: how often
+// prompts that mean the same find each other, and how often others do, with real embeddings. Ollama's place
+// can be taken by tests/bench/real-embeddings/serve.py, which brings a small model along.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Clock, isObject, silent, systemClock } from '#core';
+import { type Models, createModels } from '#models';
+import { createBreaker } from '#resilience';
+import { type Vectors, createEmbeddedVectors } from '#vectors';
+import { compareGuarded } from '../../hub/enhance/guards.ts';
+import type { Judge } from '../../hub/enhance/judge.ts';
+import { type SemanticMode, createSemanticCache } from '../../hub/enhance/semantic.ts';
+
+/** Two prompts, and whether one answer would serve both. */
+export type PromptPair = {
+  readonly category: string;
+  readonly a: string;
+  readonly b: string;
+  readonly same: boolean;
+  /** Guards are made by the tuning half; what is published comes from the frozen one. */
+  readonly half: 'tuning' | 'frozen';
+};
+
+/** How the second prompt of a pair looks for what was kept for the first one. */
+export type Policy = {
+  readonly name: string;
+  readonly mode: SemanticMode;
+  readonly threshold: number;
+  readonly judge?: Judge;
+  /** Called around each look-up. */
+  readonly before?: (pair: PromptPair) => void;
+  readonly after?: (pair: PromptPair) => Promise<void>;
+};
+
+/** Of so many pairs of a category so many found each other. */
+export type Cell = { readonly hits: number; readonly of: number };
+export type Column = { readonly name: string; readonly cells: ReadonlyMap<string, Cell> };
+
+type Needs = {
+  readonly models: Pick<Models, 'embed'>;
+  readonly vectors: Vectors;
+  readonly clock: Clock;
+  readonly embeddingModel: string;
+};
+
+/** The pairs of tests/data/prompt-pairs.json. */
+export function readPairs(): readonly PromptPair[] {
+  const file = join(import.meta.dirname, '..', 'data', 'prompt-pairs.json');
+  const pairs: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  assert.ok(Array.isArray(pairs) && pairs.every(isPair));
+  return pairs;
+}
+
+function isPair(value: unknown): value is PromptPair {
+  if (!isObject(value)) return false;
+  const { category, a, b, same, half } = value;
+  return (
+    [category, a, b].every(text => typeof text === 'string') &&
+    typeof same === 'boolean' &&
+    (half === 'tuning' || half === 'frozen')
+  );
+}
+
+/** What the guards serve where there is no judge. */
+export function guardsAlone(pairs: readonly PromptPair[]): Column {
+  return columnOf(
+    'guards alone',
+    pairs.map(pair => [pair, compareGuarded(pair.a, pair.b).verdict === 'same']),
+  );
+}
+
+/** What the semantic cache serves. Each pair has a scope of its own, so that only its two prompts meet. */
+export async function measure(
+  pairs: readonly PromptPair[],
+  policy: Policy,
+  { models, vectors, clock, embeddingModel }: Needs,
+): Promise<Column> {
+  const { name, mode, threshold, judge, before, after } = policy;
+  const cache = createSemanticCache(
+    { embeddingModel },
+    { models, vectors, judge, clock, log: silent },
+  );
+  const { signal } = new AbortController();
+  const results: [PromptPair, boolean][] = [];
+  for (const [at, pair] of pairs.entries()) {
+    const scope = `${name} ${at}`;
+    const bounds = { scope, tag: 'pairs', ttlMs: 3_600_000 };
+    const refused = await cache.store(
+      { prompt: pair.a, value: 'made for the first' },
+      bounds,
+      signal,
+    );
+    assert.equal(refused, undefined);
+    before?.(pair);
+    const found = await cache.find(pair.b, { scope, mode, threshold }, signal);
+    await after?.(pair);
+    results.push([pair, found.kind === 'hit']);
+  }
+  cache.stop();
+  return columnOf(name, results);
+}
+
+function columnOf(name: string, results: readonly (readonly [PromptPair, boolean])[]): Column {
+  const cells = new Map<string, Cell>();
+  const count = (row: string, isHit: boolean) => {
+    const { hits, of } = cells.get(row) ?? { hits: 0, of: 0 };
+    cells.set(row, { hits: hits + Number(isHit), of: of + 1 });
+  };
+  for (const [{ same, category }, isHit] of results) {
+    count(same ? 'same meaning' : 'traps', isHit);
+    count(`${same ? 'same' : 'trap'}: ${category}`, isHit);
+  }
+  return { name, cells };
+}
+
+/** Hits among the pairs that mean the same, or among the traps, which are the wrong ones. */
+export const totalOf = ({ cells }: Column, row: 'same meaning' | 'traps'): Cell =>
+  cells.get(row) ?? { hits: 0, of: 0 };
+
+/** A table in Markdown: a column for each policy, the totals first. */
+export function tableOf(columns: readonly Column[]): string {
+  const rows = [...new Set(columns.flatMap(({ cells }) => [...cells.keys()]))].toSorted(
+    (a, b) => Number(a.includes(':')) - Number(b.includes(':')) || a.localeCompare(b),
+  );
+  const lines = rows.map(row => {
+    const cells = columns.map(column => column.cells.get(row) ?? { hits: 0, of: 0 });
+    return [row, ...cells.map(({ hits, of }) => `${hits}/${of}`)];
+  });
+  const wrong = columns.map(column => {
+    const [right, traps] = [totalOf(column, 'same meaning').hits, totalOf(column, 'traps').hits];
+    return right + traps === 0 ? '-' : `${((100 * traps) / (right + traps)).toFixed(1)} %`;
+  });
+  const head = ['hits', ...columns.map(({ name }) => name)];
+  return [head, head.map(() => '---'), ...lines, ['wrong among hits', ...wrong]]
+    .map(cells => `| ${cells.join(' | ')} |`)
+    .join('\n');
+}
+
+/** A judge that knows the answers. */
+export function rightJudge(pairs: readonly PromptPair[]): Judge {
+  const same = new Set(pairs.filter(pair => pair.same).map(({ a, b }) => JSON.stringify([a, b])));
+  const approve = async (a: string, b: string) =>
+    same.has(JSON.stringify([a, b])) ? 'same' : 'different';
+  return { model: 'right', approve, ponder: approve };
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { half: { type: 'string', default: 'frozen' } },
+  });
+  const [url, embeddingModel = 'all-minilm:l6-v2'] = positionals;
+  assert.ok(url, 'give the URL of an Ollama');
+  const clock = systemClock;
+  const log = silent;
+  using breaker = createBreaker({ failureThreshold: 3, recoveryMs: 1_000, trialMs: 1_000 }, clock);
+  const models = createModels({ url }, { clock, log, fetch, breaker });
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-pairs-'));
+  const vectors = createEmbeddedVectors(join(folder, 'vectors.sqlite'), { clock, log });
+  const { signal } = new AbortController();
+  await vectors.start(signal);
+  try {
+    const pairs = readPairs().filter(({ half }) => values.half === 'both' || values.half === half);
+    const known = new Map<string, ReturnType<Models['embed']>>();
+    const embed: Models['embed'] = async (model, text, aborted) => {
+      const embedded = known.get(text) ?? models.embed(model, text, aborted);
+      known.set(text, embedded);
+      return await embedded;
+    };
+    const needs = { models: { embed }, vectors, clock, embeddingModel };
+    const columns = [guardsAlone(pairs)];
+    const add = async (policy: Policy) => void columns.push(await measure(pairs, policy, needs));
+    for (const threshold of [0.85, 0.9, 0.95])
+      await add({ name: `threshold ${threshold}`, mode: 'threshold', threshold });
+    for (const threshold of [0.7, 0.85]) {
+      await add({ name: `verified ${threshold}, no judge`, mode: 'verified', threshold });
+      const judge = rightJudge(pairs);
+      await add({ name: `verified ${threshold}, right judge`, mode: 'verified', threshold, judge });
+    }
+    console.log(tableOf([...columns, ...(await cosineColumns(pairs, embed, embeddingModel))]));
+  } finally {
+    await vectors.stop();
+    await models.stop();
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** What the cosine alone would serve, as other semantic caches do. */
+async function cosineColumns(
+  pairs: readonly PromptPair[],
+  embed: Models['embed'],
+  model: string,
+): Promise<readonly Column[]> {
+  const { signal } = new AbortController();
+  const scores = new Map<PromptPair, number>();
+  for (const pair of pairs) {
+    const [{ vector: a }, { vector: b }] = [
+      await embed(model, pair.a, signal),
+      await embed(model, pair.b, signal),
+    ];
+    scores.set(
+      pair,
+      a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0),
+    );
+  }
+  return [0.85, 0.9, 0.95].map(threshold =>
+    columnOf(
+      `cosine alone ${threshold}`,
+      [...scores].map(([pair, score]) => [pair, score > threshold]),
+    ),
+  );
+}
+
+if (import.meta.main) await main();

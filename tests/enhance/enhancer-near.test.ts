@@ -1,0 +1,253 @@
+// Loaded at the first call else, for which a test with short waits would wait.
+import '@qdrant/js-client-rest';
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { silent, systemClock } from '#core';
+import { type Judge, createSemanticCache } from '#enhance';
+import { until } from '#helpers/hub';
+import { type Vectors, createEmbeddedVectors, createQdrantVectors } from '#vectors';
+import { busy } from '../doubles/ollama.ts';
+import { type QdrantFault, startQdrant } from '../doubles/qdrant.ts';
+import { type RulesChanges, type Scene, never, openScene, quick } from './enhancer-scene.ts';
+
+const lateMs = 500;
+const prompt = 'rename the file config.yaml to settings.yaml';
+/** The same with politeness around it: the guards are sure of it. */
+const polite = 'Please rename the file config.yaml to settings.yaml, thanks';
+/** Nearly all its words, and not the same. */
+const otherWay = 'rename the file settings.yaml to config.yaml';
+
+/** An enhancer whose prompts may be found by others that mean the same. */
+type NearScene = Scene & { readonly vectors: Vectors };
+
+type Options = RulesChanges & { readonly judge?: Judge; readonly vectors?: Vectors };
+
+/** Cosines of the double say nothing of meaning: what is near is up to the guards. */
+const near = { threshold: 0.2 } as const;
+
+async function openNear(options: Options = {}): Promise<NearScene> {
+  const stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-enhance-'));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const clock = systemClock;
+  const vectors =
+    options.vectors ??
+    createEmbeddedVectors(join(folder, 'vectors.sqlite'), { clock, log: silent });
+  await vectors.start(never);
+  stack.defer(() => vectors.stop());
+  const scene = stack.use(
+    await openScene({
+      ...options,
+      rule: { ...near, ...options.rule },
+      semantic: models =>
+        createSemanticCache(
+          { embeddingModel: 'nomic-embed-text' },
+          { models, vectors, judge: options.judge, clock, log: silent },
+        ),
+    }),
+  );
+  return { ...scene, vectors, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+/** Improves a prompt, and waits until others can find it. */
+async function keep(scene: NearScene, text: string, client?: string): Promise<void> {
+  const before = (await scene.vectors.stats()).entries ?? 0;
+  assert.equal((await scene.enhance(text, { client })).source, 'model');
+  let entries = before;
+  await until(() => {
+    void scene.vectors.stats().then(stats => (entries = stats.entries ?? 0));
+    return entries > before;
+  });
+}
+
+describe('a prompt that means the same as an earlier one', () => {
+  test('has its result, with how alike they are and how old it is', async () => {
+    await using scene = await openNear();
+    await keep(scene, prompt);
+    const done = await scene.enhance(polite);
+    assert.deepEqual(
+      [done.enhanced, done.source, done.cache, done.model],
+      [true, 'l2', 'hit_l2', 'llama3.2:3b'],
+    );
+    assert.ok((done.similarity ?? 0) > near.threshold && (done.similarity ?? 2) < 1);
+    assert.ok((done.ageMs ?? -1) >= 0);
+    assert.equal(scene.asked().length, 1);
+  });
+
+  test('has it only where the guards, or a judge, say that it means the same', async () => {
+    await using scene = await openNear();
+    await keep(scene, prompt);
+    assert.equal((await scene.enhance(otherWay)).source, 'model');
+  });
+
+  test.each<readonly [string, RulesChanges, string | undefined]>([
+    ['client', {}, 'other'],
+    ['rule', { clients: { one: {} } }, 'one'],
+    ['model', { rule: { ...near, model: 'phi3:mini' } }, 'one'],
+    ['system prompt', { rule: { ...near, systemPrompt: 'Otherwise.' } }, 'one'],
+    ['mode, off', { rule: { ...near, cacheMode: 'off' } }, 'one'],
+    ['mode, shadow', { rule: { ...near, cacheMode: 'shadow' } }, 'one'],
+    ['threshold', { rule: { threshold: 0.999 } }, 'one'],
+  ])('does not have it under another %s', async (_what, changes, client) => {
+    await using scene = await openNear();
+    await keep(scene, prompt, 'one');
+    assert.equal((await scene.enhance(polite, { client: 'one' })).source, 'l2');
+    scene.follow({ rule: near, ...changes });
+    const done = await scene.enhance(`${polite}!`, { client });
+    assert.equal(done.source, 'model');
+  });
+
+  test('does not have it where caches are not to be used, for a wish or a secret', async () => {
+    await using scene = await openNear();
+    await keep(scene, prompt);
+    assert.equal((await scene.enhance(polite, { bypass: true })).source, 'model');
+    const secret = 'rename the file with password=hunter2-correct-horse in it';
+    await scene.enhance(secret);
+    await scene.enhance('two', { bypass: true });
+    assert.equal((await scene.vectors.stats()).entries, 1);
+    assert.ok(
+      !scene.ollama
+        .received('/api/embed')
+        .some(({ body }) => JSON.stringify(body).includes('hunter2')),
+    );
+  });
+
+  test('never has what a model of the chain made', async () => {
+    await using scene = await openNear({ fallbackChain: ['phi3:mini'] });
+    await scene.models.list(never);
+    scene.ollama.fails('/api/chat', busy, 1);
+    assert.equal((await scene.enhance(prompt)).source, 'fallback');
+    assert.equal((await scene.enhance(polite)).source, 'model');
+  });
+
+  test('has what a judge approves', async () => {
+    const judge: Judge = {
+      model: 'judge:1',
+      approve: async () => 'same',
+      ponder: async () => 'same',
+    };
+    await using scene = await openNear({ judge });
+    await keep(scene, 'explain how garbage collection works');
+    assert.equal((await scene.enhance('describe the way garbage collection works')).source, 'l2');
+  });
+
+  test('is explained by what lies near, and what the guards say of it', async () => {
+    await using scene = await openNear();
+    await keep(scene, prompt);
+    const { semantic } = await scene.enhancer.explain(otherWay, undefined, never);
+    assert.deepEqual([semantic?.mode, semantic?.threshold], ['verified', near.threshold]);
+    const [entry] = semantic?.entries ?? [];
+    assert.equal(entry?.prompt, prompt);
+    assert.equal(entry.verdict, 'different');
+  });
+
+  test('has nothing any more once that was forgotten', async () => {
+    await using scene = await openNear();
+    await keep(scene, prompt, 'one');
+    assert.deepEqual(await scene.enhancer.forget('one'), { exact: 1, semantic: 1 });
+    assert.equal((await scene.enhance(polite, { client: 'one' })).source, 'model');
+  });
+
+  test('has nothing that was still being made when all was forgotten', async () => {
+    await using scene = await openNear({ rule: { totalMs: 20_000, loadMs: 10_000 } });
+    const held = Promise.withResolvers<void>();
+    scene.ollama.fails('/api/chat', { kind: 'slow', until: held.promise }, 1);
+    const asked = scene.enhance(prompt);
+    await until(() => scene.asked().length === 1);
+    await scene.enhancer.forget();
+    held.resolve();
+    assert.equal((await asked).source, 'model');
+    await keep(scene, 'another prompt about something else');
+    assert.equal((await scene.vectors.stats()).entries, 1);
+    assert.equal((await scene.enhance(polite)).source, 'model');
+  });
+
+  test('has nothing that was on its way into the cache when all was forgotten', async () => {
+    await using scene = await openNear();
+    const held = Promise.withResolvers<void>();
+    scene.ollama.fails('/api/embed', { kind: 'slow', until: held.promise });
+    assert.equal((await scene.enhance(prompt)).source, 'model');
+    await until(() => scene.ollama.received('/api/embed').length === 2);
+    await scene.enhancer.forget();
+    held.resolve();
+    scene.ollama.heals();
+    await keep(scene, 'another prompt about something else');
+    assert.equal((await scene.vectors.stats()).entries, 1);
+  });
+
+  test('is improved by the model where its like cannot be embedded', async () => {
+    await using scene = await openNear();
+    scene.ollama.remove('nomic-embed-text');
+    assert.equal((await scene.enhance(prompt)).source, 'model');
+    scene.ollama.fails('/api/embed', { kind: 'hang' });
+    assert.equal((await scene.enhance(polite)).source, 'model');
+  });
+});
+
+describe('with a Qdrant that', () => {
+  test.each<QdrantFault>([
+    'hangs',
+    'hangs_midway',
+    'resets',
+    'fails',
+    'is_busy',
+    'is_full',
+    'is_a_page',
+    'is_behind_a_page',
+    'is_another_api',
+  ])('%s, prompts are improved in time and found by the same prompt', async fault => {
+    await using qdrant = await startQdrant();
+    const vectors = createQdrantVectors({ url: qdrant.url }, { clock: systemClock, log: silent });
+    await using scene = await openNear({ vectors, rule: { totalMs: 6_000 } });
+    await keep(scene, prompt);
+    assert.equal((await scene.enhance(polite)).source, 'l2');
+    qdrant.fault = fault;
+    const done = await scene.enhance(`${polite}!`);
+    assert.equal(done.source, 'model');
+    assert.ok(done.tookMs < 6_000 + lateMs, `${done.tookMs} ms`);
+    assert.equal((await scene.enhance(`${polite}!`)).source, 'l1');
+    qdrant.fault = undefined;
+  });
+
+  test('is absent, prompts are improved', async () => {
+    const qdrant = await startQdrant();
+    await qdrant[Symbol.asyncDispose]();
+    const vectors = createQdrantVectors({ url: qdrant.url }, { clock: systemClock, log: silent });
+    await using scene = await openNear({ vectors });
+    const done = await scene.enhance(prompt);
+    assert.equal(done.source, 'model');
+    assert.ok(done.tookMs < quick.totalMs + lateMs, `${done.tookMs} ms`);
+    const { semantic } = await scene.enhancer.explain(prompt, undefined, never);
+    assert.ok(semantic?.error, 'it says why nothing is seen');
+    await assert.rejects(scene.enhancer.forget(), { code: 'HUB_CACHE_UNREACHABLE' });
+  });
+
+  test('has vectors of another length, prompts are improved', async () => {
+    await using qdrant = await startQdrant();
+    const vectors = createQdrantVectors({ url: qdrant.url }, { clock: systemClock, log: silent });
+    const wrong: Vectors = {
+      ...vectors,
+      put: (collection, point, ...more) =>
+        vectors.put(collection, { ...point, vector: Float32Array.of(1, 0) }, ...more),
+    };
+    await using scene = await openNear({ vectors: wrong });
+    await keep(scene, prompt);
+    const done = await scene.enhance(polite);
+    assert.equal(done.source, 'model');
+    const { semantic } = await scene.enhancer.explain(polite, undefined, never);
+    assert.match(semantic?.error ?? '', /dim: 2, got 768/);
+  });
+
+  test('and with all else down too, the prompt comes back', async () => {
+    const qdrant = await startQdrant();
+    await qdrant[Symbol.asyncDispose]();
+    const vectors = createQdrantVectors({ url: qdrant.url }, { clock: systemClock, log: silent });
+    await using scene = await openNear({ vectors });
+    await scene.ollama.stop();
+    const done = await scene.enhance(prompt);
+    assert.deepEqual([done.prompt, done.source], [prompt, 'unchanged']);
+  });
+});

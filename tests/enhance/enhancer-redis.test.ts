@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, test } from 'vitest';
+import { type ExactCache, loadRedisCache } from '#cache';
+import { silent, systemClock } from '#core';
+import { describeWithEngine } from '#helpers/engine';
+import { until } from '#helpers/hub';
+import { type RedisServer, startRedis } from '#helpers/redis';
+import { type Scene, never, openScene, roomy } from './enhancer-scene.ts';
+
+const lateMs = 500;
+const improved = 'A clear and well structured prompt.';
+const patient = { totalMs: 20_000, firstTokenMs: 10_000, loadMs: 10_000 } as const;
+const brief = { totalMs: 5_000, firstTokenMs: 3_000, loadMs: 3_000 } as const;
+
+describeWithEngine('enhancers that share a Redis', () => {
+  let redis: RedisServer;
+  beforeAll(async () => void (redis = await startRedis()));
+  afterAll(() => redis[Symbol.asyncDispose]());
+
+  /** Of caches with one prefix each is that of another hub. */
+  async function openCache(prefix: string, reachMs: number): Promise<ExactCache & AsyncDisposable> {
+    const createRedisCache = await loadRedisCache();
+    const cache = createRedisCache(
+      { ...roomy, url: redis.url, prefix, reachMs, maxRetryMs: 100 },
+      { clock: systemClock, log: silent, random: () => 0, newId: () => randomUUID() },
+    );
+    await cache.start(never);
+    return { ...cache, [Symbol.asyncDispose]: () => cache.stop() };
+  }
+
+  async function isUp(cache: ExactCache): Promise<void> {
+    let kind = '';
+    await until(() => {
+      void cache.stats().then(({ status }) => (kind = status.kind));
+      return kind === 'up';
+    });
+  }
+
+  /** Two hubs over one Ollama, that of the first. */
+  async function openTwo(rule: typeof patient | typeof brief, reachMs = 25) {
+    const stack = new AsyncDisposableStack();
+    const prefix = `enhancers-${randomUUID()}:`;
+    const open = async (url?: string): Promise<Scene> => {
+      const exact = stack.use(await openCache(prefix, reachMs));
+      await isUp(exact);
+      return stack.use(await openScene({ exact, rule, ...(url !== undefined && { url }) }));
+    };
+    const one = await open();
+    const two = await open(one.ollama.url);
+    return { one, two, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  }
+
+  test('ask the model once for 200 equal prompts at the same time', async () => {
+    // A Redis that a busy machine keeps waiting is none: each hub would ask for itself.
+    await using hubs = await openTwo(patient, 5_000);
+    const held = Promise.withResolvers<void>();
+    hubs.one.ollama.fails('/api/chat', { kind: 'slow', until: held.promise });
+    const asked = Array.from({ length: 200 }, (_, index) =>
+      (index % 2 === 0 ? hubs.one : hubs.two).enhance('one'),
+    );
+    await until(() => hubs.one.asked().length > 0);
+    held.resolve();
+    const all = await Promise.all(asked);
+    assert.deepEqual([...new Set(all.map(({ prompt }) => prompt))], [improved]);
+    assert.deepEqual(
+      all.filter(({ source }) => source !== 'model' && source !== 'l1'),
+      [],
+    );
+    assert.deepEqual(hubs.one.asked(), ['llama3.2:3b']);
+  });
+
+  test('find what the other has kept', async () => {
+    await using hubs = await openTwo(patient, 5_000);
+    await hubs.one.enhance('one');
+    assert.equal((await hubs.two.enhance('one')).source, 'l1');
+    await hubs.two.enhancer.forget('default');
+    assert.equal((await hubs.one.enhance('one')).source, 'model');
+  });
+
+  test('improve prompts in time while it says nothing, and when it dies under them', async () => {
+    await using hubs = await openTwo(brief);
+    await hubs.one.enhance('zero');
+    await redis.freeze();
+    try {
+      const frozen = await hubs.one.enhance('one');
+      assert.deepEqual([frozen.prompt, frozen.source], [improved, 'model']);
+      assert.ok(frozen.tookMs < 1_000 + lateMs, `${frozen.tookMs} ms`);
+    } finally {
+      await redis.thaw();
+    }
+    for (const { exact } of [hubs.one, hubs.two]) await isUp(exact);
+    const held = Promise.withResolvers<void>();
+    hubs.one.ollama.fails('/api/chat', { kind: 'slow', until: held.promise }, 2);
+    const before = hubs.one.asked().length;
+    const asked = [hubs.one.enhance('two'), hubs.two.enhance('two')];
+    await until(() => hubs.one.asked().length > before);
+    await redis.kill();
+    try {
+      held.resolve();
+      for (const done of await Promise.all(asked)) {
+        assert.equal(done.prompt, improved);
+        assert.ok(done.tookMs < brief.totalMs + lateMs, `${done.tookMs} ms`);
+      }
+      const away = await hubs.two.enhance('three');
+      assert.equal(away.prompt, improved);
+      // Nothing is kept while it is away, and nothing fails.
+      assert.equal((await hubs.two.enhance('three')).source, 'model');
+    } finally {
+      await redis.start();
+    }
+  });
+});
+
+test('an enhancer whose Redis was never there improves prompts in time', async () => {
+  const createRedisCache = await loadRedisCache();
+  const exact = createRedisCache(
+    { ...roomy, url: 'redis://127.0.0.1:1', prefix: 'none:' },
+    { clock: systemClock, log: silent, random: () => 0, newId: () => randomUUID() },
+  );
+  await exact.start(never);
+  await using scene = await openScene({ exact });
+  try {
+    for (const prompt of ['one', 'one', 'two']) {
+      const done = await scene.enhance(prompt);
+      assert.deepEqual([done.prompt, done.source], [improved, 'model']);
+      assert.ok(done.tookMs < 1_000 + lateMs, `${done.tookMs} ms`);
+    }
+  } finally {
+    await exact.stop();
+  }
+});

@@ -1,0 +1,121 @@
+// Loaded at the first call else, for which a test with short waits would wait.
+import 'ollama';
+import { type ExactCache, createMemoryCache } from '#cache';
+import { type EnhancementRule, type EnhancementRules, defaultRules } from '#config';
+import { systemClock } from '#core';
+import {
+  type EnhanceRequest,
+  type Enhancement,
+  type Enhancer,
+  type SemanticCache,
+  createEnhancer,
+} from '#enhance';
+import { type Logged, createRecordingLog } from '#helpers/hub';
+import { type Models, createModels } from '#models';
+import { createBreaker } from '#resilience';
+import { type OllamaDouble, type OllamaDoubleOptions, startOllama } from '../doubles/ollama.ts';
+
+/** A signal that nobody aborts. */
+export const never = new AbortController().signal;
+
+type RuleChanges = Partial<EnhancementRule>;
+export type RulesChanges = {
+  readonly rule?: RuleChanges;
+  readonly clients?: Readonly<Record<string, RuleChanges>>;
+  readonly fallbackChain?: readonly string[];
+};
+
+/** The rule of most tests: short waits, so that what hangs is over soon. */
+export const quick = {
+  model: 'llama3.2:3b',
+  systemPrompt: 'Improve the prompt.',
+  totalMs: 10_000,
+  firstTokenMs: 1_000,
+  loadMs: 1_000,
+} as const;
+
+export function rulesOf({ rule = {}, clients = {}, fallbackChain = [] }: RulesChanges = {}) {
+  const base: EnhancementRule = { ...defaultRules.default, ...quick, ...rule };
+  const rules: EnhancementRules = {
+    ...defaultRules,
+    default: base,
+    clients: new Map(
+      Object.entries(clients).map(([name, changes]) => [name, { ...base, ...changes }] as const),
+    ),
+    fallbackChain,
+  };
+  return rules;
+}
+
+export const roomy = { maxEntries: 1000, maxBytes: 2 ** 24 } as const;
+
+type SceneOptions = RulesChanges & {
+  readonly exact?: ExactCache;
+  /** Another Ollama than the scene's own; undefined is none at all. */
+  readonly url?: string | undefined;
+  readonly ollama?: OllamaDoubleOptions;
+  readonly semantic?: (models: Models) => SemanticCache;
+  readonly failureThreshold?: number;
+};
+
+/** An enhancer over an Ollama, until disposed. */
+export type Scene = AsyncDisposable & {
+  readonly ollama: OllamaDouble;
+  readonly models: Models;
+  readonly exact: ExactCache;
+  readonly enhancer: Enhancer;
+  readonly logged: readonly Logged[];
+  /** Other rules hold from now on. */
+  follow(changes: RulesChanges): void;
+  enhance(
+    prompt: string,
+    more?: Omit<EnhanceRequest, 'prompt'>,
+    signal?: AbortSignal,
+  ): Promise<Enhancement>;
+  /** The models that were asked to complete, in order. */
+  asked(): readonly string[];
+};
+
+/** The models that an Ollama was asked to complete with, in order; loading one is none. */
+export const askedOf = (ollama: OllamaDouble): readonly string[] =>
+  ollama
+    .received('/api/chat')
+    .filter(({ body }) => Array.isArray(body['messages']) && body['messages'].length > 0)
+    .map(({ body }) => String(body['model']));
+
+export async function openScene(options: SceneOptions = {}): Promise<Scene> {
+  const { failureThreshold = 100 } = options;
+  const stack = new AsyncDisposableStack();
+  const ollama = stack.use(
+    await startOllama({
+      models: ['llama3.2:3b', 'phi3:mini', 'nomic-embed-text'],
+      ...options.ollama,
+    }),
+  );
+  const clock = systemClock;
+  const { log, logged } = createRecordingLog();
+  const breaker = stack.use(
+    createBreaker({ failureThreshold, recoveryMs: 30_000, trialMs: 60_000 }, clock),
+  );
+  const url = 'url' in options ? options.url : ollama.url;
+  const models = createModels({ url }, { clock, log, fetch, breaker });
+  stack.defer(() => models.stop());
+  const exact = options.exact ?? createMemoryCache(roomy, { clock });
+  let rules = rulesOf(options);
+  const enhancer = createEnhancer(
+    { rules: () => rules, model: 'deepseek-r1:latest', threshold: 0.85 },
+    { models, exact, semantic: options.semantic?.(models), clock, log },
+  );
+  stack.defer(() => enhancer.stop());
+  return {
+    ollama,
+    models,
+    exact,
+    enhancer,
+    logged,
+    follow: changes => void (rules = rulesOf(changes)),
+    enhance: (prompt, more = {}, signal = never) => enhancer.enhance({ prompt, ...more }, signal),
+    asked: () => askedOf(ollama),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}

@@ -1,0 +1,122 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silent, systemClock } from '#core';
+import { type ManualClock, createManualClock } from '#helpers/clock';
+import { type Models, createModels } from '#models';
+import { createBreaker } from '#resilience';
+import { type Vectors, createEmbeddedVectors } from '#vectors';
+import type { Judge, Judgement } from '../../hub/enhance/judge.ts';
+import {
+  type Lookup,
+  type SemanticCache,
+  type SemanticOptions,
+  createSemanticCache,
+} from '../../hub/enhance/semantic.ts';
+import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
+
+/** A signal that nobody aborts. */
+export const never = new AbortController().signal;
+
+/** A judge whose answers a test gives. */
+export type ScriptedJudge = Judge & {
+  /** What was asked, in order, and by which way. */
+  readonly asked: (readonly [way: 'now' | 'later', a: string, b: string])[];
+  /** Answers of the two ways; a promise makes it wait. */
+  now: Judgement;
+  later: Judgement | Promise<Judgement>;
+};
+
+export function scriptedJudge(now: Judgement = 'same'): ScriptedJudge {
+  const judge: ScriptedJudge = {
+    model: 'scripted',
+    asked: [],
+    now,
+    later: 'unknown',
+    async approve(a, b) {
+      judge.asked.push(['now', a, b]);
+      return judge.now;
+    },
+    async ponder(a, b) {
+      judge.asked.push(['later', a, b]);
+      return await judge.later;
+    },
+  };
+  return judge;
+}
+
+/** A semantic cache over real vectors and an Ollama without models behind it. */
+export type SemanticScene = AsyncDisposable & {
+  readonly ollama: OllamaDouble;
+  readonly models: Models;
+  readonly vectors: Vectors;
+  readonly clock: ManualClock;
+  readonly cache: SemanticCache;
+  /** Another cache over the same vectors. */
+  another(judge?: Judge, options?: Partial<SemanticOptions>): SemanticCache;
+  find(prompt: string, lookup?: Partial<Lookup>): ReturnType<SemanticCache['find']>;
+  store(
+    prompt: string,
+    value?: string,
+    bounds?: { readonly scope?: string; readonly tag?: string; readonly ttlMs?: number },
+  ): Promise<string | undefined>;
+};
+
+/** Candidates are all that is kept, however little alike, so that nothing but the rest decides. */
+export const lookup: Lookup = { scope: 'scope', mode: 'verified', threshold: -1 };
+
+export async function openSemantic(
+  judge?: Judge,
+  options: Partial<SemanticOptions> = {},
+): Promise<SemanticScene> {
+  const stack = new AsyncDisposableStack();
+  const ollama = stack.use(await startOllama());
+  const clock = createManualClock();
+  const breaker = stack.use(
+    createBreaker({ failureThreshold: 100, recoveryMs: 1_000, trialMs: 1_000 }, systemClock),
+  );
+  const models = createModels(
+    { url: ollama.url },
+    { clock: systemClock, log: silent, fetch, breaker },
+  );
+  stack.defer(() => models.stop());
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-semantic-'));
+  stack.defer(() => rm(folder, { recursive: true }));
+  const vectors = createEmbeddedVectors(join(folder, 'vectors.sqlite'), { clock, log: silent });
+  await vectors.start(never);
+  stack.defer(() => vectors.stop());
+  const another: SemanticScene['another'] = (other, changes) => {
+    const cache = createSemanticCache(
+      { embeddingModel: 'nomic-embed-text', ...options, ...changes },
+      { models, vectors, judge: other, clock, log: silent },
+    );
+    stack.defer(() => cache.stop());
+    return cache;
+  };
+  const cache = another(judge);
+  return {
+    ollama,
+    models,
+    vectors,
+    clock,
+    cache,
+    another,
+    find: (prompt, changes = {}) => cache.find(prompt, { ...lookup, ...changes }, never),
+    store(prompt, value = `better: ${prompt}`, bounds = {}) {
+      const { scope = 'scope', tag = 'default', ttlMs = 60_000 } = bounds;
+      return cache.store({ prompt, value }, { scope, tag, ttlMs }, never);
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** Time goes on until nothing waits for the judge. */
+export async function untilIdle({
+  cache,
+  clock,
+}: Pick<SemanticScene, 'cache' | 'clock'>): Promise<void> {
+  while ((await cache.stats()).waiting > 0) {
+    clock.advance(5_000);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { defaultRules } from '#config';
+import { silent } from '#core';
+import { until } from '#helpers/hub';
+import { VectorsFailure } from '#vectors';
+import { keysOf } from '../../hub/enhance/keys.ts';
+import { createRuleBook } from '../../hub/enhance/rules.ts';
+import { createSemanticCache } from '../../hub/enhance/semantic.ts';
+import { modelNamed } from '../doubles/ollama.ts';
+import { type RulesChanges, rulesOf } from './enhancer-scene.ts';
+import { lookup, never, openSemantic, scriptedJudge } from './semantic-scene.ts';
+
+const first = 'How do I undo my last git commit?';
+const reworded = 'Is there a good way to take back my last git commit?';
+const other = 'How do I undo my last git push?';
+
+describe('a prompt', () => {
+  test('that has the same words finds what was kept, with similarity, age and reason', async () => {
+    await using scene = await openSemantic();
+    await scene.store(first);
+    scene.clock.advance(5_000);
+    const found = await scene.find(`Hi! ${first} Thanks.`);
+    assert.ok(found.kind === 'hit');
+    assert.deepEqual(
+      [found.value, found.prompt, found.ageMs, found.why],
+      [`better: ${first}`, first, 5_000, 'the same words in the same order'],
+    );
+    assert.ok(found.similarity > 0.5 && found.similarity <= 1);
+  });
+
+  test('is a miss where the guards see a difference, whatever the judge would say', async () => {
+    const judge = scriptedJudge('same');
+    await using scene = await openSemantic(judge);
+    await scene.store(first);
+    const found = await scene.find(other);
+    assert.ok(found.kind === 'miss');
+    assert.equal(found.why, 'push and commit are two things');
+    assert.deepEqual(judge.asked, []);
+  });
+
+  test('that is not alike enough is a miss', async () => {
+    await using scene = await openSemantic();
+    await scene.store(first);
+    const found = await scene.find(`Hi! ${first} Thanks.`, { threshold: 0.99 });
+    assert.deepEqual(found, { kind: 'miss', why: 'nothing kept is alike enough' });
+  });
+
+  test('that is found and kept is embedded once, with the task of the model and uncut', async () => {
+    await using scene = await openSemantic();
+    await scene.find(first);
+    await scene.store(first);
+    const bodies = scene.ollama.received('/api/embed').map(({ body }) => body);
+    assert.deepEqual(
+      bodies.map(({ input, truncate }) => [input, truncate]),
+      [[`clustering: ${first}`, false]],
+    );
+  });
+
+  test('is not found once its time is over', async () => {
+    await using scene = await openSemantic();
+    await scene.store(first, 'better', { ttlMs: 60_000 });
+    scene.clock.advance(59_999);
+    assert.equal((await scene.find(first)).kind, 'hit');
+    scene.clock.advance(1);
+    assert.equal((await scene.find(first)).kind, 'miss');
+  });
+
+  test('with a secret is neither kept nor looked for, nor shown to a model; nor is such a result', async () => {
+    await using scene = await openSemantic();
+    const secret = 'Why does password=hunter2-and-more not work?';
+    assert.equal(await scene.store(secret), 'the prompt seems to hold a secret');
+    assert.deepEqual(await scene.find(secret), {
+      kind: 'miss',
+      why: 'the prompt seems to hold a secret',
+    });
+    assert.deepEqual(scene.ollama.received('/api/embed'), []);
+    assert.equal(await scene.store(first, secret), 'the result seems to hold a secret');
+    assert.equal((await scene.find(first)).kind, 'miss');
+  });
+
+  test('that is blank or too long has no part in it, nor has a blank result', async () => {
+    await using scene = await openSemantic(undefined, { maxPromptLength: 100 });
+    assert.equal(await scene.store(' \n'), 'the prompt is blank');
+    assert.equal(await scene.store('a '.repeat(51)), 'the prompt is longer than 100 characters');
+    assert.equal(await scene.store(first, ' '), 'the result is blank');
+    assert.equal((await scene.cache.stats()).vectors.entries, 0);
+  });
+
+  test('is found by no other client, rule, model, system prompt or embedding model', async () => {
+    await using scene = await openSemantic(scriptedJudge('same'));
+    const scopeOf = (client: string, rules: RulesChanges = {}, digest = 'd1') =>
+      keysOf(createRuleBook(() => rulesOf(rules), 'm:1').choose(client), digest, '').scope ??
+      assert.fail();
+    const { options } = defaultRules.default;
+    const own = scopeOf('editor');
+    await scene.store(first, 'better', { scope: own });
+    const others = [
+      scopeOf('terminal'),
+      scopeOf('editor', { clients: { editor: {} } }),
+      scopeOf('editor', { rule: { model: 'm:2' } }),
+      scopeOf('editor', { rule: { systemPrompt: 'Another.' } }),
+      scopeOf('editor', { rule: { options: { ...options, temperature: 0.9 } } }),
+      scopeOf('editor', {}, 'd2'),
+    ];
+    for (const mode of ['verified', 'threshold'] as const)
+      for (const scope of others) {
+        const found = await scene.find(first, { scope, mode });
+        assert.deepEqual(found, { kind: 'miss', why: 'nothing kept is alike enough' });
+      }
+    assert.equal((await scene.find(first, { scope: own })).kind, 'hit');
+    const model = modelNamed('mxbai-embed-large');
+    scene.ollama.add(model);
+    const { models, vectors, clock } = scene;
+    const needs = { vectors, judge: undefined, clock, log: silent };
+    const embeds = [
+      { digest: 'another', name: 'nomic-embed-text' },
+      { digest: undefined, name: model.name },
+    ].map(({ digest, name }) => ({
+      name,
+      embed: async (...given: Parameters<typeof models.embed>) => {
+        const { vector, digest: real } = await models.embed('nomic-embed-text', given[1], given[2]);
+        return { vector, digest: digest ?? real };
+      },
+    }));
+    for (const { name, embed } of embeds) {
+      const cache = createSemanticCache({ embeddingModel: name }, { ...needs, models: { embed } });
+      assert.equal((await cache.find(first, { ...lookup, scope: own }, never)).kind, 'miss', name);
+    }
+  });
+});
+
+describe('the mode', () => {
+  test('`off` asks nothing of anybody', async () => {
+    await using scene = await openSemantic();
+    await scene.store(first);
+    const asked = scene.ollama.received().length;
+    assert.deepEqual(await scene.find(first, { mode: 'off' }), {
+      kind: 'miss',
+      why: 'switched off',
+    });
+    assert.equal(scene.ollama.received().length, asked);
+  });
+
+  test('`shadow` gives nothing, counts, and has the judge asked in the background only', async () => {
+    const judge = scriptedJudge('same');
+    judge.later = 'same';
+    await using scene = await openSemantic(judge);
+    await scene.store(first);
+    const same = await scene.find(`please ${first}`, { mode: 'shadow' });
+    assert.ok(same.kind === 'miss');
+    assert.equal(same.why, 'shadow: the same words in the same order');
+    assert.equal((await scene.find(reworded, { mode: 'shadow' })).kind, 'miss');
+    scene.clock.advance(5_000);
+    await until(() => judge.asked.length === 1);
+    assert.deepEqual(judge.asked, [['later', first, reworded]]);
+    const { hits, misses, shadowHits } = await scene.cache.stats();
+    assert.deepEqual([hits, misses, shadowHits], [0, 1, 1]);
+  });
+
+  test('`threshold` gives what is alike enough unless a guard objects', async () => {
+    await using scene = await openSemantic();
+    await scene.store(first);
+    const found = await scene.find(reworded, { mode: 'threshold' });
+    assert.ok(found.kind === 'hit');
+    assert.equal(found.why, 'alike enough');
+    assert.equal((await scene.find(other, { mode: 'threshold' })).kind, 'miss');
+  });
+
+  test('`verified` without a judge gives only what the guards are sure of', async () => {
+    await using scene = await openSemantic();
+    await scene.store(first);
+    const found = await scene.find(reworded);
+    assert.ok(found.kind === 'miss');
+    assert.equal(found.why, 'there is no judge');
+  });
+});
+
+describe('what fails', () => {
+  test('is a miss with its reason: Ollama', async () => {
+    await using scene = await openSemantic();
+    await scene.store(first);
+    await scene.ollama.stop();
+    const found = await scene.find(reworded);
+    assert.ok(found.kind === 'miss');
+    assert.notEqual(found.why, 'nothing kept is alike enough');
+    assert.equal(typeof (await scene.store(reworded)), 'string');
+    assert.equal((await scene.cache.stats()).errors, 2);
+  });
+
+  test('is a miss with its reason: the index', async () => {
+    await using scene = await openSemantic();
+    const { models, vectors, clock } = scene;
+    const fail = async () => {
+      throw new VectorsFailure('full', 'the disk is full');
+    };
+    const cache = createSemanticCache(
+      { embeddingModel: 'nomic-embed-text' },
+      {
+        models,
+        vectors: { ...vectors, near: fail, put: fail },
+        judge: undefined,
+        clock,
+        log: silent,
+      },
+    );
+    assert.deepEqual(await cache.find(first, lookup, never), {
+      kind: 'miss',
+      why: 'the disk is full',
+    });
+    const bounds = { scope: 'scope', tag: 'default', ttlMs: 1 };
+    assert.equal(
+      await cache.store({ prompt: first, value: 'better' }, bounds, never),
+      'the disk is full',
+    );
+  });
+
+  test('but an abort rejects with its reason', async () => {
+    await using scene = await openSemantic();
+    scene.ollama.fails('/api/embed', { kind: 'hang' });
+    const gone = new AbortController();
+    const finding = scene.cache.find(first, lookup, gone.signal);
+    gone.abort(new Error('the client has gone'));
+    await assert.rejects(finding, { message: 'the client has gone' });
+  });
+});
+
+test('the results of a tag are forgotten without those of others', async () => {
+  await using scene = await openSemantic();
+  await scene.store(first, 'better', { tag: 'editor' });
+  await scene.store('Explain monads', 'better', { tag: 'terminal' });
+  assert.equal(await scene.cache.forget('editor'), 1);
+  assert.equal((await scene.find(first)).kind, 'miss');
+  assert.equal((await scene.find('Explain monads')).kind, 'hit');
+});
+
+test('an explanation shows the nearest entries, what the guards say, and what was judged', async () => {
+  await using scene = await openSemantic(scriptedJudge('different'));
+  await scene.store(first);
+  await scene.store(other);
+  await scene.find(reworded);
+  const nearby = await scene.cache.explain(reworded, { ...lookup, threshold: 0.2 }, never);
+  const own = nearby.find(({ prompt }) => prompt === first) ?? assert.fail();
+  assert.deepEqual([own.verdict, own.label], ['unsure', 'different']);
+  const pushed = nearby.find(({ prompt }) => prompt === other) ?? assert.fail();
+  assert.deepEqual(
+    [pushed.verdict, pushed.why, pushed.label],
+    ['different', 'commit and push are two things', undefined],
+  );
+  assert.ok(nearby.every(({ similarity }) => similarity > -0.05));
+});
