@@ -3,9 +3,10 @@ import { configDefaults, defineConfig } from 'vitest/config';
 const all = 'tests/**/*.test.ts';
 /** What these find out depends on the time that things take, or on the memory of the machine. */
 const alone = [
-  'tests/faults/*.test.ts',
+  ...['breaker', 'clock', 'config', 'disk', 'redis', 'server'].map(
+    name => `tests/faults/${name}.test.ts`,
+  ),
   'tests/resilience/redis-faults.test.ts',
-  'tests/soak/*.test.ts',
   'tests/system/idle-memory.test.ts',
 ];
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };

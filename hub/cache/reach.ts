@@ -1,5 +1,5 @@
 import { type Clock, messageOf } from '#core';
-import { type RedisLinkEvents, createRedisLink } from './redis-link.ts';
+import { type RedisLinkEvents, createRedisLink } from '#redis';
 
 export type ReachOptions = {
   readonly url: string;

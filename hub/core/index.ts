@@ -1,4 +1,5 @@
 export { addressOf } from './address.ts';
+export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   type Code,

@@ -2,6 +2,7 @@ import {
   type Code,
   type JsonObject,
   type Kind,
+  type Log,
   HubError,
   codes,
   isObject,
@@ -48,4 +49,19 @@ export function problemOf(error: unknown): JsonObject {
   return {
     error: { code, message: messageOf(error), ...JSON.parse(JSON.stringify(data)) },
   };
+}
+
+/** The body of an answer for what is no error of the hub's own: its details are for the log, and the client gets the way to them. */
+export function bugOf(
+  error: unknown,
+  url: string,
+  { log, newId }: { readonly log: Log; readonly newId: () => string },
+): JsonObject {
+  const id = newId();
+  log.error(
+    { id, url, error: error instanceof Error ? error.stack : String(error) },
+    'a request failed',
+  );
+  const message = `the hub failed; its log says why under ${id}`;
+  return { error: { code: 'HUB_INTERNAL', message, id } };
 }

@@ -16,7 +16,7 @@ import {
 } from '#transports';
 import { createCors } from './cors.ts';
 import { type Patience, createEntrance } from './entrance.ts';
-import { problemOf, statusOf } from './errors.ts';
+import { bugOf, problemOf, statusOf } from './errors.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import { createMethods } from './methods.ts';
 import { refuseUnreadable } from './unreadable.ts';
@@ -164,11 +164,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
         .send(
           isMcp(request.url) ? errorAnswer(idOf(bytesOf(request.body)), known) : problemOf(known),
         );
-    const id = needs.newId();
-    log.error({ id, url: request.url, error: stackOf(error) }, 'a request failed');
-    return reply.code(500).send({
-      error: { code: 'HUB_INTERNAL', message: `the hub failed; its log says why under ${id}`, id },
-    });
+    return reply.code(500).send(bugOf(error, request.url, needs));
   }
 
   return {
@@ -256,5 +252,3 @@ async function readPem(setting: string, file: string): Promise<Buffer> {
 
 /** What an MCP endpoint was sent, where that was read. */
 const bytesOf = (body: unknown) => (Buffer.isBuffer(body) ? body : undefined);
-
-const stackOf = (error: unknown) => (error instanceof Error ? error.stack : String(error));

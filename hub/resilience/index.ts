@@ -1,4 +1,3 @@
-export { type BackoffOptions, backoffMs } from './backoff.ts';
 export {
   type Breaker,
   type BreakerChange,

@@ -1,6 +1,6 @@
 import { type Clock, type Log, createEmitter, messageOf } from '#core';
 import type { Breaker } from './breaker.ts';
-import { createRedisLink } from './redis-link.ts';
+import { createRedisLink } from '#redis';
 import {
   claimScript,
   meetScript,

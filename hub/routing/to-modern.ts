@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, HubError, isObject } from '#core';
-import { backoffMs } from '#resilience';
+import { type Clock, HubError, backoffMs, isObject } from '#core';
 import {
   type Answer,
   type Edit,

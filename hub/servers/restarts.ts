@@ -1,6 +1,6 @@
 import type { ServerConfig } from '#config';
-import type { Clock } from '#core';
-import { backoffMs, createIntensity } from '#resilience';
+import { type Clock, backoffMs } from '#core';
+import { createIntensity } from '#resilience';
 import { awayCodeOf, isLasting, withoutName } from './failures.ts';
 import type { ServerStatus } from './server.ts';
 

@@ -1,5 +1,4 @@
-import { type Clock, type Log, isObject, messageOf } from '#core';
-import { backoffMs } from '#resilience';
+import { type Clock, type Log, backoffMs, isObject, messageOf } from '#core';
 import {
   type Answer,
   type Notification,

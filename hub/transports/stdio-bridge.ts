@@ -1,5 +1,12 @@
-import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
-import { type BackoffOptions, backoffMs } from '#resilience';
+import {
+  type BackoffOptions,
+  type Clock,
+  type Log,
+  HubError,
+  backoffMs,
+  isObject,
+  messageOf,
+} from '#core';
 import {
   type Answer,
   type Malformed,

@@ -8,6 +8,7 @@ import manifest from '../../package.json' with { type: 'json' };
 /** The house, floor by floor. A room may use rooms on lower floors only. */
 const floors: readonly (readonly string[])[] = [
   ['core'],
+  ['redis'],
   [
     'broker',
     'cache',
@@ -34,7 +35,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
   '@qdrant/js-client-rest': ['vectors'],
   dockerode: ['runtimes/docker'],
   fastify: ['http'],
-  ioredis: ['cache', 'resilience'],
+  ioredis: ['redis'],
   'jsonc-parser': ['config'],
   ollama: ['models'],
   pino: ['telemetry'],

@@ -161,7 +161,8 @@ describeWithEngine('breakers of two hubs', () => {
   });
 
   test('compare what they have not told yet by its age with what they hear', async () => {
-    await redis.cli('acl', 'setuser', 'mute', 'on', '>mute', '~*', '&*', '+@all', '-eval');
+    const all = ['on', '>mute', '~*', '&*', '+@all'];
+    await redis.cli('acl', 'setuser', 'mute', ...all, '-eval', '-evalsha');
     await using mute = await startHub(redis.url.replace('//', '//mute:mute@'), { startMs: 10 });
     await until(() => /NOPERM/.test(reasonOf(mute)), 'the refusal');
     const key = newKey();
@@ -170,7 +171,7 @@ describeWithEngine('breakers of two hubs', () => {
     const earlier = String((Date.now() - 10_000) * 1_000);
     const said = JSON.stringify([key, earlier, 'closed', '0', '0', '']);
     assert.equal(await redis.cli('publish', 'agenthub:breaker:decided', said), '1');
-    await redis.cli('acl', 'setuser', 'mute', '+eval');
+    await redis.cli('acl', 'setuser', 'mute', '+eval', '+evalsha');
     await isShared(mute);
     assert.equal(breaker.state, 'open');
     assert.equal(await redis.cli('hget', `agenthub:breaker:state:${key}`, 'state'), 'open');

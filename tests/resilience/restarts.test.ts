@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
-import { backoffMs, createIntensity } from '#resilience';
+import { backoffMs } from '#core';
+import { createIntensity } from '#resilience';
 
 test('allows three restarts in a minute and refuses the fourth, until the first is a minute old', () => {
   const clock = createManualClock();

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isClientName } from '#config';
-import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
+import { type Clock, type Log, HubError, isObject } from '#core';
 import type { Enhancement, Enhancer } from '#enhance';
 import { type Models, ModelFailure } from '#models';
-import { problemOf } from '../errors.ts';
+import { bugOf, problemOf } from '../errors.ts';
 import { refuseBody } from './bodies.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
 
@@ -190,7 +190,7 @@ type Work = (signal: AbortSignal, tell: (progress: object) => void) => Promise<o
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { clock, log, newId }: Needs,
+  needs: Needs,
   work: Work,
 ): Promise<FastifyReply> {
   const signal = hangUpOf(reply);
@@ -201,20 +201,17 @@ async function answer(
       if (!signal.aborted) throw error;
       return reply.hijack();
     }
-  using events = openEvents(reply, clock);
+  using events = openEvents(reply, needs.clock);
   try {
     const done = await work(signal, progress => events.send('progress', snakeCased(progress)));
     events.send('done', snakeCased(done), true);
   } catch (error) {
     if (signal.aborted) return reply;
-    if (error instanceof HubError) {
-      events.send('error', problemOf(error), true);
-    } else {
-      const id = newId();
-      log.error({ id, error: messageOf(error) }, 'a request failed');
-      const message = `the hub failed; its log says why under ${id}`;
-      events.send('error', { error: { code: 'HUB_INTERNAL', message, id } }, true);
-    }
+    events.send(
+      'error',
+      error instanceof HubError ? problemOf(error) : bugOf(error, request.url, needs),
+      true,
+    );
   }
   return reply;
 }

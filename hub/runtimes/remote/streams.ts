@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Clock, HubError } from '#core';
-import { backoffMs } from '#resilience';
+import { type Clock, HubError, backoffMs } from '#core';
 import { createEventParser } from './event-parser.ts';
 import type { Reconnect } from './transport.ts';
 

@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { type Clock, messageOf } from '#core';
-import { backoffMs } from './backoff.ts';
+import { type Clock, backoffMs, messageOf } from '#core';
 
 export type RedisLinkOptions = {
   /** With any password in it, which goes into no message. */
@@ -27,8 +27,9 @@ export interface RedisLink {
   /** Loads the client and begins to connect. Never rejects: what is wrong is told by `down`. */
   open(): Promise<void>;
   /**
-   * Runs a script. Rejects with a message for people: at once where there is no connection, and after
-   * `answerMs` where no answer comes; then the connection is given up, and another one is sought.
+   * Runs a script, of which the text is sent only where Redis does not know it. Rejects with a message
+   * for people: at once where there is no connection, and after `answerMs` where no answer comes; then
+   * the connection is given up, and another one is sought.
    */
   evaluate(
     script: string,
@@ -57,6 +58,7 @@ export function createRedisLink(
   let trouble: string | undefined;
   let attempts = 0;
   let retry: Disposable | undefined;
+  const digests = new Map<string, string>();
 
   function retryMs(): number {
     const backoff = { firstMs: firstRetryMs, maxMs: options.maxRetryMs, jitter: 0.5 };
@@ -69,12 +71,39 @@ export function createRedisLink(
     trouble = undefined;
   }
 
+  const reasonOf = (error: unknown) =>
+    messageOf(error) === timedOut
+      ? `${address} did not answer within ${options.answerMs} ms`
+      : `${address}: ${messageOf(error)}`;
+
   function giveUp(redis: Redis, reason: string): void {
     trouble = reason;
     down();
     // The end of the connection is told as well, with the same reason.
     trouble = reason;
     if (redis.status === 'ready') redis.disconnect(true);
+  }
+
+  async function run(
+    redis: Redis,
+    script: string,
+    [count, ...words]: readonly [number, ...(string | number)[]],
+  ): Promise<unknown> {
+    try {
+      return await redis.evalsha(digestOf(script), count, ...words);
+    } catch (error) {
+      if (!messageOf(error).startsWith('NOSCRIPT')) throw error;
+      return redis.eval(script, count, ...words);
+    }
+  }
+
+  /** Scripts are few: those of the program. */
+  function digestOf(script: string): string {
+    const known = digests.get(script);
+    if (known !== undefined) return known;
+    const digest = createHash('sha1').update(script).digest('hex');
+    digests.set(script, digest);
+    return digest;
   }
 
   async function connect(redis: Redis): Promise<void> {
@@ -89,7 +118,7 @@ export function createRedisLink(
     try {
       await redis.subscribe(options.channel);
     } catch (error) {
-      giveUp(redis, `${address}: ${messageOf(error)}`);
+      giveUp(redis, reasonOf(error));
       return;
     }
     if (closed || redis.status !== 'ready') return;
@@ -121,7 +150,7 @@ export function createRedisLink(
         retryStrategy: null,
       });
       client = redis;
-      redis.on('error', (error: Error) => (trouble = `${address}: ${messageOf(error)}`));
+      redis.on('error', (error: Error) => (trouble = reasonOf(error)));
       redis.on('close', down);
       redis.on('ready', () => void subscribe(redis));
       redis.on('message', (_channel: string, message: string) => needs.heard(message));
@@ -134,10 +163,10 @@ export function createRedisLink(
       const redis = client;
       if (!redis || !isUp) throw new Error(`${address}: there is no connection`);
       try {
-        return await redis.eval(script, keys.length, ...keys, ...values);
+        return await run(redis, script, [keys.length, ...keys, ...values]);
       } catch (error) {
         if (messageOf(error) !== timedOut) throw new Error(`${address}: ${messageOf(error)}`);
-        giveUp(redis, `${address} did not answer within ${options.answerMs} ms`);
+        giveUp(redis, reasonOf(error));
         throw new Error(`${address} did not answer`);
       }
     },

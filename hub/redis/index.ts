@@ -1,0 +1,1 @@
+export { type RedisLinkEvents, createRedisLink } from './link.ts';
