@@ -24,6 +24,8 @@ export interface Restarts {
 /** A server that has run for longer has its restarts forgotten. */
 const restartWindowMs = 5 * 60_000;
 const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
+/** An engine is on this machine or near it: to ask whether it is back costs little. */
+const engineBackoff = { ...backoff, maxMs: 2_000 };
 
 /** Begins without any restart behind it. */
 export function createRestarts(
@@ -66,7 +68,8 @@ export function createRestarts(
             : `gave up after ${maxRestarts} restarts`;
         return giveUp(`${given}: ${withoutName(name, why)}`);
       }
-      const delayMs = backoffMs(backoff, failures, random);
+      const bounds = code === 'HUB_ENGINE_UNREACHABLE' ? engineBackoff : backoff;
+      const delayMs = backoffMs(bounds, failures, random);
       const since = clock.now();
       const until = since + delayMs;
       const due = clock.monotonic() + delayMs;

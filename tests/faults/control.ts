@@ -1,19 +1,24 @@
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { isObject } from '#core';
-import { attachedTransport } from '../bench/subjects/attached-transport.ts';
+import { connect } from '#helpers/client';
+import { forkReady, freePort } from '../bench/child.ts';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
+const relay = join(import.meta.dirname, '..', 'bench', 'subjects', 'sdk-relay.ts');
 
-/** The server of `neighbour`, in a container of its own, with no hub before it. */
+/** The server of `neighbour`, in a container of its own, behind a process that does nothing but relay. */
 export type Control = AsyncDisposable & {
   /** Calls its tool `echo`, and resolves with the text that is answered. */
   echo(text: string): Promise<string>;
 };
 
-/** Starts one on the engine that answers the tests. It ends with whoever started it. */
+/**
+ * Starts one on the engine that answers the tests. A call takes the same way as one through a hub, over HTTP and
+ * an attached container: what keeps either process waiting for a processor delays both. It ends with whoever
+ * started it.
+ */
 export async function startControl(): Promise<Control> {
+  await using opened = new AsyncDisposableStack();
   const container = await new Docker().createContainer({
     Image: 'node:24-bookworm-slim',
     Cmd: ['node', '/fixtures/echo.mjs'],
@@ -29,18 +34,16 @@ export async function startControl(): Promise<Control> {
       Binds: [`${fixtures}:/fixtures:ro`],
     },
   });
-  const client = new Client({ name: 'control', version: '1.0.0' });
-  await client.connect(await attachedTransport(container.id));
+  // Its input ends with the relay, and so does it.
+  opened.defer(async () => {
+    await container.wait({ condition: 'removed' }).catch(() => undefined);
+  });
+  const port = String(await freePort());
+  opened.use(await forkReady(relay, [port, 'container', container.id]));
+  const client = opened.use(await connect(`http://127.0.0.1:${port}/mcp`));
+  const kept = opened.move();
   return {
-    async echo(text) {
-      const { content } = await client.callTool({ name: 'echo', arguments: { text } });
-      const [part]: readonly unknown[] = Array.isArray(content) ? content : [];
-      return isObject(part) ? String(part['text']) : '';
-    },
-    async [Symbol.asyncDispose]() {
-      await client.close();
-      // Its input has ended, and so it does.
-      await container.wait({ condition: 'removed' }).catch(() => undefined);
-    },
+    echo: text => client.call('echo', { text }),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -108,6 +108,7 @@ function lostEngine(): void {
       assert.ok(next);
       await lost.start();
       await becomes(next, 'victim', 'running');
+      await becomes(next, 'neighbour', 'running');
       assert.deepEqual(Object.keys(await states(next)).toSorted(), ['neighbour', 'victim']);
       assert.ok(await getJson(next, '/health'));
       await scene?.assertTruthful();

@@ -26,9 +26,9 @@ const mostTimes = 3;
  * How late a neighbour is when it is latest. Its p99 may be three times its own of the quiet phase, or three
  * times the control's of the same time where that is more.
  *
- * The control is the same server called by the same process, with no hub between. What the machine does, such as
- * an engine that creates containers on two cores, delays both; what the hub does delays the neighbour only, so
- * that a hub which blocks is late by all of that time, and the control is not.
+ * The control is the same server called by the same process, through another that does nothing but relay. What the
+ * machine does, such as an engine that creates containers on two cores, delays both; what the hub does delays the
+ * neighbour only, so that a hub which blocks is late by all of that time, and the control is not.
  *
  * A fault may take long, and most of that time nothing happens. It is cut into stretches of at least
  * `stretchCalls`, each of which is compared with the control of just that time: neither a quiet end hides the hub's part, nor the machine's at another time excuses it.

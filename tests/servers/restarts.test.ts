@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { type Code, HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createRestarts } from '../../hub/servers/restarts.ts';
 import { configFor } from './scripted.ts';
@@ -28,4 +29,18 @@ test('restarts are counted afresh, and waits are short again, after each run of 
 
 test('restarts after shorter runs add up', () => {
   assert.deepEqual(statesOf(1 * minuteMs, 2), ['backing_off 500', 'failed 0']);
+});
+
+test('an engine that is away is looked for every two seconds at the latest, a server elsewhere every thirty', () => {
+  const last = (code: Code) => {
+    const restarts = createRestarts(configFor({}), { clock: createManualClock(), random: () => 0 });
+    const waits = Array.from({ length: 10 }, () => {
+      const { status, delayMs } = restarts.after(new HubError(code, 'away'), 'away', false);
+      assert.equal(status.state, 'unreachable');
+      return delayMs;
+    });
+    return waits.at(-1);
+  };
+  assert.equal(last('HUB_ENGINE_UNREACHABLE'), 2_000);
+  assert.equal(last('HUB_REMOTE_UNREACHABLE'), 30_000);
 });
