@@ -16,9 +16,6 @@ export type Lateness = {
   readonly most: number;
 };
 
-/** Of fewer calls a p99 is the worst few: a single one that the machine held up would decide. */
-export const stretchCalls = 600;
-
 /** How many times as late as in the quiet phase a neighbour may be. */
 const mostTimes = 3;
 
@@ -30,15 +27,16 @@ const mostTimes = 3;
  * machine does, such as an engine that creates containers on two cores, delays both; what the hub does delays the
  * neighbour only, so that a hub which blocks is late by all of that time, and the control is not.
  *
- * A fault may take long, and most of that time nothing happens. It is cut into stretches of at least
- * `stretchCalls`, each of which is compared with the control of just that time: neither a quiet end hides the hub's part, nor the machine's at another time excuses it.
+ * A fault may take many times as long as the quiet phase, and most of that time nothing happens. It is cut into
+ * stretches that are as long as the quiet phase or longer, each of which is compared with the control of just
+ * that time: neither a quiet end hides the hub's part, nor the machine's at another time excuses it.
  */
 export function latenessOf(quiet: Pair, during: Pair): Lateness {
   const still = { neighbour: p99(quiet.neighbour), control: p99(quiet.control) };
   const all = [...during.neighbour, ...during.control];
   const beginMs = Math.min(...all.map(beginOf));
   const tookMs = Math.max(...all.map(({ endMs }) => endMs)) - beginMs;
-  const stretches = Math.max(1, Math.floor(tookMs / (stretchCalls * paceMs)));
+  const stretches = Math.max(1, Math.floor(tookMs / lengthOf(quiet.neighbour)));
   const found = Array.from({ length: stretches }, (_, index): Lateness => {
     const within = ({ endMs }: Call) =>
       Math.min(stretches - 1, Math.floor(((endMs - beginMs) / tookMs) * stretches)) === index;
@@ -56,6 +54,8 @@ export function latenessOf(quiet: Pair, during: Pair): Lateness {
 }
 
 const beginOf = ({ endMs, tookMs }: Call) => endMs - tookMs;
+const lengthOf = (calls: readonly Call[]) =>
+  Math.max(...calls.map(({ endMs }) => endMs)) - Math.min(...calls.map(beginOf));
 
 /**
  * The p99 that callers at a fixed pace would see, in milliseconds. Calls are made one at a time, so that a call

@@ -4,7 +4,7 @@ import { getCurrentTest } from 'vitest/suite';
 import { connect } from '#helpers/client';
 import type { HubProcess } from '#helpers/hub-process';
 import { startControl } from './control.ts';
-import { type Call, latenessOf, paceMs, stretchCalls } from './lateness.ts';
+import { type Call, latenessOf, paceMs } from './lateness.ts';
 
 /** A way to the tool `echo` of a server. */
 export type Echo = (text: string) => Promise<string>;
@@ -12,8 +12,8 @@ export type Echo = (text: string) => Promise<string>;
 /** What became of the calls to a server. */
 export type Outcome = { readonly calls: readonly Call[]; readonly failures: readonly string[] };
 
-/** Calls of the quiet phase. */
-const quietCalls = 300;
+/** Calls that a phase has at least: of fewer, a p99 is the worst one or two. */
+const leastCalls = 300;
 /** Before the quiet phase: processes that have just started are slow. */
 const firstCalls = 100;
 
@@ -73,8 +73,8 @@ export async function besideNeighbour<T>(
     echoes.push(text => client.call('echo', { text }));
   }
   await whileCalled(echoes, firstCalls, nothing);
-  const quiet = await whileCalled(echoes, quietCalls, nothing);
-  const during = await whileCalled(echoes, stretchCalls, fault);
+  const quiet = await whileCalled(echoes, leastCalls, nothing);
+  const during = await whileCalled(echoes, leastCalls, fault);
   const failures = [...quiet.outcomes, ...during.outcomes].flatMap(one => one.failures);
   assert.deepEqual(failures, [], 'calls to the neighbour failed');
   for (let hub = 1; hub < echoes.length; hub++) {
