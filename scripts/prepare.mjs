@@ -1,15 +1,27 @@
 // Runs before `npm start`, `npm test`, `npm run check` and `npm run bench`, on whatever Node (>= 20) the
 // machine has and with no dependency of its own: installs what package-lock.json says when it is
-// not there, and makes sure that the Node which runs the hub is new enough. With all in place it
-// reads two files and is done.
+// not there, makes sure that the Node which runs the hub is new enough, and compiles the hub where its
+// sources have changed. With all in place it reads two files, looks at the times of others, and is done.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const ownNodeFolder = path.join(root, 'node_modules', 'node');
 const requiredNodeMajor = 24;
 const waitForOtherInstallMs = 10 * 60_000;
 
@@ -25,6 +37,23 @@ async function prepare() {
         `ignore-scripts false), delete node_modules and try again, or put Node ${requiredNodeMajor} on the PATH.`,
     );
   }
+  compile();
+}
+
+/** Compiles the sources that are newer than their last compilation. Without it the hub runs all the same. */
+function compile() {
+  const stamp = path.join(root, 'node_modules', '.cache', 'agenthub', 'compiled');
+  const since = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const hub = path.join(root, 'hub');
+  const isNewer = file => statSync(path.join(hub, file)).mtimeMs > since;
+  if (!readdirSync(hub, { recursive: true }).some(isNewer)) return;
+  const begun = new Date();
+  const node = majorOf(process.version) >= requiredNodeMajor ? process.execPath : ownNode();
+  const script = path.join(root, 'scripts', 'compile.mjs');
+  if (spawnSync(node, [script], { stdio: 'ignore' }).status !== 0) return;
+  writeFileSync(stamp, '');
+  // What was saved meanwhile is compiled by the next time.
+  utimesSync(stamp, begun, begun);
 }
 
 /** Runs `work` while no other process prepares this folder; one that died holding the lock is not waited for. */
@@ -157,16 +186,18 @@ function isForThisMachine(entry) {
 /** npm puts node_modules/.bin first on the PATH of its scripts, so the Node in there runs the hub. */
 function runsOnNewEnoughNode() {
   if (majorOf(process.version) >= requiredNodeMajor) return true;
-  const folder = path.join(root, 'node_modules', 'node');
-  const binary = path.join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
-  if (!existsSync(binary)) return false;
+  if (!existsSync(ownNode())) return false;
   try {
-    return (
-      majorOf(JSON.parse(read(path.join(folder, 'package.json'))).version) >= requiredNodeMajor
-    );
+    const { version } = JSON.parse(read(path.join(ownNodeFolder, 'package.json')));
+    return majorOf(version) >= requiredNodeMajor;
   } catch {
     return false;
   }
+}
+
+/** The Node that comes in as a dependency, where it is there. */
+function ownNode() {
+  return path.join(ownNodeFolder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 }
 
 function majorOf(version) {
