@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import { randomFillSync, randomUUID } from 'node:crypto';
+import { createActivity } from '#activity';
 import { type RulesSource, warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
 import { type ConfigControl, type Engine, createHttp } from '#http';
@@ -6,6 +7,14 @@ import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#res
 import { createRouter } from '#routing';
 import { breakerKeyOf, createLazyInstalls, createPins, registriesOf } from '#servers';
 import { openDataDir } from '#store';
+import {
+  type Otlp,
+  type OtlpNeeds,
+  type OtlpOptions,
+  type Redaction,
+  createMetrics,
+  loadOtlp,
+} from '#telemetry';
 import {
   type StdioStreams,
   createConnections,
@@ -22,6 +31,8 @@ import { createPrompts } from './prompts.ts';
 export type AppOptions = Omit<FleetOptions, 'configs'> & {
   readonly files: ConfigFiles;
   readonly log: Log;
+  /** Removes what must not be shown from whatever is shown. */
+  readonly redaction: Redaction;
   /** Whether the hub listens for clients. */
   readonly listens: boolean;
   /** The client on stdin and stdout, where one is served there. */
@@ -43,6 +54,12 @@ const probeMs = 3_000;
 const idleMs = 30 * 60_000;
 const maxSessions = 10_000;
 const maxConnections = 1_000;
+/** The newest calls that people can look at, and how much is kept of what was said in them, in bytes. */
+const activityBounds = {
+  maxCalls: 10_000,
+  maxPayloadBytes: 8 * 2 ** 20,
+  maxKeptBytes: 4 * 2 ** 10,
+} as const;
 /** How long the client on stdin and stdout is answered after it wrote its last: it waits two seconds itself. */
 const stdioGraceMs = 1_000;
 /** How long a client on stdin waits for servers that start, so that its first list is whole. */
@@ -71,22 +88,37 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       dataDir,
       clock,
       log,
+      redact: text => options.redaction.text(text),
       breakerOf: config =>
         createSharedBreaker(breakerKeyOf(config), settings.breaker, { clock, sharing }),
     },
   );
   const prompts = await createPrompts(
     { settings, dataFolder: dataDir.path },
-    { clock, log, random: Math.random, newId },
+    { clock, log, random: Math.random, newId, readText: files.shipped?.readText },
   );
   const configuration = createConfiguration(files, { servers, settings, clock, log });
   const { source, control, editing } = configuration;
+  const activity = createActivity(activityBounds, options);
+  const metrics = createMetrics({
+    clock,
+    servers: () => servers.all.map(({ config }) => config.name),
+  });
+  const telemetry =
+    settings.otlp && (await openTelemetry(options, settings.otlp, () => http.measure()));
   const router = createRouter(() => source.current.naming, {
     servers,
     log,
     clock,
     hubVersion: version,
     newId,
+    prompts: prompts.source,
+    observer(call) {
+      metrics.record(call);
+      activity.record(call);
+      telemetry?.record(call);
+    },
+    ...(telemetry?.tracer && { tracer: telemetry.tracer }),
   });
   const installs = createLazyInstalls({
     log,
@@ -130,6 +162,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       installs,
       prompts: () => prompts.open(),
       promptHealth: prompts.health,
+      activity,
+      metrics,
+      residentBytes: () => process.memoryUsage.rss(),
+      redact: text => options.redaction.text(text),
       hubVersion: version,
       clock,
       log,
@@ -154,7 +190,17 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   const meeting: Part = { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() };
   opened.use(
     await startAll(
-      [meeting, docker, ...ends, running, source, prompts, sessions, installs],
+      [
+        ...(telemetry ? [telemetry] : []),
+        meeting,
+        docker,
+        ...ends,
+        running,
+        source,
+        prompts,
+        sessions,
+        installs,
+      ],
       signal,
     ),
   );
@@ -182,6 +228,26 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       await client?.over;
     },
   };
+}
+
+/** What sends traces and metrics, for a hub that is told where to. */
+async function openTelemetry(
+  { version, log, redaction }: AppOptions,
+  otlp: OtlpOptions,
+  families: OtlpNeeds['families'],
+): Promise<Otlp> {
+  const createOtlp = await loadOtlp();
+  return await createOtlp(
+    { ...otlp, resource: { 'service.version': version, ...otlp.resource } },
+    {
+      clock: systemClock,
+      log: log.child({ part: 'telemetry' }),
+      fill: bytes => void randomFillSync(bytes),
+      families,
+      redaction,
+      version,
+    },
+  );
 }
 
 /** Reads the rules for prompts as well, and first: where they are refused, nothing is changed. */

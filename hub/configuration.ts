@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import {
   type Config,
   type ConfigSource,
@@ -5,6 +7,7 @@ import {
   type Reading,
   type ServerConfig,
   type Settings,
+  type ShippedFiles,
   createConfigEditor,
   createConfigSource,
   requireTag,
@@ -26,6 +29,8 @@ export type ConfigFiles = {
   readonly readOptions: () => Promise<LoadOptions>;
   /** The settings of the moment, as environment and files say. Throws HubError. */
   readonly settings: () => Promise<Settings>;
+  /** How its files are read, where that is not as they are. */
+  readonly shipped?: ShippedFiles;
   /** All servers of the file as it was read last, whatever their tags. */
   readonly servers: () => readonly ServerConfig[];
   /** Where there are any, only servers that have one of them are of concern. */
@@ -49,8 +54,17 @@ type Needs = {
 /** Joins the files of the config to the servers. */
 export function createConfiguration(files: ConfigFiles, needs: Needs): Configuration {
   const { servers, log } = needs;
-  const source = createConfigSource(files.first, { ...needs, read: files.read });
-  const editor = createConfigEditor({ readOptions: files.readOptions, writeWhole });
+  const { read, shipped } = files;
+  const source = createConfigSource(files.first, { ...needs, read, readText: shipped?.readText });
+  const editor = createConfigEditor({
+    readOptions: files.readOptions,
+    readBytes: shipped?.readBytes,
+    async writeWhole(file, text, check) {
+      // What is shipped is changed in the working folder, which may have no folder for it yet.
+      await mkdir(dirname(file), { recursive: true });
+      await writeWhole(file, text, check);
+    },
+  });
   /** What came of the newest config, and of the newest of those that are applied by now. */
   let applied: Promise<Applied | undefined> = Promise.resolve(undefined);
   let over = applied;

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { createMemoryCache, loadRedisCache } from '#cache';
-import type { RulesSource, Settings } from '#config';
+import { type RulesSource, type Settings, modelsOf } from '#config';
 import { type Clock, type Log, startAll } from '#core';
-import { createEnhancer, createJudge, createSemanticCache } from '#enhance';
+import { createEnhancer, createJudge, createSemanticByRules, createSemanticCache } from '#enhance';
 import type { Prompts } from '#http';
-import { createModels } from '#models';
+import { createFetching, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import { createEmbeddedVectors, createQdrantVectors } from '#vectors';
 
@@ -25,8 +25,6 @@ export type EnhancementNeeds = {
 /** What improves prompts, begun. */
 export type Enhancement = AsyncDisposable & Prompts;
 
-/** Bytes of results that are kept; a result is a page. */
-const maxCacheBytes = 32 * 1024 ** 2;
 /** A trial may have to load a model first. */
 const trialMs = 60_000;
 
@@ -42,7 +40,8 @@ export async function startEnhancement(
     { url: ollama.url },
     { clock, log, fetch: (...request) => fetch(...request), breaker },
   );
-  const bounds = { maxEntries: cache.maxEntries, maxBytes: maxCacheBytes };
+  const { maxEntries, maxBytes } = cache;
+  const bounds = { maxEntries, maxBytes };
   const exact =
     redisUrl === undefined
       ? createMemoryCache(bounds, { clock })
@@ -54,10 +53,16 @@ export async function startEnhancement(
     qdrantUrl === undefined
       ? createEmbeddedVectors(join(dataFolder, 'semantic.sqlite'), { clock, log })
       : createQdrantVectors({ url: qdrantUrl }, { clock, log });
-  const { embeddingModel, judgeModel } = rules.current;
-  const judge =
-    judgeModel === undefined ? undefined : createJudge({ model: judgeModel }, { models, clock });
-  const semantic = createSemanticCache({ embeddingModel }, { models, vectors, judge, clock, log });
+  const semantic = createSemanticByRules(
+    () => rules.current,
+    ({ embeddingModel, judgeModel: model }) => {
+      const judge = model === undefined ? undefined : createJudge({ model }, { models, clock });
+      return createSemanticCache({ embeddingModel }, { models, vectors, judge, clock, log });
+    },
+  );
+  const fetching = ollama.isPulling
+    ? createFetching(() => modelsOf(rules.current, ollama.model), { models, clock, log })
+    : undefined;
   const enhancer = createEnhancer(
     {
       rules: () => rules.current,
@@ -66,12 +71,15 @@ export async function startEnhancement(
     },
     { models, exact, semantic, clock, log },
   );
-  const parts = [models, exact, vectors, enhancer];
+  const parts = [models, exact, vectors, enhancer, ...(fetching ? [fetching] : [])];
   const started = await startAll(parts, new AbortController().signal);
+  const heard = rules.changed(() => fetching?.look());
   return {
     enhancer,
     models,
+    ...(fetching && { fetching }),
     async [Symbol.asyncDispose]() {
+      heard[Symbol.dispose]();
       await started[Symbol.asyncDispose]();
       breaker[Symbol.dispose]();
     },

@@ -40,6 +40,8 @@ type Needs = {
   readonly dataDir: Pick<DataDir, 'path' | 'hubId' | 'secret'>;
   readonly clock: Clock;
   readonly log: Log;
+  /** Takes out of what servers say whatever must not be shown. */
+  readonly redact: (text: string) => string;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
 };
 
@@ -132,7 +134,8 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     log,
   });
   const listings = createKeptListings(createFolder(join(dataDir.path, listingsFolder), { log }));
-  const starting = { clock, log, random: Math.random, hubVersion: version, eras, launch };
+  const { redact } = needs;
+  const starting = { clock, log, redact, random: Math.random, hubVersion: version, eras, launch };
   const servers = createServers(options.configs, {
     ...starting,
     breakerOf: needs.breakerOf,

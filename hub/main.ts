@@ -1,11 +1,14 @@
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import {
   type Config,
   type Settings,
   checkTags,
+  createConfigEditor,
+  createShippedFiles,
   defaultRulesFile,
+  defaultServersFile,
   loadConfig,
   mergeEnvironment,
   readConfig as readWholeConfig,
@@ -14,9 +17,15 @@ import {
   serversFileOf,
   withTags,
 } from '#config';
-import { type ServeOptions, createCli } from '#cli';
+import { type HubPlace, type ServeOptions, createCli, createIo } from '#cli';
 import { type Log, HubError, addressOf, messageOf, systemClock } from '#core';
-import { type OpenLog, openLog } from '#telemetry';
+import {
+  type OpenLog,
+  type Redaction,
+  createKnownSecrets,
+  createRedaction,
+  openLog,
+} from '#telemetry';
 import type { ConfigFiles } from './configuration.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -60,8 +69,10 @@ const readConfig = async ({ serversFile }: Settings) =>
 async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
   const file = options.configFile ?? serversFileOf(process.env, await readDotenv());
   let whole: Config | undefined;
+  const isNamed = options.configFile !== undefined || file !== defaultServersFile;
+  const shipped = isNamed || (await isThere(file)) ? undefined : createShippedFiles(shippedConfigs);
   const read = async () => {
-    const reading = await readWholeConfig(file, await readOptions());
+    const reading = await readWholeConfig(file, { ...(await readOptions()), ...shipped });
     if (reading.error) return reading;
     whole = reading.config;
     return options.tags ? { ...reading, config: withTags(reading.config, options.tags) } : reading;
@@ -78,15 +89,75 @@ async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
     settings: async () => await settingsWith(options, whole),
     servers: () => whole?.servers ?? [],
     tags: options.tags,
+    ...(shipped && { shipped }),
   };
+}
+
+const isThere = async (file: string) =>
+  await access(file).then(
+    () => true,
+    () => false,
+  );
+
+/** The servers and rules that come with the hub, for a folder without any. */
+const shippedConfigs = {
+  [defaultServersFile]: join(root, 'configs', 'mcp-servers.json'),
+  [defaultRulesFile]: join(root, 'configs', 'enhancement-rules.json'),
+};
+
+/** The values that are shown nowhere: of the servers, and of the hub itself. */
+async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => readonly string[]> {
+  const { env } = await readOptions();
+  return createKnownSecrets(files.servers, {
+    variables: env,
+    settings: [
+      settings.token,
+      settings.redisUrl,
+      settings.qdrantUrl,
+      settings.ollama.url,
+      ...Object.values(settings.otlp?.headers ?? {}),
+    ],
+  });
+}
+
+/** The hub that runs by these settings, for commands that ask it. */
+async function hubOf(url: string | undefined): Promise<HubPlace> {
+  const dotenv = await readDotenv();
+  const reading = await readWholeConfig(serversFileOf(process.env, dotenv), await readOptions());
+  // Whoever only asks a hub need not have a config that is right, or any.
+  const settings = readSettings(process.env, dotenv, reading.config);
+  const { token } = settings;
+  if (url !== undefined) return { url, token };
+  const address = addressOf({ ...settings, isSecure: settings.tls !== undefined });
+  const { ROUTER_HOST: named, ROUTER_TOKEN: given } = process.env;
+  if (given && !named && URL.parse(address)?.hostname !== 'localhost')
+    throw new HubError(
+      'HUB_USAGE',
+      `ROUTER_HOST: a file of this folder says that the hub is at ${address}, and ROUTER_TOKEN is of your environment. So that no folder decides who gets it, add --url ${address} if that is your hub`,
+    );
+  return { url: address, token };
+}
+
+/** The next line that the person writes; none where they end their input instead. */
+async function askPerson(question: string, signal: AbortSignal): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  // The terminal stays as it is, so that Ctrl-C ends the command as ever.
+  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
+  const { promise: ended, resolve } = Promise.withResolvers<string>();
+  lines.once('close', () => resolve(''));
+  try {
+    return await Promise.race([lines.question(question, { signal }), ended]);
+  } finally {
+    lines.close();
+  }
 }
 
 const stdio = { input: process.stdin, output: process.stdout };
 
 let opened: OpenLog | undefined;
-async function openLogOf({ logLevel, logFormat }: Settings): Promise<Log> {
+async function openLogOf({ logLevel, logFormat }: Settings, redaction?: Redaction): Promise<Log> {
   const format = logFormat ?? (process.stderr.isTTY ? 'pretty' : 'json');
-  opened = await openLog({ level: logLevel, format }, process.stderr);
+  opened = await openLog({ level: logLevel, format }, process.stderr, redaction);
   return opened.log;
 }
 
@@ -100,10 +171,35 @@ const cli = createCli({
       throw error;
     return { file: settings.serversFile, config: await readConfig(settings) };
   },
+  findHub: hubOf,
+  findConfigFile: async () => serversFileOf(process.env, await readDotenv()),
+  async editConfig() {
+    const { writeWhole } = await import('#store');
+    return createConfigEditor({ readOptions, writeWhole });
+  },
+  async openClients() {
+    const { createClients, findMachine } = await import('#clients');
+    const { writeWhole } = await import('#store');
+    const { platform, env } = process;
+    const machine = await findMachine({ platform, home: homedir(), folder: process.cwd(), env });
+    return createClients({ machine, writeWhole, readOptions });
+  },
+  async findBridge() {
+    const { findBridge } = await import('#clients');
+    const { execPath: node, argv, platform } = process;
+    return await findBridge({ node, script: argv[1] ?? '', platform });
+  },
+  ask: process.stdin.isTTY ? askPerson : undefined,
   async startApp(options, signal) {
     const files = await configFiles(options);
     const settings = await files.settings();
-    const log = await openLogOf(settings);
+    const redaction = createRedaction(await secretsOf(files, settings));
+    const log = await openLogOf(settings, redaction);
+    if (files.shipped)
+      log.info(
+        {},
+        `there is no ${files.file} here: the servers and rules that come with AgentHub are in force, until there is one`,
+      );
     // The broker needs none of the app, and has less memory to be attacked in without it.
     const { startApp } = await import('./app.ts');
     return await startApp(
@@ -114,6 +210,7 @@ const cli = createCli({
         imagesDir,
         environment: process.env,
         log,
+        redaction,
         listens: options.stdio !== true || options.port !== undefined,
         stdio: options.stdio ? stdio : undefined,
       },
@@ -174,7 +271,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     }
   });
 // A terminal that was closed and a pipe that nobody reads any more are no reason to die.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+const io = createIo(process, ending.signal);
 // A bug ends the hub, but in order: its servers would outlive it.
 process.on('uncaughtException', error => {
   process.exitCode = 1;
@@ -192,11 +289,7 @@ if (process.env['npm_lifecycle_event'] !== undefined) {
   }, 500).unref();
 }
 
-const code = await cli.run(process.argv.slice(2), {
-  out: text => process.stdout.write(`${text}\n`),
-  err: text => process.stderr.write(`${text}\n`),
-  signal: ending.signal,
-});
+const code = await cli.run(process.argv.slice(2), io);
 await opened?.close();
 // Not left to the event loop: a log that nobody reads would keep the process for ever.
 if (opened) process.exit(process.exitCode ?? code);

@@ -1,12 +1,23 @@
-import { type RulesSource, defaultRulesFile, openRules } from '#config';
-import { type Part, messageOf } from '#core';
+import {
+  type EnhancementRules,
+  type RulesNeeds,
+  type RulesSource,
+  defaultRulesFile,
+  isClientName,
+  openRules,
+  ruleOf,
+} from '#config';
+import { type Part, createEmitter, messageOf } from '#core';
 import type { PromptHealth, Prompts } from '#http';
+import type { NamedByRules, PromptSource } from '#routing';
 import type { Enhancement, EnhancementNeeds, EnhancementOptions } from './enhancement.ts';
 
 /** What improves prompts, as far as it is loaded. */
 export type LazyPrompts = Part & {
   readonly rules: RulesSource;
   readonly health: PromptHealth;
+  /** What clients are offered, and how their calls are improved on the way. */
+  readonly source: PromptSource;
   /** Loads it with the first use. */
   open(): Promise<Prompts>;
 };
@@ -17,35 +28,27 @@ export type LazyPrompts = Part & {
  */
 export async function createPrompts(
   options: EnhancementOptions,
-  needs: Omit<EnhancementNeeds, 'rules'>,
+  needs: Omit<EnhancementNeeds, 'rules'> & Pick<RulesNeeds, 'readText'>,
 ): Promise<LazyPrompts> {
   const { rulesFile, ollama } = options.settings;
-  const { clock } = needs;
+  const { clock, readText } = needs;
   const log = needs.log.child({ part: 'prompts' });
   const rules = await openRules(
     { file: rulesFile, isRequired: rulesFile !== defaultRulesFile },
-    { clock, log },
+    { clock, log, readText },
   );
-  const { current } = rules;
-  const named = [current.default, ...current.clients.values()].flatMap(({ tools, prompts }) => [
-    ...Object.keys(tools),
-    ...Object.keys(prompts),
-  ]);
-  if (named.length > 0)
-    log.warn(
-      { named },
-      '"tools" and "prompts" of rules have no effect yet: prompts are improved by POST /ollama/enhance',
-    );
   let opening: Promise<Enhancement> | undefined;
   const open = () =>
     (opening ??= import('./enhancement.ts').then(({ startEnhancement }) =>
       startEnhancement(options, { ...needs, rules, log }),
     ));
+  const source = createSource({ rules, open, hasOllama: ollama.url !== undefined });
 
   return {
     name: 'prompts',
     rules,
     health: { rules: () => rules.status, loaded: () => opening },
+    source,
     open,
     async start(signal) {
       await rules.start(signal);
@@ -59,5 +62,77 @@ export async function createPrompts(
       // What did not start has said so, and left nothing.
       await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Without an Ollama nothing is offered, and calls pass as they are. */
+function createSource({
+  rules,
+  open,
+  hasOllama,
+}: {
+  readonly rules: RulesSource;
+  readonly open: () => Promise<Prompts>;
+  readonly hasOllama: boolean;
+}): PromptSource {
+  const { event: changed, fire } = createEmitter<void>();
+  let isOffered = false;
+  let named: NamedByRules | undefined;
+
+  function follow(current: EnhancementRules): void {
+    const chosen = [current.default, ...current.clients.values()].filter(rule => rule.enabled);
+    const wasOffered = isOffered;
+    isOffered = hasOllama && chosen.length > 0;
+    const namesAny = chosen.some(
+      ({ tools, prompts }) => Object.keys(tools).length + prompts.length > 0,
+    );
+    named = isOffered && namesAny ? namedBy(current) : undefined;
+    if (isOffered !== wasOffered) fire();
+  }
+  follow(rules.current);
+  rules.changed(follow);
+
+  return {
+    get isOffered() {
+      return isOffered;
+    },
+    changed,
+    get named() {
+      return named;
+    },
+    async enhance({ prompt, client: name }, signal, tell) {
+      const client = knownName(name);
+      let prompts: Prompts;
+      try {
+        prompts = await open();
+      } catch (error) {
+        const reason = `what improves prompts could not be started: ${messageOf(error)}`;
+        const about = { client: client ?? 'default', rule: 'default', tookMs: 0 };
+        return { prompt, enhanced: false, source: 'unchanged', reason, ...about };
+      }
+      return await prompts.enhancer.enhance({ prompt, client }, signal, tell);
+    },
+  };
+}
+
+/** A client that calls itself what no rule can be for is one without a name. */
+const knownName = (name: string | undefined) =>
+  name !== undefined && isClientName(name.trim()) ? name.trim() : undefined;
+
+/** What the rules say of calls, each rule read once. */
+function namedBy(rules: EnhancementRules): NamedByRules {
+  const byRule = new Map(
+    [rules.default, ...rules.clients.values()].map(rule => [
+      rule,
+      {
+        tools: new Map(rule.enabled ? Object.entries(rule.tools) : []),
+        prompts: new Set(rule.enabled ? rule.prompts : []),
+      },
+    ]),
+  );
+  const of = (client: string | undefined) => byRule.get(ruleOf(rules, knownName(client)));
+  return {
+    argumentsOf: (tool, client) => of(client)?.tools.get(tool),
+    improves: (prompt, client) => of(client)?.prompts.has(prompt) ?? false,
   };
 }

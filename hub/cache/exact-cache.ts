@@ -60,6 +60,8 @@ export type CacheStats = {
  * out of reach is a miss and never an error. Keys are what `cacheKey` gives.
  */
 export interface ExactCache extends Part {
+  /** What is kept under a key and at hand, which is used by this. Undefined where somebody has to be asked. */
+  hit(key: string): Found | undefined;
   /**
    * The value of a key, or what `fill` gives: once at a time for a key, in all hubs that share the cache. A
    * fill that fails fails those who have joined it in this hub; another hub then fills for itself. Rejects

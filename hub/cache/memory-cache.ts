@@ -1,6 +1,6 @@
 import type { Clock } from '#core';
 import { type EntriesOptions, createEntries, isKeepable } from './entries.ts';
-import type { ExactCache } from './exact-cache.ts';
+import type { ExactCache, Found } from './exact-cache.ts';
 import { createFlights } from './flights.ts';
 
 /** A cache for one hub, which is empty again after a restart. A hit costs neither timer nor turn. */
@@ -16,17 +16,21 @@ export function createMemoryCache(
   const since = clock.now();
   const ageMs = (createdAt: number) => Math.floor(clock.monotonic() - createdAt);
 
+  function hit(key: string): Found | undefined {
+    const entry = entries.use(key);
+    if (!entry) return undefined;
+    counted.hits++;
+    return { value: entry.value, from: 'hit', ageMs: ageMs(entry.createdAt) };
+  }
+
   return {
     name: 'cache',
     start: async () => {},
     stop: async () => flights.stop(),
+    hit,
     getOrFill(key, keep, fill, signal) {
-      const entry = signal.aborted ? undefined : entries.use(key);
-      if (entry) {
-        counted.hits++;
-        const { value, createdAt } = entry;
-        return Promise.resolve({ value, from: 'hit', ageMs: ageMs(createdAt) });
-      }
+      const found = signal.aborted ? undefined : hit(key);
+      if (found) return Promise.resolve(found);
       return flights.board(key, keep.tag, signal, async flight => {
         counted.misses++;
         const { value, isKept } = await fill(flight.signal);

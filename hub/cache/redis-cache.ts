@@ -120,6 +120,7 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
       await tally.tell();
       await reach.close();
     },
+    hit: () => undefined,
     getOrFill: (key, keep, fill, signal) =>
       flights.board(key, keep.tag, signal, flight => fly(key, keep, fill, flight)),
     async peek(key) {

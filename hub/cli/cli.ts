@@ -1,19 +1,12 @@
-import { parseArgs } from 'node:util';
+import { findClosest } from '#config';
 import { HubError, kindOf } from '#core';
-import type { Command, ExitCode, Io } from './command.ts';
-import { type BrokerNeeds, createBrokerCommand } from './commands/broker.ts';
-import { type CheckNeeds, createCheck } from './commands/check.ts';
-import { type ConnectNeeds, createConnectStdio } from './commands/connect-stdio.ts';
-import { type DoctorNeeds, createDoctor } from './commands/doctor.ts';
-import { createSchema } from './commands/schema.ts';
-import { type ServeNeeds, createServe } from './commands/serve.ts';
+import { parseArguments } from './arguments.ts';
+import type { Command, ExitCode, Io, Values } from './command.ts';
 import { commandHelp, generalHelp } from './help.ts';
+import { type CommandNeeds, createLoaders } from './loaders.ts';
+import { asJson } from './values.ts';
 
-export type CliNeeds = ServeNeeds &
-  ConnectNeeds &
-  CheckNeeds &
-  DoctorNeeds &
-  BrokerNeeds & { readonly version: string };
+export type CliNeeds = CommandNeeds;
 
 /** The command line of the hub. */
 export interface Cli {
@@ -21,16 +14,9 @@ export interface Cli {
   run(args: readonly string[], io: Io): Promise<ExitCode>;
 }
 
-/** Builds the commands over what the app hands in. */
+/** Builds the command line over what the app hands in. A command is loaded when it is wanted. */
 export function createCli(needs: CliNeeds): Cli {
-  const commands = [
-    createServe(needs),
-    createConnectStdio(needs),
-    createCheck(needs),
-    createDoctor(needs),
-    createSchema(),
-    createBrokerCommand(needs),
-  ];
+  const loaders = createLoaders(needs);
 
   function misused(text: string, hint: string, io: Io): ExitCode {
     io.err(`agenthub: ${text}`);
@@ -41,23 +27,19 @@ export function createCli(needs: CliNeeds): Cli {
   return {
     async run(args, io) {
       const [first, ...rest] = args;
-      if (first === '--help' || first === '-h' || first === 'help') {
-        io.out(generalHelp(commands));
-        return 0;
-      }
       if (first === '--version' || first === '-v') {
         io.out(needs.version);
         return 0;
       }
-      const command = commands.find(({ name }) => name === first);
-      if (!command) {
-        const text =
-          first === undefined
-            ? 'no command is given'
-            : `${JSON.stringify(first)} is not ${first.startsWith('-') ? 'an option' : 'a command'}`;
-        return misused(text, 'agenthub --help', io);
+      const wantsHelp = first === '--help' || first === '-h' || first === 'help';
+      const [name, ...words] = wantsHelp ? [...rest, '--help'] : args;
+      if (wantsHelp && rest.length === 0) {
+        io.out(generalHelp(await loaders.loadAll()));
+        return 0;
       }
-      const parsed = parse(command, rest);
+      const command = name === undefined ? undefined : await loaders.load(name);
+      if (!command) return misused(unknown(name, loaders.names), 'agenthub --help', io);
+      const parsed = parseArguments(command, words);
       if ('wrong' in parsed) return misused(parsed.wrong, `agenthub ${command.name} --help`, io);
       if (parsed.values['help'] === true) {
         io.out(commandHelp(command));
@@ -68,30 +50,36 @@ export function createCli(needs: CliNeeds): Cli {
   };
 }
 
-async function runCommand(
-  command: Command,
-  values: Readonly<Record<string, unknown>>,
-  io: Io,
-): Promise<ExitCode> {
+function unknown(name: string | undefined, names: readonly string[]): string {
+  if (name === undefined) return 'no command is given';
+  const isOption = name.startsWith('-');
+  const meant = isOption ? undefined : findClosest(name, names);
+  return `${JSON.stringify(name)} is not ${isOption ? 'an option' : 'a command'}${meant === undefined ? '' : `. Did you mean "${meant}"?`}`;
+}
+
+async function runCommand(command: Command, values: Values, io: Io): Promise<ExitCode> {
   try {
     return await command.run(values, io);
   } catch (error) {
-    if (!(error instanceof HubError)) throw error;
-    io.err(error.message);
+    if (!(error instanceof HubError)) {
+      // Whoever pressed Ctrl-C knows that it did not end by itself.
+      if (!io.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError')
+        throw error;
+      io.progress('');
+      return 1;
+    }
+    tell(error, values, io);
     // What is wrong with the files, the settings or the arguments is the person's to mend.
     return ['invalid', 'forbidden'].includes(kindOf(error)) ? 2 : 1;
   }
 }
 
-type Parsed = { readonly values: Readonly<Record<string, unknown>> } | { readonly wrong: string };
-
-function parse(command: Command, args: readonly string[]): Parsed {
-  try {
-    const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
-    return { values: parseArgs({ args: [...args], options, strict: true }).values };
-  } catch (error) {
-    const misuse = error instanceof Error && 'code' in error ? String(error.code) : '';
-    if (!(error instanceof Error) || !misuse.startsWith('ERR_PARSE_ARGS')) throw error;
-    return { wrong: error.message };
-  }
+/** With what the server, or an installer, wrote before it failed, where that is known. */
+function tell({ code, message, data }: HubError, values: Values, io: Io): void {
+  const { errorScreen } = io;
+  io.err(errorScreen.foreign(message));
+  const written = [data['output'], data.stderr].find(text => typeof text === 'string');
+  for (const line of written?.trimEnd().split('\n') ?? [])
+    if (line) io.err(errorScreen.paint('dim', `  | ${errorScreen.foreign(line)}`));
+  if (values['json'] === true) io.out(asJson({ error: { code, message, ...data } }));
 }

@@ -1,14 +1,21 @@
-import type { Command } from './command.ts';
+import type { Command, Positional } from './command.ts';
+
+/** Commands that belong together. */
+export type Group = { readonly title: string; readonly commands: readonly Command[] };
 
 /** The text of `agenthub --help`. */
-export function generalHelp(commands: readonly Command[]): string {
+export function generalHelp(groups: readonly Group[]): string {
+  const names = groups.flatMap(({ commands }) => commands.map(({ name }) => name));
+  const width = Math.max(...names.map(name => name.length));
   return [
     'AgentHub: one local endpoint in front of many MCP servers.',
     '',
     'Usage: agenthub <command> [options]',
-    '',
-    'Commands:',
-    ...columns(commands.map(({ name, summary }) => [name, summary])),
+    ...groups.flatMap(({ title, commands }) => [
+      '',
+      `${title}:`,
+      ...columns(commands.map(({ name, summary }) => [name.padEnd(width), summary])),
+    ]),
     '',
     'Options:',
     ...columns([
@@ -16,24 +23,54 @@ export function generalHelp(commands: readonly Command[]): string {
       ['-v, --version', 'Show the version.'],
     ]),
     '',
+    'Exit codes: 0 it went well, 1 it failed, 2 used wrongly, or a config or setting is wrong.',
     'Settings come from the environment and from .env; .env.example lists them.',
+    'Completion for your shell: agenthub completion --help',
   ].join('\n');
 }
 
 /** The text of `agenthub <command> --help`. */
-export function commandHelp({ name, summary, options }: Command): string {
-  const own = Object.entries(options).map(([option, { help, placeholder }]): [string, string] => [
-    `    --${option}${placeholder === undefined ? '' : ` <${placeholder}>`}`,
-    help,
-  ]);
+export function commandHelp(command: Command): string {
+  const { name, summary, options, positionals = [], details = [], examples = [] } = command;
+  const own = Object.entries(options).map(
+    ([option, { help, placeholder, short }]): [string, string] => [
+      `${short === undefined ? '    ' : `-${short}, `}--${option}${placeholder === undefined ? '' : ` <${placeholder}>`}`,
+      help,
+    ],
+  );
+  const words = positionals.map(positional => ` ${formOf(positional)}`).join('');
   return [
-    `Usage: agenthub ${name} [options]`,
+    `Usage: agenthub ${name}${words} [options]`,
     '',
     summary,
+    ...details.flatMap(paragraph => ['', paragraph]),
+    ...(positionals.length > 0
+      ? ['', 'Arguments:', ...columns(positionals.map(({ name: word, help }) => [word, help]))]
+      : []),
     '',
     'Options:',
     ...columns([...own, ['-h, --help', 'Show this.']]),
+    ...(examples.length > 0
+      ? [
+          '',
+          'Examples:',
+          ...examples.flatMap(([line, what]) => [`  ${what}`, `    $ agenthub ${line}`]),
+        ]
+      : []),
   ].join('\n');
+}
+
+function formOf({ name, count }: Positional): string {
+  switch (count) {
+    case 'optional':
+      return `[${name}]`;
+    case 'some':
+      return `<${name}>...`;
+    case 'any':
+      return `[${name}]...`;
+    default:
+      return `<${name}>`;
+  }
 }
 
 /** Rows of equal columns, two spaces apart. */

@@ -11,11 +11,11 @@ const ollamaHost =
   /^(?:(https?):\/\/)?([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?\/?$/i;
 const modelName = /^\w[\w.:/-]*$/;
 
-/** The settings of what prompts, caches and breakers need. What is wrong with them is told by `variables`. */
 /** Without it a built-in rule holds; another file must be there. */
 export const defaultRulesFile = './configs/enhancement-rules.json';
 
-export function readBackends({ text, address, number }: Variables): Backends {
+/** The settings of what prompts, caches and breakers need. What is wrong with them is told by `variables`. */
+export function readBackends({ text, address, number, choice }: Variables): Backends {
   const host = address(
     'OLLAMA_HOST',
     isOllamaHost,
@@ -31,6 +31,7 @@ export function readBackends({ text, address, number }: Variables): Backends {
           value => modelName.test(value),
           'the name of a model such as deepseek-r1:latest',
         ) ?? 'deepseek-r1:latest',
+      isPulling: ['1', 'true'].includes(choice('OLLAMA_PULL', ['1', '0', 'true', 'false']) ?? '0'),
     },
     redisUrl: address('REDIS_URL', isRedisUrl, 'an address such as redis://localhost:6379'),
     qdrantUrl: address(
@@ -40,6 +41,10 @@ export function readBackends({ text, address, number }: Variables): Backends {
     ),
     cache: {
       maxEntries: number('CACHE_MAX_SIZE', { least: 1, most: 1_000_000, whole: true }) ?? 1000,
+      // Below a megabyte hardly a page fits; Redis and Node hold no value of more than a few gigabytes.
+      maxBytes:
+        number('CACHE_MAX_BYTES', { least: 1_048_576, most: 4_294_967_296, whole: true }) ??
+        33_554_432,
       similarityThreshold:
         number('CACHE_SIMILARITY_THRESHOLD', { least: 0, most: 1, whole: false }) ?? 0.85,
     },

@@ -1,3 +1,5 @@
+import type { Otlp } from './otlp.ts';
+
 /** The config in force: what the files say, with every default filled in. */
 export type Config = {
   /** In the order of the file, which decides who keeps a name that two servers want. */
@@ -121,17 +123,25 @@ export type Settings = {
   /** Where the engine answers; undefined for the platform's default. */
   readonly dockerHost: string | undefined;
   /** Where Ollama answers, undefined for nowhere, and the model of prompts that no rule names one for. */
-  readonly ollama: { readonly url: string | undefined; readonly model: string };
+  readonly ollama: {
+    readonly url: string | undefined;
+    readonly model: string;
+    /** Models that rules name and Ollama lacks are fetched. */
+    readonly isPulling: boolean;
+  };
   /** With any password in it: never logged. Undefined: what it would hold is kept in memory. */
   readonly redisUrl: string | undefined;
   /** Undefined: vectors are kept in the data folder. */
   readonly qdrantUrl: string | undefined;
   readonly cache: {
     readonly maxEntries: number;
+    readonly maxBytes: number;
     /** The cosine, from 0 to 1, above which two prompts are the same. */
     readonly similarityThreshold: number;
   };
   readonly breaker: { readonly failureThreshold: number; readonly recoveryMs: number };
+  /** Absent: traces and metrics are sent nowhere. */
+  readonly otlp?: Otlp;
   /** Path of the rules by which prompts are improved. */
   readonly rulesFile: string;
 };

@@ -112,12 +112,13 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   hubId: 'HUB_ID',
   hubName: 'HUB_NAME',
   dockerHost: 'DOCKER_HOST',
-  ollama: 'OLLAMA_HOST, OLLAMA_PORT or OLLAMA_MODEL',
+  ollama: 'OLLAMA_HOST, OLLAMA_PORT, OLLAMA_MODEL or OLLAMA_PULL',
   redisUrl: 'REDIS_URL',
   qdrantUrl: 'QDRANT_URL',
-  cache: 'CACHE_MAX_SIZE or CACHE_SIMILARITY_THRESHOLD',
+  cache: 'CACHE_MAX_SIZE, CACHE_MAX_BYTES or CACHE_SIMILARITY_THRESHOLD',
   breaker: 'CB_FAILURE_THRESHOLD or CB_RECOVERY_TIMEOUT',
   rulesFile: 'ENHANCEMENT_RULES_CONFIG',
+  otlp: 'OTEL_EXPORTER_OTLP_ENDPOINT and what else begins with OTEL_',
 };
 
 /**

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { HubError, type JsonObject, messageOf } from '#core';
 import type { Config, ServerConfig } from './config.ts';
@@ -10,6 +9,7 @@ import { type LoadOptions, readConfig } from './load.ts';
 import { type Written, isNull, valueOf } from './located.ts';
 import { standingAlone } from './merge.ts';
 import { serverName } from './server-schema.ts';
+import { type ReadBytes, noShippedFiles } from './shipped.ts';
 
 /** Changes the servers in config files: the text around them stays as it is, byte for byte. */
 export interface ConfigEditor {
@@ -36,6 +36,8 @@ export interface ConfigEditor {
 export type ConfigEditorNeeds = {
   /** The environment of that moment, to check what would be written. */
   readonly readOptions: () => Promise<LoadOptions>;
+  /** How files are read, where that is not as they are. */
+  readonly readBytes?: ReadBytes | undefined;
   /**
    * Replaces a file whole, and rejects with the error of the system, leaving nothing behind. `check` is
    * awaited right before the new text takes the old one's place; what it throws is thrown on.
@@ -77,7 +79,7 @@ export function createConfigEditor(needs: ConfigEditorNeeds): ConfigEditor {
     addServer: async (file, name, entry) => await edit(file, { name, kind: 'add', entry }),
     setServer: async (file, name, entry) => await edit(file, { name, kind: 'set', entry }),
     async preview(file, name, entry) {
-      const text = await readExactly(file);
+      const text = await readExactly(file, needs);
       const change: Change = { name, kind: 'add', entry };
       const { config } = await prepare(file, text, change, await needs.readOptions());
       const found = config.servers.find(server => server.name === name);
@@ -94,11 +96,11 @@ class Overtaken extends Error {}
 
 async function editNow(file: string, change: Change, needs: ConfigEditorNeeds): Promise<Config> {
   for (let attempt = 1; ; attempt++) {
-    const text = await readExactly(file);
+    const text = await readExactly(file, needs);
     const { text: edited, config } = await prepare(file, text, change, await needs.readOptions());
     try {
       await needs.writeWhole(file, edited, async () => {
-        if ((await readExactly(file)) !== text) throw new Overtaken();
+        if ((await readExactly(file, needs)) !== text) throw new Overtaken();
       });
       return config;
     } catch (error) {
@@ -175,8 +177,11 @@ const withText =
     path === resolve(file) ? text : await readText(path);
 
 /** The text, if it is UTF-8: else what is written back would be something else. */
-async function readExactly(file: string): Promise<string> {
-  const bytes = await readFile(file).catch((error: unknown) => {
+async function readExactly(
+  file: string,
+  { readBytes = noShippedFiles.readBytes }: ConfigEditorNeeds,
+): Promise<string> {
+  const bytes = await readBytes(file).catch((error: unknown) => {
     throw unreadable(file, error);
   });
   const text = bytes.toString('utf8');
@@ -217,7 +222,8 @@ const remedies = new Map([
   ['EXDEV', 'it is mounted by itself. Mount its folder instead of the file'],
 ]);
 
-function unwritable(file: string, error: unknown): HubError {
+/** The error for a file that could not be replaced, with what to do about it. */
+export function unwritable(file: string, error: unknown): HubError {
   if (error instanceof HubError) return error;
   const remedy =
     remedies.get(String(codeOf(error))) ?? `${messageOf(error)}. Mend that, or name another file`;

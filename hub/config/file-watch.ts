@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '#core';
-import { type FileSeen, fileSeen, formatOf, readText } from './files.ts';
+import { type FileSeen, type ReadText, fileSeen, formatOf, readText } from './files.ts';
 import type { FolderWatch } from './folder-watch.ts';
 
 export type FileWatchOptions = {
@@ -22,6 +22,8 @@ export type FileWatchNeeds = {
   readonly watchFolders: (onEvent: () => void) => FolderWatch;
   /** The content of a file is another than what was seen last: it is `seen`. Never called while it runs. */
   readonly onChange: (seen: readonly FileSeen[]) => Promise<void>;
+  /** How whoever is told of changes reads the files, where that is not as they are. */
+  readonly readText?: ReadText | undefined;
 };
 
 /** Knows when the content of files has changed, however they are written. */
@@ -36,7 +38,7 @@ export interface FileWatch extends AsyncDisposable {
  */
 export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds): FileWatch {
   const { quietMs, shorterQuietMs, maxUnrestMs, pollMs } = options;
-  const { clock, onChange } = needs;
+  const { clock, onChange, readText: read = readText } = needs;
   let files: readonly FileSeen[] = [];
   let isClosed = false;
   /** What stat told of the files when they were last found at rest. */
@@ -74,7 +76,7 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
     const isOverdue = now - since >= maxUnrestMs;
     if (expected !== undefined && expected !== marks && !isOverdue) return stir(marks, since);
     atRest = marks;
-    const seen = await Promise.all(files.map(({ path }) => see(path)));
+    const seen = await Promise.all(files.map(({ path }) => see(path, read)));
     if (isClosed) return;
     const isShorter = seen.some((one, index) => mayBeCut(one, files[index]));
     if (!isShorter) shorter = undefined;
@@ -116,7 +118,8 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
   };
 }
 
-const see = async (path: string) => fileSeen(path, await readText(path).catch(() => undefined));
+const see = async (path: string, read: ReadText) =>
+  fileSeen(path, await read(path).catch(() => undefined));
 
 /**
  * Whether a text may be the beginning of one that is being written, as nothing is. JSON that is cut is not

@@ -15,11 +15,12 @@ export {
   diffConfigs,
   settingsToRestartFor,
 } from './diff.ts';
-export { type ConfigEditor, createConfigEditor } from './edit.ts';
+export { type ConfigEditor, createConfigEditor, unwritable } from './edit.ts';
 export type { Environment } from './env.ts';
 export { schemaJson } from './export.ts';
 export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
 export { type FileSeen, fileSeen } from './files.ts';
+export { type JsonText, loadJsonText } from './load-json-text.ts';
 export { type LoadOptions, type Reading, loadConfig, readConfig } from './load.ts';
 export {
   type ConfigChange,
@@ -29,7 +30,14 @@ export {
   createConfigSource,
 } from './source.ts';
 export { entryKeys } from './server-schema.ts';
-export { readSettings, serversFileOf } from './settings.ts';
+export { defaultServersFile, readSettings, serversFileOf } from './settings.ts';
+export { findClosest } from './suggest.ts';
+export {
+  type ReadBytes,
+  type ShippedFiles,
+  createShippedFiles,
+  noShippedFiles,
+} from './shipped.ts';
 export {
   type ArgumentsByName,
   type CacheMode,
@@ -40,11 +48,13 @@ export {
   defaultRules,
   foldClientName,
   isClientName,
+  modelsOf,
   readRules,
+  ruleOf,
 } from './rules.ts';
 export { defaultRulesFile } from './backends.ts';
 export { rulesSchemaJson } from './rules-schema.ts';
-export { type RulesSource, type RulesStatus, openRules } from './rules-source.ts';
+export { type RulesNeeds, type RulesSource, type RulesStatus, openRules } from './rules-source.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
 export { warningsOf } from './warnings.ts';
 export { mergeEnvironment } from './variables.ts';

@@ -7,6 +7,9 @@ export const clientNameRule =
   'the name of a client has 1 to 64 letters, digits, spaces and "_.@/+-", and starts with a letter or digit';
 
 const maxModels = 16;
+/** As many texts of a call as are improved. */
+const maxArguments = 16;
+const maxNames = 1000;
 const maxSeconds = 600;
 /** 30 days. */
 const maxTtlSeconds = 2_592_000;
@@ -82,7 +85,7 @@ const cache = z.strictObject({
     .describe('Seconds for which a result is kept. Default: 86400, which is a day.'),
 });
 
-const argumentsOf = z.record(text, z.array(text.min(1)));
+const argumentsOf = z.record(text, z.array(text.min(1)).max(maxArguments));
 
 const rule = z.strictObject({
   enabled: z
@@ -108,11 +111,15 @@ const rule = z.strictObject({
   tools: argumentsOf
     .optional()
     .describe(
-      'Tools by their names on /mcp, each with the arguments that are prompts and are improved on their way: {"server_tool": ["argument"]}. Default: none.',
+      'Tools by their names on /mcp, each with those of its arguments that are prompts: {"server_tool": ["argument"]}. They are improved before the call goes to its server, and go on as they came where that fails or "timeouts" are over. Default: none.',
     ),
-  prompts: argumentsOf
+  prompts: z
+    .array(text.min(1))
+    .max(maxNames)
     .optional()
-    .describe('The same for prompts that servers offer: {"server_prompt": ["argument"]}.'),
+    .describe(
+      'Prompts of servers by their names on /mcp: ["server_prompt"]. The texts that they have for the user are improved before they go to the client. Default: none.',
+    ),
 });
 
 /** The whole file: what `configs/enhancement-rules.schema.json` is generated from. */
@@ -136,13 +143,13 @@ export const rulesSchema = z
     embedding_model: model
       .optional()
       .describe(
-        'The model that tells how alike prompts are. Takes effect when the hub is started again. Default: "nomic-embed-text".',
+        'The model that tells how alike prompts are; prompts that another one was used for are not found. Default: "nomic-embed-text".',
       ),
     judge_model: model
       .nullable()
       .optional()
       .describe(
-        'The model that is asked whether two prompts mean the same, where that is not certain; null asks none. Takes effect when the hub is started again. Default: null.',
+        'The model that is asked whether two prompts mean the same, where that is not certain; null asks none. Default: null.',
       ),
   })
   .meta({

@@ -8,6 +8,7 @@ import {
   messageOf,
 } from '#core';
 import { type FileWatchOptions, createFileWatch } from './file-watch.ts';
+import type { ReadText } from './files.ts';
 import { createFolderWatch } from './folder-watch.ts';
 import { type EnhancementRules, type RulesReading, defaultRules, readRules } from './rules.ts';
 import { usualWatch } from './source.ts';
@@ -41,18 +42,26 @@ type Options = Partial<FileWatchOptions> & {
   readonly isRequired: boolean;
 };
 
-type Needs = { readonly clock: Clock; readonly log: Log };
+/** What reads rules. */
+export type RulesNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How files are read, where that is not as they are. */
+  readonly readText?: ReadText | undefined;
+};
 
 /**
  * Reads the rules; a later file that is not valid, or gone, leaves the last good ones in force. Rejects with
  * HUB_CONFIG_MISSING and HUB_CONFIG_INVALID, as `readRules` says.
  */
-export async function openRules(options: Options, { clock, log }: Needs): Promise<RulesSource> {
+export async function openRules(options: Options, needs: RulesNeeds): Promise<RulesSource> {
+  const { clock, log, readText } = needs;
+  const reader = readText ? { readText } : {};
   const { file, isRequired, ...watching } = options;
   const { event, fire } = createEmitter<EnhancementRules>(error =>
     log.error({ error: messageOf(error) }, 'new rules for prompts could not be applied'),
   );
-  const first = await readRules(file);
+  const first = await readRules(file, reader);
   const isAbsent = first.error?.code === 'HUB_CONFIG_MISSING' && !isRequired;
   if (first.error && !isAbsent) throw first.error;
   if (isAbsent) log.info({ file }, 'there is no file of rules for prompts: the built-in one holds');
@@ -66,7 +75,7 @@ export async function openRules(options: Options, { clock, log }: Needs): Promis
   let next: Promise<HubError | undefined> | undefined;
 
   async function load(): Promise<HubError | undefined> {
-    const reading: RulesReading = await readRules(file);
+    const reading: RulesReading = await readRules(file, reader);
     const isSame = reading.files[0]?.digest === files[0]?.digest;
     files = reading.files;
     await watch?.follow(files);
@@ -131,6 +140,7 @@ export async function openRules(options: Options, { clock, log }: Needs): Promis
         { ...usualWatch, ...watching },
         {
           clock,
+          readText,
           async onChange() {
             await reload();
           },

@@ -54,8 +54,8 @@ export type EnhancementRule = {
   readonly maxGrowth: number;
   /** Arguments that are prompts, by the public names of tools. */
   readonly tools: ArgumentsByName;
-  /** The same by the public names of prompts. */
-  readonly prompts: ArgumentsByName;
+  /** The public names of prompts whose texts for the user are improved. */
+  readonly prompts: readonly string[];
 };
 
 export type ArgumentsByName = Readonly<Record<string, readonly string[]>>;
@@ -95,7 +95,7 @@ const builtIn: EnhancementRule = {
   ttlMs: 86_400_000,
   maxGrowth: 8,
   tools: {},
-  prompts: {},
+  prompts: [],
 };
 
 /** The rules of a hub that has no rules file. */
@@ -106,6 +106,27 @@ export const defaultRules: EnhancementRules = {
   embeddingModel: 'nomic-embed-text',
   judgeModel: undefined,
 };
+
+/**
+ * The models that rules name, each once, the most wanted first: what every client has and what stands in for it
+ * before what single clients have. `usualModel` is for rules that name none.
+ */
+export function modelsOf(rules: EnhancementRules, usualModel: string): readonly string[] {
+  const { fallbackChain, embeddingModel, judgeModel, clients } = rules;
+  const chosen = [rules.default, ...clients.values()].filter(({ enabled }) => enabled);
+  if (chosen.length === 0) return [];
+  const [first = usualModel, ...others] = chosen.map(({ model }) => model ?? usualModel);
+  // They are for prompts that mean the same.
+  const isCached = chosen.some(({ cacheMode }) => cacheMode !== 'off');
+  const comparing = isCached
+    ? [embeddingModel, ...(judgeModel === undefined ? [] : [judgeModel])]
+    : [];
+  return [...new Set([first, ...comparing, ...fallbackChain, ...others])];
+}
+
+/** The rule that holds for a client; that for all where it has none of its own, or no name. */
+export const ruleOf = (rules: EnhancementRules, client: string | undefined): EnhancementRule =>
+  rules.clients.get(foldClientName(client ?? '')) ?? rules.default;
 
 /** A name as rules know clients by it. */
 export const foldClientName = (name: string): string => name.trim().toLowerCase();

@@ -3,9 +3,11 @@ import { HubError } from '#core';
 import { readBackends } from './backends.ts';
 import type { Config, Settings } from './config.ts';
 import type { Environment } from './env.ts';
+import { readOtlp } from './otlp.ts';
 import { createVariables, mergeEnvironment } from './variables.ts';
 
-const defaultServersFile = './configs/mcp-servers.json';
+/** Where servers are looked for when nobody names a file. */
+export const defaultServersFile = './configs/mcp-servers.json';
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 const logFormats = ['json', 'pretty'] as const;
 
@@ -36,6 +38,7 @@ export function readSettings(
       certFile === undefined ? 'ROUTER_TLS_CERT' : 'ROUTER_TLS_KEY',
       'is not set, and TLS needs certificate and key. Set both or neither',
     );
+  const otlp = readOtlp(variables);
   const settings: Settings = {
     host: bare(text('ROUTER_HOST', isHost, 'an IP address or a host name') ?? '127.0.0.1'),
     port: Number(
@@ -81,6 +84,7 @@ export function readSettings(
       'an address such as unix:///var/run/docker.sock or tcp://127.0.0.1:2375',
     ),
     ...readBackends(variables),
+    ...(otlp && { otlp }),
   };
   done();
   refuseOpenAddress(settings);

@@ -10,7 +10,7 @@ import {
 import type { Config } from './config.ts';
 import { type Difference, diffConfigs, isSameConfig } from './diff.ts';
 import { type FileWatchOptions, createFileWatch } from './file-watch.ts';
-import type { FileSeen } from './files.ts';
+import type { FileSeen, ReadText } from './files.ts';
 import { createFolderWatch } from './folder-watch.ts';
 import type { Reading } from './load.ts';
 
@@ -53,6 +53,8 @@ export interface ConfigSource extends Part {
 export type ConfigSourceNeeds = {
   /** Reads the config anew, with the environment of that moment. What it throws refuses the reload. */
   readonly read: () => Promise<Reading>;
+  /** How `read` reads files, where that is not as they are. */
+  readonly readText?: ReadText | undefined;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -163,6 +165,7 @@ export function createConfigSource(
         { ...usualWatch, ...options },
         {
           clock,
+          readText: needs.readText,
           async onChange(seen) {
             await reload(seen);
           },

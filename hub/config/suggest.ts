@@ -21,20 +21,24 @@ const fold = (word: string) =>
     .toLowerCase()
     .replaceAll(/[-_\s]/g, '');
 
-/** Levenshtein's distance: the fewest letters to put in, take out or replace. */
+/** The fewest letters to put in, take out, replace, or swap with their neighbour (optimal string alignment). */
 function distanceOf(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
+  let before: readonly number[] = [];
+  let row: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const [line, letter] of Array.from(from).entries()) {
     const next = [line + 1];
     for (const [column, other] of Array.from(to).entries()) {
+      const isSwapped = letter === to[column - 1] && other === from[line - 1];
       next.push(
         Math.min(
           (next[column] ?? 0) + 1,
           (row[column + 1] ?? 0) + 1,
           (row[column] ?? 0) + (letter === other ? 0 : 1),
+          isSwapped ? (before[column - 1] ?? 0) + 1 : Infinity,
         ),
       );
     }
+    before = row;
     row = next;
   }
   return row.at(-1) ?? 0;

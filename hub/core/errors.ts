@@ -36,6 +36,7 @@ export const codes = {
   HUB_BODY_TOO_LARGE: 'too_large',
   HUB_CALL_TIMEOUT: 'timeout',
   HUB_CALL_CANCELLED: 'cancelled',
+  HUB_CALL_UNKNOWN: 'not_found',
   HUB_NAME_UNKNOWN: 'not_found',
   HUB_SESSIONS_FULL: 'overloaded',
   HUB_SUBSCRIPTIONS_FULL: 'overloaded',

@@ -20,6 +20,8 @@ export interface Counts {
   /** A prompt came; disposing says that it is no longer worked on. */
   begin(): Disposable;
   end(outcome: Pick<Enhancement, 'source' | 'cache'>): void;
+  /** A prompt came for which something was at hand. */
+  hit(outcome: Pick<Enhancement, 'source'>): void;
   failed(kind: AttemptKind): void;
 }
 
@@ -50,6 +52,10 @@ export function createCounts(): Counts {
     end({ source, cache }) {
       sources[source]++;
       if (cache === 'bypass') withoutCache++;
+    },
+    hit({ source }) {
+      requests++;
+      sources[source]++;
     },
     failed(kind) {
       failures[kind] = (failures[kind] ?? 0) + 1;

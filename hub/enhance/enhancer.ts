@@ -11,14 +11,18 @@ import { type Kept, readKept, writeKept } from './kept.ts';
 import { keysOf } from './keys.ts';
 import { normalizePrompt } from './normalize.ts';
 import { type ChosenRule, createRuleBook } from './rules.ts';
+import { createRecent } from './recent.ts';
 import { holdsSecret } from './secrets.ts';
 import type { SemanticCache } from './semantic.ts';
+import { type Outcome, hitOf, inWords, outcomeOf, unchanged } from './outcome.ts';
 import { whyTooLong } from './window.ts';
 import { createNear } from './near.ts';
 import { Overdue, within } from './within.ts';
 
 /** Makes prompts better, by the rule of the client. */
 export interface Enhancer extends Part {
+  /** What `enhance` would find in the cache of equal prompts, where nobody has to be asked for it. */
+  atHand(request: EnhanceRequest): Enhancement | undefined;
   /**
    * The rule's result, from a cache or a model, or the prompt as it came with the reason: within the rule's
    * total time whatever happens. Rejects with the reason of `signal`, and for nothing else.
@@ -63,8 +67,6 @@ const reserveMs = 250;
 /** And what of it may pass before it is known which model is there. */
 const digestShare = 0.1;
 
-type Outcome = Omit<Enhancement, 'client' | 'rule' | 'tookMs'>;
-
 /** A prompt that is worked on. */
 type Job = {
   readonly request: EnhanceRequest;
@@ -85,7 +87,15 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
   const digests = createDigests({ models, clock });
   const near = semantic && createNear(options, { semantic, clock, log });
   const counts = createCounts();
+  const recent = createRecent({ models, exact });
   let isSilent = false;
+
+  /** Why neither cache is looked into for a prompt, and its result not kept. */
+  function whyNotCached(request: EnhanceRequest, prompt: string): string | undefined {
+    if (request.bypass) return 'X-Cache-Bypass was sent';
+    if (recent.has(request.prompt)) return undefined;
+    return holdsSecret(prompt) ? 'the prompt seems to hold a secret' : undefined;
+  }
 
   async function improve(job: Job, signal: AbortSignal): Promise<Outcome> {
     const { request, chosen, prompt } = job;
@@ -122,10 +132,28 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     }
   }
 
+  function atHand(request: EnhanceRequest): Enhancement | undefined {
+    const startedAt = clock.monotonic();
+    const chosen = book.choose(request.client);
+    const outcome = recent.hit(request, chosen);
+    if (!outcome) return undefined;
+    counts.hit(outcome);
+    return whole(outcome, chosen, startedAt);
+  }
+
+  function whole(outcome: Outcome, { client, name }: ChosenRule, startedAt: number): Enhancement {
+    const tookMs = Math.round(clock.monotonic() - startedAt);
+    return { ...outcome, client, rule: name, tookMs };
+  }
+
   async function withCaches(job: Job, signal: AbortSignal): Promise<Outcome> {
     const { request, chosen, prompt } = job;
-    const digest = await digests.find(chosen.models[0], chosen.rule.totalMs * digestShare, signal);
+    const [model] = chosen.models;
+    const digest =
+      models.known(model)?.digest ||
+      (await digests.find(model, chosen.rule.totalMs * digestShare, signal));
     const keys = keysOf(chosen, digest, prompt);
+    if (digest !== undefined) recent.note(request.prompt, { chosen, digest, key: keys.exact });
     const fill: Fill = async flight => {
       const { scope } = keys;
       const epoch = near?.epoch;
@@ -140,10 +168,7 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     const kept = readKept(found.value);
     // Another program may have put something else there.
     if (!kept) return outcomeOf(await make(job, undefined, signal), request);
-    const outcome = outcomeOf(kept, request);
-    return found.from === 'hit' && kept.kind === 'made'
-      ? { ...outcome, source: 'l1', cache: 'hit_l1', ageMs: Math.round(found.ageMs), attempts: [] }
-      : outcome;
+    return (found.from === 'hit' ? hitOf(found, kept) : undefined) ?? outcomeOf(kept, request);
   }
 
   /** It is told once, until a model answers again. */
@@ -181,8 +206,11 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     async stop() {
       near?.stop();
     },
+    atHand,
     async enhance(request, signal, tell = () => {}) {
       signal.throwIfAborted();
+      const ready = atHand(request);
+      if (ready) return ready;
       const startedAt = clock.monotonic();
       const chosen = book.choose(request.client);
       using _ = counts.begin();
@@ -201,8 +229,7 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
         signal,
       );
       counts.end(outcome);
-      const tookMs = Math.round(clock.monotonic() - startedAt);
-      return { ...outcome, client: chosen.client, rule: chosen.name, tookMs };
+      return whole(outcome, chosen, startedAt);
     },
     async explain(given, client, signal) {
       const chosen = book.choose(client);
@@ -220,7 +247,7 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
         rule: chosen.name,
         model: chosen.models[0],
         digest,
-        refused: whyNotCached({}, prompt),
+        refused: whyNotCached({ prompt: given }, prompt),
         exact: { key, ageMs: found && Math.round(found.ageMs) },
         semantic:
           scope === undefined ? undefined : await near?.explain({ prompt, chosen, scope }, signal),
@@ -250,42 +277,3 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
 }
 
 const tooMany = `the hub works on ${maxRunning} prompts already: try again later`;
-
-/** Why neither cache is looked into for a prompt, and its result not kept. */
-function whyNotCached(
-  { bypass }: Pick<EnhanceRequest, 'bypass'>,
-  prompt: string,
-): string | undefined {
-  if (bypass) return 'X-Cache-Bypass was sent';
-  return holdsSecret(prompt) ? 'the prompt seems to hold a secret' : undefined;
-}
-
-const inWords = ({ model, message }: Attempt) => `${model}: ${message}`;
-
-/** The prompt as it came. */
-const unchanged = (
-  { prompt }: EnhanceRequest,
-  reason: string,
-  cache: Outcome['cache'],
-  attempts: readonly Attempt[] = [],
-): Outcome => ({ prompt, enhanced: false, source: 'unchanged', cache, reason, attempts });
-
-function outcomeOf(kept: Kept, request: EnhanceRequest): Outcome {
-  if (kept.kind === 'none') return unchanged(request, kept.reason, 'miss', kept.attempts);
-  const { prompt, model } = kept;
-  if (kept.kind === 'near') {
-    const { similarity, ageMs } = kept;
-    return {
-      prompt,
-      enhanced: true,
-      source: 'l2',
-      cache: 'hit_l2',
-      model,
-      similarity,
-      ageMs,
-      attempts: [],
-    };
-  }
-  const source = kept.isOwn ? 'model' : 'fallback';
-  return { prompt, enhanced: true, source, cache: 'miss', model, attempts: kept.attempts };
-}

@@ -4,6 +4,7 @@ export { type Enhancer, createEnhancer } from './enhancer.ts';
 export type { CachesStats, Explanation } from './insight.ts';
 export { type Judge, type JudgeOptions, createJudge } from './judge.ts';
 export type { NearExplanation } from './near.ts';
+export { type SemanticModels, createSemanticByRules } from './semantic-by-rules.ts';
 export {
   type SemanticCache,
   type SemanticOptions,

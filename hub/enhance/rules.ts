@@ -14,8 +14,12 @@ export type ChosenRule = {
   readonly models: readonly [string, ...string[]];
 };
 
+/** Of more clients, what was chosen is forgotten. */
+const maxClients = 1_000;
+
 /** Finds the rule of a client. */
 export interface RuleBook {
+  /** The same object for the same name, as long as the rules are the same. */
   choose(client: string | undefined): ChosenRule;
 }
 
@@ -34,23 +38,36 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
     return hash;
   }
 
+  function choose(rules: EnhancementRules, given: string): ChosenRule {
+    const client = foldClientName(given) || 'default';
+    const own = rules.clients.get(client);
+    const rule = own ?? rules.default;
+    const model = rule.model ?? usualModel;
+    const others = rules.fallbackChain.filter(
+      (other, index, all) => other !== model && all.indexOf(other) === index,
+    );
+    return {
+      rule,
+      client,
+      name: own ? client : 'default',
+      hash: hashOf(rule),
+      models: [model, ...others],
+    };
+  }
+
+  let chosenFrom: EnhancementRules | undefined;
+  const chosen = new Map<string, ChosenRule>();
+
   return {
-    choose(given) {
+    choose(given = '') {
       const rules = current();
-      const client = foldClientName(given ?? '') || 'default';
-      const own = rules.clients.get(client);
-      const rule = own ?? rules.default;
-      const model = rule.model ?? usualModel;
-      const others = rules.fallbackChain.filter(
-        (other, index, all) => other !== model && all.indexOf(other) === index,
-      );
-      return {
-        rule,
-        client,
-        name: own ? client : 'default',
-        hash: hashOf(rule),
-        models: [model, ...others],
-      };
+      if (rules !== chosenFrom || chosen.size > maxClients) chosen.clear();
+      chosenFrom = rules;
+      const known = chosen.get(given);
+      if (known) return known;
+      const made = choose(rules, given);
+      chosen.set(given, made);
+      return made;
     },
   };
 }

@@ -59,7 +59,7 @@ export function bugOf(
 ): JsonObject {
   const id = newId();
   log.error(
-    { id, url, error: error instanceof Error ? error.stack : String(error) },
+    { request: id, url, error: error instanceof Error ? error.stack : String(error) },
     'a request failed',
   );
   const message = `the hub failed; its log says why under ${id}`;

@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Activity } from '#activity';
 import { type Clock, type Log, type Part, HubError, addressOf, messageOf } from '#core';
 import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
 import { errorAnswer } from '#rpc';
 import type { Installs, Servers } from '#servers';
+import type { Family, Metrics } from '#telemetry';
 import {
   type Connections,
   type Sse,
@@ -14,16 +16,23 @@ import {
   idOf,
   retryAfterSeconds,
 } from '#transports';
+import type { FamiliesNeeds } from './families.ts';
 import { createCors } from './cors.ts';
 import { type Patience, createEntrance } from './entrance.ts';
 import { bugOf, problemOf, statusOf } from './errors.ts';
+import { createContainerUsages } from './container-usage.ts';
+import { dashboardRoutes, isOfDashboard } from './dashboard/routes.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import { createMethods } from './methods.ts';
 import { refuseUnreadable } from './unreadable.ts';
+import { activityRoutes } from './routes/activity.ts';
 import { type ConfigControl, configRoutes } from './routes/config.ts';
+import { createFollowing } from './routes/follow.ts';
 import { type Engine, healthRoutes } from './routes/health.ts';
 import { installRoutes } from './routes/install.ts';
+import { logRoutes } from './routes/logs.ts';
 import { mcpRoutes } from './routes/mcp.ts';
+import { metricRoutes } from './routes/metrics.ts';
 import { type Prompts, ollamaRoutes } from './routes/ollama.ts';
 import type { PromptHealth } from './routes/prompt-health.ts';
 import { rootRoutes } from './routes/root.ts';
@@ -57,6 +66,13 @@ export type HttpNeeds = {
   /** What improves prompts, loaded with the first use. Absent: the hub improves none. */
   readonly prompts?: () => Promise<Prompts>;
   readonly promptHealth?: PromptHealth;
+  /** The newest calls, and what they took. */
+  readonly activity: Activity;
+  readonly metrics: Metrics;
+  /** What the hub itself takes of the machine's memory, in bytes. */
+  readonly residentBytes: () => number;
+  /** Removes what must not be shown from what a server wrote. */
+  readonly redact: (text: string) => string;
   readonly hubVersion: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -68,6 +84,8 @@ export type Http = Part & {
   readonly address: string;
   /** By which it is opened on its own machine, once started: `http://localhost:9090`. */
   readonly url: string;
+  /** All that the hub measures, as it stands now: what `/metrics` shows. */
+  measure(): Promise<readonly Family[]>;
 };
 
 /** The hub's HTTP server. Answers nothing before `start`; `stop` lets calls in flight end. */
@@ -75,6 +93,12 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const { log } = needs;
   const guard = createGuard(options);
   const cors = createCors(options.allowedOrigins);
+  const usages = createContainerUsages(
+    () => needs.servers.all.flatMap(one => [one, ...needs.servers.instances.list(one)]),
+    needs.clock,
+  );
+  const sessions = () => needs.streamable.sessionCount + needs.connections.size;
+  const measured: FamiliesNeeds = { ...needs, usages, sessions };
   let app: FastifyInstance | undefined;
   let address = '';
   let url = '';
@@ -132,12 +156,17 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       });
     });
     rootRoutes(server, needs);
-    healthRoutes(server, needs);
+    const health = healthRoutes(server, needs);
     serverRoutes(server, needs);
     configRoutes(server, needs);
+    const follow = createFollowing(needs.clock);
+    activityRoutes(server, { ...needs, follow });
+    logRoutes(server, { ...needs, follow });
+    metricRoutes(server, measured);
     const { installs, prompts } = needs;
     if (installs) installRoutes(server, { ...needs, installs });
     if (prompts) ollamaRoutes(server, { ...needs, prompts });
+    dashboardRoutes(server, options, { ...needs, health, usages });
     mcpRoutes(server, needs);
     sseRoutes(server, needs);
     return server;
@@ -148,6 +177,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     const refusal = guard(request.raw);
     // A browser does not send the token before it knows that it may.
     if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
+    // It asks for the token in a form.
+    if (refusal.status === 401 && isOfDashboard(request.url)) return false;
     if (refusal.status === 401) reply.header('www-authenticate', 'Bearer');
     log.warn({ url: request.url, status: refusal.status }, refusal.message);
     reply.code(refusal.status).send(refusalBody(request.url, refusal.message));
@@ -192,6 +223,10 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     },
     async stop() {
       await app?.close();
+    },
+    async measure() {
+      const { readFamilies } = await import('./families.ts');
+      return await readFamilies(measured);
     },
   };
 }

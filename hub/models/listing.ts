@@ -21,6 +21,8 @@ export type ModelInfo = {
 export interface Listing {
   list(signal: AbortSignal): Promise<readonly ModelInfo[]>;
   find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined>;
+  /** As `find`, where the list is young enough; undefined where it has to be read. */
+  known(name: string): ModelInfo | undefined;
   /** As `find`, but a model that is not there is a failure. */
   get(name: string, signal: AbortSignal): Promise<ModelInfo>;
   /** A call has shown that it is in memory. */
@@ -70,14 +72,19 @@ export function createListing(
     return kept;
   }
 
+  const named = ({ models }: Kept, name: string) =>
+    models.find(model => model.name === name || isSameModel(model.name, name));
+
   async function find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined> {
-    const named = ({ models }: Kept) => models.find(model => isSameModel(model.name, name));
-    return named(await listed(keptMs, signal)) ?? named(await listed(missingKeptMs, signal));
+    return (
+      named(await listed(keptMs, signal), name) ?? named(await listed(missingKeptMs, signal), name)
+    );
   }
 
   return {
     list: async signal => (await listed(keptMs, signal)).models,
     find,
+    known: name => (isYounger(kept, keptMs) ? named(kept, name) : undefined),
     async get(name, signal) {
       const found = await find(name, signal);
       if (found) return found;

@@ -15,6 +15,8 @@ export interface Models extends Part {
   list(signal: AbortSignal): Promise<readonly ModelInfo[]>;
   /** A model by its name: `llama3.2:3b`, or `x`, which means `x:latest`. */
   find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined>;
+  /** The same, as far as that is known without asking. */
+  known(name: string): ModelInfo | undefined;
   /** Asks a model. What is empty, cut off or nothing but thoughts is a failure. */
   complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion>;
   /** The vector of a text, within 10 s. A text that does not fit is a failure, and never cut. */
@@ -84,6 +86,7 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     },
     list: signal => told(undefined, listing.list(signal), signal),
     find: (name, signal) => told(name, listing.find(name, signal), signal),
+    known: name => listing.known(name),
     complete: (request, signal) =>
       told(request.model, complete(request, signal, { clock, caller, listing, keepAlive }), signal),
     embed: (model, text, signal) =>
@@ -104,6 +107,7 @@ const noModels: Models = {
   stop: async () => {},
   list: fail,
   find: fail,
+  known: () => undefined,
   complete: fail,
   embed: fail,
   pull: fail,

@@ -1,4 +1,4 @@
-import { HubError } from '#core';
+import { type Clock, HubError } from '#core';
 import {
   type Answer,
   type Era,
@@ -15,6 +15,7 @@ import {
   stringAt,
 } from '#rpc';
 import type { Leave, Server } from '#servers';
+import type { Trace } from '#telemetry';
 import type { Exchange, Flying, SessionState } from './session.ts';
 
 /** The members of an object, by name. */
@@ -38,11 +39,28 @@ export type Call = Flying & {
   waitedMs: number;
   /** The server has got it. */
   wasSent: boolean;
+  /** The name of the server that it is for; undefined where the hub answers by itself. */
+  server: string | undefined;
+  /** The string in params that the hub has read last: what the request names, where its method names something. */
+  named: string | undefined;
+  /** What the server's answer says, the last one where it took several. */
+  outcome: 'ok' | 'tool_error' | 'error';
+  /** Since when the server has it, in milliseconds on the monotonic clock; `atHub` where it has not. */
+  sentMs: number;
+  /** How much of its time the server has had it until then. */
+  serverMs: number;
+  /** Where it stands among traces; undefined where the hub traces nothing. */
+  trace: Trace | undefined;
+  /** By which that is measured. */
+  readonly clock: Pick<Clock, 'monotonic'>;
   /** What must see the answer, and the instance that it is of, before whatever comes after it. */
   seen: ((answer: Answer, instance: Server) => void) | undefined;
 };
 
 const none: Members = new Map();
+
+/** No time on the monotonic clock. */
+export const atHub = -1;
 
 /** Methods that only the stateless revision has: without its metadata they are refused. */
 const modernMethods = new Set(['server/discover', 'subscriptions/listen']);
@@ -51,7 +69,12 @@ const modernMethods = new Set(['server/discover', 'subscriptions/listen']);
  * Reads what decides where a request goes. Throws HUB_REQUEST_INVALID where a member stands twice, and
  * what MCP 2026-07-28 asks for where its metadata is wanting.
  */
-export function readCall(request: Request, session: SessionState, exchange: Exchange): Call {
+export function readCall(
+  request: Request,
+  session: SessionState,
+  exchange: Exchange,
+  clock: Call['clock'],
+): Call {
   const params = request.params ? membersOf(request.bytes, request.params) : none;
   if (!params) throw twice('"params"');
   const meta = metaOf(request, params);
@@ -79,6 +102,13 @@ export function readCall(request: Request, session: SessionState, exchange: Exch
     leave: undefined,
     waitedMs: 0,
     wasSent: false,
+    server: undefined,
+    named: undefined,
+    outcome: 'ok',
+    sentMs: atHub,
+    serverMs: 0,
+    trace: undefined,
+    clock,
     seen: undefined,
   };
 }
@@ -126,14 +156,15 @@ export function needWanted({ isCancelled, request }: Call): void {
 
 /** The string under a key of params. Throws HUB_REQUEST_INVALID where it is none. */
 export function needString(
-  { request }: Call,
+  call: Call,
   members: Members | undefined,
   key: string,
   path: string,
 ): { readonly span: Span; readonly text: string } {
   const span = members?.get(key);
-  const text = stringAt(request.bytes, span);
+  const text = stringAt(call.request.bytes, span);
   if (!span || text === undefined)
     throw new HubError('HUB_REQUEST_INVALID', `"${path}" must be a string`);
+  if (members === call.params) call.named = text;
   return { span, text };
 }

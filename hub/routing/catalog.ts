@@ -10,6 +10,7 @@ import {
   listMethods,
 } from '#servers';
 import { type Collision, assignNames } from './names.ts';
+import { ownNames } from './own-items.ts';
 import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 
 /** One thing on the endpoint of all servers. */
@@ -70,7 +71,7 @@ export function createCatalog(
     );
     const named =
       kind === 'tool' || kind === 'prompt'
-        ? byPrefix(offers)
+        ? byPrefix(offers, ownNames[kind])
         : byUri(offers, kind === 'resource' ? ownUris : []);
     const entries = offers.map(({ server, item }, index): Entry => {
       const publicName = named.names[index] ?? item.key;
@@ -87,11 +88,12 @@ export function createCatalog(
 
   type Offer = { readonly server: Server; readonly item: Item };
 
-  const byPrefix = (offers: readonly Offer[]) =>
+  const byPrefix = (offers: readonly Offer[], reserved: readonly string[]) =>
     assignNames(
       offers.map(({ server, item }) => ({ server: server.config.name, name: item.key })),
       servers.all.map(({ config }) => config.name),
       naming(),
+      reserved,
     );
 
   /** URIs are names already: only one that another server lists too gets its server in front. */

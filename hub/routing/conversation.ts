@@ -19,8 +19,10 @@ import type { Call } from './call.ts';
 import { callNeeds, refusedCapability } from './capabilities.ts';
 import { dress } from './dress.ts';
 import { isWanted } from './levels.ts';
+import { returned, sent } from './observer.ts';
 import { readAnswer } from './send.ts';
 import { type RequestStates, invalid } from './request-state.ts';
+import { withTrace } from './trace.ts';
 import { pagesWanted } from './url-elicitation.ts';
 
 /** One call at a server, over as many requests of its client as it takes. */
@@ -129,7 +131,8 @@ export function createConversation(
     },
   };
 
-  const caller: Caller = { owner, exchange: nowhere, progressToken: undefined, seen: undefined };
+  const seen = (answer: Answer) => returned(call, answer);
+  const caller: Caller = { owner, exchange: nowhere, progressToken: undefined, seen };
 
   /** Makes a request of the client the one that is answered. */
   function attach(next: Call): void {
@@ -139,6 +142,7 @@ export function createConversation(
     caller.exchange = next.exchange;
     caller.progressToken = token && rawText(next.request.bytes, token);
     next.flight = flight;
+    sent(next);
   }
 
   /** Answers the client with what the server wants to know, and waits for it to come back. */
@@ -216,7 +220,7 @@ export function createConversation(
   const reply = ({ bytes, done }: Outcome) => (done ? finished(bytes) : bytes);
 
   const token = opening.meta?.get('progressToken');
-  const edits = [...options.edits, ...undress(opening)];
+  const edits = withTrace(opening, [...options.edits, ...undress(opening)], ofClient);
   const relayed = upstream.relay(
     { request: opening.request, id: opening.id, edits, progressToken: token },
     caller,

@@ -1,2 +1,4 @@
+export type { Observed, Observer } from './observer.ts';
+export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './prompt-source.ts';
 export { type Router, type RouterNeeds, createRouter } from './router.ts';
-export type { Exchange, Session, View } from './session.ts';
+export type { Exchange, OpenSession, Over, Session, View } from './session.ts';

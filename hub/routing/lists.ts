@@ -24,8 +24,14 @@ const pageSize = 1_000;
 /** How long a list waits for servers that are asked for theirs again, in milliseconds. */
 const freshenMs = 1_000;
 
-/** Items that the hub itself offers, as JSON text, by kind. */
+/** Items that the hub itself offers, as JSON text, by kind; a list that has changed is another array. */
 export type OwnItems = Partial<Readonly<Record<ListKind, readonly string[]>>>;
+
+type Pages = {
+  /** What of it is of the hub itself. */
+  readonly ownItems: readonly string[] | undefined;
+  readonly fresh: readonly Buffer[];
+};
 
 export type ListsNeeds = {
   readonly catalog: Catalog;
@@ -40,7 +46,7 @@ const wholeEnd = Buffer.from(answerEnd);
 export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
   const { catalog, servers, clock } = needs;
   /** Each page from the value of its id on, without the two braces at its end. */
-  const pages = new Map<ListKind, readonly Buffer[]>();
+  const pages = new Map<ListKind, Pages>();
   catalog.changed(kind => pages.delete(kind));
   /** Readings that are under way, each as the wait for it: one that has been waited for long enough is no more. */
   const waits = new Map<ListKind, Map<Server, Promise<void>>>();
@@ -63,19 +69,17 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
 
   function pagesOf(kind: ListKind): readonly Buffer[] {
     const made = pages.get(kind);
-    if (made) return made;
+    const ownItems = own[kind];
+    if (made && made.ownItems === ownItems) return made.fresh;
     const { member } = listMethods[kind];
-    const items = [
-      ...(own[kind] ?? []),
-      ...catalog.list(kind).map(({ bytes }) => bytes.toString()),
-    ];
+    const items = [...(ownItems ?? []), ...catalog.list(kind).map(({ bytes }) => bytes.toString())];
     const count = Math.max(1, Math.ceil(items.length / pageSize));
     const fresh = Array.from({ length: count }, (_, index) => {
       const some = items.slice(index * pageSize, (index + 1) * pageSize).join(',');
       const next = index + 1 < count ? `,"nextCursor":"${cursorOf(index + 1)}"` : '';
       return Buffer.from(`,"result":{"${member}":[${some}]${next}`);
     });
-    pages.set(kind, fresh);
+    pages.set(kind, { ownItems, fresh });
     return fresh;
   }
 

@@ -9,6 +9,7 @@ import type { Levels } from './levels.ts';
 import type { Listens } from './listens.ts';
 import type { Lists } from './lists.ts';
 import type { OwnResource } from './own-resource.ts';
+import type { PromptSource } from './prompt-source.ts';
 import type { StatelessClients } from './stateless-clients.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import type { Tasks } from './tasks.ts';
@@ -28,6 +29,8 @@ export type MethodNeeds = {
   readonly inputs: Inputs;
   readonly pages: Pages;
   readonly statelessClients: StatelessClients;
+  /** Undefined: the hub improves no prompts. */
+  readonly prompts: PromptSource | undefined;
   /** Whether what works for this session may be stopped to make room for another. */
   readonly mayEnd: (session: object) => boolean;
   readonly clock: Pick<Clock, 'after'>;

@@ -29,18 +29,20 @@ function publicNameOf(wish: Wish, naming: Naming): string {
  * the one with the longest name that it begins with. So of `github` and `github_enterprise` a tool
  * `enterprise_search` of the first gets a hash, from the start and whatever the second offers, since
  * a name that changed hands when another server starts would call another tool for a client that
- * listed it before (decisions/0009). What is left, such as a name listed twice, goes to the first.
+ * listed it before (decisions/0009). What is left, such as a name listed twice, goes to the first. Nobody
+ * gets a name that is `reserved`.
  */
 export function assignNames(
   wishes: readonly Wish[],
   servers: readonly string[],
   naming: Naming,
+  reserved: readonly string[] = [],
 ): {
   readonly names: readonly string[];
   readonly collisions: readonly Collision[];
 } {
   const longerOnes = prefixesWithin(servers, naming);
-  const taken = new Set<string>();
+  const taken = new Set(reserved);
   const collisions: Collision[] = [];
   const names = wishes.map(wish => {
     const wanted = publicNameOf(wish, naming);

@@ -2,7 +2,9 @@ import type { Naming } from '#config';
 import type { Clock } from '#core';
 import type { Server, Servers } from '#servers';
 import { type Catalog, createCatalog } from './catalog.ts';
-import { type Lists, createLists } from './lists.ts';
+import { type Lists, type OwnItems, createLists } from './lists.ts';
+import { ownPrompts, ownTools } from './own-items.ts';
+import type { PromptSource } from './prompt-source.ts';
 
 /** The resource that shows the hub itself (spec 5.5). */
 export const serversUri = 'hub://servers';
@@ -17,12 +19,16 @@ const ownResources = [
   }),
 ];
 
+const none: readonly string[] = [];
+
 /** What is found on the endpoint of all servers, and how it is listed. */
 export type Offering = { readonly catalog: Catalog; readonly lists: Lists };
 
 export type OfferingNeeds = {
   readonly servers: Pick<Servers, 'all' | 'changed'>;
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  /** Absent: the hub improves no prompts. */
+  readonly prompts?: Pick<PromptSource, 'isOffered'>;
 };
 
 /** What all servers offer; with `instances`, what those offer in place of their servers. */
@@ -31,8 +37,17 @@ export function createOffering(
   needs: OfferingNeeds,
   instances?: ReadonlyMap<Server, Server>,
 ): Offering {
-  const { servers, clock } = needs;
+  const { servers, clock, prompts } = needs;
   const offersOf = (server: Server) => instances?.get(server) ?? server;
   const catalog = createCatalog(servers, naming, [serversUri], offersOf);
-  return { catalog, lists: createLists({ resource: ownResources }, { catalog, servers, clock }) };
+  const own: OwnItems = {
+    resource: ownResources,
+    get tool() {
+      return prompts?.isOffered ? ownTools : none;
+    },
+    get prompt() {
+      return prompts?.isOffered ? ownPrompts : none;
+    },
+  };
+  return { catalog, lists: createLists(own, { catalog, servers, clock }) };
 }

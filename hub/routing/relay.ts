@@ -5,6 +5,7 @@ import type { MethodNeeds } from './method.ts';
 import { whenReady } from './ready.ts';
 import { pass } from './send.ts';
 import { toModern } from './to-modern.ts';
+import { withTrace } from './trace.ts';
 
 type Needs = Pick<
   MethodNeeds,
@@ -38,6 +39,7 @@ export function relay(
   server: Server,
   needs: Needs,
 ): Promise<Buffer> {
+  call.server = server.config.name;
   // The instance that it waits at is the one that it began at.
   const resumed = call.era === 'modern' ? needs.inputs.resume(call) : undefined;
   if (resumed) return resumed;
@@ -58,6 +60,7 @@ export function relay(
 /** What runs, for a request that is not sent on: what does not run is started as for a call. */
 export async function reach(call: Call, server: Server): Promise<Running> {
   if (server.running) return server.running;
+  call.server = server.config.name;
   call.leave = await server.gate.enter(call.session.key, call);
   needWanted(call);
   return await whenReady(call, server);
@@ -79,7 +82,7 @@ function send(
   needs: Needs,
 ): Promise<Buffer> {
   const { era } = running.introduction;
-  if (era === call.era) return pass(call, edits, server, running, needs.pages);
+  if (era === call.era) return pass(call, withTrace(call, edits), server, running, needs.pages);
   return era === 'modern'
     ? toModern(call, edits, server, running, needs)
     : needs.inputs.call(call, edits, server, running);

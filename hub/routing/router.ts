@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, type JsonObject, type Log, HubError, createLedger } from '#core';
 import type { Naming } from '#config';
-import { type Message, type Reply, type Request, encodeCall, errorAnswer, rawText } from '#rpc';
+import { type Message, type Request, encodeCall, errorAnswer, rawText } from '#rpc';
 import { type Server, type Servers, describeServer } from '#servers';
+import type { Tracer } from '#telemetry';
 import { createAnnouncements } from './announcements.ts';
+import { createAnswering } from './answering.ts';
 import { createAsks } from './asks.ts';
-import { type Call, cancelCall, needInitialized, readCall } from './call.ts';
+import { cancelCall } from './call.ts';
 import { changeMethods } from './changes.ts';
 import { createCollisionLog } from './collision-log.ts';
 import { createFromClients } from './from-clients.ts';
@@ -13,13 +15,14 @@ import { createFromServers } from './from-servers.ts';
 import { createInputs } from './inputs.ts';
 import { createLevels } from './levels.ts';
 import { createListens } from './listens.ts';
-import { methodOf } from './methods/method-of.ts';
 import type { Collision } from './names.ts';
 import type { MethodNeeds } from './method.ts';
+import { type Observer, named } from './observer.ts';
 import { createOffering } from './offering.ts';
 import { createOwnResource } from './own-resource.ts';
+import type { PromptSource } from './prompt-source.ts';
 import { createRequestStates } from './request-state.ts';
-import type { Exchange, Session, SessionState, View } from './session.ts';
+import type { OpenSession, Over, Session, SessionState, View } from './session.ts';
 import { type SessionOptions, createSessionState } from './session-state.ts';
 import { createStatelessClients } from './stateless-clients.ts';
 import { createSubscriptions } from './subscriptions.ts';
@@ -33,10 +36,17 @@ export interface Router {
    * whether the client is there, where its session may outlive its connections. Requests before
    * `initialize` are refused, but for those of the stateless revision.
    */
-  open(view: View, outlet: (bytes: Buffer) => void, isConnected?: () => boolean): Session;
+  open(
+    view: View,
+    outlet: (bytes: Buffer) => void,
+    isConnected?: () => boolean,
+    over?: Over,
+  ): Session;
   /** Opens one for a single request, which needs no `initialize` before it. Its client is told nothing else. */
   openSessionless(view: View): Session;
   readonly sessionCount: number;
+  /** Those whose clients have been greeted, the newest first. */
+  sessions(): readonly OpenSession[];
   /** Requests that are being answered, without those that only listen. */
   readonly inFlight: number;
   /** The description of a tool, as a client of the view reads it; undefined where it lists none such. */
@@ -50,9 +60,15 @@ export interface Router {
 export type RouterNeeds = {
   readonly servers: Servers;
   readonly log: Log;
-  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic' | 'now'>;
   readonly hubVersion: string;
   readonly newId: () => string;
+  /** Absent: the hub improves no prompts. */
+  readonly prompts?: PromptSource;
+  /** Hears of each request that was answered. */
+  readonly observer?: Observer;
+  /** Gives each request its place in a trace. Absent: nothing is traced. */
+  readonly tracer?: Tracer;
 };
 
 /** Knows every open session, and tells each what concerns it. */
@@ -101,6 +117,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       mayEnd,
     }),
     mayEnd,
+    prompts: needs.prompts,
     clock,
     log,
     hubVersion: needs.hubVersion,
@@ -120,6 +137,10 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     return { servers: servers.all.map(describeServer) };
   }
 
+  needs.prompts?.changed(() => {
+    announce('all', 'tool');
+    announce('all', 'prompt');
+  });
   const logCollisions = createCollisionLog(log);
   catalog.changed(kind => {
     announce('all', kind);
@@ -178,81 +199,40 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   });
 
   let lastSession = 0;
-  let answering = 0;
-  let isStopping = false;
-  /** Without `async`, as is all on the way of a call: each such frame costs half a kilobyte of memory. */
-  function answer(request: Request, session: SessionState, exchange: Exchange): Promise<Reply> {
-    const failed = (error: unknown) =>
-      errorAnswer(rawText(request.bytes, request.id), known(request, error));
-    let call: Call | undefined;
-    try {
-      call = readCall(request, session, exchange);
-      needInitialized(call);
-      const {
-        id,
-        session: { inFlight },
-      } = call;
-      if (inFlight.has(id))
-        throw new HubError('HUB_REQUEST_INVALID', `the id ${id} is in use by a request in flight`);
-      const answered = methodOf(call)(call, methodNeeds);
-      if (!(answered instanceof Promise)) return Promise.resolve(answered);
-      inFlight.set(id, call);
-      const isCounted = request.method !== 'subscriptions/listen';
-      if (isCounted) answering++;
-      const begun = call;
-      const over = (error: unknown) => {
-        if (isCounted) answering--;
-        inFlight.delete(id);
-        begun.leave?.over(error, begun.wasSent);
-      };
-      return answered.then(
-        reply => {
-          over(undefined);
-          return reply;
-        },
-        (error: unknown) => {
-          over(error);
-          return failed(error);
-        },
-      );
-    } catch (error) {
-      call?.leave?.over(error, call.wasSent);
-      return Promise.resolve(failed(error));
-    }
-  }
-
-  /** What is not a HubError is a bug: its details are for the log, and the client gets the way to them. */
-  function known(request: Request, error: unknown): HubError {
-    if (error instanceof HubError)
-      return isStopping && error.code === 'HUB_CALL_CANCELLED' ? stopping(error) : error;
-    const id = needs.newId();
-    const stack = error instanceof Error ? error.stack : String(error);
-    log.error({ id, method: request.method, error: stack }, 'a request failed');
-    return new HubError('HUB_INTERNAL', `the hub failed; its log says why under ${id}`, {
-      data: { id },
-    });
-  }
+  const answering = createAnswering(methodNeeds, needs);
 
   return {
     get sessionCount() {
       return open.size;
     },
     get inFlight() {
-      return answering;
+      return answering.inFlight;
     },
     describeTool: (view, publicName) =>
       view === 'all'
         ? catalog.find('tool', publicName)?.bytes
         : view.listing.tool.find(({ key }) => key === publicName)?.bytes,
     close() {
-      isStopping = true;
+      answering.stop();
       listens.endAll();
       inputs.close();
     },
     collisions: () => catalog.collisions(),
     snapshot,
-    open: (view, outlet, isConnected = () => true) =>
-      openSession({ view, outlet, isConnected, isSessionless: false }),
+    sessions: () =>
+      sessions()
+        .filter(({ client }) => client !== undefined)
+        .map(openSessionOf)
+        .toReversed(),
+    open: (view, outlet, isConnected = () => true, over = 'http') =>
+      openSession({
+        view,
+        outlet,
+        isConnected,
+        over,
+        isSessionless: false,
+        openedAt: clock.now(),
+      }),
     openSessionless: view =>
       openSession({ view, outlet() {}, isConnected: () => true, isSessionless: true }),
   };
@@ -267,7 +247,9 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       },
       accept(message: Message, exchange) {
         if (message.kind === 'request')
-          return isOver ? Promise.resolve(refuseLate(message)) : answer(message, state, exchange);
+          return isOver
+            ? Promise.resolve(refuseLate(message))
+            : answering.answer(message, state, exchange);
         if (isOver) return Promise.resolve(undefined);
         if (message.kind === 'notification') notified(message, state);
         else asks.answered(state, message);
@@ -291,10 +273,17 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   }
 }
 
+/** What people see of a session. */
+const openSessionOf = ({ key, client, over, view, ...state }: SessionState): OpenSession => ({
+  id: key,
+  client: (client && named(client.clientInfo)) || undefined,
+  over,
+  server: view === 'all' ? undefined : view.config.name,
+  protocolVersion: state.protocolVersion,
+  openedAt: state.openedAt,
+  inFlight: state.inFlight.size,
+});
+
 /** The answer to a request that came after the end of its session. */
 const refuseLate = ({ bytes, id }: Request) =>
   errorAnswer(rawText(bytes, id), new HubError('HUB_CALL_CANCELLED', 'the session is over'));
-
-/** What is cancelled because the hub stops is nothing that its client has cancelled. */
-const stopping = ({ message, data }: HubError) =>
-  new HubError('HUB_SHUTTING_DOWN', message, { data: { ...data, retryable: true } });

@@ -2,6 +2,7 @@ import { isObject } from '#core';
 import { type Answer, type Edit, rawText, readMessage, rpcCodes, valueOf } from '#rpc';
 import type { Caller, Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
+import { returned, sent } from './observer.ts';
 import { type Pages, keepPages } from './url-elicitation.ts';
 
 /**
@@ -32,7 +33,10 @@ export function pass(
   });
 }
 
-/** What sees the answer first. A refusal may name pages, whose end is told to nobody else later. */
+/**
+ * What sees the answer first, and by that how long it took. A refusal may name pages, whose end is told to
+ * nobody else later.
+ */
 function seenBy(
   call: Call,
   server: Server,
@@ -40,9 +44,10 @@ function seenBy(
   pages: Pages,
 ): Caller['seen'] {
   const { session, seen } = call;
-  if (introduction.era === 'modern') return seen && (answer => seen(answer, server));
+  const isLegacy = introduction.era === 'legacy';
   return answer => {
-    if (answer.failed) keepPages(answer, server, session, pages);
+    returned(call, answer);
+    if (isLegacy && answer.failed) keepPages(answer, server, session, pages);
     seen?.(answer, server);
   };
 }
@@ -62,6 +67,7 @@ function send(
   const { request, id, session, exchange } = call;
   needWanted(call);
   const progressToken = call.meta?.get('progressToken');
+  sent(call);
   const relayed = upstream.relay(
     { request, id, edits, progressToken },
     {

@@ -7,7 +7,8 @@ import type { SessionState } from './session.ts';
 export type SessionOptions = Pick<
   SessionState,
   'view' | 'outlet' | 'isConnected' | 'isSessionless'
->;
+> &
+  Partial<Pick<SessionState, 'over' | 'openedAt'>>;
 
 /** A session that has just been opened. */
 export function createSessionState(
@@ -16,6 +17,8 @@ export function createSessionState(
   asks: Pick<Asks, 'forward'>,
 ): SessionState {
   const state: SessionState = {
+    over: 'http',
+    openedAt: 0,
     ...options,
     key,
     protocolVersion: undefined,

@@ -8,6 +8,22 @@ export type { Exchange } from '#servers';
 /** What a client sees: every server under public names, or one server as it is. */
 export type View = 'all' | Server;
 
+/** The ways that clients speak to the hub. */
+export type Over = 'http' | 'sse' | 'websocket' | 'stdio';
+
+/** A session as people look at it. Times are milliseconds since the epoch. */
+export type OpenSession = {
+  readonly id: string;
+  /** Name and version that the client gave itself; undefined where it gave none. */
+  readonly client: string | undefined;
+  readonly over: Over;
+  /** The server that it sees alone; undefined where it sees all. */
+  readonly server: string | undefined;
+  readonly protocolVersion: string | undefined;
+  readonly openedAt: number;
+  readonly inFlight: number;
+};
+
 /** One connected client. Every transport speaks to the hub through this and nothing else. */
 export interface Session {
   /** The revision agreed on at `initialize`; undefined before, and for clients that need none. */
@@ -42,6 +58,10 @@ export interface Ask {
 /** What the router keeps of a session. */
 export type SessionState = Owner & {
   readonly view: View;
+  /** How its client speaks to the hub. */
+  readonly over: Over;
+  /** When it was opened, in milliseconds since the epoch. */
+  readonly openedAt: number;
   /** It carries single requests, which need no `initialize` before them. */
   readonly isSessionless: boolean;
   /** Tells it from all others. */

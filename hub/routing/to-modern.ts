@@ -20,6 +20,7 @@ import { refusedCapability } from './capabilities.ts';
 import { notFoundAsBefore } from './dress.ts';
 import { pass, readAnswer } from './send.ts';
 import type { SessionState } from './session.ts';
+import { traceMembers } from './trace.ts';
 import type { Pages } from './url-elicitation.ts';
 
 /** How often a server may ask for more, or for time, before it gives a result. */
@@ -100,7 +101,7 @@ async function leaveAlone(call: Call, times: number, clock: ToModernNeeds['clock
 /** The edits by which a request tells what MCP 2026-07-28 wants in each, and carries `more`. */
 function metadata(call: Call, more: MemberTexts): readonly Edit[] {
   const { request, params, meta, session } = call;
-  const own = metadataOf(session);
+  const own = { ...metadataOf(session), ...traceMembers(call) };
   const metaSpan = params.get('_meta');
   const text = `{${Object.entries(own)
     .map(([name, value]) => `${JSON.stringify(name)}:${value}`)

@@ -36,6 +36,8 @@ export type Question = Asked & { readonly source: object };
 /** Where messages about a request go while it is worked on. */
 export interface Exchange {
   related(bytes: Buffer): void;
+  /** The header of that name of the HTTP request that it came in, where it came in one of its own. */
+  readonly traceparent?: string | undefined;
 }
 
 /** A client, as far as a server can have something for it: two callers with one owner are one client. */

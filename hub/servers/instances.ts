@@ -34,6 +34,8 @@ export interface Instances {
   drop(server: Server): Promise<void>;
   /** How many instances of a server run, or begin to or end. */
   count(server: Server): number;
+  /** Those of a server, running or not. */
+  list(server: Server): readonly Server[];
   /** True while it begins, while a client waits for it, hears of what it tells, or has a task there. */
   isBusy(instance: Server): boolean;
   /** Whether a client hears of what a server tells by itself. */
@@ -213,6 +215,7 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
       const group = groups.get(server);
       return group ? countOf(group) : 0;
     },
+    list: server => [...(groups.get(server)?.entries ?? [])].map(entry => entry.server),
     isBusy,
     isHeard: server => isHeard(server),
     hearWith(heard) {

@@ -25,6 +25,8 @@ type Needs = {
   /** Resolves when it answers. Rejects with HubError. */
   readonly ready: () => Promise<Running>;
   readonly stderr: () => string;
+  /** Takes out of what a server says whatever must not be shown. */
+  readonly redact: (text: string) => string;
 };
 
 /** What changes one server, one change after the other. */
@@ -96,7 +98,11 @@ export function createReconfiguring(needs: Needs): Reconfiguring {
       refusedEntry = undefined;
     } catch (error) {
       const failure = startFailure(next.name, error, needs.stderr());
-      if (failure instanceof HubError) refusedEntry = { at: needs.clock.now(), error: failure };
+      if (failure instanceof HubError) {
+        const { code, message, cause, data } = failure;
+        const error = new HubError(code, needs.redact(message), { cause, data });
+        refusedEntry = { at: needs.clock.now(), error };
+      }
       throw failure;
     }
   }

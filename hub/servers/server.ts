@@ -93,6 +93,8 @@ export interface Server {
   readonly refusedEntry: { readonly at: number; readonly error: HubError } | undefined;
   /** The end of what it wrote to stderr. */
   stderr(): string;
+  /** Fires with each line that it writes to stderr, as it is: what must not be shown may stand in it. */
+  readonly wrote: Event<string>;
   /** Adds to the advice and logs it, unless it was given before. */
   advise(text: string): void;
   /**
@@ -136,6 +138,8 @@ export type ServerNeeds = {
   readonly log: Log;
   readonly random: () => number;
   readonly hubVersion: string;
+  /** Takes out of what a server says whatever must not be shown. Absent: nothing must not. */
+  readonly redact?: (text: string) => string;
   readonly eras: Eras;
   /** The breaker of a server that all clients share; absent where there is none. */
   readonly breakerOf?: (config: ServerConfig) => SharedBreaker;

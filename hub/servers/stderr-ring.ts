@@ -14,24 +14,31 @@ export type StderrRing = {
 const maxLines = 50;
 const maxCharacters = 8_000;
 
-/** Keeps what an operator wants to see first when a server fails. */
-export function createStderrRing(clock: Pick<Clock, 'monotonic'>): StderrRing {
+/** Keeps what an operator wants to see first when a server fails; shown is what `redact` leaves of it. */
+export function createStderrRing(
+  clock: Pick<Clock, 'monotonic'>,
+  redact = (text: string) => text,
+): StderrRing {
   let lines: string[] = [];
   let characters = 0;
   let addedMs = 0;
+  /** Each call that is refused asks for it. */
+  let shown: string | undefined;
   return {
     add(line) {
       addedMs = clock.monotonic();
+      shown = undefined;
       lines.push(line);
       characters += line.length;
       while (lines.length > 1 && (lines.length > maxLines || characters > maxCharacters))
         characters -= lines.shift()?.length ?? 0;
     },
-    text: () => lines.join('\n'),
+    text: () => (shown ??= redact(lines.join('\n'))),
     newest: withinMs =>
-      clock.monotonic() - addedMs <= withinMs ? (lines.at(-1)?.trimEnd() ?? '') : '',
+      clock.monotonic() - addedMs <= withinMs ? redact(lines.at(-1)?.trimEnd() ?? '') : '',
     clear() {
       lines = [];
+      shown = undefined;
       characters = 0;
     },
   };

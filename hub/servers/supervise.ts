@@ -28,7 +28,7 @@ const exitNoticeMs = 1_000;
  * again when it ends, but by the next call.
  */
 export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own): Server {
-  const { clock } = needs;
+  const { clock, redact = text => text } = needs;
   const { name } = first;
   let config = first;
   const log = needs.log.child({ server: name, ...(own && { instance: own.instance }) });
@@ -39,8 +39,9 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   const listed = createEmitter<ListKind>();
   const notified = createEmitter<Told>();
   const asked = createEmitter<Asked>();
+  const wrote = createEmitter<string>();
   const advice: string[] = [];
-  const stderr = createStderrRing(clock);
+  const stderr = createStderrRing(clock, redact);
   let status: ServerStatus = { state: 'stopped', byHand: false };
   const gate = createGate(config, {
     clock,
@@ -71,7 +72,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   }
 
   function failed(error: unknown): string {
-    const message = messageOf(error);
+    const message = redact(messageOf(error));
     lastError = { at: clock.now(), message, stderr: stderr.text() };
     if (own) failure = error instanceof HubError ? error : gone(message, error);
     return message;
@@ -80,6 +81,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   const events: LaunchEvents = {
     stderr(line) {
       stderr.add(line);
+      wrote.fire(line);
       output.info({ stderr: line }, 'stderr');
     },
     progress(text) {
@@ -213,6 +215,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     stop: () => end(false),
     ready,
     stderr: () => stderr.text(),
+    redact,
   });
 
   const server: Server = {
@@ -223,6 +226,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     listed: listed.event,
     notified: notified.event,
     asked: asked.event,
+    wrote: wrote.event,
     gate,
     advice,
     get status() {

@@ -1,6 +1,6 @@
 import { type DestinationStream, pino } from 'pino';
 import type { Log } from '#core';
-import { withoutSecrets } from './redact.ts';
+import { type Redaction, redactFields, shapesOnly } from './redact.ts';
 
 export type LogOptions = {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -26,9 +26,10 @@ const closeMs = 1_000;
 export async function openLog(
   options: LogOptions,
   stream: NodeJS.WriteStream & { readonly fd: number },
+  redaction: Redaction = shapesOnly,
 ): Promise<OpenLog> {
   const lines = stream.isTTY ? behindATerminal(stream.fd) : behindAPipe(stream);
-  const log = createLog(options, await format(options.format, lines));
+  const log = createLog(options, await format(options.format, lines), redaction);
   return {
     log,
     async close() {
@@ -74,14 +75,30 @@ function behindAPipe(stream: NodeJS.WriteStream): Lines {
   };
 }
 
-/** The hub's log on a stream. Credentials are kept out of it, wherever they stand in what is logged. */
-export function createLog(options: LogOptions, stream: DestinationStream): Log {
+/**
+ * The hub's log on a stream. Credentials are kept out of it, wherever they stand in what is logged: in
+ * fields, in messages and in the stacks of errors.
+ */
+export function createLog(
+  options: LogOptions,
+  stream: DestinationStream,
+  redaction: Redaction = shapesOnly,
+): Log {
+  const withoutSecrets = (fields: object) => redactFields(fields, redaction);
   return pino(
     {
       level: options.level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }), log: withoutSecrets },
+      formatters: {
+        level: label => ({ level: label }),
+        log: withoutSecrets,
+      },
+      hooks: {
+        logMethod([fields, message], write) {
+          write.call(this, fields, redaction.text(message ?? ''));
+        },
+      },
     },
     stream,
   );

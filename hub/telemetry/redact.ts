@@ -1,25 +1,142 @@
 import { isObject } from '#core';
+import { redactShapes } from './secret-shapes.ts';
 
-/** Names under which a credential may stand. */
+/** Removes what must not be shown. What it gives back is for people and for logs, never for a server. */
+export type Redaction = {
+  /** The text without what looks like a credential and without the values known to be secret. */
+  readonly text: (text: string) => string;
+  /** The same for every string of a value as JSON has them, and without what stands under a telling name. */
+  readonly json: (value: unknown) => unknown;
+};
+
+/** What stands in place of a credential. */
+export const redacted = '[redacted]';
+const tooDeep = '[too deep]';
+
+/** Shorter values are not searched for: they would be found in any text. */
+export const minKnownLength = 8;
+/** Levels of a value that are looked through; a message of a server may have as many. */
+const maxDepth = 64;
+
+/** Names under which a credential may stand, in small letters with `_` between the words. */
 const secretName =
-  /^(.*[_-])?(authorization|cookie|credentials?|env|headers|pass(word|phrase)?|secret|token|api[_-]?key)$/i;
+  /^(?:env|(?:.*_)?(?:authorization|cookies?|credentials?|headers|pass(?:word|wd|phrase|code)?|pwd|secrets?|token|jwt|bearer|auth|pat|dsn|(?:api|access|private|signing|encryption|auth)_?keys?(?:_id)?))$/;
+/** Tokens that only count, or name a place in a list. */
+const harmlessName = /^(?:progress|next_page|page|cursor|continuation)_?token$/;
 
-const maxDepth = 6;
+/** Is this what a variable, header, option or member is called that holds a credential? */
+export function isSecretName(name: string): boolean {
+  const words = name
+    .replace(/^-+/, '')
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
+    .replaceAll(/[-. ]/g, '_')
+    .toLowerCase();
+  return secretName.test(words) && !harmlessName.test(words);
+}
 
-/** The same fields without the values that may be credentials. What is nested too deeply is left out. */
-export function withoutSecrets(fields: object): Record<string, unknown> {
+/** The text without what looks like a credential. */
+export const redactText = (text: string): string => redactShapes(text, redacted);
+
+/** The value without what looks like a credential or stands under the name of one. */
+export const redactJson = (value: unknown): unknown => within(value, redactText, maxDepth);
+
+/**
+ * Removes also the values that are known to be secret, wherever they stand, and what is left of one
+ * where a text was cut. `values` is asked each time; the same array is prepared once.
+ */
+export function createRedaction(values: () => readonly string[]): Redaction {
+  let prepared: Known | undefined;
+  const text = (given: string) => {
+    const wanted = values();
+    if (prepared?.values !== wanted) prepared = prepare(wanted);
+    return redactText(prepared.remove(given));
+  };
+  return { text, json: value => within(value, text, maxDepth) };
+}
+
+/** For where nothing is known to be secret. */
+export const shapesOnly: Redaction = { text: redactText, json: redactJson };
+
+/** The same fields for a log line. What is nested too deeply is left out. */
+export const redactFields = (fields: object, { text }: Redaction): Record<string, unknown> =>
+  membersOf(fields, text, maxLogDepth);
+
+const maxLogDepth = 6;
+
+type Known = {
+  readonly values: readonly string[];
+  remove(text: string): string;
+};
+
+function prepare(values: readonly string[]): Known {
+  const forms = new Set(values.flatMap(formsOf).filter(form => form.length >= minKnownLength));
+  // Of two that begin alike the longer one is found first.
+  const ordered = [...forms].sort((a, b) => b.length - a.length);
+  if (ordered.length === 0) return { values, remove: text => text };
+  const any = new RegExp(ordered.map(escaped).join('|'), 'g');
+  return { values, remove: text => withoutCut(text.replace(any, redacted), ordered) };
+}
+
+const escaped = (form: string) => form.replaceAll(/[$()*+./?[\\\]^{|}-]/g, '\\$&');
+
+/** A value as it stands in other texts: by itself, in JSON, in an address, and line by line. */
+function formsOf(value: string): readonly string[] {
+  const lines = value.includes('\n') ? value.split(/\r?\n/).map(line => line.trim()) : [];
+  // After "Bearer" or "Basic" the credential itself begins.
+  const words = /^\S+ \S+$/.test(value) ? value.split(' ') : [];
+  return [value, value.trim(), ...words, ...lines].flatMap(form => [
+    form,
+    JSON.stringify(form).slice(1, -1),
+    ...(form.isWellFormed() ? [encodeURIComponent(form)] : []),
+  ]);
+}
+
+/** The text without the beginning of a known value that it ends with, since it was cut there. */
+function withoutCut(text: string, forms: readonly string[]): string {
+  for (const form of forms)
+    for (let length = Math.min(form.length - 1, text.length); length >= minKnownLength; length--)
+      if (text.endsWith(form.slice(0, length))) return text.slice(0, -length) + redacted;
+  return text;
+}
+
+function within(value: unknown, text: (given: string) => string, depth: number): unknown {
+  if (typeof value === 'string') return text(value);
+  if (value instanceof Error) return text(value.stack ?? value.message);
+  if (Array.isArray(value)) return depth > 1 ? itemsOf(value, text, depth - 1) : tooDeep;
+  if (!isObject(value) || value instanceof Date) return value;
+  return depth > 1 ? membersOf(value, text, depth - 1) : tooDeep;
+}
+
+function membersOf(
+  members: object,
+  text: (given: string) => string,
+  depth: number,
+): Record<string, unknown> {
+  const entries = Object.entries(members);
+  // Lists of headers and variables name in one member what stands in the other.
+  const named = entries.find(([key]) => key === 'name' || key === 'key')?.[1];
+  const isSecretPair = typeof named === 'string' && isSecretName(named);
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, redacted(name, value, 1)]),
+    entries.map(([key, value]) => [
+      key,
+      (isSecretName(key) || (isSecretPair && key === 'value')) && value !== null
+        ? redacted
+        : within(value, text, depth),
+    ]),
   );
 }
 
-function redacted(name: string, value: unknown, depth: number): unknown {
-  if (secretName.test(name)) return '[redacted]';
-  if (Array.isArray(value))
-    return depth < maxDepth ? value.map(item => redacted('', item, depth + 1)) : '[too deep]';
-  if (!isObject(value) || value instanceof Date) return value;
-  if (depth >= maxDepth) return '[too deep]';
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, redacted(key, inner, depth + 1)]),
-  );
+/** In arguments of a command a credential follows its option. */
+function itemsOf(
+  items: readonly unknown[],
+  text: (given: string) => string,
+  depth: number,
+): readonly unknown[] {
+  return items.map((item, index) => {
+    const before: unknown = items[index - 1];
+    const isOption = typeof before === 'string' && /^--?[\w-]+$/.test(before);
+    return isOption && typeof item === 'string' && isSecretName(before)
+      ? redacted
+      : within(item, text, depth);
+  });
 }

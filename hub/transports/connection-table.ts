@@ -78,7 +78,7 @@ export function createConnections(
         wire,
         { maxUnsentBytes, maxInFlight },
         {
-          open: outlet => router.open(view, outlet),
+          open: outlet => router.open(view, outlet, undefined, wire.kind),
           isDraining: () => draining,
           closed(reason) {
             open.delete(connection);

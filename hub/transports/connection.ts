@@ -1,5 +1,5 @@
 import { HubError, type Log } from '#core';
-import type { Exchange, Session } from '#routing';
+import type { Exchange, Over, Session } from '#routing';
 import {
   type Malformed,
   type Message,
@@ -20,6 +20,8 @@ import { stopping } from './unavailable.ts';
 
 /** The way to one client: a WebSocket, an event stream, or stdout. None of these may throw. */
 export type Wire = Outlet & {
+  /** Absent on one of no kind that people know. */
+  readonly kind?: Over;
   /** Ends the wire when what was written has left. */
   close(reason: string): void;
   /** Ends the wire without waiting for its client, which does not read; tells it why where that is possible. */

@@ -16,6 +16,8 @@ export type PostOptions = {
   readonly acceptsStream: boolean;
   /** Whether the client knows events without data, by which a stream becomes resumable (2025-11-25). */
   readonly primes: boolean;
+  /** The header of the POST by that name. */
+  readonly traceparent?: string | undefined;
 };
 
 /** The answering of one POST. */
@@ -38,6 +40,7 @@ export function createPost(
     http,
     options,
     events: undefined,
+    traceparent: options.traceparent,
     related(bytes) {
       (beginStream(post) ?? http.standing).write(bytes);
     },

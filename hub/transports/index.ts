@@ -16,6 +16,13 @@ export {
   type StreamableOptions,
   createStreamable,
 } from './streamable.ts';
-export { type HubAddress, type Link, type LinkHandlers, dialHub } from './websocket-dial.ts';
+export {
+  type HubAddress,
+  type Link,
+  type LinkHandlers,
+  dialHub,
+  refused,
+  unreachable,
+} from './websocket-dial.ts';
 export { retryAfterSeconds, stopping } from './unavailable.ts';
 export { type WebSockets, type WebSocketsOptions, createWebSockets } from './websocket.ts';

@@ -17,6 +17,7 @@ import { refuse, sendJson, statusOf } from './answer.ts';
 import { claimOf, createRequestCheck } from './modern-request.ts';
 import { beginEvents, sendComment, sendEvent, sendLastEvent } from './modern-stream.ts';
 import { refused } from './refusals.ts';
+import { traceparentOf } from './traceparent.ts';
 import { sendUnavailable } from './unavailable.ts';
 
 /** What a POST of MCP 2026-07-28 came with. */
@@ -111,6 +112,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
       accepts,
       listens,
       streams: false,
+      traceparent: traceparentOf(post.headers),
       related(bytes) {
         if (!active.has(one) || !accepts.stream || response.destroyed) return;
         begin(one);

@@ -41,6 +41,7 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
     open(response, view) {
       if (response.destroyed) return;
       const wire: Wire = {
+        kind: 'sse',
         write(messages) {
           response.cork();
           for (const message of messages) {

@@ -35,6 +35,7 @@ export function openStdio(
   const finish = (reason: string): void => void frames.close().then(() => settle(reason));
 
   const wire: Wire = {
+    kind: 'stdio',
     write: messages => frames.write(messages),
     unsentBytes: () => frames.unsentBytes(),
     close: finish,

@@ -22,6 +22,7 @@ import { createModern } from './modern.ts';
 import { isModern } from './modern-request.ts';
 import { refuseMethod, refuseVersion, refused } from './refusals.ts';
 import { type SessionTableOptions, createSessionTable } from './session-table.ts';
+import { traceparentOf } from './traceparent.ts';
 import { busy, sendUnavailable, stopping } from './unavailable.ts';
 
 /**
@@ -185,6 +186,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       acceptsJson: accepts.json,
       acceptsStream: accepts.stream,
       primes: http.session.protocolVersion === '2025-11-25',
+      traceparent: traceparentOf(headers),
     });
     answer(post, messages);
   }

@@ -110,8 +110,8 @@ export function endpointOf({ url: text, server }: HubAddress): string {
   return `${protocol}//${url.host}${base}${path}`;
 }
 
-/** Who could mend it with which words, where nobody answers, or not in the way that was expected. */
-function unreachable({ url }: HubAddress, error: unknown): HubError {
+/** The error for a hub that does not answer, or not in the way that was expected: who could mend it, and how. */
+export function unreachable({ url }: Pick<HubAddress, 'url'>, error: unknown): HubError {
   const isSecure = /^(?:https|wss):/i.test(url);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const why = messageOf(error);
@@ -157,7 +157,12 @@ const wrongCertificate: ReadonlySet<string> = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
-function refused({ url, server }: HubAddress, status: number, said: string | undefined): HubError {
+/** The error for an answer with this HTTP status. `said` is what the hub says of it; undefined: it is no hub. */
+export function refused(
+  { url, server }: Pick<HubAddress, 'url' | 'server'>,
+  status: number,
+  said: string | undefined,
+): HubError {
   if (status === 401)
     return failed(
       `the hub at ${url} wants its token: set ROUTER_TOKEN to the one it was started with`,

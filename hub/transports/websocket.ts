@@ -73,6 +73,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     // The errors of the protocol close the connection, which is told below.
     ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
     const wire: Wire = {
+      kind: 'websocket',
       write(messages) {
         socket.cork();
         for (const message of messages) ws.send(message, asText);

@@ -13,6 +13,8 @@ export type Lookups = {
   /** Milliseconds that one look-up takes, when its scope was asked for before. */
   readonly p50Ms: number;
   readonly p95Ms: number;
+  /** Milliseconds of one loop over as many numbers, which is all that a look-up cannot do without. */
+  readonly bareMs: number;
   /** Milliseconds of the first look-up in a scope, which reads it from the file; the middle one of all scopes. */
   readonly firstMs: number;
   /** Milliseconds that one more entry takes, with the scopes full. */
@@ -26,6 +28,7 @@ type Size = { readonly entries: number; readonly dimensions: number; readonly sc
 const collection = 'bench';
 const forever = 4_000_000_000_000;
 const putsMeasured = 100;
+const bareRounds = 50;
 
 /** Look-ups among 10,000 entries of 768 numbers in the embedded store, in one scope and in ten. */
 export async function measureLookups({
@@ -63,10 +66,29 @@ async function measure(file: string, size: Size, rounds: number): Promise<Lookup
     scopes: size.scopes,
     p50Ms: quantile(warm, 0.5),
     p95Ms: quantile(warm, 0.95),
+    bareMs: bareScan(size),
     firstMs: quantile(first, 0.5),
     putP50Ms: quantile(puts, 0.5),
     maxDelayMs: delay.max / 1e6,
   };
+}
+
+/** How long the products of one vector with all others of a scope take, in one go; the middle one of several. */
+function bareScan({ entries, dimensions, scopes }: Size): number {
+  const all = new Float32Array((entries / scopes) * dimensions).fill(0.1);
+  const times: number[] = [];
+  for (let round = 0; round < bareRounds; round++) {
+    const vector = new Float32Array(dimensions).fill(round / bareRounds);
+    const since = performance.now();
+    let best = -Infinity;
+    for (let from = 0; from < all.length; from += dimensions) {
+      let score = 0;
+      for (let at = 0; at < dimensions; at++) score += (all[from + at] ?? 0) * (vector[at] ?? 0);
+      if (score > best) best = score;
+    }
+    times.push(performance.now() - since);
+  }
+  return quantile(times, 0.5);
 }
 
 /**

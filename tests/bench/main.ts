@@ -1,5 +1,6 @@
 // npm run bench [-- --quick]: measures the claims of speed and prints them. It fails only where a reply
-// was wrong: how fast a machine is today is for people to judge.
+// was wrong: how fast a machine is today is for people to judge. `-- prompts` measures the caches of prompts
+// alone, `-- telemetry` what traces cost, and `-- pairs` has a real embedding model tell how good they are (pairs-table.ts).
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
 import { findImage } from './containers.ts';
@@ -7,17 +8,23 @@ import { findPackage, measureFleetStart } from './fleet-start.ts';
 import { type Findings, gateLines } from './gates.ts';
 import { type Growth, measureGrowth } from './growth.ts';
 import { idleMemory } from './idle-memory.ts';
-import { measureL1Hit } from './l1-hit.ts';
-import { measureLookups } from './l2-lookup.ts';
 import { measureList } from './list-speed.ts';
 import { sessionMemory } from './open-sessions.ts';
+import { printPairs } from './pairs-table.ts';
 import { installPeers } from './peers.ts';
+import { measurePrompts } from './prompts.ts';
 import { type Comparison, compareRelays } from './relay-speed.ts';
 import { comparisonText } from './report.ts';
 import { startTime } from './start-time.ts';
+import { measureTelemetry } from './telemetry.ts';
 import type { RuntimeKind } from './subjects/subjects.ts';
 
-const { values } = parseArgs({
+if (process.argv[2] === 'pairs') {
+  await printPairs(process.argv.slice(3));
+  process.exit();
+}
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: { quick: { type: 'boolean', default: false } },
 });
 const speed = values.quick ? { rounds: 3, durationMs: 300 } : { rounds: 7, durationMs: 700 };
@@ -26,6 +33,17 @@ const starts = values.quick ? 3 : 7;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const progress = (text: string) => console.error(text);
 
+if (positionals[0] === 'prompts') {
+  const withRedis = (await probeEngine()) === undefined;
+  const { lines, wrong } = await measurePrompts({ quick: values.quick, withRedis });
+  for (const line of lines) console.log(line);
+  process.exit(wrong === 0 ? 0 : 1);
+}
+if (positionals[0] === 'telemetry') {
+  const { lines, wrong } = await measureTelemetry(speed);
+  for (const line of lines) console.log(line);
+  process.exit(wrong === 0 ? 0 : 1);
+}
 progress('peers');
 const noPeers = await installPeers();
 const noContainers = (await probeEngine()) ?? (await findImage());
@@ -51,8 +69,10 @@ const sessionsMb = await sessionMemory();
 progress('start');
 const startMs = await startTime(starts);
 progress('caches of prompts');
-const l1Hit = await measureL1Hit({ rounds: speed.rounds, withRedis: noContainers === undefined });
-const lookups = await measureLookups({ rounds: values.quick ? 100 : 300 });
+const prompts = await measurePrompts({
+  quick: values.quick,
+  withRedis: noContainers === undefined,
+});
 const noPackage = noContainers ?? (await findPackage());
 if (!noPackage) progress('start of 20 packaged servers');
 const fleetStart = noPackage ? undefined : await measureFleetStart(starts);
@@ -73,19 +93,11 @@ if (noPackage && !noContainers) console.log(`skipped: start of packaged servers 
 if (noPeers) console.log(`skipped: supergateway and mcp-proxy (${noPeers})`);
 console.log('Gates: what was reached, the figure, and of what it was made');
 for (const line of gateLines(findings)) console.log(line);
-console.log(
-  `\nL1 hit: ${l1Hit.memoryUs.toFixed(1)} us in memory` +
-    (l1Hit.redis
-      ? `; in Redis ${l1Hit.redis.hitUs.toFixed(0)} us, x${(l1Hit.redis.hitUs / l1Hit.redis.getUs).toFixed(2)} of a bare GET`
-      : ''),
-);
-for (const { scopes, p50Ms, p95Ms, putP50Ms } of lookups)
-  console.log(
-    `L2 look-up among 10,000 entries in ${scopes} scopes: p50 ${p50Ms.toFixed(2)} ms, p95 ${p95Ms.toFixed(2)} ms; one more entry ${putP50Ms.toFixed(2)} ms`,
-  );
+console.log('');
+for (const line of prompts.lines) console.log(line);
 
 const wrong = [
-  l1Hit,
+  prompts,
   ...comparisons.flatMap(({ figures }) => [...figures.values()]),
   ...growth,
   list,

@@ -1,4 +1,4 @@
-// node tests/bench/pairs-table.ts <url of an Ollama> [embedding model] [--half tuning|frozen|both]: how often
+// npm run bench -- pairs <url of an Ollama> [embedding model] [--half tuning|frozen|both]: how often
 // prompts that mean the same find each other, and how often others do, with real embeddings. Ollama's place
 // can be taken by tests/bench/real-embeddings/serve.py, which brings a small model along.
 import assert from 'node:assert/strict';
@@ -148,8 +148,10 @@ export function rightJudge(pairs: readonly PromptPair[]): Judge {
   return { model: 'right', approve, ponder: approve };
 }
 
-async function main(): Promise<void> {
+/** Prints the table of the pairs, by what stands on the command line behind `pairs`. */
+export async function printPairs(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({
+    args: [...args],
     allowPositionals: true,
     options: { half: { type: 'string', default: 'frozen' } },
   });
@@ -214,5 +216,3 @@ async function cosineColumns(
     ),
   );
 }
-
-if (import.meta.main) await main();

@@ -1,40 +1,29 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { describe, test } from 'vitest';
-import { type CliNeeds, type ServeOptions, createCli } from '#cli';
+import type { CliNeeds, ServeOptions } from '#cli';
 import { loadConfig, schemaJson } from '#config';
 import { HubError } from '#core';
+import { type Outcome, run as runCli } from './run.ts';
 
 const shipped = fileURLToPath(new URL('../../configs/mcp-servers.json', import.meta.url));
-
-type Outcome = { readonly code: number; readonly out: string; readonly err: string };
 
 async function run(
   args: readonly string[],
   needs: Partial<CliNeeds> = {},
   signal = AbortSignal.timeout(20_000),
 ): Promise<Outcome> {
-  const out: string[] = [];
-  const err: string[] = [];
-  const cli = createCli({
-    version: '1.2.3',
-    startApp: async () => assert.fail('nothing asked for the app'),
-    connectStdio: async () => assert.fail('nothing asked for a hub'),
-    startBroker: async () => assert.fail('nothing asked for the broker'),
-    examine: async () => assert.fail('nothing asked for the engine'),
-    loadConfig: async (file = shipped) => ({
-      file,
-      config: await loadConfig(file, { env: {}, home: '/home/user' }),
-    }),
-    ...needs,
-  });
-  const io = {
-    out: (text: string) => void out.push(text),
-    err: (text: string) => void err.push(text),
-    signal,
-  };
-  const code = await cli.run(args, io);
-  return { code, out: out.join('\n'), err: err.join('\n') };
+  return await runCli(
+    args,
+    {
+      loadConfig: async (file = shipped) => ({
+        file,
+        config: await loadConfig(file, { env: {}, home: '/home/user' }),
+      }),
+      ...needs,
+    },
+    { signal },
+  );
 }
 
 describe('used rightly', () => {

@@ -26,6 +26,8 @@ describeWithEngine('doctor', () => {
       DATA_DIR: join(folder, 'data'),
       MCP_SERVERS_CONFIG: join(folder, 'servers.json'),
       DOCKER_HOST: engineHost,
+      // Nothing listens there, whatever runs on this machine.
+      ROUTER_PORT: '1',
     };
     const ended = promisify(execFile)(process.execPath, [bin, 'doctor', ...args], {
       cwd: folder,
@@ -52,6 +54,7 @@ describeWithEngine('doctor', () => {
     assert.equal(seen.code, 0, seen.stderr);
     assert.match(seen.stdout, /config +.*servers\.json: fine, 0 servers/);
     assert.match(seen.stdout, /engine +Docker Engine \d+/);
+    assert.match(seen.stdout, /hub +none answers at \S+: start one with "agenthub serve"/);
     assert.match(seen.stdout, /data +.*: no hub has run here yet/);
     assert.match(seen.stdout, new RegExp(`hub ${other.id}: 1 container, 1 network`));
     assert.match(seen.stdout, new RegExp(`${other.hubName}-left +left +runs`));
@@ -70,6 +73,13 @@ describeWithEngine('doctor', () => {
     assert.equal(wrong.code, 1);
     assert.match(wrong.stderr, /wrong\.json/);
     assert.match(wrong.stdout, new RegExp(`hub ${other.id}: 1 container, 1 network`));
+
+    const dryJson = await doctor('--remove', other.id, '--dry-run', '--json');
+    assert.deepEqual(JSON.parse(dryJson.stdout), {
+      hub: other.id,
+      would_remove: ['container', 'network'].map(kind => `${kind} ${other.hubName}-left`),
+      left: [],
+    });
 
     const done = await doctor('--remove', other.id);
     assert.equal(done.code, 0, done.stderr);
@@ -91,6 +101,7 @@ describeWithEngine('doctor', () => {
         ...process.env,
         MCP_SERVERS_CONFIG: join(folder, 'broken.json'),
         DOCKER_HOST: 'unix:///no/engine',
+        ROUTER_PORT: '1',
       },
     }).catch((error: { code: number; stderr: string }) => error);
     assert.ok('code' in wrong);

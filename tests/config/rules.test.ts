@@ -96,7 +96,7 @@ describe('a rules file', () => {
         "model": "base:1", "system_prompt": "Improve it.", "enabled": false,
         "options": {"num_ctx": 4096, "seed": 7}, "timeouts": {"total": 12},
         "cache": {"mode": "shadow", "ttl": 60},
-        "tools": {"notes_search": ["query"]},
+        "tools": {"notes_search": ["query"]}, "prompts": ["notes_review"],
       },
       "clients": {"Editor": {"enabled": true, "options": {"temperature": 0}, "cache": {"mode": "off"}}},
     }`);
@@ -113,7 +113,7 @@ describe('a rules file', () => {
       ttlMs: 60_000,
       maxGrowth: 8,
       tools: { notes_search: ['query'] },
-      prompts: {},
+      prompts: ['notes_review'],
     });
     assert.equal(rules.default.enabled, false);
     assert.equal(rules.default.cacheMode, 'shadow');

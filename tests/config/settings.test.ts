@@ -20,10 +20,10 @@ const defaults = {
   hubId: undefined,
   hubName: 'agenthub',
   dockerHost: undefined,
-  ollama: { url: undefined, model: 'deepseek-r1:latest' },
+  ollama: { url: undefined, model: 'deepseek-r1:latest', isPulling: false },
   redisUrl: undefined,
   qdrantUrl: undefined,
-  cache: { maxEntries: 1000, similarityThreshold: 0.85 },
+  cache: { maxEntries: 1000, maxBytes: 33_554_432, similarityThreshold: 0.85 },
   breaker: { failureThreshold: 3, recoveryMs: 30_000 },
   rulesFile: './configs/enhancement-rules.json',
 };
@@ -70,9 +70,11 @@ test('every setting is read', () => {
     OLLAMA_HOST: 'host.docker.internal',
     OLLAMA_PORT: '8080',
     OLLAMA_MODEL: 'hf.co/org/model:Q4_K_M',
+    OLLAMA_PULL: 'true',
     REDIS_URL: 'rediss://user:pa55@redis.example:6380/2',
     QDRANT_URL: 'https://qdrant.example',
     CACHE_MAX_SIZE: '1',
+    CACHE_MAX_BYTES: '1048576',
     CACHE_SIMILARITY_THRESHOLD: '0.9',
     CB_FAILURE_THRESHOLD: '5',
     CB_RECOVERY_TIMEOUT: '60',
@@ -93,10 +95,14 @@ test('every setting is read', () => {
     hubId: 'compose-hub',
     hubName: 'hub-2',
     dockerHost: 'tcp://127.0.0.1:2375',
-    ollama: { url: 'http://host.docker.internal:8080', model: 'hf.co/org/model:Q4_K_M' },
+    ollama: {
+      url: 'http://host.docker.internal:8080',
+      model: 'hf.co/org/model:Q4_K_M',
+      isPulling: true,
+    },
     redisUrl: 'rediss://user:pa55@redis.example:6380/2',
     qdrantUrl: 'https://qdrant.example',
-    cache: { maxEntries: 1, similarityThreshold: 0.9 },
+    cache: { maxEntries: 1, maxBytes: 1_048_576, similarityThreshold: 0.9 },
     breaker: { failureThreshold: 5, recoveryMs: 60_000 },
     rulesFile: 'rules.json',
   });
@@ -184,6 +190,12 @@ describe('wrong values are told with the variable, the value and what is allowed
     ['QDRANT_URL', 'https://qdrant?api-key=pa55', /^QDRANT_URL: the value \(not shown\)/],
     ['CACHE_MAX_SIZE', '-1', /^CACHE_MAX_SIZE: "-1" is not allowed. Write a whole number from 1/],
     ['CACHE_MAX_SIZE', '1.5', /^CACHE_MAX_SIZE: "1.5"/],
+    [
+      'CACHE_MAX_BYTES',
+      '1000',
+      /^CACHE_MAX_BYTES: "1000" is not allowed. Write a whole number from 1048576/,
+    ],
+    ['OLLAMA_PULL', 'maybe', /^OLLAMA_PULL: "maybe" is not allowed. Write 1, 0, true, false/],
     ['CACHE_MAX_SIZE', '0x10', /^CACHE_MAX_SIZE: "0x10"/],
     [
       'CACHE_SIMILARITY_THRESHOLD',
@@ -244,7 +256,7 @@ describe('an address that others can reach needs a token and TLS', () => {
 
 test('.env.example names every setting, with its default', async () => {
   const example = await readAll('.env.example');
-  const sources = ['hub/config/settings.ts', 'hub/config/backends.ts'];
+  const sources = ['settings', 'backends', 'otlp'].map(name => `hub/config/${name}.ts`);
   const source = (await Promise.all(sources.map(readAll))).join('\n');
   const read = [
     ...source.matchAll(/(?:text|secret|choice|list|address|number)\(\s*'([A-Z_]+)'/g),

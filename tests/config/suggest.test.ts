@@ -8,6 +8,7 @@ test.for([
   ['comand', 'command'],
   ['Commands', 'command'],
   ['arg', 'args'],
+  ['agrs', 'args'],
   ['autoStart', 'auto_start'],
   ['auto-start', 'auto_start'],
   ['httpUrl', 'url'],

@@ -187,6 +187,7 @@ describe('whatever happens', () => {
         name: 'cache',
         start: none,
         stop: none,
+        hit: () => undefined,
         getOrFill,
         peek: none,
         forget: async () => 0,

@@ -10,7 +10,7 @@ export default async function setup(): Promise<void> {
     return;
   }
   const skipped = globSync('tests/**/*.test.ts').filter(file =>
-    /describeWith(Engine|Redis)\(/.test(readFileSync(file, 'utf8')),
+    /describeWith(Engine|Redis|Browser)\(/.test(readFileSync(file, 'utf8')),
   );
   process.stderr.write(
     `Skipped, as ${problem} (tests/engine/up brings one up on Debian 12):\n` +

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { type Activity, createActivity } from '#activity';
 import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Part, systemClock } from '#core';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
-import { createRouter } from '#routing';
+import { type PromptSource, createRouter } from '#routing';
 import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { createTable } from '#store';
+import { createMetrics, redactJson, redactText } from '#telemetry';
 import {
   type Eras,
   type Server,
@@ -53,6 +55,8 @@ export type HubOptions = {
   readonly clock?: Clock;
   /** Absent: there is no way to install and remove servers. */
   readonly installs?: HttpNeeds['installs'];
+  /** Absent: the hub improves no prompts. */
+  readonly prompts?: PromptSource;
   /** False: servers are started by the test. */
   readonly start?: boolean;
 };
@@ -67,6 +71,7 @@ export type TestHub = AsyncDisposable & {
   readonly connections: Connections;
   readonly http: Part;
   readonly logged: readonly Logged[];
+  readonly activity: Activity;
   server(name: string): Server;
 };
 
@@ -178,7 +183,26 @@ export async function startHub(
   const hubVersion = '0.0.0-test';
   const servers = createFixtureServers(fixturesOf, { log });
   const naming: Naming = { separator: '_', maxLength: 46, ...options.naming };
-  const router = createRouter(() => naming, { servers, log, clock, hubVersion, newId });
+  const activity = createActivity(
+    { maxCalls: 10_000, maxPayloadBytes: 2 ** 20, maxKeptBytes: 4096 },
+    { redaction: { text: redactText, json: redactJson } },
+  );
+  const metrics = createMetrics({
+    clock,
+    servers: () => servers.all.map(({ config }) => config.name),
+  });
+  const router = createRouter(() => naming, {
+    servers,
+    log,
+    clock,
+    hubVersion,
+    newId,
+    ...(options.prompts && { prompts: options.prompts }),
+    observer(call) {
+      metrics.record(call);
+      activity.record(call);
+    },
+  });
   const streamable = createStreamable(
     { idleMs: 60_000, maxSessions: 100, ...options.streamable },
     { router, clock, log, newId },
@@ -221,6 +245,10 @@ export async function startHub(
         status: () => ({ loadedAt: clock.now(), error: undefined }),
       },
       sharing: { status: { kind: 'alone' } },
+      activity,
+      metrics,
+      residentBytes: () => process.memoryUsage.rss(),
+      redact: redactText,
       ...(options.installs && { installs: options.installs }),
       hubVersion,
       clock,
@@ -245,6 +273,7 @@ export async function startHub(
     connections,
     http,
     logged,
+    activity,
     server: name => servers.get(name),
     async [Symbol.asyncDispose]() {
       const drained = Promise.all([streamable.drain(0), connections.drain(0)]);

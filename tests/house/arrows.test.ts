@@ -10,6 +10,7 @@ const floors: readonly (readonly string[])[] = [
   ['core'],
   ['redis'],
   [
+    'activity',
     'broker',
     'cache',
     'config',
@@ -21,7 +22,7 @@ const floors: readonly (readonly string[])[] = [
     'telemetry',
     'vectors',
   ],
-  ['runtimes'],
+  ['clients', 'runtimes'],
   ['runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
   ['enhance', 'documentation', 'routing'],
   ['agents'],
@@ -33,13 +34,20 @@ const floors: readonly (readonly string[])[] = [
 /** Packages that only some rooms may use, so that replacing one stays a change to one room. */
 const keptTo: Readonly<Record<string, readonly string[]>> = {
   '@qdrant/js-client-rest': ['vectors'],
+  ...Object.fromEntries(
+    Object.keys(manifest.dependencies)
+      .filter(name => name.startsWith('@opentelemetry/'))
+      .map(name => [name, ['telemetry']] as const),
+  ),
   dockerode: ['runtimes/docker'],
   fastify: ['http'],
+  'htmx.org': ['dashboard'],
   ioredis: ['redis'],
   'jsonc-parser': ['config'],
   ollama: ['models'],
   pino: ['telemetry'],
   'pino-pretty': ['telemetry'],
+  'smol-toml': ['clients'],
   ws: ['transports'],
   yaml: ['config'],
   zod: ['broker', 'config', 'http'],

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'vitest';
 
@@ -20,9 +23,50 @@ test('what costs memory is not imported before it is used (decisions/0007)', () 
   for (const file of globSync('hub/**/*.ts')) {
     if (file.endsWith('config/yaml.ts')) continue;
     const source = readFileSync(file, 'utf8');
+    // Only types of it: hubs that send no traces do not load it at all.
+    assert.doesNotMatch(source, /^import (?!type )[^;]*?from '@opentelemetry\//m, file);
     for (const [, name = ''] of source.matchAll(/^import (?!type )[^;]*?from '([^']+)'/gm))
       assert.ok(!Object.hasOwn(costly, name), `${file} imports ${name}: ${costly[name]}`);
   }
+});
+
+test('no first use has to load the type stripper: all of the hub is compiled beforehand', async () => {
+  const cache = await mkdtemp(join(tmpdir(), 'agenthub-compiled-'));
+  const env = { ...process.env, NODE_COMPILE_CACHE: cache };
+  const script = `
+    await import('${pathToFileURL('hub/servers/install/installs.ts').href}');
+    console.log(process.moduleLoadList.some(name => name.includes('amaro')));
+  `;
+  const isLoaded = () =>
+    execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
+      encoding: 'utf8',
+      env,
+    }).trim();
+  try {
+    execFileSync(process.execPath, ['scripts/compile.mjs'], { env });
+    assert.equal(isLoaded(), 'false');
+  } finally {
+    await rm(cache, { recursive: true });
+  }
+});
+
+test('OpenTelemetry is only loaded where there is an endpoint to send to (decisions/0007)', () => {
+  const [telemetry, otel] = ['index', 'otel'].map(
+    name => pathToFileURL(`hub/telemetry/${name}.ts`).href,
+  );
+  const script = `
+    import { registerHooks } from 'node:module';
+    const seen = new Set();
+    registerHooks({ resolve(name, context, next) { seen.add(name); return next(name, context); } });
+    const isLoaded = () => [...seen].some(name => name.startsWith('@opentelemetry/'));
+    await import('${telemetry}');
+    await import('${otel}');
+    console.log(isLoaded());
+  `;
+  const loaded = execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
+    encoding: 'utf8',
+  });
+  assert.equal(loaded.trim(), 'false');
 });
 
 test('dockerode is loaded without gRPC and ssh (decisions/0007)', () => {

@@ -115,7 +115,12 @@ describe('every path', () => {
       '/sse/{server}',
       '/health',
       '/servers',
+      '/activity',
+      '/dashboard',
+      '/metrics',
     ]);
+    const page = await send(hub.url, { headers: { accept: 'text/html,*/*;q=0.8' } });
+    assert.deepEqual([page.status, page.headers.location], [302, '/dashboard']);
   });
 });
 

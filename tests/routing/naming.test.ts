@@ -18,6 +18,7 @@ function createOffering(name: string) {
     listed: listed.event,
     notified: nothing,
     asked: nothing,
+    wrote: nothing,
     get listing() {
       return listing;
     },
@@ -114,4 +115,15 @@ describe('a URI that nobody lists', () => {
     // Without a budget it is a quarter of a second.
     assert.ok(each < 20, `${each} ms`);
   });
+});
+
+test("names of the hub's own are no server's, whether it offers anything by them or not", () => {
+  const agenthub = createOffering('agenthub');
+  const catalog = createCatalog({ all: [agenthub], changed: never }, () => naming, []);
+  agenthub.offer('tool', 'enhance_prompt');
+  agenthub.offer('prompt', 'enhance_prompt');
+  assert.equal(catalog.find('tool', 'agenthub_enhance_prompt'), undefined);
+  const [tool] = catalog.list('tool');
+  assert.match(String(tool?.publicName), /^agenthub_enhance_prompt_[0-9a-f]{7}$/);
+  assert.equal(catalog.find('prompt', 'agenthub_enhance_prompt')?.server, agenthub);
 });

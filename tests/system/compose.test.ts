@@ -110,7 +110,12 @@ describeWithEngine('the compose files', () => {
     const composition = await config('compose/host-ollama.yml');
     assert.equal(composition('services.ollama'), undefined);
     assert.equal(composition('services.hub.environment.OLLAMA_HOST'), 'host.docker.internal');
+    assert.equal(composition('services.hub.environment.OLLAMA_PULL'), 'false');
     assert.ok(composition('services.qdrant'));
+  });
+
+  test('have the Ollama that comes along fetch the models of the rules', async () => {
+    assert.equal((await config())('services.hub.environment.OLLAMA_PULL'), 'true');
   });
 
   test('show the broker the folder of compose/mounts.yml at its own path, read-only', async () => {

@@ -1,6 +1,7 @@
 import { type Config, type ServerConfig, warningsOf } from '#config';
 import type { Command } from '../command.ts';
 import { columns } from '../help.ts';
+import { asJson, jsonOption, textOf } from '../values.ts';
 
 /** A config and the file it is from. */
 export type Checked = { readonly file: string; readonly config: Config };
@@ -19,15 +20,35 @@ export function createCheck({ loadConfig }: CheckNeeds): Command {
       config: {
         type: 'string',
         placeholder: 'file',
+        completion: 'file',
         help: 'The file to check. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
       },
+      ...jsonOption,
     },
-    async run({ config: wanted }, { out, err }) {
-      const { file, config } = await loadConfig(typeof wanted === 'string' ? wanted : undefined);
+    details: [
+      'Exits with 2 where something is wrong, and names file, line, value and remedy.',
+      '--json prints {"file", "servers": [{"name", "runs", "starts"}], "warnings": [...]}; where something is wrong, {"error": {"code", "message"}}.',
+    ],
+    examples: [
+      ['check', 'What the hub would read'],
+      ['check --config hub.yaml', 'Another file'],
+    ],
+    async run(values, { out, err, screen, errorScreen }) {
+      const { file, config } = await loadConfig(textOf(values, 'config'));
+      const warnings = warningsOf(config);
+      if (values['json'] === true) {
+        const servers = config.servers.map(server => {
+          const [name, runs, starts] = summaryOf(server);
+          return { name, runs, starts };
+        });
+        out(asJson({ file, servers, warnings }));
+        return 0;
+      }
       const { length } = config.servers;
-      out(`${file}: fine, ${length} ${length === 1 ? 'server' : 'servers'}`);
+      const count = `${length} ${length === 1 ? 'server' : 'servers'}`;
+      out(`${file}: ${screen.paint('green', 'fine')}, ${count}`);
       for (const line of columns(config.servers.map(summaryOf))) out(line);
-      for (const warning of warningsOf(config)) err(`warning: ${warning}`);
+      for (const warning of warnings) err(`${errorScreen.paint('yellow', 'warning')}: ${warning}`);
       return 0;
     },
   };

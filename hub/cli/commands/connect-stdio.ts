@@ -26,9 +26,11 @@ export function createConnectStdio({ connectStdio }: ConnectNeeds): Command {
       server: {
         type: 'string',
         placeholder: 'name',
+        completion: 'server',
         help: 'One server, with its own names. Default: all.',
       },
     },
+    examples: [['connect-stdio --server memory', 'One server of the hub of the settings']],
     async run({ url, server }, { signal }) {
       const options = {
         ...(typeof url === 'string' && { url }),

@@ -7,6 +7,7 @@ export function createSchema(): Command {
     name: 'schema',
     summary: 'Print the JSON Schema of the config file.',
     options: { rules: { type: 'boolean', help: 'That of the rules for prompts instead.' } },
+    examples: [['schema > hub.schema.json', 'Keep it for an editor']],
     async run({ rules }, { out }) {
       out((rules === true ? rulesSchemaJson() : schemaJson()).trimEnd());
       return 0;

@@ -36,6 +36,7 @@ export function createServe({ startApp }: ServeNeeds): Command {
       config: {
         type: 'string',
         placeholder: 'file',
+        completion: 'file',
         help: 'The servers: JSON or YAML. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
       },
       port: {
@@ -53,6 +54,11 @@ export function createServe({ startApp }: ServeNeeds): Command {
         help: 'Serve one client on stdin and stdout, until it is gone. Listens only with --port.',
       },
     },
+    examples: [
+      ['serve', 'Run until Ctrl-C'],
+      ['serve --config hub.yaml --tags work,notes', 'Some of the servers of a file'],
+      ['serve --stdio', 'A hub for one client, which starts it itself'],
+    ],
     async run({ config, port, tags, stdio }, { out, err, signal }) {
       const options = {
         ...(typeof config === 'string' && { configFile: config }),

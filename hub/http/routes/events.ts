@@ -50,6 +50,8 @@ export function openEvents(reply: FastifyReply, clock: Clock): EventAnswer {
 /** Aborted when the client hangs up before it has its answer. */
 export function hangUpOf({ raw }: FastifyReply): AbortSignal {
   const hungUp = new AbortController();
-  raw.once('close', () => hungUp.abort(new Error('the connection was closed')));
+  raw.once('close', () => {
+    if (!raw.writableFinished) hungUp.abort(new Error('the connection was closed'));
+  });
   return hungUp.signal;
 }

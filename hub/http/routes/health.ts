@@ -29,8 +29,11 @@ type Needs = {
   readonly clock: Clock;
 };
 
-/** `/health` and `/health/{server}`: 200 where usable, 503 where not (spec 1.5). */
-export function healthRoutes(app: FastifyInstance, needs: Needs): void {
+/** How the hub fares: what `/health` answers, and whether it can be used. */
+export type Overall = { readonly usable: boolean; readonly answer: JsonObject };
+
+/** `/health` and `/health/{server}`: 200 where usable, 503 where not (spec 1.5). Answers with who looks at the whole. */
+export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<Overall> {
   const { servers, clock } = needs;
   const startedAt = clock.monotonic();
   /** How long the last ping took, in milliseconds. A server that runs anew has had none. */
@@ -46,7 +49,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
     };
   }
 
-  app.get('/health', async (_request, reply) => {
+  async function look(): Promise<Overall> {
     const before = clock.monotonic();
     const engine = { ...needs.engine, ...(await needs.engine.probe()) };
     const latencyMs = clock.monotonic() - before;
@@ -63,8 +66,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
       needs.sharing.status.kind !== 'degraded' &&
       prompts?.isWell !== false &&
       !servers.all.some(isDown);
-    reply.code(usable ? 200 : 503);
-    return {
+    const answer = {
       status: !usable ? 'down' : well ? 'ok' : 'degraded',
       version: needs.hubVersion,
       uptime_seconds: Math.round((clock.monotonic() - startedAt) / 1000),
@@ -84,6 +86,13 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
         servers.all.map(server => [server.config.name, healthOf(server)] as const),
       ),
     };
+    return { usable, answer };
+  }
+
+  app.get('/health', async (_request, reply) => {
+    const { usable, answer } = await look();
+    reply.code(usable ? 200 : 503);
+    return answer;
   });
 
   app.get<{ Params: { name: string } }>('/health/:name', async (request, reply) => {
@@ -104,6 +113,8 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): void {
     latencies.set(running, round(clock.monotonic() - before));
     return { name, ...healthOf(server) };
   });
+
+  return look;
 }
 
 function configPart({ loadedAt, error }: ReturnType<ConfigControl['status']>): JsonObject {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isClientName } from '#config';
 import { type Clock, type Log, HubError, isObject } from '#core';
 import type { Enhancement, Enhancer } from '#enhance';
-import { type Models, ModelFailure } from '#models';
+import { type Fetching, type Models, ModelFailure } from '#models';
 import { bugOf, problemOf } from '../errors.ts';
 import { refuseBody } from './bodies.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
@@ -11,6 +11,8 @@ import { hangUpOf, openEvents, wantsEvents } from './events.ts';
 export type Prompts = {
   readonly enhancer: Enhancer;
   readonly models: Models;
+  /** Absent: models that are missing are fetched when somebody asks for it, and else not. */
+  readonly fetching?: Pick<Fetching, 'status'>;
 };
 
 type Needs = {
@@ -30,10 +32,13 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
       bypass: readBypass(request.headers['x-cache-bypass']),
     };
     const { enhancer } = await needs.prompts();
+    // Nearly all the time of such an answer would else be that of what makes waiting possible.
+    const ready = wantsEvents(request) ? undefined : enhancer.atHand(wanted);
+    if (ready) return reply.headers(headersOf(ready)).send(bodyOf(ready));
     return await answer(request, reply, needs, async (signal, tell) => {
       const done = await enhancer.enhance(wanted, signal, tell);
       reply.headers(headersOf(done));
-      return { ...done, cache: cacheHeaders[done.cache] };
+      return bodyOf(done);
     });
   });
 
@@ -154,6 +159,17 @@ function headersOf({ cache, similarity, ageMs, model }: Enhancement): Record<str
     ...(similarity !== undefined && { 'x-cache-similarity': similarity.toFixed(4) }),
     ...(ageMs !== undefined && { 'x-cache-age': String(Math.floor(ageMs / 1000)) }),
     ...(model !== undefined && { 'x-cache-model': model }),
+  };
+}
+
+/** What became of a prompt, with its keys as the REST API writes them. */
+function bodyOf({ ageMs, tookMs, attempts, ...rest }: Enhancement): object {
+  return {
+    ...rest,
+    cache: cacheHeaders[rest.cache],
+    ...(ageMs !== undefined && { age_ms: ageMs }),
+    attempts: attempts.map(snakeCased),
+    took_ms: tookMs,
   };
 }
 

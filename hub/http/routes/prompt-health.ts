@@ -1,6 +1,6 @@
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
-import type { ModelsStatus } from '#models';
+import type { FetchingStatus, ModelsStatus } from '#models';
 import type { Prompts } from './ollama.ts';
 
 /** What improves prompts, as `/health` looks at it: without loading it. */
@@ -28,7 +28,7 @@ export async function promptParts({ rules, loaded }: PromptHealth): Promise<{
   const { exact, semantic } = await prompts.enhancer.stats();
   const parts = {
     rules: rulesPart,
-    ollama: ollamaPart(status),
+    ollama: { ...ollamaPart(status), ...modelsPart(prompts.fetching?.status) },
     l1: {
       state: exact.status.kind,
       backend: exact.backend,
@@ -62,6 +62,24 @@ function ollamaPart(status: ModelsStatus): JsonObject {
     case 'down':
       return { state: 'down', backend: 'ollama', detail: status.error };
   }
+}
+
+/** The models that are not there yet. Prompts come back meanwhile, by other models or as they are. */
+function modelsPart(fetching: FetchingStatus | undefined): JsonObject {
+  if (!fetching || fetching.missing.length === 0) return {};
+  const { missing, now, error } = fetching;
+  return {
+    missing_models: missing,
+    ...(now && {
+      fetching: {
+        model: now.model,
+        status: now.status,
+        ...(now.completedBytes !== undefined && { completed_bytes: now.completedBytes }),
+        ...(now.totalBytes !== undefined && { total_bytes: now.totalBytes }),
+      },
+    }),
+    ...(error !== undefined && { fetching_error: error }),
+  };
 }
 
 const off = {

@@ -1,17 +1,26 @@
 import type { FastifyInstance } from 'fastify';
 
-/** `/`: what this is and where to go from here, for whoever opens the hub's address. */
+/** `/`: what this is and where to go from here, for whoever opens the hub's address; a browser goes there at once. */
 export function rootRoutes(app: FastifyInstance, needs: { readonly hubVersion: string }): void {
-  app.get('/', async () => ({
-    name: 'AgentHub',
-    version: needs.hubVersion,
-    paths: {
-      '/mcp': 'all servers: the address for MCP clients, over HTTP or WebSocket',
-      '/mcp/{server}': 'one server, with its own names',
-      '/sse': 'the same for clients that speak HTTP with SSE (MCP 2024-11-05)',
-      '/sse/{server}': 'one server, over HTTP with SSE',
-      '/health': 'whether the hub and its servers are usable',
-      '/servers': 'the servers and what each offers',
-    },
-  }));
+  app.get('/', async (request, reply) => {
+    if (request.headers.accept?.includes('text/html') === true)
+      return await reply.redirect('/dashboard');
+    return about(needs.hubVersion);
+  });
 }
+
+const about = (version: string) => ({
+  name: 'AgentHub',
+  version,
+  paths: {
+    '/mcp': 'all servers: the address for MCP clients, over HTTP or WebSocket',
+    '/mcp/{server}': 'one server, with its own names',
+    '/sse': 'the same for clients that speak HTTP with SSE (MCP 2024-11-05)',
+    '/sse/{server}': 'one server, over HTTP with SSE',
+    '/health': 'whether the hub and its servers are usable',
+    '/servers': 'the servers and what each offers',
+    '/activity': 'the newest calls',
+    '/dashboard': 'all of this for people: open it in a browser',
+    '/metrics': 'what is measured, for Prometheus',
+  },
+});

@@ -48,7 +48,7 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
 }
 
 /** Starts a server also where it was stopped by hand or has failed, and waits until it answers. */
-async function startNow(server: Server): Promise<void> {
+export async function startNow(server: Server): Promise<void> {
   if (server.config.enabled) {
     server.gate.reset();
     server.start();

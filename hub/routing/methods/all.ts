@@ -1,11 +1,14 @@
 import { HubError } from '#core';
-import { RpcError, encodeResult, membersOf, rpcCodes } from '#rpc';
+import { type Edit, RpcError, encodeResult, membersOf, rpcCodes } from '#rpc';
 import type { ListKind } from '#servers';
 import { type Call, needString } from '../call.ts';
 import type { Catalog, Entry } from '../catalog.ts';
 import { completeResult } from '../dress.ts';
+import { relayBetter } from '../improve.ts';
 import type { Method, MethodNeeds } from '../method.ts';
 import { serversUri } from '../offering.ts';
+import { answerOwn } from '../own-enhance.ts';
+import { ownNames } from '../own-items.ts';
 import { instanceFor, relay } from '../relay.ts';
 import { inPayload } from '../task-messages.ts';
 import type { Task } from '../tasks.ts';
@@ -19,15 +22,18 @@ import { knowsTasks, modernTasksOfAll, tasksOfAll } from './tasks.ts';
 const catalogFor = ({ session }: Call, { catalog }: MethodNeeds): Catalog =>
   session.own?.catalog ?? catalog;
 
-/** Throws what MCP asks for where a tool or prompt is unknown: invalid params. */
-function needEntry(catalog: Catalog, kind: ListKind, name: string): Entry {
-  const entry = catalog.find(kind, name);
-  if (!entry)
-    throw new HubError(
-      'HUB_NAME_UNKNOWN',
-      `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
-    );
-  return entry;
+/** What MCP asks for where a tool or prompt is unknown: invalid params. */
+const unknownName = (kind: ListKind, name: string) =>
+  new HubError(
+    'HUB_NAME_UNKNOWN',
+    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
+  );
+
+/** The hub's own answer to a call by a name that no server has. */
+function answerSelf(kind: ListKind, name: string, call: Call, needs: MethodNeeds): Promise<Buffer> {
+  const answered = answerOwn(kind, name, call, needs.prompts);
+  if (answered) return answered;
+  throw unknownName(kind, name);
 }
 
 function needResource(needs: MethodNeeds, uri: string, call: Call) {
@@ -59,18 +65,35 @@ const byName =
   (kind: ListKind): Method =>
   (call, needs) => {
     const { span, text } = needString(call, call.params, 'name', 'params.name');
-    const { server, name } = needEntry(catalogFor(call, needs), kind, text);
-    const edits = name === text ? [] : [{ span, text: JSON.stringify(name) }];
-    return relay(call, edits, server, needs);
+    const entry = catalogFor(call, needs).find(kind, text);
+    if (!entry) return answerSelf(kind, text, call, needs);
+    const edits = entry.name === text ? [] : [{ span, text: JSON.stringify(entry.name) }];
+    return send(kind, call, edits, entry, needs);
   };
+
+/** Only where a rule names anything, calls are looked at for prompts. */
+const send = (
+  kind: ListKind,
+  call: Call,
+  edits: readonly Edit[],
+  entry: Entry,
+  needs: MethodNeeds,
+): Promise<Buffer> =>
+  needs.prompts?.named === undefined
+    ? relay(call, edits, entry.server, needs)
+    : relayBetter(kind, call, edits, entry, needs);
+
+const callByName = byName('tool');
 
 /** A call that may make a task: which server has it is kept, for those that ask for it later. */
 const callTool: Method = (call, needs) => {
   const { session, params, era } = call;
   const makesTask = era === 'modern' ? knowsTasks(call) : params.has('task');
-  if (!makesTask) return byName('tool')(call, needs);
+  if (!makesTask) return callByName(call, needs);
   const { span, text } = needString(call, params, 'name', 'params.name');
-  const { server, name } = needEntry(catalogFor(call, needs), 'tool', text);
+  const entry = catalogFor(call, needs).find('tool', text);
+  if (!entry) return answerSelf('tool', text, call, needs);
+  const { server, name } = entry;
   let made: Task | undefined;
   call.seen = (answer, instance) => {
     made =
@@ -78,7 +101,7 @@ const callTool: Method = (call, needs) => {
         ? needs.tasks.route(server, answer)
         : needs.tasks.made(server, instance, answer, session);
   };
-  return relay(call, [{ span, text: JSON.stringify(name) }], server, needs).then(bytes =>
+  return send('tool', call, [{ span, text: JSON.stringify(name) }], entry, needs).then(bytes =>
     made ? inPayload(bytes, made.taskId, made.publicId) : bytes,
   );
 };
@@ -138,8 +161,16 @@ const complete: Method = async (call, needs) => {
   const type = needString(call, ref, 'type', 'params.ref.type').text;
   if (type === 'ref/prompt') {
     const { span, text } = needString(call, ref, 'name', 'params.ref.name');
-    const { server, name } = needEntry(catalogFor(call, needs), 'prompt', text);
-    return await relay(call, [{ span, text: JSON.stringify(name) }], server, needs);
+    const entry = catalogFor(call, needs).find('prompt', text);
+    if (entry)
+      return await relay(call, [{ span, text: JSON.stringify(entry.name) }], entry.server, needs);
+    if (!needs.prompts?.isOffered || !ownNames.prompt.includes(text))
+      throw unknownName('prompt', text);
+    const nothing = { completion: { values: [] } };
+    return encodeResult(
+      call.id,
+      call.era === 'modern' ? completeResult(nothing) : JSON.stringify(nothing),
+    );
   }
   if (type !== 'ref/resource')
     throw new HubError(

@@ -2,6 +2,7 @@ import { HubError } from '#core';
 import { RpcError, encodeResult, rpcCodes, stringAt } from '#rpc';
 import type { Call } from '../call.ts';
 import { type Method, serverOf } from '../method.ts';
+import { relayBetterAtOne } from '../improve.ts';
 import { instanceFor, relay } from '../relay.ts';
 import { discoverOne, initializeOne, ping, setLevel } from './hub.ts';
 import { listenOne } from './listen.ts';
@@ -19,7 +20,9 @@ export const pass: Method = (call, needs) => {
       );
     call.seen = (answer, instance) => void needs.tasks.made(server, instance, answer, call.session);
   }
-  return relay(call, [], server, needs);
+  return needs.prompts?.named === undefined
+    ? relay(call, [], server, needs)
+    : relayBetterAtOne(call, server, needs);
 };
 
 const uriOf = ({ request, params }: Call) => stringAt(request.bytes, params.get('uri'));

@@ -11,10 +11,13 @@ export type HttpConnection = {
 
 const headEnd = Buffer.from('\r\n\r\n');
 
-export async function openConnection(url: URL): Promise<HttpConnection> {
+export async function openConnection(
+  url: URL,
+  accept = 'application/json, text/event-stream',
+): Promise<HttpConnection> {
   const socket: Socket = connect({ host: url.hostname, port: Number(url.port), noDelay: true });
   await once(socket, 'connect');
-  const first = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n`;
+  const first = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\naccept: ${accept}\r\n`;
   let chunks: Buffer[] = [];
   let received = 0;
   /** When so much has come, it is worth looking again. */

@@ -17,16 +17,25 @@ const pollMs = 100;
 type Servers = Readonly<Record<string, object>>;
 
 /** Starts the hub as `npm start` does, with these servers, and waits until all of them are running. */
-export async function startHub(name: string, servers: Servers): Promise<Hub> {
+export async function startHub(
+  name: string,
+  servers: Servers,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Hub> {
   await using opened = new AsyncDisposableStack();
-  const hub = opened.use(await spawnHub(name, servers));
+  const hub = opened.use(await spawnHub(name, servers, undefined, settings));
   await allRunning(hub.url);
   const kept = opened.move();
   return { ...hub, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** Starts the hub and waits for nothing. Its data are its own, unless a folder for them is given. */
-export async function spawnHub(name: string, servers: Servers, dataDir?: string): Promise<Hub> {
+/** Starts the hub, with more settings where given, and waits for nothing. Its data are its own, unless a folder for them is given. */
+export async function spawnHub(
+  name: string,
+  servers: Servers,
+  dataDir?: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Hub> {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-bench-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
@@ -41,6 +50,7 @@ export async function spawnHub(name: string, servers: Servers, dataDir?: string)
       DATA_DIR: dataDir ?? join(folder, 'data'),
       HUB_NAME: name,
       LOG_LEVEL: 'error',
+      ...settings,
     }),
   );
   const url = `http://127.0.0.1:${port}`;

@@ -1,0 +1,76 @@
+import type { IncomingMessage } from 'node:http';
+import { HubError } from '#core';
+
+/** One event of a stream of a hub. */
+export type HubEvent = {
+  /** `message` where the stream names none. */
+  readonly type: string;
+  /** Lines are joined by a line break. */
+  readonly data: string;
+};
+
+/** As long as a text can be in Node. */
+const maxBytes = 512 * 2 ** 20;
+
+/** The body as text. Rejects with HUB_BODY_TOO_LARGE, and with HUB_CONNECT_FAILED where it breaks off. */
+export async function readWhole(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunksOf(answer)) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLong();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The events of a body, as they come. Rejects as `readWhole` does. */
+export async function* readEvents(answer: IncomingMessage): AsyncIterable<HubEvent> {
+  let type = 'message';
+  let data: string[] = [];
+  for await (const line of linesOf(answer)) {
+    if (line === '') {
+      if (data.length > 0) yield { type, data: data.join('\n') };
+      type = 'message';
+      data = [];
+      continue;
+    }
+    const [, name, value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
+    if (name === 'event') type = value;
+    if (name === 'data') data.push(value);
+  }
+}
+
+async function* linesOf(answer: IncomingMessage): AsyncIterable<string> {
+  let rest: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunksOf(answer)) {
+    let start = 0;
+    for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, start)) {
+      const line = Buffer.concat([...rest, chunk.subarray(start, end)]).toString();
+      yield line.endsWith('\r') ? line.slice(0, -1) : line;
+      rest = [];
+      bytes = 0;
+      start = end + 1;
+    }
+    rest.push(chunk.subarray(start));
+    bytes += chunk.length - start;
+    if (bytes > maxBytes) throw tooLong();
+  }
+}
+
+async function* chunksOf(answer: IncomingMessage): AsyncIterable<Buffer> {
+  try {
+    for await (const chunk of answer) yield Buffer.from(chunk);
+  } catch (error) {
+    if (error instanceof Error && error.name === 'AbortError') throw error;
+    throw new HubError(
+      'HUB_CONNECT_FAILED',
+      'the hub ended the connection in the middle of its answer. See its log, or try again',
+      { cause: error },
+    );
+  }
+}
+
+const tooLong = () =>
+  new HubError('HUB_BODY_TOO_LARGE', `the hub answers with more than ${maxBytes} bytes`);

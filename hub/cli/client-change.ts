@@ -1,0 +1,110 @@
+import {
+  type ClientName,
+  type Clients,
+  type DifferenceLine,
+  type HubAddress,
+  type Target,
+  clientNames,
+} from '#clients';
+import { findClosest } from '#config';
+import { HubError } from '#core';
+import type { Io, Options, Positional, Values } from './command.ts';
+import type { Look } from './screen.ts';
+import { jsonOption, textOf } from './values.ts';
+
+export type ClientsNeeds = {
+  readonly openClients: () => Promise<Clients>;
+  /** How a client starts `agenthub` by itself. */
+  readonly findBridge: () => Promise<HubAddress['bridge']>;
+  /** Asks the person, and resolves with the answer; undefined where nobody can answer. */
+  readonly ask: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
+};
+
+/** `--dry-run`, `--yes` and `--json`, of every command that changes files of others. */
+export const changeOptions = {
+  'dry-run': { type: 'boolean', help: 'Only show what would be written.' },
+  yes: {
+    type: 'boolean',
+    short: 'y',
+    help: 'Write without asking. Needed where nobody can answer.',
+  },
+  ...jsonOption,
+} as const satisfies Options;
+
+/** Which entry of which file, of `connect` and `disconnect`. */
+export const targetOptions = {
+  workspace: { type: 'boolean', help: 'For this folder only, where the client has such a file.' },
+  file: {
+    type: 'string',
+    placeholder: 'file',
+    completion: 'file',
+    help: "Another file than the client's own, such as that of a profile.",
+  },
+  name: {
+    type: 'string',
+    placeholder: 'name',
+    help: 'What the hub is called there. Default: agenthub.',
+  },
+} as const satisfies Options;
+
+export const clientPositional = {
+  name: 'client',
+  help: clientNames.join(', '),
+  completion: clientNames,
+} as const satisfies Positional;
+
+/** The client of that name. Throws HUB_USAGE, with those that there are. */
+export function clientOf(word: string): ClientName {
+  const found = clientNames.find(name => name === word);
+  if (found !== undefined) return found;
+  const meant = findClosest(word, clientNames);
+  throw new HubError(
+    'HUB_USAGE',
+    `${JSON.stringify(word)} is not a client${meant === undefined ? '' : `. Did you mean "${meant}"?`} There are ${clientNames.join(', ')}`,
+  );
+}
+
+/** Which entry a command line means. Throws HUB_USAGE. */
+export function targetOf(client: ClientName, values: Values): Target {
+  const name = textOf(values, 'name') ?? 'agenthub';
+  if (!/^[\w-]{1,32}$/.test(name))
+    throw new HubError(
+      'HUB_USAGE',
+      `--name: ${JSON.stringify(name)} is not allowed: write 1 to 32 letters, digits, "_" and "-"`,
+    );
+  const scope = values['workspace'] === true ? 'workspace' : 'user';
+  return { client, scope, file: textOf(values, 'file'), name };
+}
+
+/** True where files are to be written: asked on a terminal. Throws HUB_USAGE where nobody can be asked. */
+export async function isAgreed(
+  question: string,
+  values: Values,
+  { ask }: ClientsNeeds,
+  { signal }: Io,
+): Promise<boolean> {
+  if (values['dry-run'] === true) return false;
+  if (values['yes'] === true) return true;
+  if (!ask || values['json'] === true)
+    throw new HubError(
+      'HUB_USAGE',
+      'nothing was written, as nobody can be asked here. Add --yes to write it, or --dry-run to see what would be written',
+    );
+  return /^y(?:es)?$/i.test((await ask(`${question} [y/N] `, signal)).trim());
+}
+
+const looks: Readonly<Record<DifferenceLine['sign'], Look | undefined>> = {
+  '-': 'red',
+  '+': 'green',
+  '@': 'dim',
+  ' ': undefined,
+};
+
+/** Shows a difference as people know it. */
+export function showDifference(lines: readonly DifferenceLine[], { out, screen }: Io): void {
+  for (const { sign, text } of lines) {
+    const line = screen.foreign(sign === '@' ? text : sign + text);
+    const look = looks[sign];
+    out(look === undefined ? line : screen.paint(look, line));
+  }
+}

@@ -1,0 +1,77 @@
+import { isObject } from '#core';
+import type { Command, Io } from '../command.ts';
+import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
+import { asJson, textsOf } from '../values.ts';
+
+export type Action = 'start' | 'stop' | 'restart';
+
+const about: Readonly<Record<Action, { readonly summary: string; readonly doing: string }>> = {
+  start: { summary: 'Start servers, and wait until they answer.', doing: 'starting' },
+  stop: {
+    summary: 'Stop servers, until they are started by hand.',
+    doing: 'stopping',
+  },
+  restart: { summary: 'Stop servers and start them again.', doing: 'restarting' },
+};
+
+/** How often the hub is asked how far a start is, in milliseconds. */
+const askEveryMs = 500;
+
+/** `agenthub start`, `stop` and `restart`: one server after another, until one fails. */
+export function createAct(action: Action, needs: HubNeeds): Command {
+  const { summary, doing } = about[action];
+  return {
+    name: action,
+    summary,
+    positionals: [
+      { name: 'server', help: 'Its name, or several.', count: 'some', completion: 'server' },
+    ],
+    options: hubOptions,
+    details: ['--json prints {"servers": [...]}, each as GET /servers/{name} has it.'],
+    examples: [[`${action} memory`, `${action[0]?.toUpperCase()}${action.slice(1)} one server`]],
+    async run(values, io) {
+      const hub = await openHub(needs, values, io.signal);
+      const servers: unknown[] = [];
+      for (const name of textsOf(values, 'server')) {
+        io.progress(`${doing} ${name}`);
+        const path = `/servers/${encodeURIComponent(name)}`;
+        const asking = hub.ask({ method: 'POST', path: `${path}/${action}` });
+        const server = await watched(asking, hub, path, io);
+        servers.push(server);
+        if (values['json'] !== true) io.out(sentenceOf(server, io));
+      }
+      if (values['json'] === true) io.out(asJson({ servers }));
+      return 0;
+    },
+  };
+}
+
+/** Shows on a terminal how far it is: the first start of a server may build its image for minutes. */
+async function watched(
+  work: Promise<unknown>,
+  hub: HubClient,
+  path: string,
+  { errorScreen, progress }: Io,
+): Promise<unknown> {
+  if (!errorScreen.isTerminal) return await work;
+  let isOver = false;
+  const show = (server: unknown) => {
+    if (!isOver && isObject(server) && typeof server['progress'] === 'string')
+      progress(`${String(server['name'])}: ${server['progress']}`);
+  };
+  const timer = setInterval(() => {
+    void hub.ask({ method: 'GET', path }).then(show, () => {});
+  }, askEveryMs);
+  try {
+    return await work;
+  } finally {
+    isOver = true;
+    clearInterval(timer);
+  }
+}
+
+function sentenceOf(answer: unknown, { screen }: Io): string {
+  const { name, state, tools } = isObject(answer) ? answer : {};
+  const painted = screen.paint(state === 'running' ? 'green' : 'dim', String(state));
+  return `${String(name)}: ${painted}${state === 'running' ? `, ${String(tools)} tools` : ''}`;
+}

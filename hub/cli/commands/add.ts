@@ -1,0 +1,207 @@
+import { warningsOf } from '#config';
+import { HubError, type JsonObject, isObject } from '#core';
+import type { Command, Io, Values } from '../command.ts';
+import { type FileNeeds, loadForEdit } from '../config-file.ts';
+import {
+  type HubClient,
+  type HubNeeds,
+  hubOptions,
+  isAbsent,
+  openHub,
+  parse,
+} from '../hub-client.ts';
+import { asJson, textOf, textsOf, wordOf } from '../values.ts';
+
+/** What is to be installed, in the words of `POST /servers/install`. */
+type Wanted = {
+  readonly package: string;
+  readonly name: string | undefined;
+  readonly args: readonly string[] | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Other keys of an entry. */
+  readonly rest: JsonObject;
+};
+
+/** `agenthub add`: installs a server with the hub, or writes its entry where none runs. */
+export function createAdd(needs: HubNeeds & FileNeeds): Command {
+  return {
+    name: 'add',
+    summary: 'Install a server and try it out, then write its entry into the config.',
+    positionals: [
+      {
+        name: 'package',
+        help: '@org/name@1.0 (npm), uvx:name==1.0 (PyPI), docker:image:tag, or https://host/mcp.',
+      },
+    ],
+    options: {
+      name: {
+        type: 'string',
+        placeholder: 'name',
+        help: 'What to call it. Default: after the package.',
+      },
+      env: {
+        type: 'string',
+        multiple: true,
+        short: 'e',
+        placeholder: 'K=V',
+        help: "A variable for it. K alone: that of the hub's environment. May stand several times.",
+      },
+      header: {
+        type: 'string',
+        multiple: true,
+        placeholder: 'K=V',
+        help: 'A header sent to a server elsewhere. May stand several times.',
+      },
+      arg: {
+        type: 'string',
+        multiple: true,
+        placeholder: 'text',
+        help: 'An argument for it, as --arg=--flag where it begins with "-". May stand several times.',
+      },
+      mount: {
+        type: 'string',
+        multiple: true,
+        placeholder: 'from:to[:rw]',
+        help: 'A folder that it may read, or write. May stand several times.',
+      },
+      network: {
+        type: 'string',
+        placeholder: 'mode',
+        completion: ['none', 'bridge'],
+        help: 'bridge lets it reach the network. Default: none.',
+      },
+      tag: {
+        type: 'string',
+        multiple: true,
+        placeholder: 'word',
+        help: 'A word to choose it by. May stand several times.',
+      },
+      ...hubOptions,
+    },
+    details: [
+      'Where no hub runs, the entry is written into the config file, and the server is installed at the next start.',
+      '--json prints what POST /servers/install answers: {"name", "package", "tools", "warnings", ...}; where no hub runs, {"name", "file", "installed": false, "warnings"}.',
+    ],
+    examples: [
+      ['add @modelcontextprotocol/server-memory', 'A package from npm'],
+      ['add uvx:mcp-server-fetch --network bridge', 'One from PyPI that needs the network'],
+      [
+        'add @modelcontextprotocol/server-filesystem --arg /notes --mount ~/notes:/notes:rw',
+        'One that works on a folder',
+      ],
+      [
+        `add docker:ghcr.io/github/github-mcp-server:v1.0.0 --name github -e GITHUB_PERSONAL_ACCESS_TOKEN='\${GITHUB_TOKEN}' --network bridge`,
+        'An image, with a secret of the environment',
+      ],
+    ],
+    async run(values, io) {
+      const wanted = wantedOf(values);
+      const hub = await openHub(needs, values, io.signal);
+      try {
+        const installed = await install(hub, wanted, io);
+        if (values['json'] === true) io.out(asJson(installed));
+        else tell(installed, io);
+      } catch (error) {
+        if (values['url'] !== undefined || !isAbsent(error)) throw error;
+        await writeEntry(wanted, needs, values['json'] === true, io);
+      }
+      return 0;
+    },
+  };
+}
+
+async function install(hub: HubClient, wanted: Wanted, { progress }: Io): Promise<unknown> {
+  const { rest, ...body } = wanted;
+  const asking = {
+    method: 'POST',
+    path: '/servers/install',
+    body: { ...body, ...rest },
+  } as const;
+  for await (const { type, data } of hub.follow(asking)) {
+    const said = parse(data);
+    if (type === 'done') return said;
+    if (isObject(said)) progress(`${String(said['step'])}: ${String(said['text'])}`);
+  }
+  throw new HubError(
+    'HUB_CONNECT_FAILED',
+    `the hub at ${hub.url} ended the connection before the install was done. See its log, and "agenthub list"`,
+  );
+}
+
+function tell(installed: unknown, { out, err, screen, errorScreen }: Io): void {
+  const { name, package: spec, image, tools, warnings } = isObject(installed) ? installed : {};
+  const what = [spec, image].find(one => typeof one === 'string');
+  const count = isObject(tools) ? `: ${String(tools['count'])} tools` : '';
+  const from = what === undefined ? '' : ` (${what})`;
+  out(`${screen.paint('green', 'installed')} ${String(name)}${from}${count}`);
+  for (const warning of Array.isArray(warnings) ? warnings : [])
+    err(`${errorScreen.paint('yellow', 'warning')}: ${String(warning)}`);
+}
+
+/** For a hub that reads it later: the entry is checked as that would do it, and nothing is built or started. */
+async function writeEntry(
+  { rest, name: wantedName, package: spec, ...wanted }: Wanted,
+  needs: FileNeeds,
+  wantsJson: boolean,
+  { out, err, screen, errorScreen }: Io,
+): Promise<void> {
+  const { file, config } = await loadForEdit(needs);
+  const { draftOf, freeName } = await import('#servers');
+  const draft = draftOf({
+    ...wanted,
+    rest,
+    name: wantedName,
+    source: { package: spec },
+    transport: undefined,
+    variables: {},
+  });
+  const isTaken = (tried: string) => config.servers.some(server => server.name === tried);
+  const name = wantedName ?? freeName(draft.name, isTaken) ?? draft.name;
+  const edited = await (await needs.editConfig()).addServer(file, name, draft.entry);
+  const own = edited.servers.filter(server => server.name === name);
+  const warnings = warningsOf({ ...edited, servers: own });
+  if (wantsJson) return out(asJson({ name, file, installed: false, warnings }));
+  out(
+    `${screen.paint('green', 'added')} ${name} to ${file}. No hub runs: it is installed at the next start ("agenthub serve")`,
+  );
+  for (const warning of warnings) err(`${errorScreen.paint('yellow', 'warning')}: ${warning}`);
+}
+
+function wantedOf(values: Values): Wanted {
+  const args = textsOf(values, 'arg');
+  const mounts = textsOf(values, 'mount');
+  const tags = textsOf(values, 'tag');
+  const network = textOf(values, 'network');
+  return {
+    package: wordOf(values, 'package'),
+    name: textOf(values, 'name'),
+    args: args.length > 0 ? args : undefined,
+    env: pairsOf('env', textsOf(values, 'env'), name => `\${${name}}`),
+    headers: pairsOf('header', textsOf(values, 'header')),
+    rest: {
+      ...(mounts.length > 0 && { mounts }),
+      ...(tags.length > 0 && { tags }),
+      ...(network !== undefined && { network }),
+    },
+  };
+}
+
+/** `K=V` by name; `bare` makes the value of a name that stands alone. Throws HUB_USAGE, without the value. */
+function pairsOf(
+  option: string,
+  texts: readonly string[],
+  bare?: (name: string) => string,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    texts.map(text => {
+      const at = text.indexOf('=');
+      if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+      if (at === -1 && text !== '' && bare) return [text, bare(text)];
+      throw new HubError(
+        'HUB_USAGE',
+        `--${option}: a name is missing: write --${option} NAME=value`,
+      );
+    }),
+  );
+}

@@ -1,0 +1,134 @@
+import { findClosest } from '#config';
+import { HubError, isObject } from '#core';
+import type { Command, ExitCode, Io, Values } from '../command.ts';
+import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
+import { type Mcp, type McpError, openMcp } from '../mcp.ts';
+import { argumentsOf, arePairs, parseObject } from '../tool-arguments.ts';
+import { textOfResult } from '../tool-result.ts';
+import { asJson, textOf, textsOf, wordOf } from '../values.ts';
+
+type Needs = HubNeeds & { readonly version: string };
+
+/** `agenthub call`: calls a tool from the shell. */
+export function createCall(needs: Needs): Command {
+  return {
+    name: 'call',
+    summary: 'Call a tool, with its arguments as JSON or as key=value pairs.',
+    positionals: [
+      { name: 'tool', help: 'Its name, as "agenthub list --tools" shows it.', completion: 'tool' },
+      {
+        name: 'arguments',
+        help: 'A JSON object, "-" for one on stdin, or key=value pairs typed as the tool has them.',
+        count: 'any',
+      },
+    ],
+    options: {
+      server: {
+        type: 'string',
+        placeholder: 'name',
+        completion: 'server',
+        help: 'The server whose tool it is, called by its own name.',
+      },
+      ...hubOptions,
+    },
+    details: [
+      'Texts of the result go to stdout, progress to stderr on a terminal. A tool that fails exits with 1, and what it says goes to stderr.',
+      '--json prints the result as MCP has it: {"content": [...], "structuredContent", "isError"}; where there is none, {"error": {"code", "message"}}.',
+    ],
+    examples: [
+      ['call memory_read_graph', 'A tool without arguments'],
+      ['call memory_search_nodes query=Ada', 'One with an argument'],
+      [`call memory_search_nodes '{"query": "Ada"}' --json`, 'The same in JSON, in and out'],
+      ['call read_graph --server memory', "By the server's own name"],
+    ],
+    async run(values, io) {
+      const tool = wordOf(values, 'tool');
+      const words = textsOf(values, 'arguments');
+      // What cannot be read is told before anything is asked.
+      const given = arePairs(words) ? undefined : await readObject(words, io);
+      const hub = await openHub(needs, values, io.signal);
+      await using mcp = await openMcp(hub, textOf(values, 'server'), needs.version);
+      return await call(mcp, hub, { tool, given, words }, values, io);
+    },
+  };
+}
+
+type Wanted = {
+  readonly tool: string;
+  /** Undefined: the words are pairs. */
+  readonly given: object | undefined;
+  readonly words: readonly string[];
+};
+
+async function readObject([first = '', extra]: readonly string[], io: Io): Promise<object> {
+  if (extra !== undefined)
+    throw new HubError(
+      'HUB_USAGE',
+      `${JSON.stringify(extra)} is one argument too many: ${first === '-' ? 'what is on stdin' : 'the JSON object'} is all that the tool gets`,
+    );
+  return first === '-' ? parseObject(await io.input(), 'stdin') : parseObject(first, 'arguments');
+}
+
+async function call(
+  mcp: Mcp,
+  hub: HubClient,
+  { tool, given, words }: Wanted,
+  values: Values,
+  io: Io,
+): Promise<ExitCode> {
+  const args = given ?? argumentsOf(await findTool(mcp, tool), words);
+  const { result, error } = await mcp.callTool(tool, args, text => io.progress(`${tool}: ${text}`));
+  if (error) return await fail(error, mcp, hub, { tool, wantsJson: values['json'] === true }, io);
+  const isError = result['isError'] === true;
+  if (values['json'] === true) io.out(asJson(result));
+  else {
+    const screen = isError ? io.errorScreen : io.screen;
+    const text = screen.foreign(textOfResult(result));
+    if (text !== '') (isError ? io.err : io.out)(text);
+  }
+  return isError ? 1 : 0;
+}
+
+async function findTool(mcp: Mcp, name: string) {
+  const tools = await mcp.listTools();
+  const found = tools.find(tool => tool.name === name);
+  if (found) return found;
+  throw new HubError(
+    'HUB_NAME_UNKNOWN',
+    withGuess(`no tool is called ${JSON.stringify(name)}`, name, tools),
+  );
+}
+
+/** What the hub refuses has one of its codes, and is thrown; what a server refuses has a number. */
+async function fail(
+  error: McpError,
+  mcp: Mcp,
+  hub: HubClient,
+  { tool, wantsJson }: { readonly tool: string; readonly wantsJson: boolean },
+  { out, err, errorScreen }: Io,
+): Promise<ExitCode> {
+  const data = isObject(error['data']) ? error['data'] : {};
+  const { code = '' } = data;
+  const message = String(error['message']);
+  if (code === 'HUB_NAME_UNKNOWN')
+    throw new HubError(code, withGuess(message, tool, await mcp.listTools()), { data });
+  const known =
+    typeof code === 'string' && code.startsWith('HUB_')
+      ? await hub.errorOf({ ...data, message })
+      : undefined;
+  if (known) throw known;
+  if (wantsJson) out(asJson({ error }));
+  const text = `the server refuses the call: ${message} (${String(error['code'])})`;
+  const tools = await mcp.listTools();
+  const isListed = tools.some(({ name }) => name === tool);
+  err(errorScreen.foreign(isListed ? text : withGuess(text, tool, tools)));
+  return 1;
+}
+
+function withGuess(message: string, name: string, tools: readonly { readonly name: string }[]) {
+  const meant = findClosest(
+    name,
+    tools.map(tool => tool.name),
+  );
+  return `${message}. ${meant === undefined ? '"agenthub list --tools" shows those that there are' : `Did you mean ${JSON.stringify(meant)}?`}`;
+}

@@ -1,0 +1,215 @@
+import {
+  type ClientName,
+  type DifferenceLine,
+  type HubAddress,
+  type Plan,
+  clients,
+  differenceOf,
+  endpointOf,
+  hubEntry,
+  tokenIn,
+  tokenVariable,
+} from '#clients';
+import { HubError, isObject } from '#core';
+import {
+  type ClientsNeeds,
+  changeOptions,
+  clientOf,
+  clientPositional,
+  isAgreed,
+  showDifference,
+  targetOf,
+  targetOptions,
+} from '../client-change.ts';
+import type { Command, ExitCode, Io, Values } from '../command.ts';
+import { columns } from '../help.ts';
+import { type HubNeeds, hubOptions } from '../hub-client.ts';
+import { asJson, textOf } from '../values.ts';
+
+type Needs = HubNeeds & ClientsNeeds;
+
+/** `agenthub connect`: puts the hub into the file of a client. */
+export function createConnect(needs: Needs): Command {
+  return {
+    name: 'connect',
+    summary: 'Put the hub into the config of a client, and keep a copy of that.',
+    positionals: [{ ...clientPositional, count: 'optional' }],
+    options: {
+      ...targetOptions,
+      server: {
+        type: 'string',
+        placeholder: 'name',
+        completion: 'server',
+        help: 'One server of the hub, with its own names. Default: all.',
+      },
+      url: hubOptions.url,
+      ...changeOptions,
+    },
+    details: [
+      'Without a client: shows the files of all, and which of them have the hub. The difference is shown before anything is written; nothing else in the file changes, and "disconnect" makes it what it was.',
+      '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, and without a client a list of {"client", "scope", "file", "state"}.',
+    ],
+    examples: [
+      ['connect claude-code', 'Show what would change, ask, and write it'],
+      ['connect vscode --workspace --yes', 'For this folder, without a question'],
+      [
+        'connect cursor --server memory --name memory --dry-run',
+        'See what one server alone would be',
+      ],
+    ],
+    async run(values, io) {
+      const word = textOf(values, 'client');
+      const place = await needs.findHub(textOf(values, 'url'));
+      if (word === undefined) return await showAll(place, values, needs, io);
+      const client = clientOf(word);
+      const hub: HubAddress = {
+        ...place,
+        url: reachable(place.url),
+        server: textOf(values, 'server'),
+        bridge: await needs.findBridge(),
+      };
+      return client === 'raycast'
+        ? showPaste(hub, values, io)
+        : await connect(client, hub, values, needs, io);
+    },
+  };
+}
+
+async function connect(
+  client: ClientName,
+  hub: HubAddress,
+  values: Values,
+  needs: Needs,
+  io: Io,
+): Promise<ExitCode> {
+  const { out, err, screen, errorScreen } = io;
+  const { title, next } = clients[client];
+  const isJson = values['json'] === true;
+  const all = await needs.openClients();
+  const plan = await all.planConnect(targetOf(client, values), hub);
+  const { file, name } = plan;
+  if (plan.after === plan.before) {
+    if (isJson) out(asJson({ client, file, name, state: 'unchanged', notes: [] }));
+    else out(`${title} has the hub already, as "${name}" in ${file}`);
+    return 0;
+  }
+  if (!isJson) {
+    out(screen.paint('bold', `${title}: ${file}${plan.before === undefined ? ' (new)' : ''}`));
+    showDifference(differenceIn(plan, client, hub), io);
+  }
+  const isWritten = await isAgreed(`Write ${file}?`, values, needs, io);
+  const backup = isWritten ? await all.carryOut(plan) : undefined;
+  const notes = notesFor(client, hub);
+  if (isJson) {
+    const state = isWritten ? 'connected' : 'planned';
+    out(asJson({ client, file, name, state, ...(backup !== undefined && { backup }), notes }));
+  } else if (isWritten) {
+    const copy = backup === undefined ? '' : `; as it was: ${backup}`;
+    out(`${screen.paint('green', 'wrote')} ${file}${copy}`);
+    for (const note of notes) err(`${errorScreen.paint('yellow', 'note')}: ${note}`);
+    out(next);
+  } else out('Nothing was written.');
+  return 0;
+}
+
+/** The difference that a plan makes. Of values it shows those that the hub's entry has, without the token. */
+export function differenceIn(
+  { before = '', after = '' }: Plan,
+  client: ClientName,
+  hub: HubAddress,
+): readonly DifferenceLine[] {
+  const own = textsIn(hubEntry(client, hub)).filter(text => text !== hub.token);
+  return differenceOf(before, after, own);
+}
+
+/** All texts in a value. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
+}
+
+function notesFor(client: ClientName, { token, url }: HubAddress): readonly string[] {
+  const { title } = clients[client];
+  const where = token === undefined ? 'nowhere' : tokenIn(client);
+  return [
+    ...(where === 'variable'
+      ? [
+          `${title} takes the token from ${tokenVariable} of its own environment: set it where ${title} is started.`,
+        ]
+      : []),
+    ...(where === 'value'
+      ? [
+          `the token stands in that file now, as ${title} reads no variables: let nobody else read it.`,
+        ]
+      : []),
+    ...(token !== undefined && client === 'raycast'
+      ? [
+          `the hub wants a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
+        ]
+      : []),
+    ...(url.startsWith('https:') ? [`${title} must trust the certificate of ${url}.`] : []),
+  ];
+}
+
+/** Raycast keeps its servers where only it writes. */
+function showPaste(hub: HubAddress, values: Values, { out, err, errorScreen }: Io): ExitCode {
+  const name = textOf(values, 'name') ?? 'agenthub';
+  const notes = notesFor('raycast', hub);
+  const paste = { mcpServers: { [name]: hubEntry('raycast', hub) } };
+  if (values['json'] === true) {
+    out(asJson({ client: 'raycast', paste, notes }));
+    return 0;
+  }
+  out(
+    'Raycast keeps its servers itself. In Raycast run "Install MCP Server", choose HTTP, and write:',
+  );
+  for (const line of columns([
+    ['Name', name],
+    ['URL', endpointOf(hub)],
+  ]))
+    out(line);
+  out('or copy this before you open it:');
+  out(JSON.stringify(paste, undefined, 2));
+  for (const note of notes) err(`${errorScreen.paint('yellow', 'note')}: ${note}`);
+  return 0;
+}
+
+async function showAll(
+  hub: Pick<HubAddress, 'url'>,
+  values: Values,
+  needs: Needs,
+  { out }: Io,
+): Promise<ExitCode> {
+  const states = await (await needs.openClients()).overview(hub);
+  if (values['json'] === true) {
+    out(asJson(states));
+    return 0;
+  }
+  const rows = states.map(({ client, scope, file, state }) => [client, scope, words[state], file]);
+  for (const line of columns(rows)) out(line);
+  out('"agenthub connect <client>" puts the hub into one; raycast prints what to paste.');
+  return 0;
+}
+
+const words = {
+  absent: 'no file',
+  unconnected: 'not connected',
+  connected: 'connected',
+  unreadable: 'cannot be read',
+} as const;
+
+/** The address, if a client can be told of it. Throws HUB_USAGE. */
+function reachable(url: string): string {
+  const { protocol, port } = URL.parse(url) ?? {};
+  if (port === '0')
+    throw new HubError(
+      'HUB_USAGE',
+      'ROUTER_PORT: the hub takes any free port, which no client can know. Set a port, or say where it is with --url',
+    );
+  if (protocol === 'http:' || protocol === 'https:') return url.replace(/\/+$/, '');
+  throw new HubError(
+    'HUB_USAGE',
+    `--url: ${JSON.stringify(url)} is not allowed: write an address such as http://localhost:9090`,
+  );
+}

@@ -1,0 +1,116 @@
+import { isObject } from '#core';
+import type { Command, Io } from '../command.ts';
+import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
+import { openMcp } from '../mcp.ts';
+import { type Cell, durationOf, tableOf } from '../table.ts';
+import { asJson } from '../values.ts';
+
+type Needs = HubNeeds & { readonly version: string };
+type Described = { readonly [key: string]: unknown };
+
+/** `agenthub list`: the servers of a hub and how they fare, or their tools. */
+export function createList(needs: Needs): Command {
+  return {
+    name: 'list',
+    summary: 'List the servers of the hub that runs, or their tools.',
+    options: {
+      tools: { type: 'boolean', help: 'The tools, by the names under which clients call them.' },
+      ...hubOptions,
+    },
+    details: [
+      '--json prints what GET /servers answers: {"servers": [{"name", "state", "tools", ...}], "collisions": [...]}. With --tools: {"tools": [{"name", "description", "inputSchema", ...}]}, as MCP has them.',
+    ],
+    examples: [
+      ['list', 'See how the servers fare'],
+      ['list --tools', 'See what can be called'],
+      [`list --json | jq -r '.servers[] | select(.state != "running").name'`, 'Which do not run'],
+    ],
+    async run(values, io) {
+      const hub = await openHub(needs, values, io.signal);
+      return values['tools'] === true
+        ? await listTools(hub, needs.version, values['json'] === true, io)
+        : await listAll(hub, values['json'] === true, io);
+    },
+  };
+}
+
+async function listAll(hub: HubClient, wantsJson: boolean, { out, screen }: Io): Promise<0> {
+  const answer = await hub.ask({ method: 'GET', path: '/servers' });
+  if (wantsJson) {
+    out(asJson(answer));
+    return 0;
+  }
+  const listed = isObject(answer) && Array.isArray(answer['servers']) ? answer['servers'] : [];
+  const servers = listed.filter(isObject);
+  if (servers.length === 0) {
+    out(`The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`);
+    return 0;
+  }
+  const rows = servers.map(rowOf);
+  for (const line of tableOf(
+    ['NAME', 'STATE', 'TOOLS', 'RESTARTS', 'UPTIME', 'NOTE'],
+    rows,
+    screen,
+  ))
+    out(line);
+  return 0;
+}
+
+const looks: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
+  running: 'green',
+  starting: 'yellow',
+  stopping: 'yellow',
+  backing_off: 'yellow',
+  unreachable: 'red',
+  failed: 'red',
+};
+
+function rowOf(server: Described): readonly Cell[] {
+  const state = String(server['state']);
+  const since = Date.parse(String(server['started_at']));
+  return [
+    String(server['name']),
+    { text: state, look: looks[state] ?? 'dim' },
+    String(server['tools']),
+    String(server['restart_count']),
+    Number.isNaN(since) ? '' : durationOf(Date.now() - since),
+    noteOf(server),
+  ];
+}
+
+/** What one would ask next. */
+function noteOf(server: Described): string {
+  if (server['enabled'] === false) return 'disabled';
+  switch (server['state']) {
+    case 'starting':
+      return String(server['progress']);
+    case 'stopped':
+      return server['stopped_by_hand'] === true ? 'stopped by hand' : 'starts at the first call';
+    case 'running':
+      return isObject(server['refused_entry']) ? String(server['refused_entry']['message']) : '';
+    default:
+      return typeof server['why'] === 'string' ? server['why'] : '';
+  }
+}
+
+async function listTools(
+  hub: HubClient,
+  version: string,
+  wantsJson: boolean,
+  { out, screen }: Io,
+): Promise<0> {
+  await using mcp = await openMcp(hub, undefined, version);
+  const tools = await mcp.listTools();
+  if (wantsJson) {
+    out(asJson({ tools }));
+    return 0;
+  }
+  const rows = tools.map(({ name, description = '' }) => [
+    name,
+    description.split('\n').find(line => line.trim() !== '') ?? '',
+  ]);
+  if (rows.length === 0)
+    out(`The hub at ${hub.url} has no tools. "agenthub list" shows its servers.`);
+  else for (const line of tableOf(['TOOL', 'DESCRIPTION'], rows, screen)) out(line);
+  return 0;
+}

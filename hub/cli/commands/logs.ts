@@ -1,0 +1,87 @@
+import { isObject } from '#core';
+import type { Command, ExitCode, Io } from '../command.ts';
+import { type HubClient, type HubNeeds, hubOptions, openHub, parse } from '../hub-client.ts';
+import { asJson, numberOf, wordOf } from '../values.ts';
+
+const usualLines = 50;
+const maxLines = 10_000;
+
+/** `agenthub logs`: what a server wrote to stderr last, and then each line as it comes. */
+export function createLogs(needs: HubNeeds): Command {
+  return {
+    name: 'logs',
+    summary: 'Show what a server wrote to stderr last.',
+    positionals: [{ name: 'server', help: 'Its name.', completion: 'server' }],
+    options: {
+      follow: {
+        type: 'boolean',
+        short: 'f',
+        help: 'Go on with each line as it comes, until Ctrl-C.',
+      },
+      lines: {
+        type: 'string',
+        short: 'n',
+        placeholder: 'number',
+        help: `How many of the last lines. Default: ${usualLines}.`,
+      },
+      ...hubOptions,
+    },
+    details: [
+      'The hub keeps the end of what was written since the last launch; "docker logs agenthub-<server>" has more.',
+      '--json prints {"name", "lines": [...]}; with --follow a document {"line"} in each line.',
+    ],
+    examples: [
+      ['logs memory', 'The last lines'],
+      ['logs memory -f -n 10', 'The last ten, and those to come'],
+    ],
+    async run(values, io) {
+      const name = wordOf(values, 'server');
+      const most = numberOf(values, 'lines', { least: 0, most: maxLines }) ?? usualLines;
+      const wantsJson = values['json'] === true;
+      const hub = await openHub(needs, values, io.signal);
+      const path = `/servers/${encodeURIComponent(name)}/logs`;
+      const kept = linesOf(await hub.ask({ method: 'GET', path }));
+      const skipped = Math.max(0, kept.length - most);
+      if (values['follow'] === true)
+        return await follow(hub, `${path}?follow=true`, { skipped, wantsJson }, io);
+      const lines = kept.slice(skipped);
+      if (wantsJson) io.out(asJson({ name, lines }));
+      else for (const line of lines) io.out(io.screen.foreign(line));
+      if (!wantsJson && kept.length === 0)
+        io.err(`${name} has written nothing since its last launch`);
+      return 0;
+    },
+  };
+}
+
+async function follow(
+  hub: HubClient,
+  path: string,
+  { skipped, wantsJson }: { readonly skipped: number; readonly wantsJson: boolean },
+  { out, err, screen, signal: ending, unread }: Io,
+): Promise<ExitCode> {
+  const signal = AbortSignal.any([ending, unread]);
+  const print = (line: string) => out(wantsJson ? JSON.stringify({ line }) : screen.foreign(line));
+  let toSkip = skipped;
+  try {
+    for await (const { data } of hub.follow({ method: 'GET', path, signal })) {
+      const told = parse(data);
+      const lines = linesOf(told);
+      const dropped = isObject(told) ? told['dropped'] : undefined;
+      if (typeof dropped === 'number') err(`${dropped} lines came too fast to be shown`);
+      for (const line of lines.slice(toSkip)) print(line);
+      toSkip = Math.max(0, toSkip - lines.length);
+    }
+  } catch (error) {
+    // Ended as it was meant to be.
+    if (signal.aborted) return 0;
+    throw error;
+  }
+  err('the log is over: the server was removed, or the hub has stopped');
+  return 0;
+}
+
+function linesOf(answer: unknown): readonly string[] {
+  const lines = isObject(answer) ? answer['lines'] : undefined;
+  return Array.isArray(lines) ? lines.map(String) : [];
+}

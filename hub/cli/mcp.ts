@@ -1,0 +1,137 @@
+import type { IncomingMessage } from 'node:http';
+import { HubError, isObject } from '#core';
+import { readEvents, readWhole } from './answers.ts';
+import { type HubClient, parse } from './hub-client.ts';
+
+/** A tool as `tools/list` has it. */
+export type Tool = {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema?: unknown;
+};
+
+/** What a server, or the hub for it, answers to a request of MCP. */
+export type McpAnswer =
+  | { readonly result: { readonly [key: string]: unknown }; readonly error?: undefined }
+  | { readonly error: McpError; readonly result?: undefined };
+
+/** As JSON-RPC has it: `code`, `message` and `data`. */
+export type McpError = { readonly [key: string]: unknown };
+
+type ProgressTold = (text: string) => void;
+
+/** A session with the hub, or with one of its servers, over streamable HTTP. Ends when it is disposed. */
+export interface Mcp extends AsyncDisposable {
+  /** Rejects with the hub's error. */
+  listTools(): Promise<readonly Tool[]>;
+  /** `progress` is told what the server says while it works. Rejects with HUB_CONNECT_FAILED. */
+  callTool(name: string, given: unknown, progress: ProgressTold): Promise<McpAnswer>;
+}
+
+/** The newest revision with sessions: a tool's parameters need not be repeated in headers. */
+const protocolVersion = '2025-11-25';
+const accept = 'application/json, text/event-stream';
+/** Lists that go on for longer have no end. */
+const maxPages = 1_000;
+const closeMs = 2_000;
+
+/** Opens a session with all servers, or with one, whose tools then have their own names. Rejects as `ask` does. */
+export async function openMcp(
+  hub: HubClient,
+  server: string | undefined,
+  version: string,
+): Promise<Mcp> {
+  const path = server === undefined ? '/mcp' : `/mcp/${encodeURIComponent(server)}`;
+  let session: Readonly<Record<string, string>> = {};
+  let requests = 0;
+
+  async function post(body: object): Promise<IncomingMessage> {
+    return await hub.send({ method: 'POST', path, headers: { accept, ...session }, body });
+  }
+
+  async function request(
+    method: string,
+    params: object,
+    progress?: ProgressTold,
+  ): Promise<{ readonly answer: McpAnswer; readonly response: IncomingMessage }> {
+    const id = ++requests;
+    const response = await post({ jsonrpc: '2.0', id, method, params });
+    if (!response.headers['content-type']?.startsWith('text/event-stream'))
+      return { answer: answerOf(parse(await readWhole(response)), hub.url), response };
+    for await (const { data } of readEvents(response)) {
+      const message = parse(data);
+      if (!isObject(message)) continue;
+      if (message['id'] === id) return { answer: answerOf(message, hub.url), response };
+      if (message['method'] === 'notifications/progress')
+        progress?.(progressText(message['params']));
+    }
+    throw unreadable(hub.url);
+  }
+
+  /** The hub's errors say in their data which they are. */
+  async function errorOf(error: McpError): Promise<HubError> {
+    const data = isObject(error['data']) ? error['data'] : {};
+    const known = await hub.errorOf({ ...data, message: error['message'] });
+    return known ?? unreadable(hub.url);
+  }
+
+  const clientInfo = { name: 'agenthub-cli', version };
+  const opened = await request('initialize', { protocolVersion, capabilities: {}, clientInfo });
+  if (opened.answer.error) throw await errorOf(opened.answer.error);
+  session = {
+    'mcp-session-id': String(opened.response.headers['mcp-session-id']),
+    'mcp-protocol-version': String(opened.answer.result['protocolVersion']),
+  };
+  await readWhole(await post({ jsonrpc: '2.0', method: 'notifications/initialized' }));
+
+  return {
+    async listTools() {
+      const tools: Tool[] = [];
+      let cursor: unknown;
+      for (let page = 0; page < maxPages; page++) {
+        const { answer } = await request('tools/list', cursor === undefined ? {} : { cursor });
+        if (answer.error) throw await errorOf(answer.error);
+        const { tools: found, nextCursor } = answer.result;
+        if (Array.isArray(found)) tools.push(...found.filter(isTool));
+        if (typeof nextCursor !== 'string') return tools;
+        cursor = nextCursor;
+      }
+      return tools;
+    },
+    async callTool(name, given, progress) {
+      const params = { name, arguments: given, _meta: { progressToken: 1 } };
+      return (await request('tools/call', params, progress)).answer;
+    },
+    async [Symbol.asyncDispose]() {
+      // Also where the command was told to end: that is how a call is cancelled. A hub that is gone needs no telling.
+      const signal = AbortSignal.timeout(closeMs);
+      const asking = { method: 'DELETE', path, headers: session, signal } as const;
+      await hub
+        .send(asking)
+        .then(readWhole)
+        .catch(() => {});
+    },
+  };
+}
+
+const isTool = (value: unknown): value is Tool =>
+  isObject(value) && typeof value['name'] === 'string';
+
+function answerOf(message: unknown, url: string): McpAnswer {
+  const { result, error } = isObject(message) ? message : {};
+  if (isObject(result)) return { result };
+  if (isObject(error)) return { error };
+  throw unreadable(url);
+}
+
+function progressText(params: unknown): string {
+  const { progress, total, message } = isObject(params) ? params : {};
+  const share = `${String(progress)}${typeof total === 'number' ? ` of ${total}` : ''}`;
+  return typeof message === 'string' ? `${share}: ${message}` : share;
+}
+
+const unreadable = (url: string) =>
+  new HubError(
+    'HUB_CONNECT_FAILED',
+    `what answers at ${url} speaks no MCP that can be understood. Name the hub with --url, or see its log`,
+  );

@@ -1,0 +1,68 @@
+import { type Look, type Screen, cut } from './screen.ts';
+
+/** What stands in a cell, and how it looks where colours are seen. */
+export type Cell = string | { readonly text: string; readonly look: Look };
+
+const gap = 2;
+
+/**
+ * The lines of a table. On a terminal what does not fit in a line is left out at its end; elsewhere lines are as
+ * long as they are. Texts of others are made harmless.
+ */
+export function tableOf(
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  screen: Screen,
+): readonly string[] {
+  const body = rows.map(row => row.map(cell => plain(cell, screen)));
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...body.map(row => row[column]?.length ?? 0)),
+  );
+  const lineOf = (texts: readonly string[], look: (column: number) => Look | undefined) => {
+    let room = screen.columns ?? Infinity;
+    const cells = texts.map((text, column) => {
+      const shown = cut(text, room);
+      const pad = ' '.repeat(
+        Math.max(0, Math.min(room, (widths[column] ?? 0) + gap) - shown.length),
+      );
+      room = Math.max(0, room - shown.length - pad.length);
+      const painted = look(column);
+      const isLast = column === texts.length - 1;
+      return `${painted && shown ? screen.paint(painted, shown) : shown}${isLast ? '' : pad}`;
+    });
+    return cells.join('').trimEnd();
+  };
+  return [
+    lineOf(head, () => 'bold'),
+    ...rows.map((row, index) =>
+      lineOf(body[index] ?? [], column => {
+        const cell = row[column];
+        return typeof cell === 'object' ? cell.look : undefined;
+      }),
+    ),
+  ];
+}
+
+function plain(cell: Cell, screen: Screen): string {
+  const text = typeof cell === 'string' ? cell : cell.text;
+  return screen.foreign(text).replaceAll(/\s+/g, ' ').trim();
+}
+
+const units = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['m', 60],
+  ['s', 1],
+] as const;
+
+/** A length of time in its two largest units: `3d 4h`, `42s`. */
+export function durationOf(milliseconds: number): string {
+  let seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  const parts: string[] = [];
+  for (const [unit, length] of units) {
+    const count = Math.floor(seconds / length);
+    if (count > 0 || (unit === 's' && parts.length === 0)) parts.push(`${count}${unit}`);
+    seconds -= count * length;
+  }
+  return parts.slice(0, 2).join(' ');
+}

@@ -1,0 +1,67 @@
+import { stripVTControlCharacters, styleText } from 'node:util';
+import type { Io } from './command.ts';
+import { type Screen, cut } from './screen.ts';
+
+type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+
+export type Streams = {
+  readonly stdin: AsyncIterable<string | Uint8Array>;
+  readonly stdout: Output;
+  readonly stderr: Output;
+};
+
+const escape = '\u001b';
+/** To the start of the line, and away with what stood there. */
+const clearLine = `\r${escape}[K`;
+
+/** What commands have of a terminal, or of pipes in its place. A stream that breaks ends nothing. */
+export function createIo({ stdin, stdout, stderr }: Streams, signal: AbortSignal): Io {
+  const unread = new AbortController();
+  const errorScreen = createScreen(stderr);
+  let isShowing = false;
+
+  stdout.on('error', () => unread.abort());
+  stderr.on('error', () => {});
+
+  function write(stream: Output, text: string): void {
+    if (isShowing) stderr.write(clearLine);
+    isShowing = false;
+    stream.write(`${text}\n`);
+  }
+
+  return {
+    out: text => write(stdout, text),
+    err: text => write(stderr, text),
+    progress(text) {
+      if (!errorScreen.isTerminal) return;
+      const line = errorScreen.foreign(text).replaceAll('\n', ' ');
+      const shown = cut(line, (errorScreen.columns ?? line.length + 1) - 1);
+      stderr.write(`${clearLine}${errorScreen.paint('dim', shown)}`);
+      isShowing = true;
+    },
+    screen: createScreen(stdout),
+    errorScreen,
+    async input() {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+      return Buffer.concat(chunks).toString();
+    },
+    signal,
+    unread: unread.signal,
+  };
+}
+
+function createScreen(stream: Output): Screen {
+  const isTerminal = stream.isTTY === true;
+  return {
+    isTerminal,
+    // A terminal that does not know its width says 0.
+    get columns() {
+      return (isTerminal && stream.columns) || undefined;
+    },
+    paint: (look, text) => styleText(look, text, { stream }),
+    foreign: text => (isTerminal ? harmless(text) : text),
+  };
+}
+
+const harmless = (text: string) => stripVTControlCharacters(text).replaceAll(/[^\P{Cc}\n\t]/gu, '');

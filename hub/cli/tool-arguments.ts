@@ -1,0 +1,146 @@
+import { findClosest } from '#config';
+import { HubError, isObject } from '#core';
+import type { Tool } from './mcp.ts';
+
+type Schema = { readonly [key: string]: unknown };
+
+/** True for words that are `key=value` pairs, or none at all: the schema of the tool says what they mean. */
+export const arePairs = (words: readonly string[]): boolean => !/^\s*\{|^-$/.test(words[0] ?? '');
+
+/** The arguments of a call as JSON. Throws HUB_USAGE for anything but one object. */
+export function parseObject(text: string, from: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new HubError(
+      'HUB_USAGE',
+      `${from}: it is not JSON (${error instanceof Error ? error.message : ''}). Write an object such as '{"text": "hello"}', or key=value pairs`,
+      { cause: error },
+    );
+  }
+  if (isObject(value)) return value;
+  throw new HubError(
+    'HUB_USAGE',
+    `${from}: the arguments of a tool are an object such as '{"text": "hello"}'`,
+  );
+}
+
+/**
+ * The arguments that pairs say, each of the type that the tool's schema has for it: `n=3` is a number where it
+ * wants one. A key that stands several times makes a list. Throws HUB_USAGE, naming what the tool takes.
+ */
+export function argumentsOf({ name, inputSchema }: Tool, words: readonly string[]): object {
+  const schema = isObject(inputSchema) ? inputSchema : {};
+  const properties = isObject(schema['properties']) ? schema['properties'] : {};
+  const takesOthers =
+    isObject(schema['additionalProperties']) || schema['additionalProperties'] === true;
+  const texts = new Map<string, string[]>();
+  for (const word of words) {
+    const at = word.indexOf('=');
+    if (at < 1)
+      throw new HubError(
+        'HUB_USAGE',
+        `${JSON.stringify(word)} is no argument: write key=value, such as ${exampleOf(properties)}, or a JSON object`,
+      );
+    const key = word.slice(0, at);
+    if (!Object.hasOwn(properties, key) && !takesOthers) throw unknownKey(name, key, properties);
+    texts.set(key, [...(texts.get(key) ?? []), word.slice(at + 1)]);
+  }
+  const required = Array.isArray(schema['required']) ? schema['required'].map(String) : [];
+  const missing = required.filter(key => !texts.has(key));
+  if (missing.length > 0)
+    throw new HubError(
+      'HUB_USAGE',
+      `${name} needs ${missing.map(key => describe(key, properties[key])).join(', ')}. Write ${missing.map(key => `${key}=...`).join(' ')}, or a JSON object`,
+    );
+  return Object.fromEntries(
+    [...texts].map(([key, values]) => [key, valueOf(key, values, properties[key])]),
+  );
+}
+
+function unknownKey(tool: string, key: string, properties: Schema): HubError {
+  const keys = Object.keys(properties);
+  const meant = findClosest(key, keys);
+  const guess = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`;
+  const taken = keys.map(one => describe(one, properties[one])).join(', ') || 'no arguments';
+  return new HubError(
+    'HUB_USAGE',
+    `${tool} takes no ${JSON.stringify(key)}.${guess} It takes: ${taken}`,
+  );
+}
+
+/** The types that a schema allows, through its alternatives; none where it does not say. */
+function typesOf(schema: unknown): readonly string[] {
+  if (!isObject(schema)) return [];
+  const { type, anyOf, oneOf, enum: choices } = schema;
+  if (typeof type === 'string') return [type];
+  if (Array.isArray(type)) return type.map(String);
+  if (Array.isArray(choices)) return [...new Set(choices.map(choice => typeof choice))];
+  return [anyOf, oneOf].flatMap(all => (Array.isArray(all) ? all.flatMap(typesOf) : []));
+}
+
+function describe(key: string, schema: unknown): string {
+  const types = typesOf(schema);
+  return types.length === 0 ? key : `${key} (${types.join(' or ')})`;
+}
+
+const exampleOf = (properties: Schema) => `${Object.keys(properties)[0] ?? 'text'}=hello`;
+
+function valueOf(key: string, texts: readonly string[], schema: unknown): unknown {
+  const types = typesOf(schema);
+  const [first = '', ...more] = texts;
+  const takesList = types.includes('array');
+  const items = isObject(schema) ? schema['items'] : undefined;
+  if (takesList && (more.length > 0 || !first.trimStart().startsWith('[')))
+    return texts.map(text => scalarOf(key, text, typesOf(items)));
+  if (more.length > 0)
+    throw new HubError('HUB_USAGE', `${key} stands ${texts.length} times, and is no list`);
+  return scalarOf(key, first, types);
+}
+
+function scalarOf(key: string, text: string, types: readonly string[]): unknown {
+  const value = jsonOf(text);
+  const isWanted = types.some(type => isOf(type, value));
+  if (value !== undefined && (isWanted || (types.length === 0 && typeof value !== 'string')))
+    return value;
+  if (types.length === 0 || types.includes('string')) return text;
+  throw new HubError(
+    'HUB_USAGE',
+    `${key}: ${JSON.stringify(text)} is not allowed: write ${types.map(type => forms[type] ?? type).join(' or ')}`,
+  );
+}
+
+const forms: Readonly<Record<string, string>> = {
+  array: 'a list, as JSON',
+  object: 'an object, as JSON',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+};
+
+function isOf(type: string, value: unknown): boolean {
+  switch (type) {
+    case 'array':
+      return Array.isArray(value);
+    case 'object':
+      return isObject(value);
+    case 'integer':
+      return Number.isInteger(value);
+    case 'null':
+      return value === null;
+    case 'string':
+      // What is to be a string is taken as it is written, quotes and all.
+      return false;
+    default:
+      return typeof value === type;
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,58 @@
+import { isSecretName, redactText } from '#telemetry';
+
+/** A value that was taken out of an entry, and the variable in which it is from now on. */
+export type Variable = { readonly name: string; readonly value: string };
+
+/** Takes the keys out of texts, and keeps which variables have to be set for them. */
+export interface SecretValues {
+  /**
+   * The text, or a reference to a variable where it looks like a key: by the name under which it stands, or by
+   * itself. `text` is as the hub's config says it, `value` as it is.
+   */
+  moved(name: string, text: string, value: string): string;
+  readonly variables: readonly Variable[];
+}
+
+/**
+ * The variables are named after the server, so that they are none of the hub's own settings. One that has
+ * another value already, in the environment or for another server, is not taken.
+ */
+export function createSecretValues(
+  server: string,
+  taken: (name: string) => string | undefined,
+): SecretValues {
+  const variables: Variable[] = [];
+  const valueOf = (name: string) =>
+    variables.find(variable => variable.name === name)?.value ?? taken(name);
+
+  function nameFor(wanted: string, value: string): string {
+    for (let number = 1; ; number++) {
+      const name = number === 1 ? wanted : `${wanted}_${number}`;
+      const there = valueOf(name);
+      if (there === undefined || there === '') variables.push({ name, value });
+      if (there === undefined || there === '' || there === value) return name;
+    }
+  }
+
+  return {
+    variables,
+    moved(name, text, value) {
+      if (value === '' || !(isSecretName(name) || looksSecret(value))) return text;
+      return `\${${nameFor(variableName(server, name), value)}}`;
+    },
+  };
+}
+
+/** True for what services write as a key, and for addresses with a password or a key in them. */
+const looksSecret = (value: string) => redactText(value) !== value;
+
+function variableName(server: string, name: string): string {
+  const capitals = (text: string) =>
+    text
+      .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
+      .replaceAll(/[^A-Za-z0-9]+/g, '_')
+      .replaceAll(/^_+|_+$/g, '')
+      .toUpperCase();
+  const [of, what] = [capitals(server), capitals(name)];
+  return what.startsWith(`${of}_`) ? `MCP_${what}` : `MCP_${of}_${what}`;
+}

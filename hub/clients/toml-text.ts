@@ -1,0 +1,96 @@
+import { TomlError, parse, stringify } from 'smol-toml';
+import type { JsonText } from '#config';
+import { HubError, type Json } from '#core';
+import { type Statement, statementsOf } from './toml-statements.ts';
+
+/**
+ * Reads a TOML file without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column where it
+ * is none. What is set gets a table of its own: in the place of the one before it, or at the end.
+ */
+export function readTomlText({
+  file,
+  text,
+}: {
+  readonly file: string;
+  readonly text: string;
+}): JsonText {
+  const value = parsed(file, text);
+  return {
+    value,
+    with(path, wanted) {
+      const own = ownParts(text, path);
+      const block = wanted === undefined ? '' : blockOf(path, wanted, text);
+      // A table of its own is replaced where it stands, anything else by a table at the end.
+      const place = block === '' ? undefined : own.find(({ isTable }) => isTable);
+      const kept = own.reduceRight(
+        (rest, part) => (part === place ? splice(rest, part, block) : withoutPart(rest, part)),
+        text,
+      );
+      return place || block === '' ? kept : append(kept, block);
+    },
+  };
+}
+
+function parsed(file: string, text: string): unknown {
+  try {
+    return parse(text, { integersAsBigInt: 'asNeeded' });
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    // Its first line says what is wrong; the others quote the file, where there may be keys of servers.
+    const [what = ''] = error.message.split('\n');
+    throw new HubError(
+      'HUB_CONFIG_INVALID',
+      `${file}:${error.line}:${error.column}: not valid TOML: ${what.replace(/^Invalid TOML document: /, '')}`,
+      { cause: new Error(what) },
+    );
+  }
+}
+
+type Part = { readonly start: number; readonly end: number; readonly isTable: boolean };
+
+/** Where anything is said of the value at the path: a table with its pairs and what stands between them is one part. */
+function ownParts(text: string, path: readonly string[]): readonly Part[] {
+  const statements = statementsOf(text);
+  const isOwn = (statement: Statement | undefined) =>
+    statement !== undefined && path.every((word, depth) => statement.key[depth] === word);
+  const parts: Part[] = [];
+  let lastTable = -1;
+  for (const statement of statements.filter(isOwn)) {
+    const { start, end, kind, table } = statement;
+    const last = parts.at(-1);
+    const goesOn = isOwn(statements[table]) && table === lastTable;
+    if (last && (goesOn || text.slice(last.end, start).trim() === ''))
+      parts.splice(-1, 1, { ...last, end });
+    else parts.push({ start, end, isTable: kind !== 'pair' });
+    lastTable = table;
+  }
+  return parts;
+}
+
+function blockOf(path: readonly string[], value: Json, text: string): string {
+  const nested = path.reduceRight<Json>((inner, key) => ({ [key]: inner }), value);
+  return `${stringify(nested).trim()}\n`.replaceAll('\n', lineBreakOf(text));
+}
+
+function append(text: string, block: string): string {
+  if (text.trim() === '') return text + block;
+  const lineBreak = lineBreakOf(text);
+  return `${text}${text.endsWith('\n') ? '' : lineBreak}${lineBreak}${block}`;
+}
+
+const splice = (text: string, { start, end }: Part, put: string) =>
+  text.slice(0, start) + put + text.slice(end);
+
+/** A blank line that divided the part from what stands before it goes with it. */
+function withoutPart(text: string, part: Part): string {
+  const lineBreak = lineBreakOf(text);
+  const isDoubled = text.slice(0, part.start).endsWith(lineBreak + lineBreak);
+  const after = text.slice(part.end);
+  const isLast = after === '' || after.startsWith(lineBreak);
+  const start = isDoubled && isLast ? part.start - lineBreak.length : part.start;
+  return splice(text, { ...part, start }, '');
+}
+
+/** How the lines of a text end: as the first of them. */
+export const lineBreakOf = (text: string): '\r\n' | '\n' =>
+  text[text.indexOf('\n') - 1] === '\r' ? '\r\n' : '\n';

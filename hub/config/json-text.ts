@@ -1,0 +1,59 @@
+import type { Json } from '#core';
+import { insertInBraces, removeFromBraces, replaceInBraces } from './edit-braces.ts';
+import { outlineJson, readJson } from './json.ts';
+import { type Located, type SourceText, written } from './located.ts';
+import { documentOf } from './document.ts';
+import { type Outline, type Splice, splice } from './outline.ts';
+import { invalidFile } from './problem.ts';
+
+/** A JSON file of somebody else, which may hold comments and trailing commas. */
+export type JsonText = {
+  /** What it says; of a key that stands twice, the last. */
+  readonly value: unknown;
+  /**
+   * The text with another value at the path, or without it where that is undefined, and otherwise as it
+   * is. Objects on the way there are made. Undefined where something else than an object stands there.
+   */
+  with(path: readonly string[], value: Json | undefined): string | undefined;
+};
+
+/** Reads a text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column where it is not JSON. */
+export function readJsonText(source: SourceText): JsonText {
+  const { root, fault } = readJson(source.text);
+  const refuse = (offset: number, text: string) =>
+    invalidFile([{ spot: { source, offset, path: [] }, text }]);
+  if (fault) throw refuse(fault.offset, `not valid JSON: ${fault.text}`);
+  if (!root) throw refuse(0, 'there is no value in it: write {}');
+  return {
+    value: valueOf(root, source),
+    with(path, value) {
+      const outline = outlineJson(source.text);
+      const splices = outline && change(source.text, outline, path, value);
+      return splices && splice(source.text, splices);
+    },
+  };
+}
+
+const valueOf = (root: Located, source: SourceText) => documentOf(written(root, source)).value;
+
+function change(
+  text: string,
+  object: Outline,
+  [key = '', ...rest]: readonly string[],
+  value: Json | undefined,
+): readonly Splice[] | undefined {
+  const index = object.entries.findLastIndex(entry => entry.key === key);
+  const inside = object.entries[index]?.value;
+  if (index === -1)
+    return value === undefined
+      ? []
+      : insertInBraces(text, object, [key, nested(rest, value)], 'json');
+  if (rest.length > 0) return inside && change(text, inside, rest, value);
+  return value === undefined
+    ? removeFromBraces(text, object, index, 'json')
+    : replaceInBraces(text, object, index, value);
+}
+
+/** The value within an object for each key of the path. */
+const nested = (path: readonly string[], value: Json): Json =>
+  path.reduceRight<Json>((inner, key) => ({ [key]: inner }), value);

@@ -1,0 +1,169 @@
+import { counted, duration, moment } from './format.ts';
+import { type Content, type Html, html } from './html.ts';
+import { heading } from './layout.ts';
+import { paths, withQuery } from './paths.ts';
+import { type Tone, badge, empty, fragment, serverLink, table } from './pieces.ts';
+
+/** A request of a client that was answered. Times are milliseconds. */
+export type CallRow = {
+  readonly id: string;
+  readonly at: number;
+  readonly method: string;
+  readonly name: string | undefined;
+  readonly server: string | undefined;
+  readonly session: string;
+  readonly client: string | undefined;
+  readonly tookMs: number;
+  readonly serverMs: number;
+  readonly outcome: string;
+};
+
+/** Which calls are wanted; what is empty is not looked at. */
+export type CallFilter = {
+  readonly server: string;
+  readonly client: string;
+  readonly session: string;
+  readonly tool: string;
+  readonly outcome: string;
+  readonly text: string;
+  /** Only those before this one, for the next page. */
+  readonly before: string;
+};
+
+export type ActivityView = {
+  /** The newest first. */
+  readonly calls: readonly CallRow[];
+  readonly filter: CallFilter;
+  /** That of the next page; undefined on the last. */
+  readonly next: string | undefined;
+  /** Where clients connect: `http://localhost:9090/mcp`. */
+  readonly endpoint: string;
+};
+
+/** What may be chosen in the form. */
+export type FilterChoices = {
+  readonly servers: readonly string[];
+  readonly clients: readonly string[];
+  readonly outcomes: readonly string[];
+};
+
+/** The page of all calls that are kept. */
+export function activity(view: ActivityView, choices: FilterChoices): Html {
+  return html`${heading('Activity')}
+<p class="lead">The last calls of clients, with how long the hub and the server had them.</p>
+${filterForm(view.filter, choices)}
+${activityPartial(view)}`;
+}
+
+/** The calls alone, live unless an older page is read: `/dashboard/activity-partial`. */
+export function activityPartial(view: ActivityView): Html {
+  const { before, ...wanted } = view.filter;
+  const content = html`${total(view)}${callTable(view)}${pager(view)}`;
+  if (before !== '') return html`<div id="calls">${content}</div>`;
+  return fragment(
+    { id: 'calls', from: withQuery('/dashboard/activity-partial', wanted), event: 'activity' },
+    content,
+  );
+}
+
+/** The newest calls, for the first page. */
+export const recentCalls = (view: ActivityView): Html =>
+  fragment(
+    { id: 'calls', from: '/dashboard/activity-partial?recent=yes', event: 'activity' },
+    callTable(view),
+  );
+
+/** How many there are to read, without having looked for those of the next pages. */
+const total = ({ calls, next }: ActivityView): Content =>
+  calls.length > 0 &&
+  html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, and older ones'}</p>`;
+
+/** Whether anything was asked for. */
+const isFiltered = ({ server, client, session, tool, outcome, text }: CallFilter) =>
+  [server, client, session, tool, outcome, text].some(value => value !== '');
+
+function callTable({ calls, filter, endpoint }: ActivityView): Html {
+  if (calls.length > 0) return table('Calls, the newest first', columns, calls);
+  if (isFiltered(filter))
+    return empty(
+      'No call is like that.',
+      html`<p><a id="all-calls" href="${paths.activity}">Show all calls</a></p>`,
+    );
+  if (filter.before !== '') return empty('There are no older calls.');
+  return empty(
+    'No calls yet.',
+    html`<p>Connect a client: <code>agenthub connect</code> sets it up, or give it the address <code>${endpoint}</code></p>`,
+  );
+}
+
+const columns = [
+  {
+    title: 'Call',
+    isHeader: true,
+    cell: ({ id, method, name }: CallRow): Content =>
+      html`<a id="call-${id}" href="${paths.call(id)}">${name ?? method}</a>${name !== undefined && html` <span class="note">${method}</span>`}`,
+  },
+  { title: 'When', cell: ({ at }: CallRow) => moment(at) },
+  {
+    title: 'Server',
+    cell: ({ id, server }: CallRow) =>
+      server === undefined ? 'the hub' : serverLink(server, `call-${id}-server`),
+  },
+  { title: 'Client', cell: ({ client }: CallRow) => client },
+  { title: 'Outcome', cell: ({ outcome }: CallRow) => outcomeBadge(outcome) },
+  { title: 'Took', isNumber: true, cell: ({ tookMs }: CallRow) => duration(tookMs) },
+  {
+    title: 'At the server',
+    isNumber: true,
+    cell: ({ server, serverMs }: CallRow) => server !== undefined && duration(serverMs),
+  },
+  {
+    title: 'In the hub',
+    isNumber: true,
+    cell: ({ tookMs, serverMs }: CallRow) => duration(Math.max(0, tookMs - serverMs)),
+  },
+] as const;
+
+const outcomes: Readonly<Record<string, readonly [tone: Tone, text: string]>> = {
+  ok: ['good', 'ok'],
+  tool_error: ['warn', 'tool error'],
+  error: ['bad', 'error'],
+};
+
+/** What became of a call, in words with a colour. */
+export function outcomeBadge(outcome: string): Html {
+  const [tone, text] = outcomes[outcome] ?? ['bad', outcome];
+  return badge(tone, text);
+}
+
+function pager({ filter, next }: ActivityView): Html {
+  const newest =
+    filter.before !== '' &&
+    html`<a id="newest" href="${withQuery(paths.activity, { ...filter, before: '' })}">Newest</a>`;
+  const older =
+    next !== undefined &&
+    html`<a id="older" href="${withQuery(paths.activity, { ...filter, before: next })}">Older</a>`;
+  return html`<nav class="pager" aria-label="Pages of calls">${newest}${older}</nav>`;
+}
+
+function filterForm(
+  filter: CallFilter,
+  { servers, clients, outcomes: known }: FilterChoices,
+): Html {
+  return html`<form class="filter" method="get" action="${paths.activity}" role="search" aria-label="Calls" hx-get="/dashboard/activity-partial" hx-target="#calls" hx-swap="outerHTML" hx-trigger="submit, change, input delay:300ms from:find input" hx-sync="this:replace">
+${select('server', 'Server', filter.server, servers)}
+${select('client', 'Client', filter.client, clients)}
+${select('outcome', 'Outcome', filter.outcome, known)}
+<p><label for="tool">Tool</label><input id="tool" name="tool" value="${filter.tool}" autocomplete="off" spellcheck="false"></p>
+<p><label for="text">Search</label><input id="text" name="text" type="search" value="${filter.text}" autocomplete="off"></p>
+<p class="buttons"><button>Filter</button> <a href="${paths.activity}">Reset</a></p>
+</form>`;
+}
+
+function select(name: string, label: string, chosen: string, choices: readonly string[]): Html {
+  const all = chosen === '' || choices.includes(chosen) ? choices : [chosen, ...choices];
+  const options = all.map(
+    choice => html`<option${choice === chosen && html` selected`}>${choice}</option>`,
+  );
+  return html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}"><option value="">all</option>${options}</select></p>`;
+}

@@ -1,0 +1,137 @@
+import type { CachesStats, Explanation } from '#enhance';
+import { bytes, count, duration } from './format.ts';
+import { type Content, type Html, html } from './html.ts';
+import { heading } from './layout.ts';
+import { paths } from './paths.ts';
+import { actionButton, badge, empty, facts, fragment, table } from './pieces.ts';
+import { meter } from './stats.ts';
+
+export type CachesView = {
+  /** Undefined: the hub improves no prompts. */
+  readonly stats: CachesStats | undefined;
+  readonly asked: Asked | undefined;
+};
+
+/** What was looked for, and what was found. */
+export type Asked = {
+  readonly prompt: string;
+  readonly client: string;
+  readonly found: Explanation | { readonly problem: string };
+};
+
+/** The page of the two caches. */
+export function caches(view: CachesView): Html {
+  const { stats, asked } = view;
+  if (!stats)
+    return html`${heading('Caches')}${empty('This hub improves no prompts.', html`<p>Set <code>OLLAMA_HOST</code> and start it again.</p>`)}`;
+  return html`${heading('Caches', clearAll)}
+<p class="lead">What models wrote is kept, for prompts that are equal and for those that mean the same.</p>
+${cachesPartial(stats)}
+<section aria-labelledby="explain"><h2 id="explain">Explain a prompt</h2>
+<p class="note">Whether it would be found, and what lies near it. Nothing is counted or kept.</p>
+<form class="card" method="post" action="${paths.caches}" hx-post="${paths.caches}" hx-target="#explained" hx-sync="this:drop">
+<p><label for="prompt">Prompt</label><textarea id="prompt" name="prompt" required>${asked?.prompt}</textarea></p>
+<p><label for="client">Client <span class="note">optional</span></label><input id="client" name="client" value="${asked?.client}" autocomplete="off" spellcheck="false"></p>
+<p><button class="primary">Explain</button></p></form>
+<div id="explained" role="status">${asked && explained(asked)}</div></section>`;
+}
+
+const clearAll = html`<div class="actions">${actionButton({ label: 'Clear both caches', path: paths.clearCache, id: 'clear', tone: 'danger' })}</div>`;
+
+/** What both caches hold and have done. */
+export function cachesPartial({ exact, semantic, prompts }: CachesStats): Html {
+  const equal = html`<section class="card" aria-labelledby="equal"><div class="heading"><h2 id="equal">Equal prompts</h2>${stateOf(exact.status.kind, exact.status.error)}</div>
+<ul class="meters">${meter({ name: 'Found', hits: exact.hits + exact.joined, misses: exact.misses })}</ul>
+${facts([
+  ['Hits', count(exact.hits)],
+  ['Misses', count(exact.misses)],
+  ['Joined', count(exact.joined)],
+  ['Entries', `${count(exact.entries)} of ${count(exact.maxEntries)}`],
+  ['Size', `${bytes(exact.bytes)} of ${bytes(exact.maxBytes)}`],
+  ['Evicted', count(exact.evictions)],
+  ['Without an answer', count(exact.errors)],
+  ['Kept in', exact.backend],
+])}</section>`;
+  const similar = semantic
+    ? html`<section class="card" aria-labelledby="similar"><div class="heading"><h2 id="similar">Similar prompts</h2>${stateOf(semantic.vectors.status, semantic.vectors.error)}</div>
+<ul class="meters">${meter({ name: 'Found', hits: semantic.hits, misses: semantic.misses })}</ul>
+${facts([
+  ['Hits', count(semantic.hits)],
+  ['Misses', count(semantic.misses)],
+  ['Hits not given (shadow)', count(semantic.shadowHits)],
+  ['Entries', semantic.vectors.entries === undefined ? 'unknown' : count(semantic.vectors.entries)],
+  ['Stored', count(semantic.stored)],
+  ['Passed over', count(semantic.errors)],
+  ['Embeddings by', semantic.model],
+  ['Judge', semantic.judge ?? 'none'],
+  ['Kept in', semantic.vectors.backend],
+])}</section>`
+    : html`<section class="card" aria-labelledby="similar"><h2 id="similar">Similar prompts</h2><p class="note">This cache is switched off.</p></section>`;
+  return fragment(
+    { id: 'caches', from: '/dashboard/caches-partial', event: 'caches' },
+    html`<div class="columns">${equal}${similar}</div>
+<section aria-labelledby="prompts"><h2 id="prompts">Prompts since the hub started</h2>${facts([
+      ['Asked', count(prompts.requests)],
+      ['Being worked on', count(prompts.running)],
+      ...Object.entries(prompts.sources).map(
+        ([source, number]) => [sourceNames[source] ?? source, count(number)] as const,
+      ),
+      ['Without a cache', count(prompts.withoutCache)],
+    ])}</section>`,
+  );
+}
+
+const sourceNames: Readonly<Record<string, string>> = {
+  model: 'Written by the model',
+  l1: 'Equal prompt found',
+  l2: 'Similar prompt found',
+  fallback: 'Written by a fallback',
+  unchanged: 'Given back unchanged',
+  disabled: 'Rule wants none',
+};
+
+const stateOf = (state: 'up' | 'down', error: string | undefined): Content =>
+  html`${badge(state === 'up' ? 'good' : 'bad', state)}${error !== undefined && html`<span class="note">${error}</span>`}`;
+
+/** What was found out about a prompt. */
+export function explained({ found }: Asked): Html {
+  if ('problem' in found) return html`<p class="notice bad" role="alert">${found.problem}</p>`;
+  const { exact, semantic } = found;
+  return html`<div class="card">${facts([
+    [
+      'Equal prompt',
+      exact.ageMs === undefined
+        ? badge('idle', 'not kept')
+        : badge('good', `kept for ${duration(exact.ageMs)}`),
+    ],
+    ['Client', found.client],
+    ['Rule', found.rule],
+    ['Model', found.model],
+    ['No cache, because', found.refused],
+    ['Similar prompts', semantic && `${semantic.mode}, above ${semantic.threshold.toFixed(2)}`],
+  ])}${semantic?.error !== undefined && html`<p class="notice bad">${semantic.error}</p>`}${semantic && near(semantic)}</div>`;
+}
+
+type Near = NonNullable<Explanation['semantic']>;
+
+function near({ entries, threshold }: Near): Content {
+  if (entries.length === 0) return html`<p class="note">Nothing that is kept lies near it.</p>`;
+  return table<Near['entries'][number]>(
+    'Kept prompts near it, the nearest first',
+    [
+      { title: 'Kept prompt', isHeader: true, cell: ({ prompt }) => prompt },
+      {
+        title: 'Similarity',
+        isNumber: true,
+        cell: ({ similarity }) =>
+          badge(similarity >= threshold ? 'good' : 'idle', similarity.toFixed(3)),
+      },
+      {
+        title: 'Guards say',
+        cell: ({ verdict, why }) => html`${verdict} <span class="note">${why}</span>`,
+      },
+      { title: 'Kept for', isNumber: true, cell: ({ ageMs }) => duration(ageMs) },
+    ],
+    entries,
+  );
+}

@@ -1,0 +1,41 @@
+import { type CallRow, outcomeBadge } from './activity.ts';
+import { duration, moment } from './format.ts';
+import { type Html, html } from './html.ts';
+import { heading } from './layout.ts';
+import { paths } from './paths.ts';
+import { facts, serverLink } from './pieces.ts';
+
+/** A call with what was sent both ways, without what may be secret. */
+export type CallView = CallRow & { readonly request: string; readonly reply: string };
+
+/** The page of one call. */
+export function call(view: CallView): Html {
+  const { name, method, server, client, session, at, outcome, tookMs, serverMs } = view;
+  const hubMs = Math.max(0, tookMs - serverMs);
+  return html`<p class="crumbs"><a href="${paths.activity}">Activity</a></p>
+${heading(name ?? method, outcomeBadge(outcome))}
+${facts([
+  ['Method', method],
+  ['Server', server === undefined ? 'the hub itself' : serverLink(server)],
+  ['Client', client ?? 'did not say'],
+  ['Session', html`<code>${session}</code>`],
+  ['When', moment(at, 'date')],
+  ['Took', duration(tookMs)],
+])}
+<section aria-labelledby="split"><h2 id="split">Where the time went</h2>${split(hubMs, serverMs)}</section>
+<section aria-labelledby="request"><h2 id="request">Request</h2>${payload(view.request, 'Request')}</section>
+<section aria-labelledby="answer"><h2 id="answer">Answer</h2>${payload(view.reply, 'Answer')}</section>`;
+}
+
+function split(hubMs: number, serverMs: number): Html {
+  const whole = Math.max(hubMs + serverMs, Number.MIN_VALUE);
+  const hub = Math.round((hubMs / whole) * 1000) / 10;
+  return html`<svg class="split" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="second" width="${hub}" height="4"/><rect class="first" x="${hub}" width="${100 - hub}" height="4"/></svg>
+<ul class="key"><li class="second">hub ${duration(hubMs)}</li><li class="first">server ${duration(serverMs)}</li></ul>`;
+}
+
+/** What was sent, scrolled inside of its own box. Where it is long only the beginning was kept. */
+export const payload = (text: string, name: string): Html =>
+  text === ''
+    ? html`<p class="note">Nothing of it was kept.</p>`
+    : html`<pre tabindex="0" role="region" aria-label="${name}">${text}</pre>`;

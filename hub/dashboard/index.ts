@@ -1,0 +1,44 @@
+export {
+  type ActivityView,
+  type CallFilter,
+  type CallRow,
+  type FilterChoices,
+  activity,
+  activityPartial,
+  recentCalls,
+} from './activity.ts';
+export { type Assets, assetsPath, loadAssets } from './assets.ts';
+export { type Asked, caches, cachesPartial, explained } from './caches.ts';
+export { type CallView, call } from './call.ts';
+export { type Failure, failureNotice, failurePage } from './failure.ts';
+export { type Html, html, textOf } from './html.ts';
+export { type InstallForm, type Job, emptyForm, install, job, jobPartial } from './install.ts';
+export { type Frame, type Page, layout } from './layout.ts';
+export { type LoginView, login } from './login.ts';
+export { type HealthView, type PartRow, healthPartial, overview } from './overview.ts';
+export { paths, withQuery } from './paths.ts';
+export { notice } from './pieces.ts';
+export {
+  type Offer,
+  type Offers,
+  type Sandbox,
+  type ServerView,
+  logPartial,
+  offersPartial,
+  remove,
+  server,
+  statePartial,
+  toolsPerPage,
+} from './server.ts';
+export { type SessionRow, type SessionsView, sessions, sessionsPartial } from './sessions.ts';
+export type { ServerRow, Usage } from './states.ts';
+export { type HitRate, type Slice, type StatsView, statsPartial } from './stats.ts';
+export {
+  type ToolResult,
+  type ToolView,
+  argumentName,
+  jsonName,
+  tool,
+  toolResult,
+} from './tool.ts';
+export { type Field, fieldsOf } from './tool-fields.ts';

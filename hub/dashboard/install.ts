@@ -1,0 +1,93 @@
+import { type Html, html } from './html.ts';
+import { heading } from './layout.ts';
+import { paths } from './paths.ts';
+import { type Tone, actionButton, badge, empty, fragment, notice, serverLink } from './pieces.ts';
+
+/** What was put into the form, by the names of its fields. */
+export type InstallForm = Readonly<
+  Record<'package' | 'name' | 'transport' | 'network' | 'args' | 'env', string>
+>;
+
+export const emptyForm: InstallForm = {
+  package: '',
+  name: '',
+  transport: '',
+  network: '',
+  args: '',
+  env: '',
+};
+
+/** An install, as far as it is. */
+export type Job = {
+  readonly id: string;
+  /** What is installed, as it was written. */
+  readonly what: string;
+  readonly state: 'running' | 'done' | 'failed';
+  readonly lines: readonly { readonly step: string; readonly text: string }[];
+  /** What it is called, once it is installed. */
+  readonly name: string | undefined;
+  readonly warnings: readonly string[];
+  /** Why it failed, and what to try. */
+  readonly problem: string | undefined;
+};
+
+/** The form, with what is being installed. `problem` is why the form was not taken. */
+export function install(
+  form: InstallForm,
+  jobs: readonly Job[],
+  problem: string | undefined,
+): Html {
+  return html`${heading('Install a server')}
+<p class="lead">It is built in an image of its own, started once to see what it offers, and written to the config file. If any of that fails, nothing is left.</p>
+${problem !== undefined && html`<p class="notice bad" role="alert" id="problem">${problem}</p>`}
+<form class="card" method="post" action="${paths.install}">
+<p><label for="package">Package, image or address</label><input id="package" name="package" value="${form.package}" required autocomplete="off" spellcheck="false" aria-describedby="package-said"><span class="note" id="package-said"><code>@org/mcp-server</code> from npm, <code>uvx:mcp-server-time</code> from PyPI, <code>docker:image:tag</code>, or <code>https://example.com/mcp</code></span></p>
+<p><label for="name">Name <span class="note">optional</span></label><input id="name" name="name" value="${form.name}" autocomplete="off" spellcheck="false" aria-describedby="name-said"><span class="note" id="name-said">Its tools are called by it. Without one it is made from the package.</span></p>
+<details${moreIsGiven(form) && html` open`}><summary>More</summary>
+<div class="card">
+<p><label for="network">Network</label><select id="network" name="network">${choice('', 'as is usual: none', form.network)}${choice('none', 'none', form.network)}${choice('bridge', 'the internet', form.network)}</select></p>
+<p><label for="transport">How an address is spoken to</label><select id="transport" name="transport">${choice('', 'found out', form.transport)}${choice('http', 'streamable HTTP', form.transport)}${choice('sse', 'HTTP with SSE', form.transport)}</select></p>
+<p><label for="args">Arguments <span class="note">one a line</span></label><textarea id="args" name="args" spellcheck="false">${form.args}</textarea></p>
+<p><label for="env">Environment <span class="note">NAME=value, one a line</span></label><textarea id="env" name="env" spellcheck="false" autocomplete="off" aria-describedby="env-said">${form.env}</textarea><span class="note" id="env-said">A secret is better written as <code>NAME=\${NAME}</code>, with its value in the environment of the hub: what stands here is written to the config file.</span></p>
+</div></details>
+<p><button class="primary" id="begin">Install</button></p>
+</form>
+<section aria-labelledby="jobs"><h2 id="jobs">Installs since the hub started</h2>
+${jobs.length === 0 ? empty('None yet.') : html`<ul class="parts">${jobs.map(one => html`<li><div class="heading"><a href="${paths.job(one.id)}">${one.what}</a>${jobBadge(one)}</div></li>`)}</ul>`}</section>`;
+}
+
+const moreIsGiven = ({ network, transport, args, env }: InstallForm) =>
+  [network, transport, args, env].some(value => value !== '');
+
+const choice = (value: string, text: string, chosen: string) =>
+  html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`;
+
+const tones: Readonly<Record<Job['state'], readonly [tone: Tone, text: string]>> = {
+  running: ['busy', 'at work'],
+  done: ['good', 'installed'],
+  failed: ['bad', 'failed'],
+};
+
+const jobBadge = ({ state }: Job) => badge(...tones[state]);
+
+/** The page of one install. */
+export const job = (view: Job): Html =>
+  html`<p class="crumbs"><a href="${paths.install}">Install</a></p>
+${heading(`Installing ${view.what}`)}
+${jobPartial(view)}`;
+
+/** How far it is. */
+export function jobPartial(view: Job): Html {
+  const { id, state, lines, problem, name, warnings } = view;
+  const outcome =
+    state === 'running'
+      ? html`<p>${jobBadge(view)}</p>${actionButton({ label: 'Cancel', path: paths.action('cancel-install', id), id: 'cancel' })}`
+      : state === 'done' && name !== undefined
+        ? html`${notice('good', 'Installed as ', serverLink(name), '. Clients see its tools at once.')}${warnings.map(text => notice('bad', text))}`
+        : html`${notice('bad', problem ?? 'It failed.')}<p><a class="button" href="${paths.install}">Try again</a></p>`;
+  const content = html`<div class="card">${outcome}</div>
+<section aria-labelledby="steps"><h2 id="steps">Steps</h2>${lines.length === 0 ? empty('It is about to begin.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
+  // What is over does not change any more.
+  if (state !== 'running') return html`<div id="job">${content}</div>`;
+  return fragment({ id: 'job', from: `${paths.job(id)}/partial`, event: 'install' }, content);
+}

@@ -1,0 +1,104 @@
+import { type Content, type Html, html } from './html.ts';
+import { paths } from './paths.ts';
+
+/** Where the files are that pages load, by their names. */
+export type AssetUrls = Readonly<
+  Record<'dashboard.css' | 'dashboard.js' | 'htmx.js' | 'icon.svg', string>
+>;
+
+/** What every page has around it. */
+export type Frame = {
+  readonly assets: AssetUrls;
+  readonly hubVersion: string;
+  /** Whether somebody is logged in, and may log out. */
+  readonly hasLogin: boolean;
+};
+
+export type Page = {
+  readonly title: string;
+  /** Which of the pages in the navigation this is, or belongs to. */
+  readonly at?: Place;
+  readonly main: Html;
+  /** The stream that tells what has changed; undefined for a page on which nothing does. */
+  readonly events?: string;
+  /** Loads itself again where there is no script, in seconds. */
+  readonly reloadSeconds?: number;
+  /** What has just been done, for a page that was reached by doing it. */
+  readonly notice?: Html | undefined;
+};
+
+const places = [
+  ['overview', 'Overview', paths.overview],
+  ['activity', 'Activity', paths.activity],
+  ['caches', 'Caches', paths.caches],
+  ['sessions', 'Sessions', paths.sessions],
+  ['install', 'Install', paths.install],
+] as const;
+export type Place = (typeof places)[number][0];
+
+/** What is sent to htmx: nothing is evaluated, and no style is put into the page. A form says all about itself. */
+const htmxConfig = JSON.stringify({
+  disableInheritance: true,
+  includeIndicatorStyles: false,
+  allowEval: false,
+  historyCacheSize: 0,
+  refreshOnHistoryMiss: true,
+  responseHandling: [
+    { code: '204', swap: false },
+    { code: '[23]..', swap: true },
+    { code: '...', swap: true, error: true },
+  ],
+});
+
+/** A whole page, with its navigation. */
+export function layout(page: Page, frame: Frame): Html {
+  const { assets } = frame;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="htmx-config" content="${htmxConfig}">
+${reloading(page)}<title>${page.title} · AgentHub</title>
+<link rel="icon" type="image/svg+xml" href="${assets['icon.svg']}">
+<link rel="stylesheet" href="${assets['dashboard.css']}">
+<script src="${assets['htmx.js']}" defer></script>
+<script src="${assets['dashboard.js']}" defer></script>
+</head>
+<body data-events="${page.events}">
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top">
+<a class="brand" href="${paths.overview}">${mark}<span>AgentHub</span></a>
+${navigation(page.at)}
+<p id="live" class="live" role="status"></p>
+${frame.hasLogin && html`<form method="post" action="${paths.logout}"><button class="quiet">Log out</button></form>`}
+</header>
+<main id="main" tabindex="-1">
+<div id="notice" role="status">${page.notice}</div>
+${page.main}
+</main>
+<footer>AgentHub ${frame.hubVersion}</footer>
+</body>
+</html>
+`;
+}
+
+const mark = html`<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="2"><path d="M12 12 4.8 6.6M12 12l7.2-5.4M12 12v8"/></g><g fill="currentColor"><circle cx="12" cy="12" r="4"/><circle cx="4.5" cy="6" r="2.5"/><circle cx="19.5" cy="6" r="2.5"/><circle cx="12" cy="20.5" r="2.5"/></g></svg>`;
+
+function navigation(at: Place | undefined): Html {
+  const links = places.map(
+    ([place, text, path]) =>
+      html`<li><a href="${path}"${place === at && html` aria-current="page"`}>${text}</a></li>`,
+  );
+  return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`;
+}
+
+const reloading = ({ reloadSeconds }: Page): Content =>
+  reloadSeconds !== undefined &&
+  html`<noscript><meta http-equiv="refresh" content="${reloadSeconds}"></noscript>
+`;
+
+/** The heading of a page, with what may be done on it. */
+export const heading = (title: Content, ...beside: readonly Content[]): Html =>
+  html`<div class="heading"><h1>${title}</h1>${beside}</div>`;

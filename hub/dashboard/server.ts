@@ -1,0 +1,228 @@
+import { ago, brief, bytes, counted, duration, percent } from './format.ts';
+import { type Content, type Html, html } from './html.ts';
+import { heading } from './layout.ts';
+import { paths, withQuery } from './paths.ts';
+import { empty, facts, fragment, notice, table } from './pieces.ts';
+import {
+  type ServerRow,
+  breakerBadge,
+  placeOf,
+  serverActions,
+  stateBadge,
+  uptime,
+} from './states.ts';
+
+/** A server as its page shows it. */
+export type ServerView = ServerRow & {
+  readonly description: string | undefined;
+  readonly now: number;
+  /** What the operator should change in its entry. */
+  readonly advice: readonly string[];
+  /** Why the entry that the config has for it now is not in force. */
+  readonly refusedEntry: string | undefined;
+  readonly lastError: { readonly at: number; readonly message: string } | undefined;
+  readonly breakerWhy: string | undefined;
+  /** What it is by its own words, and what the hub knows it by: container, pid, address. */
+  readonly about: readonly (readonly [name: string, value: string])[];
+  readonly latencyMs: number | undefined;
+  readonly offers: Offers;
+  /** The entry in force, with its defaults and without secrets, as JSON. */
+  readonly config: string;
+  readonly sandbox: Sandbox;
+  /** The end of what it wrote to stderr, without what may be secret. */
+  readonly log: string;
+};
+
+/** Something that a server offers. */
+export type Offer = {
+  readonly name: string;
+  readonly title: string | undefined;
+  readonly description: string | undefined;
+};
+
+/** What a server offers. Of tools one page is there, from the one of number `from` on. */
+export type Offers = {
+  readonly tools: readonly Offer[];
+  readonly toolCount: number;
+  readonly from: number;
+  readonly resources: readonly Offer[];
+  readonly prompts: readonly Offer[];
+  /** How many there are more of each than are shown. */
+  readonly moreResources: number;
+  readonly morePrompts: number;
+};
+
+/** What keeps a server apart from all else, in the words that its page has for it. */
+export type Sandbox = {
+  /** False for a process of the hub's own machine. */
+  readonly isThere: boolean;
+  readonly rows: readonly (readonly [name: string, value: string])[];
+};
+
+/** Tools on one page. */
+export const toolsPerPage = 100;
+
+/** The page of a server. */
+export function server(view: ServerView): Html {
+  const { name, description } = view;
+  return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
+${heading(name, html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
+${description !== undefined && html`<p class="lead">${description}</p>`}
+${statePartial(view)}
+${offersPartial(name, view.offers, view.state)}
+<section aria-labelledby="log-title"><h2 id="log-title">Log</h2><p class="note">The end of what it wrote to stderr since it was started.</p>
+${logPartial(name, view.log)}</section>
+<div class="columns">
+<section aria-labelledby="sandbox"><h2 id="sandbox">Sandbox in force</h2>${sandboxPart(view.sandbox)}</section>
+<section aria-labelledby="config"><h2 id="config">Config in force</h2><pre tabindex="0" role="region" aria-label="Config in force">${view.config}</pre></section>
+</div>`;
+}
+
+/** How it fares, with what may be done about it. */
+export function statePartial(view: ServerView): Html {
+  const { name, now, lastError } = view;
+  const last =
+    lastError &&
+    !isDown(view) &&
+    html`<p class="notice">${lastError.message} <span class="note">${ago(lastError.at, now)}, the last error</span></p>`;
+  return fragment(
+    { id: 'server', from: paths.part(name, 'state'), event: 'server' },
+    html`<section aria-labelledby="state"><div class="heading"><h2 id="state">State</h2>${stateBadge(view)}${serverActions(view)}</div>
+${problems(view)}
+${last}
+${facts([
+  ['Up for', uptime(view, now)],
+  ['Restarts', view.restarts],
+  ['Runs as', placeOf(view)],
+  [
+    'Breaker',
+    html`${breakerBadge(view.breaker)}${view.breakerWhy !== undefined && html` <span class="note">${view.breakerWhy}</span>`}`,
+  ],
+  ['Calls', `${view.inFlight} in flight, ${view.queued} waiting`],
+  ['Answers in', view.latencyMs !== undefined && duration(view.latencyMs)],
+  ['Memory', memoryOf(view)],
+  ['CPU', view.usage?.cpuShare !== undefined && percent(view.usage.cpuShare)],
+  ...view.about,
+])}</section>`,
+  );
+}
+
+/** It does not run, though it should. */
+const isDown = ({ state }: Pick<ServerRow, 'state'>) =>
+  state === 'failed' || state === 'unreachable' || state === 'backing_off';
+
+function memoryOf({ usage }: ServerView): Content {
+  if (!usage) return undefined;
+  const of = usage.memoryLimitBytes > 0 && ` of ${bytes(usage.memoryLimitBytes)}`;
+  return html`${bytes(usage.memoryBytes)}${of}`;
+}
+
+function problems({
+  name,
+  state,
+  detail,
+  isEnabled,
+  refusedEntry,
+  advice,
+  breaker,
+}: ServerView): Content {
+  return [
+    !isEnabled &&
+      notice(
+        'bad',
+        `${name} is disabled in the config. Remove "enabled": false from its entry, or set it to true, to use it.`,
+      ),
+    isDown({ state }) && detail !== undefined && notice('bad', detail),
+    breaker === 'open' &&
+      notice('bad', 'The breaker is open: calls are refused for now. A restart closes it.'),
+    refusedEntry !== undefined &&
+      notice('bad', `The new entry in the config is not in force: ${refusedEntry}`),
+    advice.map(text => notice('good', text)),
+  ];
+}
+
+/** What it offers, which changes while it runs. */
+export function offersPartial(name: string, offers: Offers, state: ServerRow['state']): Html {
+  const { tools, toolCount, from, resources, prompts } = offers;
+  return fragment(
+    {
+      id: 'offers',
+      from: withQuery(paths.part(name, 'offers'), { from: from || undefined }),
+      event: 'offers',
+    },
+    html`<section aria-labelledby="tools"><h2 id="tools">Tools <span class="note">${toolCount}</span></h2>
+${toolCount === 0 ? empty(nothing('tools', state)) : toolTable(name, tools)}${toolPager(name, offers)}</section>
+${resources.length > 0 && html`<section aria-labelledby="resources"><h2 id="resources">Resources <span class="note">${resources.length + offers.moreResources}</span></h2>${offerTable('Resources', resources)}${more(offers.moreResources)}</section>`}
+${prompts.length > 0 && html`<section aria-labelledby="prompts"><h2 id="prompts">Prompts <span class="note">${prompts.length + offers.morePrompts}</span></h2>${offerTable('Prompts', prompts)}${more(offers.morePrompts)}</section>`}`,
+  );
+}
+
+const nothing = (what: string, state: ServerRow['state']) =>
+  state === 'running'
+    ? `It offers no ${what}.`
+    : `Its ${what} are known once it has run: start it to see them.`;
+
+const more = (number: number) =>
+  number > 0 && html`<p class="note">and ${counted(number, 'more')}</p>`;
+
+const toolTable = (server: string, tools: readonly Offer[]) =>
+  table<Offer>(
+    'Tools',
+    [
+      {
+        title: 'Tool',
+        isHeader: true,
+        cell: ({ name }) =>
+          html`<a id="tool-${name}" href="${paths.tool(server, name)}">${name}</a>`,
+      },
+      { title: 'What it does', cell: saysOf },
+      {
+        title: 'Try',
+        cell: ({ name }) =>
+          html`<a class="button" id="try-${name}" aria-label="Try it: ${name}" href="${paths.tool(server, name)}">Try it</a>`,
+      },
+    ],
+    tools,
+  );
+
+const offerTable = (caption: string, offers: readonly Offer[]) =>
+  table<Offer>(
+    caption,
+    [
+      { title: 'Name', isHeader: true, cell: ({ name }) => html`<code>${name}</code>` },
+      { title: 'What it is', cell: saysOf },
+    ],
+    offers,
+  );
+
+const saysOf = ({ title, description }: Offer): Content => brief(description ?? title ?? '');
+
+function toolPager(name: string, { from, toolCount }: Offers): Content {
+  const link = (text: string, at: number) =>
+    html`<a id="tools-from-${at}" href="${withQuery(paths.server(name), { from: at || undefined })}">${text}</a>`;
+  return html`<nav class="pager" aria-label="Pages of tools">${from > 0 && link('Before', Math.max(0, from - toolsPerPage))}${from + toolsPerPage < toolCount && link('More', from + toolsPerPage)}</nav>`;
+}
+
+/** The end of its log. */
+export const logPartial = (name: string, log: string): Html =>
+  fragment(
+    { id: 'log', from: paths.part(name, 'log'), event: 'log' },
+    log === ''
+      ? empty('It has written nothing yet.')
+      : html`<pre id="log-text" tabindex="0" role="region" aria-label="Log" data-tail="yes">${log}</pre>`,
+  );
+
+function sandboxPart({ isThere, rows }: Sandbox): Content {
+  return html`${!isThere && notice('bad', 'It runs as a process of this machine, with your rights and without a sandbox. Install it with Docker running, or set "runtime": "docker", to have it isolated.')}${rows.length > 0 && facts(rows)}`;
+}
+
+/** Asks before a server is removed. */
+export function remove(name: string): Html {
+  return html`<p class="crumbs"><a href="${paths.server(name)}">${name}</a></p>
+${heading(`Remove ${name}?`)}
+<form class="card" method="post" action="${paths.action('remove', name)}">
+<p>It is stopped, and its entry is taken out of the config file. Clients no longer see its tools.</p>
+<p><label><input type="checkbox" name="purge" value="true"> Remove its image and its volumes as well: what it has stored is lost</label></p>
+<p class="actions"><button class="danger" id="confirm">Remove ${name}</button><a class="button" href="${paths.server(name)}">Keep it</a></p>
+</form>`;
+}

@@ -1,0 +1,74 @@
+import { ago } from './format.ts';
+import { type Html, html } from './html.ts';
+import { heading } from './layout.ts';
+import { paths, withQuery } from './paths.ts';
+import { empty, fragment, serverLink, table } from './pieces.ts';
+
+/** A client that is connected. Times are milliseconds since the epoch. */
+export type SessionRow = {
+  readonly id: string;
+  /** Name and version that it gave itself. */
+  readonly client: string | undefined;
+  /** How it speaks to the hub: `http`, `sse`, `websocket`, `stdio`. */
+  readonly over: string;
+  /** The server that it sees alone; undefined where it sees all. */
+  readonly server: string | undefined;
+  readonly protocolVersion: string | undefined;
+  readonly openedAt: number;
+  readonly lastRequestAt: number | undefined;
+  readonly inFlight: number;
+};
+
+export type SessionsView = {
+  /** One page of them. */
+  readonly sessions: readonly SessionRow[];
+  readonly total: number;
+  readonly now: number;
+  /** Where clients connect. */
+  readonly endpoint: string;
+};
+
+/** The page of sessions. */
+export const sessions = (view: SessionsView): Html =>
+  html`${heading('Sessions')}
+<p class="lead">Clients that are connected now. One that sends single requests, without a session, is seen in the <a href="${paths.activity}">activity</a> only.</p>
+${sessionsPartial(view)}`;
+
+/** The sessions alone. */
+export const sessionsPartial = (view: SessionsView): Html =>
+  fragment({ id: 'sessions', from: '/dashboard/sessions-partial', event: 'sessions' }, rows(view));
+
+function rows({ sessions: shown, total, now, endpoint }: SessionsView): Html {
+  if (total === 0)
+    return empty(
+      'No client is connected.',
+      html`<p>Connect one: <code>agenthub connect</code> sets it up, or give it the address <code>${endpoint}</code></p>`,
+    );
+  const all = table<SessionRow>(
+    'Sessions',
+    [
+      {
+        title: 'Client',
+        isHeader: true,
+        cell: ({ client, id }) =>
+          html`<a id="session-${id}" href="${withQuery(paths.activity, { session: id })}">${client ?? 'did not say'}</a>`,
+      },
+      { title: 'Over', cell: ({ over }) => over },
+      {
+        title: 'Sees',
+        cell: ({ id, server }) =>
+          server === undefined ? 'all servers' : serverLink(server, `session-${id}-server`),
+      },
+      { title: 'Revision', cell: ({ protocolVersion }) => protocolVersion },
+      { title: 'Opened', cell: ({ openedAt }) => ago(openedAt, now) },
+      {
+        title: 'Last request',
+        cell: ({ lastRequestAt }) =>
+          lastRequestAt === undefined ? 'none yet' : ago(lastRequestAt, now),
+      },
+      { title: 'In flight', isNumber: true, cell: ({ inFlight }) => inFlight },
+    ],
+    shown,
+  );
+  return html`${all}${total > shown.length && html`<p class="note">The newest ${shown.length} of ${total}.</p>`}`;
+}

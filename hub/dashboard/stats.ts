@@ -1,0 +1,93 @@
+import { type Series, chart } from './chart.ts';
+import { count, duration, percent } from './format.ts';
+import { type Content, type Html, html } from './html.ts';
+import { paths } from './paths.ts';
+import { empty, fragment } from './pieces.ts';
+
+/** What came in within ten seconds. */
+export type Slice = {
+  readonly calls: number;
+  readonly errors: number;
+  /** Milliseconds; undefined where there was no call. */
+  readonly p50Ms: number | undefined;
+  readonly p99Ms: number | undefined;
+};
+
+/** How often something was found where it was looked for. */
+export type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
+
+export type StatsView = {
+  /** The oldest first, the last one being the one that is not over. */
+  readonly slices: readonly Slice[];
+  /** Of caches that have been asked anything, or may be. */
+  readonly hitRates: readonly HitRate[];
+};
+
+const sliceMs = 10_000;
+
+/** Calls, how long they take, and what caches spared: `/dashboard/stats-partial`. */
+export function statsPartial({ slices, hitRates }: StatsView): Html {
+  const since = `${duration(slices.length * sliceMs)} ago`;
+  return fragment(
+    { id: 'stats', from: '/dashboard/stats-partial', event: 'stats' },
+    html`<section aria-labelledby="charts"><h2 id="charts">Calls</h2><div class="charts">
+${callChart(slices, since)}${latencyChart(slices, since)}${hits(hitRates)}</div></section>`,
+  );
+}
+
+function callChart(slices: readonly Slice[], since: string): Html {
+  const calls = slices.reduce((sum, slice) => sum + slice.calls, 0);
+  const errors = slices.reduce((sum, slice) => sum + slice.errors, 0);
+  return chart({
+    title: 'Calls per 10 s',
+    summary: `${count(calls)} calls and ${count(errors)} failures since ${since}`,
+    kind: 'bars',
+    series: [
+      { name: 'calls', tone: 'first', values: slices.map(slice => slice.calls) },
+      { name: 'failed', tone: 'third', values: slices.map(slice => slice.errors) },
+    ],
+    format: value => (value < 1 && value > 0 ? '' : count(value)),
+    least: 1,
+    since,
+  });
+}
+
+function latencyChart(slices: readonly Slice[], since: string): Html {
+  const series: readonly Series[] = [
+    { name: 'p50', tone: 'first', values: slices.map(({ p50Ms }) => p50Ms) },
+    { name: 'p99', tone: 'second', values: slices.map(({ p99Ms }) => p99Ms) },
+  ];
+  const last = slices.findLast(({ p50Ms }) => p50Ms !== undefined);
+  return chart({
+    title: 'How long calls take',
+    summary:
+      last?.p50Ms === undefined
+        ? `no calls since ${since}`
+        : `lately ${duration(last.p50Ms)} at the median, ${duration(last.p99Ms ?? last.p50Ms)} at the 99th percentile`,
+    kind: 'lines',
+    series,
+    format: value => (value === 0 ? '0' : short(value)),
+    least: 1,
+    since,
+  });
+}
+
+/** A round number of milliseconds with its unit, as the scale of a chart has it. */
+const short = (milliseconds: number): string =>
+  milliseconds < 1000 ? `${Number(milliseconds.toPrecision(2))} ms` : `${milliseconds / 1000} s`;
+
+function hits(rates: readonly HitRate[]): Html {
+  const content: Content =
+    rates.length === 0
+      ? empty('No prompts yet.', html`<p>Hit rates appear when clients have prompts improved.</p>`)
+      : html`<ul class="meters">${rates.map(meter)}</ul>`;
+  return html`<figure class="chart"><figcaption>Found in caches<a id="cache-details" href="${paths.caches}">Details</a></figcaption>${content}</figure>`;
+}
+
+/** A bar for the share of hits. */
+export function meter({ name, hits: found, misses }: HitRate): Html {
+  const asked = found + misses;
+  const share = asked === 0 ? 0 : found / asked;
+  const told = asked === 0 ? 'not asked yet' : `${percent(share)} of ${count(asked)}`;
+  return html`<li><span>${name}</span><span class="note">${told}</span><svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="6"/><rect class="fill" width="${Math.round(share * 1000) / 10}" height="6"/></svg></li>`;
+}

@@ -1,0 +1,231 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Kind, HubError, kindOf } from '#core';
+import {
+  type Failure,
+  type Frame,
+  type Html,
+  failureNotice,
+  failurePage,
+  layout,
+  loadAssets,
+  login as loginForm,
+  textOf,
+} from '#dashboard';
+import { bugOf, statusOf } from '../errors.ts';
+import { actions } from './actions.ts';
+import { cachePages } from './cache-pages.ts';
+import { createChanges } from './changes.ts';
+import type { Given } from './given.ts';
+import { installPages } from './install-pages.ts';
+import { createInstallJobs } from './install-jobs.ts';
+import { createLogin } from './login.ts';
+import { isFromHere } from './origin.ts';
+import { pages } from './pages.ts';
+import { createServerViews } from './server-views.ts';
+import { serverPages } from './server-pages.ts';
+import { createUsageViews } from './usage-views.ts';
+import type { DashboardAnswers, DashboardNeeds, DashboardOptions } from './needs.ts';
+import { type Answering, formOf, isHtmx, paramOf, queryOf, textAt } from './request.ts';
+
+/** The dashboard, loaded. */
+export type Dashboard = {
+  readonly answers: DashboardAnswers;
+  /** Answers whoever may not come in; called before a route is. */
+  enter(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined>;
+  /** Answers with why something did not go, as a page or, to htmx, as a notice. */
+  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+};
+
+/**
+ * Nothing is loaded from elsewhere, no script or style stands in a page, no other site may show the
+ * dashboard within its own, and none is told where somebody came from. A `no-referrer` would have browsers
+ * hide the origin of forms from the hub as well (Fetch standard, "append a request Origin header").
+ */
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const;
+
+/** Routes that show nothing of the hub. */
+const openRoutes: readonly (string | undefined)[] = [
+  '/dashboard/assets/:file',
+  '/dashboard/login',
+  '/dashboard/logout',
+];
+
+/** Reads the files of the pages. Rejects where one is missing. */
+export async function createDashboard(
+  { token }: DashboardOptions,
+  needs: DashboardNeeds,
+): Promise<Dashboard> {
+  const { clock } = needs;
+  const assets = await loadAssets();
+  const login = createLogin(token);
+  const frame: Frame = {
+    assets: assets.urls,
+    hubVersion: needs.hubVersion,
+    hasLogin: login.isNeeded,
+  };
+  const changes = createChanges(needs);
+  const usage = createUsageViews(needs, () => {
+    changes.note('health');
+    changes.note('server');
+  });
+  const { installs } = needs;
+  const jobs =
+    installs && createInstallJobs({ ...needs, installs, changed: () => changes.note('install') });
+  const begun = new WeakMap<FastifyRequest, number>();
+
+  const send = (reply: FastifyReply, body: Html, status = 200) => {
+    const tookMs = clock.monotonic() - (begun.get(reply.request) ?? clock.monotonic());
+    return reply
+      .code(status)
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'server-timing': `app;dur=${tookMs.toFixed(1)}`,
+      })
+      .send(textOf(body));
+  };
+  const answering: Answering = {
+    frame,
+    page: (reply, page, status) => send(reply, layout(page, frame), status),
+    part: (reply, part) => send(reply, part),
+    refuse: (request, reply, status, failure) => {
+      if (!isHtmx(request))
+        return answering.page(reply, { title: failure.title, main: failurePage(failure) }, status);
+      reply.headers({ 'hx-retarget': '#notice', 'hx-reswap': 'innerHTML' });
+      return send(reply, failureNotice(failure), status);
+    },
+  };
+  const given: Given = {
+    ...needs,
+    ...answering,
+    changes,
+    usage,
+    jobs,
+    views: createServerViews({ ...needs, usageOf: usage.of }),
+  };
+
+  const askForToken = (reply: FastifyReply, to: string, wasWrong: boolean) =>
+    answering.page(
+      // The page that a part was asked for asks for the token itself.
+      reply.header('hx-refresh', 'true'),
+      { title: 'Log in', main: loginForm({ to, wasWrong }) },
+      401,
+    );
+
+  return {
+    async fail(error, request, reply) {
+      const { status, failure } = failureOf(error, request.url, needs);
+      return answering.refuse(request, reply, status, failure);
+    },
+    async enter(request, reply) {
+      begun.set(request, clock.monotonic());
+      for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
+      if (request.method === 'POST' && !isFromHere(request.headers))
+        return answering.refuse(request, reply, 403, foreign);
+      if (openRoutes.includes(request.routeOptions.url) || login.isIn(request)) return undefined;
+      return askForToken(reply, request.method === 'GET' ? request.url : '/dashboard', false);
+    },
+    answers: {
+      ...pages(given),
+      ...serverPages(given),
+      ...cachePages(given),
+      ...installPages(given),
+      ...actions(given),
+      async asset(request, reply) {
+        const asset = assets.find(paramOf(request, 'file'));
+        if (!asset) return answering.refuse(request, reply, 404, noPage(request));
+        return reply
+          .headers({
+            'content-type': asset.type,
+            'cache-control': 'public, max-age=31536000, immutable',
+          })
+          .send(asset.body);
+      },
+      async login(request, reply) {
+        const form = formOf(request);
+        const to = form.get('to') ?? '';
+        if (!login.enter(form.get('token') ?? '', request, reply))
+          return askForToken(reply, to, true);
+        return reply.redirect(isOwnPath(to) ? to : '/dashboard', 303);
+      },
+      async logout(request, reply) {
+        login.leave(request, reply);
+        return reply.redirect('/dashboard', 303);
+      },
+      async events(request, reply) {
+        return changes.open(reply, queryOf(request, 'server') || undefined);
+      },
+      nowhere: async (request, reply) => answering.refuse(request, reply, 404, noPage(request)),
+    },
+  };
+}
+
+/** A way within the dashboard, so that nobody is sent elsewhere by a link. */
+const isOwnPath = (path: string) => /^\/dashboard(?:[/?][^\\\s]*)?$/.test(path);
+
+const foreign: Failure = {
+  title: 'Not from here',
+  message:
+    'This was not asked for by a page of the hub itself. Open the dashboard, and do it there.',
+};
+
+const noPage = ({ url }: FastifyRequest): Failure => ({
+  title: 'Not found',
+  message: `${url.slice(0, 200)} is no page of the dashboard.`,
+});
+
+const titles: Readonly<Record<Kind, string>> = {
+  invalid: 'That cannot be read',
+  forbidden: 'Not allowed',
+  not_found: 'Not found',
+  conflict: 'Not now',
+  too_large: 'Too large',
+  overloaded: 'Too much at once',
+  unavailable: 'Not available',
+  timeout: 'It took too long',
+  cancelled: 'Cancelled',
+  internal: 'The hub failed',
+};
+
+function failureOf(
+  error: unknown,
+  url: string,
+  needs: DashboardNeeds,
+): { readonly status: number; readonly failure: Failure } {
+  if (error instanceof HubError)
+    return {
+      status: statusOf(error),
+      failure: {
+        title: titles[kindOf(error)],
+        message: needs.redact(error.message),
+        code: error.code,
+      },
+    };
+  // Fastify's own refusals: a form that is too long, or none.
+  if (
+    error instanceof Error &&
+    'statusCode' in error &&
+    typeof error.statusCode === 'number' &&
+    error.statusCode < 500
+  )
+    return {
+      status: error.statusCode,
+      failure: { title: titles.invalid, message: `The request cannot be read: ${error.message}` },
+    };
+  return {
+    status: 500,
+    failure: {
+      title: titles.internal,
+      message: textAt(bugOf(error, url, needs)['error'], 'message'),
+      code: 'HUB_INTERNAL',
+    },
+  };
+}

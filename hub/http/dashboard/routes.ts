@@ -1,0 +1,45 @@
+import type { FastifyInstance } from 'fastify';
+import type { createDashboard } from './answers.ts';
+import { type DashboardNeeds, type DashboardOptions, routes } from './needs.ts';
+
+/** Forms are read here, and nowhere else in the hub. In bytes. */
+const maxFormBytes = 2 ** 20;
+
+/** Whether the dashboard decides by itself who may see a path: it has a form for the token. */
+export const isOfDashboard = (url: string): boolean => /^\/dashboard([/?]|$)/.test(url);
+
+/** `/dashboard`: pages for people (spec 1.10). They are loaded with the first request for one. */
+export function dashboardRoutes(
+  app: FastifyInstance,
+  options: DashboardOptions,
+  needs: DashboardNeeds,
+): void {
+  let loading: ReturnType<typeof createDashboard> | undefined;
+  const load = async () => {
+    loading ??= import('./answers.ts').then(
+      async ({ createDashboard: create }) => await create(options, needs),
+    );
+    return await loading;
+  };
+  void app.register(async scope => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: maxFormBytes },
+      (_request, body, done) => done(null, new URLSearchParams(String(body))),
+    );
+    scope.addHook(
+      'onRequest',
+      async (request, reply) => await (await load()).enter(request, reply),
+    );
+    scope.setErrorHandler(
+      async (error, request, reply) => await (await load()).fail(error, request, reply),
+    );
+    for (const [method, url, name] of routes)
+      scope.route({
+        method,
+        url,
+        handler: async (request, reply) => await (await load()).answers[name](request, reply),
+      });
+  });
+}

@@ -1,0 +1,145 @@
+import { type Clock, isObject } from '#core';
+import {
+  type Offer,
+  type Offers,
+  type ServerRow,
+  type ServerView,
+  type Usage,
+  toolsPerPage,
+} from '#dashboard';
+import { type ListKind, type Server, runtimeOf } from '#servers';
+import { entryOf } from './entry.ts';
+import { sandboxOf } from './sandbox.ts';
+import type { Engine } from '../routes/health.ts';
+
+type Needs = {
+  readonly engine: Pick<Engine, 'backend'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly redact: (text: string) => string;
+  readonly usageOf: (server: Server) => Usage | undefined;
+};
+
+/** What pages show of servers. */
+export interface ServerViews {
+  readonly row: (server: Server) => ServerRow;
+  /** `from` is the number of the first tool that is shown. */
+  whole(server: Server, from: number): ServerView;
+}
+
+/** Resources and prompts that are shown of a server, of each. */
+const maxShown = 100;
+
+export function createServerViews({ engine, clock, redact, usageOf }: Needs): ServerViews {
+  function row(server: Server): ServerRow {
+    const { config, status, running } = server;
+    const { breaker, queued } = server.gate.snapshot();
+    return {
+      name: config.name,
+      state: status.state,
+      detail: detailOf(server),
+      runsSince: status.state === 'running' ? status.since : undefined,
+      isEnabled: config.enabled,
+      runsOn: config.launch.kind === 'remote' ? 'remote' : runtimeOf(config.launch, engine.backend),
+      restarts: server.restarts,
+      breaker: breakerStateOf(breaker?.['state']),
+      inFlight: running?.upstream.inFlight() ?? 0,
+      queued,
+      tools: server.listing.tool.length,
+      usage: usageOf(server),
+    };
+  }
+
+  function detailOf({ status }: Server): string | undefined {
+    if (status.state === 'starting') return redact(status.progress) || undefined;
+    if ('why' in status) return redact(status.why);
+    return status.state === 'stopped' && status.byHand ? 'by hand' : undefined;
+  }
+
+  function offer(bytes: Buffer, key: string): Offer {
+    const { title, description } = parsed(bytes);
+    return {
+      name: key,
+      title: textOf(title),
+      description: textOf(description),
+    };
+  }
+
+  function offersOf({ listing }: Server, from: number): Offers {
+    const shown = (kind: ListKind, start: number, end: number) =>
+      listing[kind].slice(start, end).map(({ bytes, key }) => offer(bytes, key));
+    const first = from < listing.tool.length ? from : 0;
+    const resources = [...shown('resource', 0, maxShown), ...shown('template', 0, maxShown)];
+    return {
+      tools: shown('tool', first, first + toolsPerPage),
+      toolCount: listing.tool.length,
+      from: first,
+      resources,
+      moreResources: listing.resource.length + listing.template.length - resources.length,
+      prompts: shown('prompt', 0, maxShown),
+      morePrompts: Math.max(0, listing.prompt.length - maxShown),
+    };
+  }
+
+  return {
+    row,
+    whole(server, from) {
+      const { config, lastError, refusedEntry } = server;
+      const { breaker } = server.gate.snapshot();
+      return {
+        ...row(server),
+        description: config.description,
+        now: clock.now(),
+        advice: server.advice.map(redact),
+        refusedEntry: refusedEntry && redact(refusedEntry.error.message),
+        lastError: lastError && { at: lastError.at, message: redact(lastError.message) },
+        breakerWhy: textOf(breaker?.['why']),
+        about: aboutOf(server),
+        latencyMs: server.health?.latencyMs,
+        offers: offersOf(server, from),
+        config: redact(JSON.stringify(entryOf(config), undefined, 2)),
+        sandbox: sandboxOf(config, engine),
+        log: redact(server.stderr()),
+      };
+    },
+  };
+}
+
+/** What a server wrote of one of its things; nothing where that is no object. */
+export function parsed(bytes: Buffer): { readonly [name: string]: unknown } {
+  const value: unknown = JSON.parse(bytes.toString());
+  return isObject(value) ? value : {};
+}
+
+const textOf = (value: unknown) =>
+  typeof value === 'string' && value.trim() !== '' ? value : undefined;
+
+const breakerStateOf = (state: unknown): ServerRow['breaker'] =>
+  state === 'closed' || state === 'open' || state === 'half_open' ? state : undefined;
+
+const restartTexts = {
+  permanent: 'whenever it ends',
+  transient: 'when it failed',
+  temporary: 'never',
+} as const;
+
+/** `containerId` as people write it. */
+const labelOf = (name: string) =>
+  `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)}`;
+
+function aboutOf({ running, config }: Server): ServerView['about'] {
+  const { introduction, instance } = running ?? {};
+  const about = Object.entries(instance?.about ?? {}).map(
+    ([name, value]) =>
+      [labelOf(name), typeof value === 'string' ? value : JSON.stringify(value)] as const,
+  );
+  return [
+    ...(introduction
+      ? ([
+          ['Program', `${introduction.serverInfo.name} ${introduction.serverInfo.version}`],
+          ['Protocol', introduction.protocolVersion],
+        ] as const)
+      : []),
+    ...about,
+    ['Restart', restartTexts[config.restart]],
+  ];
+}

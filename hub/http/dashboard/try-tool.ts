@@ -1,0 +1,162 @@
+import { type Clock, HubError, type Json, isObject } from '#core';
+import {
+  type Field,
+  type ToolResult,
+  type ToolView,
+  argumentName,
+  fieldsOf,
+  jsonName,
+} from '#dashboard';
+import type { Router } from '#routing';
+import { readMessage, whole } from '#rpc';
+import type { Server } from '#servers';
+import { parsed } from './server-views.ts';
+
+type Needs = {
+  readonly router: Pick<Router, 'openSessionless'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly redact: (text: string) => string;
+};
+
+/** Of an answer that is longer the beginning is shown, in characters. */
+const maxShown = 200_000;
+
+/** What the page of a tool shows before it is tried. Throws HUB_NAME_UNKNOWN. */
+export function toolView(server: Server, name: string, given: ToolView['given']): ToolView {
+  const item = server.listing.tool.find(({ key }) => key === name);
+  if (!item)
+    throw new HubError(
+      'HUB_NAME_UNKNOWN',
+      `${server.config.name} has no tool ${JSON.stringify(name.slice(0, 200))}. Its page lists those that it has`,
+      { data: { server: server.config.name } },
+    );
+  const { title, description, inputSchema, outputSchema, annotations } = parsed(item.bytes);
+  return {
+    server: server.config.name,
+    name,
+    title: typeof title === 'string' ? title : undefined,
+    description: typeof description === 'string' ? description : undefined,
+    isDestructive: isObject(annotations) && annotations['destructiveHint'] === true,
+    fields: fieldsOf(inputSchema),
+    inputSchema: JSON.stringify(inputSchema, undefined, 2) ?? '',
+    outputSchema:
+      outputSchema === undefined ? undefined : JSON.stringify(outputSchema, undefined, 2),
+    given,
+    result: undefined,
+  };
+}
+
+/** Calls a tool with what was put into its form, as a client without a session would. Throws HUB_REQUEST_INVALID. */
+export async function tryTool(
+  server: Server,
+  { name, fields, given }: ToolView,
+  needs: Needs,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const { clock, redact } = needs;
+  const request = readMessage(
+    Buffer.from(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: argumentsOf(fields, given) },
+      }),
+    ),
+  );
+  if (request.kind !== 'request') throw new TypeError('it is a request');
+  const session = needs.router.openSessionless(server);
+  signal.addEventListener('abort', () => session.close('the page was closed'));
+  const before = clock.monotonic();
+  const reply = await session.accept(request, { related() {} });
+  const tookMs = clock.monotonic() - before;
+  session.close('the request is over');
+  const answer: unknown = reply && JSON.parse(whole(reply).toString());
+  const { result, error } = isObject(answer) ? answer : {};
+  const shown = (text: string) => {
+    const safe = redact(text);
+    return safe.length > maxShown ? `${safe.slice(0, maxShown)}\n… and more` : safe;
+  };
+  const failed = isObject(result) && result['isError'] === true;
+  const text = isObject(error) ? String(error['message']) : textOf(result);
+  return {
+    outcome: error !== undefined ? codeOf(error) : failed ? 'tool_error' : 'ok',
+    tookMs,
+    text: text === undefined ? undefined : shown(text),
+    answer: shown(JSON.stringify(error ?? result, undefined, 2) ?? ''),
+  };
+}
+
+/** The hub's own code of an error, or that it is one of the server. */
+function codeOf(error: unknown): string {
+  const data = isObject(error) ? error['data'] : undefined;
+  const code = isObject(data) ? data['code'] : undefined;
+  return typeof code === 'string' ? code : 'error';
+}
+
+/** The texts in the content of a result. */
+function textOf(result: unknown): string | undefined {
+  const content = isObject(result) ? result['content'] : undefined;
+  if (!Array.isArray(content)) return undefined;
+  const texts = content.flatMap((part: unknown) =>
+    isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [],
+  );
+  return texts.length === 0 ? undefined : texts.join('\n');
+}
+
+/** The arguments that a form holds. Fields that are empty are left out, unless they are needed. */
+function argumentsOf(
+  fields: readonly Field[] | undefined,
+  given: ReadonlyMap<string, string>,
+): { readonly [name: string]: Json } {
+  const all = given.get(jsonName)?.trim() ?? '';
+  if (all !== '' || !fields) return objectOf(all);
+  return Object.fromEntries(
+    fields.flatMap(field => {
+      const text = given.get(argumentName(field.name)) ?? '';
+      if (text === '') {
+        if (field.isRequired) throw invalid(`${field.name}: is missing: fill in the field`);
+        return [];
+      }
+      return [[field.name, valueOf(field, text)] as const];
+    }),
+  );
+}
+
+function valueOf({ name, kind }: Field, text: string): Json {
+  switch (kind) {
+    case 'text':
+    case 'choice':
+      return text;
+    case 'boolean':
+      return text === 'true';
+    case 'number':
+    case 'integer': {
+      const value = Number(text);
+      if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
+        throw invalid(`${name}: ${JSON.stringify(text.slice(0, 60))} is no ${kind}`);
+      return value;
+    }
+    case 'json':
+      return jsonOf(name, text);
+  }
+}
+
+function objectOf(text: string): { readonly [name: string]: Json } {
+  const value = jsonOf('the arguments', text === '' ? '{}' : text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.fromEntries(Object.entries(value));
+  throw invalid('the arguments: write an object: {"name": "value"}');
+}
+
+function jsonOf(name: string, text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new HubError('HUB_REQUEST_INVALID', `${name}: is no JSON: write a value as JSON has it`, {
+      cause,
+    });
+  }
+}
+
+const invalid = (message: string) => new HubError('HUB_REQUEST_INVALID', message);

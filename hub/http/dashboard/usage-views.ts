@@ -1,0 +1,59 @@
+import type { Clock } from '#core';
+import type { Usage } from '#dashboard';
+import type { Server } from '#servers';
+import type { ContainerUsage, ContainerUsages } from '../container-usage.ts';
+
+/** What containers use, as far as it is known without waiting for the engine. */
+export interface UsageViews {
+  readonly of: (server: Server) => Usage | undefined;
+  /** Asks the engine anew, in the background; resolves once it has answered, or after a moment. */
+  look(): Promise<void>;
+}
+
+type Looked = { readonly atMs: number; readonly usages: ReadonlyMap<string, ContainerUsage> };
+
+/** A page waits so long for the engine; then it shows what is known. */
+const waitMs = 50;
+
+/** `changed` is called when the engine has answered with something new. */
+export function createUsageViews(
+  needs: { readonly usages: ContainerUsages; readonly clock: Clock },
+  changed: () => void,
+): UsageViews {
+  const { usages, clock } = needs;
+  let before: Looked | undefined;
+  let last: Looked | undefined;
+
+  async function ask(): Promise<void> {
+    const found = await usages.read();
+    // An answer that is given again tells nothing new.
+    if (found === last?.usages) return;
+    [before, last] = [last, { atMs: clock.monotonic(), usages: found }];
+    if (found.size > 0) changed();
+  }
+
+  /** Of the time between the last two looks, unless it was started anew in between. */
+  function cpuShareOf(name: string, now: ContainerUsage): number | undefined {
+    const then = before?.usages.get(name);
+    if (!before || !last || !then || now.cpuMs < then.cpuMs) return undefined;
+    return (now.cpuMs - then.cpuMs) / Math.max(1, last.atMs - before.atMs);
+  }
+
+  return {
+    of({ config, running }) {
+      const usage = last?.usages.get(config.name);
+      if (!usage || !running) return undefined;
+      const { launch } = config;
+      return {
+        memoryBytes: usage.memoryBytes,
+        memoryLimitBytes: launch.kind === 'local' ? launch.sandbox.limits.memoryBytes : 0,
+        cpuShare: cpuShareOf(config.name, usage),
+      };
+    },
+    async look() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      using _ = clock.after(waitMs, resolve);
+      await Promise.race([ask(), promise]);
+    },
+  };
+}

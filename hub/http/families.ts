@@ -1,0 +1,137 @@
+import type { Enhancer } from '#enhance';
+import type { Server, Servers } from '#servers';
+import type { Family, Metrics, Sample } from '#telemetry';
+import type { ContainerUsages } from './container-usage.ts';
+import type { PromptHealth } from './routes/prompt-health.ts';
+
+/** What is measured, and where it is read. */
+export type FamiliesNeeds = {
+  readonly metrics: Pick<Metrics, 'families'>;
+  readonly servers: Pick<Servers, 'all' | 'instances'>;
+  readonly usages: ContainerUsages;
+  readonly sessions: () => number;
+  /** What the hub itself takes of the machine's memory, in bytes. */
+  readonly residentBytes: () => number;
+  /** Absent: the hub improves no prompts. */
+  readonly promptHealth?: PromptHealth;
+  readonly hubVersion: string;
+};
+
+/** All that the hub measures, as it stands now. */
+export async function readFamilies(needs: FamiliesNeeds): Promise<readonly Family[]> {
+  const { metrics, servers, usages, promptHealth } = needs;
+  const [used, caches] = await Promise.all([usages.read(), cacheSamples(promptHealth)]);
+  const each = (read: (server: Server) => number | undefined): readonly Sample[] =>
+    servers.all.flatMap(server => {
+      const value = read(server);
+      return value === undefined ? [] : [{ labels: { server: server.config.name }, value }];
+    });
+  const all = (base: Server) => [base, ...servers.instances.list(base)];
+  const gates = (base: Server, read: (gate: ReturnType<Server['gate']['snapshot']>) => number) =>
+    all(base).reduce((sum, { gate }) => sum + read(gate.snapshot()), 0);
+  const one = (value: number): readonly Sample[] => [{ labels: {}, value }];
+  return [
+    ...metrics.families(),
+    gauge(
+      'agenthub_queue_waiting',
+      'Calls that wait until the server has a place free.',
+      each(server => gates(server, ({ queued }) => queued)),
+    ),
+    gauge(
+      'agenthub_calls_in_flight',
+      'Calls that have a place at the server.',
+      each(server => gates(server, ({ active }) => active)),
+    ),
+    gauge(
+      'agenthub_breaker_state',
+      'Whether calls are let through to the server: 0 closed, they are; 1 half open, one on trial is; 2 open, none is.',
+      each(({ gate }) => breakerNumbers.get(gate.snapshot().breaker?.['state'])),
+    ),
+    gauge(
+      'agenthub_server_up',
+      'Whether the server runs and answers.',
+      each(({ status }) => (status.state === 'running' ? 1 : 0)),
+    ),
+    counter(
+      'agenthub_server_restarts_total',
+      'How often the server was started again after it ended by itself.',
+      each(({ restarts }) => restarts),
+    ),
+    gauge('agenthub_sessions', 'Sessions and connections that are open.', one(needs.sessions())),
+    ...caches,
+    gauge(
+      'agenthub_container_memory_bytes',
+      'Memory of the containers of the server.',
+      each(({ config }) => used.get(config.name)?.memoryBytes),
+    ),
+    counter(
+      'agenthub_container_cpu_seconds_total',
+      'Processor time of the containers of the server that run, since each was started.',
+      each(({ config }) => seconds(used.get(config.name)?.cpuMs)),
+    ),
+    gauge(
+      'process_resident_memory_bytes',
+      'Resident memory of the hub.',
+      one(needs.residentBytes()),
+    ),
+    gauge('agenthub_build_info', 'Always 1; the version of the hub is its label.', [
+      { labels: { version: needs.hubVersion }, value: 1 },
+    ]),
+  ];
+}
+
+const breakerNumbers: ReadonlyMap<unknown, number> = new Map([
+  ['closed', 0],
+  ['half_open', 1],
+  ['open', 2],
+]);
+
+const seconds = (milliseconds: number | undefined) =>
+  milliseconds === undefined ? undefined : milliseconds / 1000;
+
+function gauge(name: string, help: string, samples: readonly Sample[]): Family {
+  return { name, help, type: 'gauge', samples };
+}
+
+function counter(name: string, help: string, samples: readonly Sample[]): Family {
+  return { name, help, type: 'counter', samples };
+}
+
+/** What is kept of improved prompts. Nothing is told before something has been loaded that keeps it. */
+async function cacheSamples(promptHealth: PromptHealth | undefined): Promise<readonly Family[]> {
+  const prompts = await promptHealth?.loaded()?.catch(() => undefined);
+  const stats = await prompts?.enhancer.stats().catch(() => undefined);
+  if (!stats) return [];
+  return [
+    counter(
+      'agenthub_cache_requests_total',
+      'What became of questions to the caches of prompts: l1 is of equal prompts, l2 of those that mean the same.',
+      requestsOf(stats).map(([tier, result, value]) => ({ labels: { tier, result }, value })),
+    ),
+    gauge('agenthub_cache_entries', 'Results that are kept.', [
+      { labels: { tier: 'l1' }, value: stats.exact.entries },
+      ...(stats.semantic?.vectors.entries === undefined
+        ? []
+        : [{ labels: { tier: 'l2' }, value: stats.semantic.vectors.entries }]),
+    ]),
+  ];
+}
+
+type Stats = Awaited<ReturnType<Enhancer['stats']>>;
+
+function requestsOf({ exact, semantic }: Stats): readonly (readonly [string, string, number])[] {
+  return [
+    ['l1', 'hit', exact.hits],
+    ['l1', 'miss', exact.misses],
+    ['l1', 'joined', exact.joined],
+    ['l1', 'error', exact.errors],
+    ...(semantic
+      ? ([
+          ['l2', 'hit', semantic.hits],
+          ['l2', 'miss', semantic.misses],
+          ['l2', 'shadow_hit', semantic.shadowHits],
+          ['l2', 'error', semantic.errors],
+        ] as const)
+      : []),
+  ];
+}

@@ -1,0 +1,89 @@
+import type { FastifyInstance } from 'fastify';
+import type { Activity, ActivityFilter, Call, Payload } from '#activity';
+import { HubError, type JsonObject } from '#core';
+import type { createFollowing } from './follow.ts';
+import { readQuery, readWhole } from './query.ts';
+
+type Needs = {
+  readonly activity: Pick<Activity, 'list' | 'find' | 'lastId' | 'changed'>;
+  readonly follow: ReturnType<typeof createFollowing>;
+};
+
+const maxLimit = 500;
+const defaultLimit = 100;
+/** Of more calls within one event, the newest are told. */
+const maxTold = 200;
+
+const filters = ['server', 'tool', 'client', 'session', 'outcome', 'text'] as const;
+
+/** `/activity`: the newest calls, one of them, and each as it ends. */
+export function activityRoutes(app: FastifyInstance, { activity, follow }: Needs): void {
+  app.get('/activity', async request => {
+    const { before, limit, ...filter } = readQuery(request, [...filters, 'before', 'limit']);
+    const calls = activity.list(
+      { ...filter, ...idOf('before', before) },
+      readWhole('limit', limit, { least: 1, most: maxLimit }) ?? defaultLimit,
+    );
+    return { calls: calls.map(describeCall) };
+  });
+
+  app.get<{ Params: { id: string } }>('/activity/:id', async request => {
+    const { id } = request.params;
+    const found = activity.find(readWhole('id', id, allIds) ?? 0);
+    if (!found)
+      throw new HubError(
+        'HUB_CALL_UNKNOWN',
+        `no call ${id} is kept: it was forgotten, or was not there. GET /activity lists those that are`,
+      );
+    return {
+      ...describeCall(found),
+      request: describePayload(found.request),
+      reply: describePayload(found.reply),
+    };
+  });
+
+  app.get('/activity/events', async (request, reply) => {
+    const filter = readQuery(request, filters);
+    let told = activity.lastId;
+    return follow(reply, {
+      listen: activity.changed,
+      tell(events) {
+        if (activity.lastId === told) return;
+        const calls = activity.list({ ...filter, after: told }, maxTold);
+        told = activity.lastId;
+        if (calls.length > 0) events.send('calls', { calls: calls.map(describeCall) });
+      },
+    });
+  });
+}
+
+const allIds = { least: 1, most: Number.MAX_SAFE_INTEGER };
+
+function idOf(name: 'before', text: string | undefined): Pick<ActivityFilter, 'before'> {
+  const id = readWhole(name, text, allIds);
+  return id === undefined ? {} : { [name]: id };
+}
+
+function describeCall(call: Call): JsonObject {
+  const { id, at, method, name, server, session, client, tookMs, serverMs, outcome } = call;
+  return {
+    id,
+    at: new Date(at).toISOString(),
+    method,
+    name: name ?? null,
+    server: server ?? null,
+    session,
+    client: client ?? null,
+    took_ms: rounded(tookMs),
+    server_ms: rounded(serverMs),
+    outcome,
+    request_bytes: call.requestBytes,
+    reply_bytes: call.replyBytes,
+  };
+}
+
+const describePayload = (payload: Payload | undefined): JsonObject | null =>
+  payload ? { text: payload.text, is_cut: payload.isCut } : null;
+
+/** To a microsecond. */
+const rounded = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000;

@@ -1,0 +1,59 @@
+import type { FastifyInstance } from 'fastify';
+import { HubError } from '#core';
+import type { Servers } from '#servers';
+import { wantsEvents } from './events.ts';
+import type { createFollowing } from './follow.ts';
+import { readQuery } from './query.ts';
+
+type Needs = {
+  readonly servers: Pick<Servers, 'get' | 'removed'>;
+  readonly follow: ReturnType<typeof createFollowing>;
+  /** Removes what must not be shown from a line. */
+  readonly redact: (text: string) => string;
+};
+
+/** Of more lines within one event, the newest are told, and how many were not. */
+const maxTold = 500;
+
+/** `/servers/{name}/logs`: what a server wrote to stderr last, and each line as it comes. */
+export function logRoutes(app: FastifyInstance, { servers, follow, redact }: Needs): void {
+  app.get<{ Params: { name: string } }>('/servers/:name/logs', async (request, reply) => {
+    const { follow: wanted } = readQuery(request, ['follow']);
+    const server = servers.get(request.params.name);
+    const kept = server.stderr();
+    const lines = kept === '' ? [] : kept.split('\n');
+    if (!readFollow(wanted) && !wantsEvents(request)) return { name: server.config.name, lines };
+    let waiting = lines;
+    let dropped = 0;
+    return follow(reply, {
+      listen: changed =>
+        server.wrote(line => {
+          waiting.push(line);
+          if (waiting.length > maxTold) {
+            waiting.shift();
+            dropped++;
+          }
+          changed();
+        }),
+      until: over =>
+        servers.removed(removed => {
+          if (removed === server) over();
+        }),
+      tell(events) {
+        if (waiting.length > 0)
+          events.send('lines', { lines: waiting.map(redact), ...(dropped > 0 && { dropped }) });
+        waiting = [];
+        dropped = 0;
+      },
+    });
+  });
+}
+
+function readFollow(text: string | undefined): boolean {
+  if (text === undefined || text === 'false') return false;
+  if (text === '' || text === 'true') return true;
+  throw new HubError(
+    'HUB_REQUEST_INVALID',
+    `follow: ${JSON.stringify(text.slice(0, 60))} is not allowed: write ?follow, ?follow=true or ?follow=false`,
+  );
+}

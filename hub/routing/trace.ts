@@ -1,0 +1,56 @@
+import {
+  type Answer,
+  type Edit,
+  type Members,
+  membersOf,
+  setMembers,
+  stringAt,
+  valueOf,
+} from '#rpc';
+import type { Call } from './call.ts';
+
+/** The member of `params._meta` that tells where a request stands in a trace (W3C Trace Context). */
+const key = 'traceparent';
+const nothing: Members = {};
+
+/** What a request says of the trace that it is part of. */
+export const traceparentIn = ({ bytes }: Call['request'], meta: Call['meta']): string | undefined =>
+  stringAt(bytes, meta?.get(key));
+
+/** The member of `_meta` by which a server learns of the hub's span; none where the hub traces nothing. */
+export const traceMembers = ({ trace }: Pick<Call, 'trace'>): Members =>
+  trace ? { [key]: JSON.stringify(trace.traceparent) } : nothing;
+
+/** Keeps the code of an error for the spans of its call. */
+export function noteError(
+  { trace }: Call,
+  { bytes, payload }: Pick<Answer, 'bytes' | 'payload'>,
+): void {
+  const code = trace && valueOf(bytes, membersOf(bytes, payload)?.get('code'));
+  if (trace && typeof code === 'number') trace.rpcCode = code;
+}
+
+type Traceable = Pick<Call, 'request' | 'params' | 'meta' | 'trace'>;
+
+/** The edits, and the one by which the server learns of the hub's span: without traces they are as they were. */
+export function withTrace(
+  call: Traceable,
+  edits: readonly Edit[],
+  dropped?: ReadonlySet<string>,
+): readonly Edit[] {
+  const { request, params, meta, trace } = call;
+  if (!trace) return edits;
+  const member = traceMembers(call);
+  const text = `{"${key}":"${trace.traceparent}"}`;
+  if (!request.params) {
+    const end = request.bytes.lastIndexOf('}');
+    return [{ span: { start: end, end }, text: `,"params":{"_meta":${text}}` }, ...edits];
+  }
+  const span = params.get('_meta');
+  if (!span) return [...setMembers(request.params, params, { _meta: text }), ...edits];
+  // What is no object is the server's to refuse.
+  if (!meta) return edits;
+  // Before what is taken out: both may begin at one place.
+  const staying = dropped ? new Map([...meta].filter(([name]) => !dropped.has(name))) : meta;
+  return [...setMembers(span, staying, member), ...edits];
+}

@@ -1,0 +1,44 @@
+/** The upper bounds of the buckets in seconds: what the hub adds is far below a millisecond. */
+export const boundsSeconds: readonly number[] = [
+  0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1,
+  0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+];
+
+const boundsMs = Float64Array.from(boundsSeconds, seconds => seconds * 1000);
+
+/** One more than there are bounds: the last is of all that is above them. */
+export const bucketCount = boundsMs.length + 1;
+
+/** The bucket that a time falls into, in milliseconds: the first whose bound is not below it. */
+export function bucketOf(milliseconds: number): number {
+  let low = 0;
+  let high = boundsMs.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (milliseconds <= (boundsMs[middle] ?? 0)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/**
+ * The time in milliseconds that a share of the observations does not exceed, taken to be spread evenly in
+ * their bucket, as Prometheus does; of what is above all bounds, the last of them. Undefined without any.
+ */
+export function quantileMs(counts: ArrayLike<number>, share: number): number | undefined {
+  let count = 0;
+  for (let bucket = 0; bucket < bucketCount; bucket++) count += counts[bucket] ?? 0;
+  if (count === 0) return undefined;
+  const rank = share * count;
+  let below = 0;
+  for (let bucket = 0; bucket < boundsMs.length; bucket++) {
+    const inside = counts[bucket] ?? 0;
+    if (inside > 0 && below + inside >= rank) {
+      const lower = boundsMs[bucket - 1] ?? 0;
+      const upper = boundsMs[bucket] ?? 0;
+      return lower + ((upper - lower) * (rank - below)) / inside;
+    }
+    below += inside;
+  }
+  return boundsMs[boundsMs.length - 1];
+}

@@ -1,0 +1,192 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { isObject } from '#core';
+import { type RedisServer, startRedis } from '#helpers/redis';
+import { startOllama } from '../doubles/ollama.ts';
+import { forkReady, freePort } from './child.ts';
+import { type HttpConnection, type Reply, openConnection } from './load/http-connection.ts';
+import { median } from './median.ts';
+import { spawnHub } from './subjects/hub.ts';
+
+/** What `POST /ollama/enhance` takes, each the middle one of all calls, one after the other, in milliseconds. */
+export type EnhanceSpeed = {
+  /** A bare Fastify that reads the same body and answers the same object. */
+  readonly bareMs: number;
+  /** A hit of the exact cache in memory. */
+  readonly memoryMs: number;
+  /** Undefined where there is no Redis: a hit there, and one GET of it from this process. */
+  readonly redis: { readonly hitMs: number; readonly getMs: number } | undefined;
+  /** A prompt that neither cache has, and the same calls of both models without the hub. */
+  readonly miss: { readonly hubMs: number; readonly modelMs: number };
+  /** Calls that were answered otherwise than they had to be. */
+  readonly wrong: number;
+};
+
+const prompt =
+  'Please refactor the parser in src/parse.ts so that it reads tokens lazily, and add tests for the empty input, for comments and for strings with escapes. Keep the public API as it is.';
+const json = 'application/json';
+const better = 'A clear and well structured prompt, as a model writes it. '.repeat(12);
+
+/** So many calls of one kind come one after the other before those of the next. */
+const callsAtOnce = 100;
+const missesMeasured = 200;
+
+/** Starts all of it, and takes turns between what is compared, so that whatever else runs falls on all. */
+export async function measureEnhance(options: {
+  readonly rounds: number;
+  readonly withRedis: boolean;
+}): Promise<EnhanceSpeed> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-bench-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const ollama = opened.use(await startOllama());
+  ollama.says(better);
+  let wrong = 0;
+
+  /** Reads and checks an answer within its time, the same for all that is compared. */
+  async function checked(connection: HttpConnection, body: string, source: string) {
+    const reply = await posted(connection, body);
+    const answer: unknown = JSON.parse(reply.body.toString());
+    if (reply.status !== 200 || !isObject(answer) || answer['source'] !== source) wrong++;
+    return answer;
+  }
+
+  async function openHub(name: string, settings: Readonly<Record<string, string>>) {
+    const hub = opened.use(
+      await spawnHub(`agenthub-bench-${name}`, {}, undefined, {
+        OLLAMA_HOST: ollama.url,
+        REDIS_URL: '',
+        QDRANT_URL: '',
+        ...settings,
+      }),
+    );
+    await answers(`${hub.url}/ollama/models`);
+    const connection = await openConnection(new URL(`${hub.url}/ollama/enhance`), json);
+    opened.defer(() => connection.close());
+    return (text: string, source: string) =>
+      checked(connection, JSON.stringify({ prompt: text }), source);
+  }
+
+  const inMemory = await openHub('memory', {});
+  await inMemory(prompt, 'model');
+  const file = join(folder, 'answer.json');
+  await writeFile(file, JSON.stringify(await inMemory(prompt, 'l1')));
+  const port = await freePort();
+  const bareFile = fileURLToPath(new URL('subjects/bare-fastify.ts', import.meta.url));
+  opened.use(await forkReady(bareFile, [String(port), file]));
+  const bare = await openConnection(new URL(`http://127.0.0.1:${port}/`), json);
+  opened.defer(() => bare.close());
+
+  const redis = options.withRedis ? opened.use(await startRedis()) : undefined;
+  const shared = redis && (await openShared(redis, openHub, opened));
+  const direct = await openConnection(new URL(`${ollama.url}/api/chat`), json);
+  opened.defer(() => direct.close());
+  const embedding = await openConnection(new URL(`${ollama.url}/api/embed`), json);
+  opened.defer(() => embedding.close());
+  const body = JSON.stringify({ prompt });
+
+  const times = {
+    bare: [] as number[],
+    memory: [] as number[],
+    hit: [] as number[],
+    get: [] as number[],
+  };
+  // The first half of the rounds is for the compilers of Node to see what there is to do.
+  for (let round = -options.rounds; round < options.rounds; round++) {
+    const took = async (all: number[], work: () => Promise<unknown>) => {
+      for (let call = 0; call < callsAtOnce; call++) {
+        const since = performance.now();
+        await work();
+        if (round >= 0) all.push(performance.now() - since);
+      }
+    };
+    await took(times.bare, () => checked(bare, body, 'l1'));
+    await took(times.memory, () => inMemory(prompt, 'l1'));
+    if (!shared) continue;
+    await took(times.hit, () => shared.enhance(prompt, 'l1'));
+    await took(times.get, shared.get);
+  }
+
+  const miss = await measureMiss(missesMeasured, async index => {
+    const fresh = `${prompt} Number ${index} of them.`;
+    return [
+      await inMs(() => inMemory(fresh, 'model')),
+      await inMs(async () => {
+        await posted(embedding, JSON.stringify({ model: 'nomic-embed-text', input: fresh }));
+        await posted(direct, chatOf(fresh));
+      }),
+    ];
+  });
+  const at = (all: readonly number[]) => median(all) ?? Number.NaN;
+  return {
+    bareMs: at(times.bare),
+    memoryMs: at(times.memory),
+    redis: shared && { hitMs: at(times.hit), getMs: at(times.get) },
+    miss,
+    wrong,
+  };
+}
+
+async function openShared(
+  redis: RedisServer,
+  openHub: (
+    name: string,
+    settings: Readonly<Record<string, string>>,
+  ) => Promise<(text: string, source: string) => Promise<unknown>>,
+  opened: AsyncDisposableStack,
+) {
+  const enhance = await openHub('redis', { REDIS_URL: redis.url });
+  await enhance(prompt, 'model');
+  const { Redis } = await import('ioredis');
+  const client = new Redis(redis.url);
+  opened.defer(() => client.disconnect());
+  await client.set('bench', better);
+  return { enhance, get: () => client.get('bench') };
+}
+
+/** Calls with a prompt that is new each time, by the hub and without it. */
+async function measureMiss(
+  rounds: number,
+  call: (index: number) => Promise<readonly [number, number]>,
+): Promise<EnhanceSpeed['miss']> {
+  const all: (readonly [number, number])[] = [];
+  for (let index = 0; index < rounds; index++) all.push(await call(index));
+  return {
+    hubMs: median(all.map(([hub]) => hub)) ?? Number.NaN,
+    modelMs: median(all.map(([, model]) => model)) ?? Number.NaN,
+  };
+}
+
+async function inMs(work: () => Promise<unknown>): Promise<number> {
+  const since = performance.now();
+  await work();
+  return performance.now() - since;
+}
+
+const chatOf = (text: string) =>
+  JSON.stringify({
+    model: 'llama3.2:3b',
+    messages: [{ role: 'user', content: text }],
+    stream: true,
+  });
+
+function posted(connection: HttpConnection, body: string): Promise<Reply> {
+  return new Promise(resolve => connection.post('', body, resolve));
+}
+
+/** Waits until a hub answers there, for a minute at the most. */
+async function answers(url: string): Promise<void> {
+  const until = performance.now() + 60_000;
+  while (performance.now() < until) {
+    try {
+      if ((await fetch(url)).ok) return;
+    } catch {
+      // It does not listen yet.
+    }
+    await delay(50);
+  }
+  throw new Error(`${url} does not answer`);
+}

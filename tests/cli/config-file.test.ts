@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
+import type { CliNeeds } from '#cli';
+import { createConfigEditor, loadConfig } from '#config';
+import { startHub } from '#helpers/hub';
+import { writeWhole } from '#store';
+import shipped from '../../configs/mcp-servers.json' with { type: 'json' };
+import { run } from './run.ts';
+
+let folder = '';
+let file = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agenthub-cli-'));
+  file = join(folder, 'configs', 'servers.json');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+beforeEach(() => rmSync(join(folder, 'configs'), { recursive: true, force: true }));
+
+const options = { env: { GITHUB_TOKEN: 'x', DOCS_TOKEN: 'x' }, home: '/home/user' };
+/** Where no hub runs: nothing listens on port 1. */
+const needs: Partial<CliNeeds> = {
+  findHub: async url => ({ url: url ?? 'http://127.0.0.1:1', token: undefined }),
+  findConfigFile: async () => file,
+  editConfig: async () => createConfigEditor({ readOptions: async () => options, writeWhole }),
+  loadConfig: async (named = file) => ({ file: named, config: await loadConfig(named, options) }),
+};
+const cli = (...args: readonly string[]) => run(args, needs);
+const serversIn = async (path: string) =>
+  (await loadConfig(path, options)).servers.map(({ name }) => name);
+
+describe('init', () => {
+  test('writes a config that the hub takes, in a folder that it makes', async () => {
+    const { code, out, err } = await cli('init');
+    assert.deepEqual({ code, err }, { code: 0, err: '' });
+    assert.equal(out, `wrote ${file}\nStart the hub with: agenthub serve`);
+    assert.deepEqual(await serversIn(file), ['memory']);
+  });
+
+  test.for(['configs/a.json', 'configs/a.yaml'])(
+    'what is commented out of %s is right too',
+    async name => {
+      const path = join(folder, name);
+      assert.deepEqual(jsonOf((await cli('init', '--config', path, '--json')).out), { file: path });
+      const text = readFileSync(path, 'utf8');
+      // Prose begins with a capital or a quote without a colon behind it.
+      writeFileSync(
+        path,
+        text.replaceAll(/^( *)(?:\/\/|#) ((?:"\w+": | {2}|\w+:$|\w+: |\}).*)$/gm, '$1$2'),
+      );
+      assert.deepEqual(await serversIn(path), ['memory', 'files', 'fetch', 'github', 'docs']);
+    },
+  );
+
+  test('begins with the package that the hub ships', async () => {
+    await cli('init');
+    assert.ok(readFileSync(file, 'utf8').includes(shipped.servers.memory.package));
+  });
+
+  test('leaves a file alone that is there', async () => {
+    await cli('init');
+    writeFileSync(file, 'mine');
+    const { code, out, err } = await cli('init');
+    assert.deepEqual({ code, out }, { code: 1, out: '' });
+    assert.match(err, /servers\.json is there already, and is left as it is/);
+    assert.equal(readFileSync(file, 'utf8'), 'mine');
+  });
+
+  test.for([
+    [['--config', 'hub.txt'], /^--config: "hub\.txt" is not allowed: end it in \.json/],
+    [['--yaml', '--config', 'hub.json'], /^--yaml: "hub\.json" is no name of a YAML file/],
+  ] as const)('%j exits with 2', async ([args, message]) => {
+    const { code, err } = await cli('init', ...args);
+    assert.equal(code, 2);
+    assert.match(err, message);
+  });
+});
+
+const jsonOf = (text: string): unknown => JSON.parse(text);
+
+describe('without a hub', () => {
+  test('add writes the entry and keeps all else, and remove takes it out again', async () => {
+    await cli('init');
+    const before = readFileSync(file, 'utf8');
+    const added = await cli('add', 'uvx:mcp-server-time==1.0', '--arg=--local', '-e', 'ZONE=UTC');
+    assert.equal(added.code, 0, added.err);
+    assert.match(added.out, /^added time to .*No hub runs: it is installed at the next start/);
+    assert.match(readFileSync(file, 'utf8'), /"args": \[\s*"--local"\s*\]/);
+    assert.deepEqual(await serversIn(file), ['memory', 'time']);
+    const removed = await cli('remove', 'time');
+    assert.equal(removed.code, 0, removed.err);
+    assert.match(removed.out, /^removed the entry time from /);
+    assert.equal(readFileSync(file, 'utf8'), before);
+  });
+
+  test('add --json says that nothing is installed yet, and what to think about', async () => {
+    await cli('init');
+    const { out } = await cli('add', '@scope/server-memory', '--json');
+    const { name, installed, warnings } = JSON.parse(out);
+    assert.deepEqual({ name, installed }, { name: 'memory-2', installed: false });
+    assert.match(warnings[0], /the package @scope\/server-memory has no version/);
+  });
+
+  test.for([
+    [['add', 'x@1.0.0', '--name', 'memory'], 1, /there is a server "memory" already/],
+    [['add', 'x@1.0.0', '--network', 'host'], 2, /network/],
+    [['add', 'x@1.0.0', '--url', 'http://127.0.0.1:1'], 1, /^no hub answers/],
+    [['remove', 'nothing'], 1, /it holds no server "nothing"/],
+    [['remove', 'memory', '--purge'], 1, /^--purge: images and volumes are removed by a hub/],
+    [['remove', 'memory', '--url', 'http://127.0.0.1:1'], 1, /^no hub answers/],
+  ] as const)('%j changes nothing and exits with %i', async ([args, expected, message]) => {
+    await cli('init');
+    const before = readFileSync(file, 'utf8');
+    const { code, err } = await cli(...args);
+    assert.equal(code, expected);
+    assert.match(err, message);
+    assert.equal(readFileSync(file, 'utf8'), before);
+  });
+
+  test('a hub that lets nobody in is no reason to write the file', async () => {
+    await cli('init');
+    await using closed = await startHub([], { http: { token: 'a-token-of-16-chars' } });
+    const findHub = async () => ({ url: closed.url, token: undefined });
+    for (const args of [
+      ['add', 'x@1.0.0'],
+      ['remove', 'memory'],
+    ]) {
+      const { code, err } = await run(args, { ...needs, findHub });
+      assert.equal(code, 1);
+      assert.match(err, /wants its token/);
+    }
+    assert.deepEqual(await serversIn(file), ['memory']);
+  });
+
+  test('add tells how to make a config where there is none', async () => {
+    const { code, err } = await cli('add', 'x@1.0.0');
+    assert.equal(code, 2);
+    assert.match(err, /no config file to change\. Write one with "agenthub init"/);
+  });
+});

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import type { CliNeeds } from '#cli';
+import { createConfigEditor, loadConfig } from '#config';
+import { writeWhole } from '#store';
+import { type Scratch, hub, openScratch } from '../clients/machine.ts';
+import { type Fake, run } from './run.ts';
+
+const token = 'planted-token-0123456789';
+const key = 'sk-planted0123456789';
+const text = `{\n  // mine\n  "mcpServers": {\n    "one": {"command": "npx", "args": ["-y", "@a/one@1.0.0"], "env": {"KEY": "${key}"}},\n  },\n}\n`;
+
+/** The command line over the files of a scratch machine. */
+function needsOf({ clients, home }: Scratch, more: Partial<CliNeeds> = {}): Partial<CliNeeds> {
+  const config = join(home, 'hub.json');
+  const options = { env: {}, home };
+  return {
+    openClients: async () => clients,
+    findBridge: async () => hub.bridge,
+    findHub: async url => ({ url: url ?? hub.url, token: undefined }),
+    findConfigFile: async () => config,
+    loadConfig: async () => ({ file: config, config: await loadConfig(config, options) }),
+    editConfig: async () => createConfigEditor({ readOptions: async () => options, writeWhole }),
+    ...more,
+  };
+}
+
+const terminal: Fake = { columns: 100 };
+
+describe('connect', () => {
+  test('in a pipe shows the difference and writes nothing without --yes', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.claude.json', text);
+    const { code, out, err } = await run(['connect', 'claude-code'], needsOf(scratch));
+    assert.equal(code, 2);
+    assert.match(out, /^\+ {4}"agenthub": \{$/m);
+    assert.match(err, /nothing was written.*Add --yes.*--dry-run/);
+    assert.deepEqual(await scratch.files(), { '.claude.json': text });
+    const dry = await run(['connect', 'claude-code', '--dry-run'], needsOf(scratch));
+    assert.equal(dry.code, 0);
+    assert.equal(dry.out, `${out}\nNothing was written.`);
+    assert.deepEqual(await scratch.files(), { '.claude.json': text });
+  });
+
+  test.for([
+    ['y', true],
+    ['Yes', true],
+    ['n', false],
+    ['', false],
+  ] as const)('on a terminal asks, and takes %j for %j', async ([answer, isWritten]) => {
+    await using scratch = await openScratch();
+    await scratch.put('.claude.json', text);
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return answer;
+    };
+    const { code, out } = await run(
+      ['connect', 'claude-code'],
+      needsOf(scratch, { ask }),
+      terminal,
+    );
+    assert.equal(code, 0);
+    assert.deepEqual(asked, [`Write ${scratch.home}/.claude.json? [y/N] `]);
+    assert.equal(Object.keys(await scratch.files()).length === 2, isWritten);
+    assert.match(
+      out,
+      isWritten ? /wrote.*as it was: .*\.agenthub-backup-1/ : /Nothing was written/,
+    );
+  });
+
+  test('shows no values but those of the hub, and never the token', async () => {
+    await using scratch = await openScratch();
+    const planted = needsOf(scratch, { findHub: async () => ({ url: hub.url, token }) });
+    for (const [client, file] of [
+      ['claude-code', '.claude.json'],
+      ['claude-desktop', '.config/Claude/claude_desktop_config.json'],
+      ['raycast', undefined],
+    ] as const) {
+      if (file) await scratch.put(file, text);
+      const shown: string[] = [];
+      for (const args of [
+        ['connect', client, '--yes'],
+        ['connect', client, '--yes', '--json'],
+        ['disconnect', client, '--yes'],
+      ]) {
+        const { code, out, err } = await run(args, planted);
+        assert.equal(code, 0, err);
+        shown.push(out, err);
+        if (file && args[0] === 'connect') {
+          const written = await readFile(join(scratch.home, file), 'utf8');
+          assert.equal(written.includes(token), client === 'claude-desktop');
+        }
+      }
+      assert.doesNotMatch(shown.join('\n'), /planted/);
+      assert.match(shown.join('\n'), /ROUTER_TOKEN|Manage MCP/);
+      if (file) assert.equal(await readFile(join(scratch.home, file), 'utf8'), text);
+    }
+  });
+
+  test('--json prints one document', async () => {
+    await using scratch = await openScratch();
+    const file = `${scratch.home}/work/.vscode/mcp.json`;
+    const args = ['vscode', '--workspace', '--json'];
+    const dry = await run(['connect', ...args, '--dry-run'], needsOf(scratch));
+    const entry = { client: 'vscode', file, name: 'agenthub' };
+    assert.deepEqual(JSON.parse(dry.out), { ...entry, state: 'planned', notes: [] });
+    const done = await run(['connect', ...args, '--yes'], needsOf(scratch));
+    assert.deepEqual(JSON.parse(done.out), { ...entry, state: 'connected', notes: [] });
+    const again = await run(['connect', ...args, '--yes'], needsOf(scratch));
+    assert.deepEqual(JSON.parse(again.out), { ...entry, state: 'unchanged', notes: [] });
+    const gone = await run(['disconnect', ...args, '--yes'], needsOf(scratch));
+    assert.deepEqual(JSON.parse(gone.out), { ...entry, state: 'disconnected', restored: true });
+    const absent = await run(['disconnect', ...args, '--yes'], needsOf(scratch));
+    assert.deepEqual(JSON.parse(absent.out), { ...entry, state: 'unchanged', others: [] });
+    const paste = await run(['connect', 'raycast', '--json', '--name', 'mine'], needsOf(scratch));
+    assert.deepEqual(JSON.parse(paste.out), {
+      client: 'raycast',
+      paste: { mcpServers: { mine: { type: 'http', url: 'http://localhost:9090/mcp' } } },
+      notes: [],
+    });
+  });
+
+  test('without a client shows the files of all, and which have the hub', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.cursor/mcp.json', '{');
+    await scratch.put('.codex/config.toml', '');
+    await run(['connect', 'claude-code', '--yes'], needsOf(scratch));
+    const { code, out } = await run(['connect'], needsOf(scratch));
+    assert.equal(code, 0);
+    assert.match(out, /^ {2}claude-code +user +connected +\/.*\/\.claude\.json$/m);
+    assert.match(out, /^ {2}cursor +user +cannot be read /m);
+    assert.match(out, /^ {2}codex +user +not connected /m);
+    assert.match(out, /^ {2}vscode +workspace +no file /m);
+    const json = await run(['connect', '--json'], needsOf(scratch));
+    assert.equal(JSON.parse(json.out).length, 10);
+  });
+
+  test.for([
+    [['connect', 'cursr'], /"cursr" is not a client\. Did you mean "cursor"\?/],
+    [['disconnect'], /<client> is missing/],
+    [['connect', 'windsurf', '--workspace'], /Windsurf has no file for one folder/],
+    [['connect', 'cursor', '--name', 'a b'], /--name: "a b" is not allowed/],
+    [['connect', 'cursor', '--url', 'localhost:9090'], /--url: "localhost:9090" is not allowed/],
+    [
+      ['connect', 'cursor', '--url', 'http://localhost:0'],
+      /ROUTER_PORT: the hub takes any free port/,
+    ],
+    [['import', '--all', 'cursor'], /--all: leave it out/],
+  ] as const)('%j is used wrongly', async ([args, told]) => {
+    await using scratch = await openScratch();
+    const { code, err } = await run(args, needsOf(scratch));
+    assert.equal(code, 2);
+    assert.match(err, told);
+    assert.deepEqual(await scratch.files(), {});
+  });
+
+  test('what cannot be written is told with what to do, and is as it was', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.cursor', 'a file where the folder should be');
+    const before = await scratch.files();
+    const { code, err } = await run(['connect', 'cursor', '--yes'], needsOf(scratch));
+    assert.notEqual(code, 0);
+    assert.match(err, /\.cursor\/mcp\.json/);
+    assert.deepEqual(await scratch.files(), before);
+  });
+});
+
+describe('import', () => {
+  test('without clients shows what there is, and writes nothing', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.claude.json', text);
+    await scratch.put('hub.json', '{"servers": {}}');
+    const before = await scratch.files();
+    const { code, out } = await run(['import'], needsOf(scratch));
+    assert.equal(code, 0);
+    assert.match(out, /^ {2}\+ one: npm package @a\/one@1\.0\.0$/m);
+    assert.match(out, /^Keys that go to \.env: MCP_ONE_KEY$/m);
+    assert.match(out, /Name clients, or --all/);
+    assert.doesNotMatch(out, /planted/);
+    assert.deepEqual(await scratch.files(), before);
+  });
+
+  test('asks, writes, and prints one document with --json', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.claude.json', text.replace('KEY', 'PLAIN').replace(key, 'x'));
+    const config = await scratch.put('hub.json', '{"servers": {}}');
+    const refused = await run(['import', 'claude-code'], needsOf(scratch));
+    assert.equal(refused.code, 2);
+    assert.equal(await readFile(config, 'utf8'), '{"servers": {}}');
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return 'n';
+    };
+    const args = ['import', 'claude-code', '--remove'];
+    await run(args, needsOf(scratch, { ask }), terminal);
+    assert.deepEqual(asked, [
+      `Add 1 server to ${config} and take 1 server out of ${scratch.home}/.claude.json? [y/N] `,
+    ]);
+    const { code, out } = await run([...args, '--yes', '--json'], needsOf(scratch));
+    assert.equal(code, 0);
+    assert.deepEqual(JSON.parse(out), {
+      config,
+      servers: [
+        {
+          client: 'claude-code',
+          file: `${scratch.home}/.claude.json`,
+          name: 'one',
+          action: 'add',
+          as: 'one',
+          hints: [],
+        },
+      ],
+      variables: [],
+      written: true,
+      backups: [`${scratch.home}/.claude.json.agenthub-backup-1`],
+    });
+    assert.match(await readFile(config, 'utf8'), /@a\/one@1\.0\.0/);
+  });
+
+  test('goes on where one file cannot be understood, and exits with 1', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.cursor/mcp.json', '{');
+    await scratch.put('.claude.json', text.replace(key, 'x').replace('KEY', 'PLAIN'));
+    const config = await scratch.put('hub.json', '{"servers": {}}');
+    const { code, err } = await run(['import', '--all', '--yes'], needsOf(scratch));
+    assert.equal(code, 1);
+    assert.match(err, /mcp\.json:1:\d+: not valid JSON/);
+    assert.match(await readFile(config, 'utf8'), /"one"/);
+  });
+});
+
+describe('the program itself', () => {
+  const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
+
+  /** Runs it on a scratch machine: in pipes, or on a pseudo-terminal where something is typed. */
+  async function agenthub(scratch: Scratch, args: readonly string[], typed?: string) {
+    const line = [process.execPath, bin, ...args];
+    const [command = '', ...rest] =
+      typed === undefined
+        ? line
+        : ['script', '-qec', `exec ${line.map(word => `'${word}'`).join(' ')}`, '/dev/null'];
+    const child = spawn(command, rest, {
+      cwd: scratch.machine.folder,
+      env: { PATH: process.env['PATH'], HOME: scratch.home, TERM: 'xterm' },
+    });
+    let out = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        out += chunk.toString();
+        if (typed !== undefined && out.includes('[y/N] ')) child.stdin.end(typed);
+      });
+    if (typed === undefined) child.stdin.end();
+    const [code] = await once(child, 'close');
+    return { code, out };
+  }
+
+  test('asks on a terminal, in colours, and connects and disconnects', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.cursor/mcp.json', text);
+    const { code, out } = await agenthub(scratch, ['connect', 'cursor'], 'y\n');
+    assert.equal(code, 0, out);
+    // eslint-disable-next-line no-control-regex
+    assert.match(out, /\u001b\[32m\+ {4}"agenthub": \{/);
+    assert.doesNotMatch(out, /planted/);
+    const written = await readFile(join(scratch.home, '.cursor/mcp.json'), 'utf8');
+    assert.match(written, /"url": "http:\/\/localhost:9090\/mcp"/);
+    const gone = await agenthub(scratch, ['disconnect', 'cursor', '--yes']);
+    assert.equal(gone.code, 0, gone.out);
+    assert.deepEqual(await scratch.files(), { '.cursor/mcp.json': text });
+  });
+
+  test.for([
+    ['n\n', 0],
+    // The end of the input, and Ctrl-C.
+    ['\u0004', 0],
+    ['\u0003', 1],
+  ] as const)('writes nothing where %j is typed', async ([typed, expected]) => {
+    await using scratch = await openScratch();
+    const { code, out } = await agenthub(scratch, ['connect', 'codex'], typed);
+    assert.equal(code, expected, out);
+    assert.deepEqual(await scratch.files(), {});
+  });
+
+  test('imports with the keys in .env of the folder where the hub runs', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.cursor/mcp.json', text);
+    await mkdir(join(scratch.machine.folder, 'configs'));
+    const config = join(scratch.machine.folder, 'configs/mcp-servers.json');
+    await writeFile(config, '{"servers": {}}');
+    const { code, out } = await agenthub(scratch, ['import', 'cursor', '--yes', '--remove']);
+    assert.equal(code, 0, out);
+    assert.doesNotMatch(out, /planted/);
+    const dotenv = await readFile(join(scratch.machine.folder, '.env'), 'utf8');
+    assert.equal(dotenv, `MCP_ONE_KEY=${key}\n`);
+    const checked = await agenthub(scratch, ['check']);
+    assert.match(checked.out, /one +npm @a\/one@1\.0\.0 +starts with the hub/);
+  });
+});

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { type CliNeeds, createCli, createIo } from '#cli';
+
+export type Outcome = { readonly code: number; readonly out: string; readonly err: string };
+
+/** Streams in the place of those of a process. */
+export type Fake = {
+  /** What stdout and stderr are: pipes, or a terminal of that width. */
+  readonly columns?: number;
+  readonly input?: string;
+  readonly signal?: AbortSignal;
+  /** Told of all that is written to stdout, with the stream. */
+  readonly onOut?: (text: string, stdout: PassThrough) => void;
+};
+
+const refuse = (what: string) => async () => assert.fail(`nothing asked for ${what}`);
+
+/** What a command needs, all of which fails the test but what is given. */
+export const createNeeds = (needs: Partial<CliNeeds>): CliNeeds => ({
+  version: '1.2.3',
+  startApp: refuse('the app'),
+  connectStdio: refuse('a hub on stdin'),
+  startBroker: refuse('the broker'),
+  examine: refuse('the engine'),
+  loadConfig: refuse('the config'),
+  findHub: refuse('a hub'),
+  findConfigFile: refuse('a config file'),
+  editConfig: refuse('a change of the config'),
+  openClients: refuse('the clients'),
+  findBridge: refuse('the bridge'),
+  ask: undefined,
+  ...needs,
+});
+
+/** Runs a command line in this process, and answers with what it wrote, without the last line break. */
+export async function run(
+  args: readonly string[],
+  needs: Partial<CliNeeds> = {},
+  { columns, input = '', signal = AbortSignal.timeout(20_000), onOut }: Fake = {},
+): Promise<Outcome> {
+  const stdin = new PassThrough();
+  stdin.end(input);
+  const createOutput = () =>
+    Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns });
+  const stdout = createOutput();
+  const stderr = createOutput();
+  let out = '';
+  let err = '';
+  stdout.on('data', (chunk: Buffer) => {
+    out += chunk.toString();
+    onOut?.(out, stdout);
+  });
+  stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  const code = await createCli(createNeeds(needs)).run(
+    args,
+    createIo({ stdin, stdout, stderr }, signal),
+  );
+  // What was written last is on its way through the streams.
+  await new Promise(resolve => setImmediate(resolve));
+  return { code, out: out.replace(/\n$/, ''), err: err.replace(/\n$/, '') };
+}

@@ -1,0 +1,352 @@
+import assert from 'node:assert/strict';
+import { chmod, lstat, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
+import { describe, test } from 'vitest';
+import {
+  type ClientName,
+  type HubAddress,
+  type Scope,
+  clientNames,
+  clients,
+  createClients,
+  hubEntry,
+  placeOf,
+} from '#clients';
+import { loadJsonText } from '#config';
+import { HubError, isObject } from '#core';
+import { type Scratch, hub, openScratch } from './machine.ts';
+import { wildJson, wildToml } from './wild-files.ts';
+
+const { readJsonText } = await loadJsonText();
+
+/** Every file of every client. */
+const places = clientNames.flatMap(client =>
+  (['user', 'workspace'] as const).flatMap(scope =>
+    placeOf(client, scope, { platform: 'linux', home: '/h', folder: '/w', env: {}, packages: [] })
+      ? [{ client, scope, title: `${client} (${scope})` }]
+      : [],
+  ),
+);
+
+type Place = { readonly client: ClientName; readonly scope: Scope };
+
+const target = ({ client, scope }: Place) => ({ client, scope, name: 'agenthub' });
+
+const fileOf = ({ client, scope }: Place, { machine }: Scratch) =>
+  placeOf(client, scope, machine) ?? assert.fail('it has no file');
+
+async function connect(place: Place, scratch: Scratch, at: HubAddress = hub) {
+  const plan = await scratch.clients.planConnect(target(place), at);
+  return { plan, backup: await scratch.clients.carryOut(plan) };
+}
+
+async function disconnect(place: Place, scratch: Scratch) {
+  const plan = await scratch.clients.planDisconnect(target(place), hub);
+  return { plan, backup: await scratch.clients.carryOut(plan) };
+}
+
+/** True where all characters of a text are in the other, in their order: nothing was done but to put some in. */
+function isWithin(text: string, other: string): boolean {
+  let at = 0;
+  for (const character of text) {
+    at = other.indexOf(character, at) + 1;
+    if (at === 0) return false;
+  }
+  return true;
+}
+
+function parsed({ client }: Place, text: string): unknown {
+  const plain = text.replace(/^\uFEFF/, '');
+  if (clients[client].format === 'toml')
+    return structuredClone(parseToml(plain, { integersAsBigInt: 'asNeeded' }));
+  return readJsonText({ file: 'it', text: plain }).value;
+}
+
+function serversIn(place: Place, text: string): Readonly<Record<string, unknown>> {
+  const whole = parsed(place, text);
+  const [group = ''] = clients[place.client].servers;
+  const servers = isObject(whole) ? whole[group] : undefined;
+  return isObject(servers) ? servers : {};
+}
+
+describe.for(places)('in the file of $title', place => {
+  const wild =
+    clients[place.client].format === 'toml'
+      ? wildToml
+      : wildJson(clients[place.client].servers.join('.'));
+
+  test.for(wild)(
+    'with $what nothing else changes, and disconnect brings every byte back',
+    async ({ text }) => {
+      await using scratch = await openScratch();
+      const file = fileOf(place, scratch);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, text);
+      const before = await scratch.files();
+      const { backup = '' } = await connect(place, scratch);
+
+      const connected = await readFile(file, 'utf8');
+      assert.deepEqual(serversIn(place, connected)['agenthub'], hubEntry(place.client, hub));
+      assert.equal(await readFile(backup, 'utf8'), text);
+      if (text.trim() !== '')
+        assert.ok(isWithin(text, connected), 'something was taken out or moved');
+      if (text.trim() !== '')
+        assert.equal(connected.includes('\r\n'), text.includes('\r\n'), 'line breaks');
+      assert.doesNotMatch(connected.replaceAll('\r\n', ''), text.includes('\r\n') ? /\n/ : /\r/);
+
+      const again = await connect(place, scratch);
+      assert.equal(again.plan.after, again.plan.before);
+      assert.equal(again.backup, undefined);
+      await disconnect(place, scratch);
+      assert.deepEqual(await scratch.files(), before);
+    },
+  );
+
+  test.for(wild)(
+    'with $what and a change since, disconnect takes out its entry only',
+    async ({ text }) => {
+      await using scratch = await openScratch();
+      const file = fileOf(place, scratch);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, text);
+      await connect(place, scratch);
+      const isToml = clients[place.client].format === 'toml';
+      const since = `${await readFile(file, 'utf8')}${isToml ? '\n# since' : '\n// since\n'}`;
+      await writeFile(file, since);
+
+      const { backup = '' } = await disconnect(place, scratch);
+      const after = await readFile(file, 'utf8');
+      assert.equal(await readFile(backup, 'utf8'), since);
+      assert.ok(after.endsWith(isToml ? '# since' : '// since\n'), 'what came since is there');
+      const { agenthub, ...others } = serversIn(place, since);
+      assert.ok(agenthub);
+      assert.deepEqual(serversIn(place, after), others);
+      assert.ok(isWithin(after, since), 'something was put in or moved');
+      const gone = since.length - after.length;
+      assert.ok(gone > 0 && gone < 400, `${gone} characters went`);
+    },
+  );
+
+  test('that is absent, it is made, and goes again', async () => {
+    await using scratch = await openScratch();
+    const { backup } = await connect(place, scratch);
+    const file = relative(scratch.home, fileOf(place, scratch));
+    assert.equal(backup, undefined);
+    assert.deepEqual(Object.keys(await scratch.files()), [file]);
+    await disconnect(place, scratch);
+    assert.deepEqual(await scratch.files(), {});
+    const { plan } = await disconnect(place, scratch);
+    assert.equal(plan.before, undefined);
+  });
+
+  test('that is a link, the file it leads to is written, with its mode', async () => {
+    await using scratch = await openScratch();
+    const real = await scratch.put('dotfiles/real', '');
+    await chmod(real, 0o640);
+    const file = fileOf(place, scratch);
+    await mkdir(dirname(file), { recursive: true });
+    await symlink(relative(dirname(file), real), file);
+    const { backup = '' } = await connect(place, scratch);
+    assert.ok((await lstat(file)).isSymbolicLink());
+    assert.equal(backup, `${file}.agenthub-backup-1`);
+    for (const path of [real, backup]) assert.equal((await stat(path)).mode & 0o777, 0o640);
+    assert.ok(serversIn(place, await readFile(real, 'utf8'))['agenthub']);
+    await disconnect(place, scratch);
+    assert.ok((await lstat(file)).isSymbolicLink());
+    assert.equal(await readFile(real, 'utf8'), '');
+  });
+
+  test('that leads nowhere, what it would lead to is made, and goes again', async () => {
+    await using scratch = await openScratch();
+    const file = fileOf(place, scratch);
+    await mkdir(dirname(file), { recursive: true });
+    await symlink(join(scratch.home, 'elsewhere'), file);
+    await connect(place, scratch);
+    assert.ok(
+      serversIn(place, await readFile(join(scratch.home, 'elsewhere'), 'utf8'))['agenthub'],
+    );
+    await disconnect(place, scratch);
+    assert.ok((await lstat(file)).isSymbolicLink());
+    await assert.rejects(stat(file));
+  });
+
+  test('that cannot be understood, it is refused with line and column, and left alone', async () => {
+    await using scratch = await openScratch();
+    const file = fileOf(place, scratch);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, '{\n  "a": = sk-planted0123456789\n');
+    const before = await scratch.files();
+    const refused = await connect(place, scratch).catch((error: unknown) => error);
+    assert.ok(refused instanceof HubError);
+    assert.equal(refused.code, 'HUB_CONFIG_INVALID');
+    assert.match(refused.message, /:[12]:\d+: not valid (?:JSON|TOML): /);
+    assert.ok(refused.message.startsWith(`${file}:`));
+    assert.doesNotMatch(refused.message, /planted/);
+    assert.deepEqual(await scratch.files(), before);
+  });
+
+  test('that names the hub at another address, the entry is replaced, and disconnect brings back what was first', async () => {
+    await using scratch = await openScratch();
+    const file = fileOf(place, scratch);
+    const [first] = wild.toReversed();
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, first?.text ?? '');
+    const before = await scratch.files();
+    await connect(place, scratch, { ...hub, url: 'http://localhost:9191' });
+    await connect(place, scratch);
+    assert.deepEqual(
+      serversIn(place, await readFile(file, 'utf8'))['agenthub'],
+      hubEntry(place.client, hub),
+    );
+    assert.equal(Object.keys(await scratch.files()).length, 3);
+    await disconnect(place, scratch);
+    assert.deepEqual(await scratch.files(), before);
+  });
+
+  test('that names the hub under another name, nothing is written', async () => {
+    await using scratch = await openScratch();
+    const other = { ...target(place), name: 'mine' };
+    await scratch.clients.carryOut(await scratch.clients.planConnect(other, hub));
+    const { plan } = await connect(place, scratch);
+    assert.deepEqual([plan.after, plan.name], [plan.before, 'mine']);
+    const gone = await scratch.clients.planDisconnect(target(place), hub);
+    assert.deepEqual([gone.after, gone.others], [gone.before, ['mine']]);
+  });
+});
+
+test('what a person has set beside the address stays', async () => {
+  await using scratch = await openScratch();
+  const old = {
+    url: 'http://localhost:1/mcp',
+    headers: { A: 'b' },
+    alwaysAllow: ['x'],
+    timeout: 5,
+  };
+  const file = await scratch.put(
+    '.cursor/mcp.json',
+    JSON.stringify({ mcpServers: { agenthub: old } }),
+  );
+  const place = { client: 'cursor', scope: 'user' } as const;
+  await connect(place, scratch);
+  const entry = serversIn(place, await readFile(file, 'utf8'))['agenthub'];
+  assert.deepEqual(entry, { url: 'http://localhost:9090/mcp', alwaysAllow: ['x'], timeout: 5 });
+});
+
+test.for([
+  ['.cursor/mcp.json', 'cursor', '[]'],
+  ['.cursor/mcp.json', 'cursor', '{"mcpServers": []}'],
+  ['.cursor/mcp.json', 'cursor', '{"mcpServers": null}'],
+  ['.cursor/mcp.json', 'cursor', '{"mcpServers": {}, "mcpServers": "x"}'],
+  ['.cursor/mcp.json', 'cursor', '// only a comment'],
+  ['.codex/config.toml', 'codex', 'mcp_servers = 1'],
+  ['.codex/config.toml', 'codex', 'mcp_servers = { one = { command = "a" } }'],
+  ['.codex/config.toml', 'codex', 'mcp_servers = { agenthub = { url = "x" } }'],
+] as const)('%s with %s is refused, and left alone', async ([path, client, text]) => {
+  await using scratch = await openScratch();
+  await scratch.put(path, text);
+  const before = await scratch.files();
+  await assert.rejects(connect({ client, scope: 'user' }, scratch), HubError);
+  assert.deepEqual(await scratch.files(), before);
+});
+
+test.for([
+  'mcp_servers.agenthub.url = "x"\nmcp_servers.agenthub.enabled = false # why\nmodel = "o4"\n',
+  '[mcp_servers]\nagenthub.url = "x"\n"agenthub".enabled = false\n\n[other]\nx = 1\n',
+  '["mcp_servers".\'agenthub\']\nurl = "x"\n# inside\nenabled = false\n\n[mcp_servers.agenthub.http_headers]\nA = "b"\n\n[z]\ny = 1\n',
+  '[mcp_servers.agenthub.http_headers]\nA = "b"\n[a]\nx = 1\n[mcp_servers.agenthub]\nurl = """\nx"""\nenabled = false\n',
+])('in TOML every form of the entry is found, and its choices are kept: %j', async text => {
+  await using scratch = await openScratch();
+  const file = await scratch.put('.codex/config.toml', text);
+  const place = { client: 'codex', scope: 'user' } as const;
+  await connect(place, scratch);
+  const servers = serversIn(place, await readFile(file, 'utf8'));
+  assert.deepEqual(servers['agenthub'], { url: 'http://localhost:9090/mcp', enabled: false });
+  await disconnect(place, scratch);
+  const after = await readFile(file, 'utf8');
+  assert.equal(serversIn(place, after)['agenthub'], undefined);
+  assert.doesNotMatch(after, /agenthub|enabled/);
+});
+
+test.for([
+  [
+    '.cursor/mcp.json',
+    'cursor',
+    '{"mcpServers": {"agenthub": {"url": "a"}, "agenthub": {"url": "b"}}}',
+  ],
+  ['.codex/config.toml', 'codex', 'mcp_servers = { agenthub = { url = "x" } }'],
+] as const)(
+  'an entry that cannot be taken out alone stays, with the reason: %s',
+  async ([path, client, text]) => {
+    await using scratch = await openScratch();
+    await scratch.put(path, text);
+    const before = await scratch.files();
+    const refused = {
+      code: 'HUB_CONFIG_CONFLICT',
+      message: /agenthub is written in a way .* Edit it by hand$/,
+    };
+    await assert.rejects(disconnect({ client, scope: 'user' }, scratch), refused);
+    assert.deepEqual(await scratch.files(), before);
+  },
+);
+
+test('what somebody else writes meanwhile is not overwritten, and no copy is left', async () => {
+  await using scratch = await openScratch();
+  const file = await scratch.put('.claude.json', '{"mcpServers": {}}');
+  const place = { client: 'claude-code', scope: 'user' } as const;
+  const plan = await scratch.clients.planConnect(target(place), hub);
+  await writeFile(file, '{"mcpServers": {"new": {}}}');
+  await assert.rejects(scratch.clients.carryOut(plan), { code: 'HUB_CONFIG_CONFLICT' });
+  assert.deepEqual(await scratch.files(), { '.claude.json': '{"mcpServers": {"new": {}}}' });
+});
+
+test.for(['EACCES', 'EROFS', 'ENOSPC', 'EBUSY'])(
+  'where writing fails with %s all is as it was',
+  async code => {
+    await using scratch = await openScratch();
+    await scratch.put('.codex/config.toml', 'model = "o4"');
+    const before = await scratch.files();
+    const failing = createClients({
+      machine: scratch.machine,
+      writeWhole: async () => {
+        throw Object.assign(new Error(code), { code });
+      },
+      readOptions: async () => ({ env: {}, home: scratch.home }),
+    });
+    const place = { client: 'codex', scope: 'user' } as const;
+    const plan = await failing.planConnect(target(place), hub);
+    const told = {
+      code: 'HUB_CONFIG_UNWRITABLE',
+      message: /config\.toml cannot be written, and is as it was: /,
+    };
+    await assert.rejects(failing.carryOut(plan), told);
+    assert.deepEqual(await scratch.files(), before);
+  },
+);
+
+test('a file that is not UTF-8, and a folder in its place, are refused', async () => {
+  await using scratch = await openScratch();
+  const file = await scratch.put('.claude.json', '');
+  await writeFile(file, Buffer.from([0x7b, 0xff, 0x7d]));
+  const place = { client: 'claude-code', scope: 'user' } as const;
+  await assert.rejects(connect(place, scratch), {
+    code: 'HUB_CONFIG_INVALID',
+    message: /not UTF-8/,
+  });
+  await mkdir(join(scratch.home, '.cursor/mcp.json'), { recursive: true });
+  const cursor = { client: 'cursor', scope: 'user' } as const;
+  await assert.rejects(connect(cursor, scratch), {
+    code: 'HUB_CONFIG_INVALID',
+    message: /is a folder/,
+  });
+});
+
+test('copies do not grow without end', async () => {
+  await using scratch = await openScratch();
+  await scratch.put('.claude.json', '{}');
+  for (let number = 1; number <= 99; number++)
+    await scratch.put(`.claude.json.agenthub-backup-${number}`, '');
+  const place = { client: 'claude-code', scope: 'user' } as const;
+  await assert.rejects(connect(place, scratch), { code: 'HUB_CONFIG_UNWRITABLE' });
+  assert.equal((await scratch.files())['.claude.json'], '{}');
+});

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, test } from 'vitest';
+import { type ClientName, type HubAddress, findBridge, hubEntry } from '#clients';
+import { hub, openScratch } from './machine.ts';
+
+const token = 'planted-token-0123456789';
+const url = 'http://localhost:9090/mcp';
+const named = { headers: { Authorization: 'Bearer ${env:ROUTER_TOKEN}' } };
+
+const table: readonly (readonly [ClientName, object, object])[] = [
+  ['claude-code', { type: 'http', url }, { headers: { Authorization: 'Bearer ${ROUTER_TOKEN}' } }],
+  [
+    'claude-desktop',
+    {
+      command: '/opt/node/bin/node',
+      args: ['/opt/agenthub/bin/agenthub.mjs', 'connect-stdio', '--url', 'http://localhost:9090'],
+    },
+    { env: { ROUTER_TOKEN: token } },
+  ],
+  ['vscode', { type: 'http', url }, named],
+  ['cursor', { url }, named],
+  ['windsurf', { serverUrl: url }, named],
+  ['codex', { url }, { bearer_token_env_var: 'ROUTER_TOKEN' }],
+  ['raycast', { type: 'http', url }, {}],
+];
+
+test.for(table)(
+  '%s is told of the hub in its own words, and of the token',
+  ([client, entry, more]) => {
+    assert.deepEqual(hubEntry(client, hub), entry);
+    assert.deepEqual(hubEntry(client, { ...hub, token }), { ...entry, ...more });
+  },
+);
+
+test('one server of the hub has an address of its own', () => {
+  const one: HubAddress = { ...hub, url: 'https://hub.example/base/', server: 'a b' };
+  assert.deepEqual(hubEntry('cursor', one), { url: 'https://hub.example/base/mcp/a%20b' });
+  const { args } = hubEntry('claude-desktop', { ...hub, server: 'notes' });
+  assert.deepEqual(Array.isArray(args) && args.slice(-2), ['--server', 'notes']);
+});
+
+describe('clients that start the bridge', () => {
+  const node = '/opt/node';
+
+  async function program(path: string, manifest?: object) {
+    const scratch = await openScratch();
+    const script = await scratch.put(path, '');
+    if (manifest) {
+      const root = path.slice(0, path.indexOf('node_modules'));
+      await scratch.put(join(root, 'package.json'), JSON.stringify(manifest));
+    }
+    return { scratch, script };
+  }
+
+  test('are given absolute paths, of links what they lead to', async () => {
+    const { scratch, script } = await program('app/bin/agenthub.mjs');
+    await using _ = scratch;
+    const link = join(scratch.home, 'node_modules/.bin/agenthub');
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(script, link);
+    const bridge = await findBridge({ node, script: link, platform: 'linux' });
+    assert.deepEqual(bridge, { command: node, args: [script] });
+  });
+
+  const cached = 'npm/_npx/0a1b/node_modules/agenthub/bin/agenthub.mjs';
+
+  test.for([
+    ['linux', { command: 'npx', args: ['-y', 'agenthub@1.2.3'] }],
+    ['win32', { command: 'cmd', args: ['/c', 'npx', '-y', 'agenthub@1.2.3'] }],
+  ] as const)(
+    'ask npx again, where it has put the program into its cache (%s)',
+    async ([platform, bridge]) => {
+      const { scratch, script } = await program(cached, { _npx: { packages: ['agenthub@1.2.3'] } });
+      await using _ = scratch;
+      assert.deepEqual(await findBridge({ node, script, platform }), bridge);
+    },
+  );
+
+  test.for([
+    ['a folder', { _npx: { packages: ['/home/me/agenthub.tgz'] } }],
+    ['another package', { _npx: { packages: ['agenthub@npm:stranger', 'agenthubs'] } }],
+    ['nothing', {}],
+  ] as const)('are not sent to a registry for what npx had from %s', async ([, manifest]) => {
+    const { scratch, script } = await program(cached, manifest);
+    await using _ = scratch;
+    const bridge = await findBridge({ node, script, platform: 'linux' });
+    assert.deepEqual(bridge, { command: node, args: [script] });
+  });
+
+  test('are given paths where npx says nothing that can be read', async () => {
+    const { scratch, script } = await program(cached);
+    await using _ = scratch;
+    await writeFile(join(scratch.home, 'npm/_npx/0a1b/package.json'), '{');
+    const bridge = await findBridge({ node, script, platform: 'linux' });
+    assert.deepEqual(bridge, { command: node, args: [script] });
+  });
+});

@@ -1,0 +1,58 @@
+import { mkdir, mkdtemp, readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { type Clients, type HubAddress, type Machine, createClients } from '#clients';
+import { writeWhole } from '#store';
+
+/** A machine of its own, with nothing on it. */
+export type Scratch = AsyncDisposable & {
+  readonly home: string;
+  readonly machine: Machine;
+  readonly clients: Clients;
+  /** Puts a file there, and answers with its path. */
+  put(path: string, text: string): Promise<string>;
+  /** All files by their paths from the home folder, as text. */
+  files(): Promise<Readonly<Record<string, string>>>;
+};
+
+export const hub: HubAddress = {
+  url: 'http://localhost:9090',
+  bridge: { command: '/opt/node/bin/node', args: ['/opt/agenthub/bin/agenthub.mjs'] },
+};
+
+/** The folder of the workspace, from the home folder. */
+export const workspace = 'work';
+
+export async function openScratch(env: Readonly<Record<string, string>> = {}): Promise<Scratch> {
+  const home = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-clients-')));
+  const folder = join(home, workspace);
+  await mkdir(folder);
+  const machine: Machine = { platform: 'linux', home, folder, env, packages: [] };
+  const clients = createClients({
+    machine,
+    writeWhole,
+    readOptions: async () => ({ env, home }),
+  });
+  return {
+    home,
+    machine,
+    clients,
+    async put(path, text) {
+      const file = join(home, path);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, text);
+      return file;
+    },
+    async files() {
+      const found = await readdir(home, { recursive: true, withFileTypes: true });
+      const paths = found
+        .filter(entry => !entry.isDirectory())
+        .map(entry => join(entry.parentPath, entry.name));
+      const texts = paths.map(
+        async path => [relative(home, path), await readFile(path, 'utf8')] as const,
+      );
+      return Object.fromEntries(await Promise.all(texts));
+    },
+    [Symbol.asyncDispose]: async () => await rm(home, { recursive: true, force: true }),
+  };
+}

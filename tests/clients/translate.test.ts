@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import type { ClientName } from '#clients';
+import { openScratch } from './machine.ts';
+
+const key = 'sk-planted0123456789';
+const own = 'http://localhost:9090';
+
+/** What an import makes of one server in the user's file of a client. */
+async function imported(
+  client: ClientName,
+  entry: object,
+  env: Readonly<Record<string, string>> = {},
+) {
+  await using scratch = await openScratch(env);
+  const json = JSON.stringify({ [client === 'vscode' ? 'servers' : 'mcpServers']: { it: entry } });
+  const toml = Object.entries(entry).map(([name, value]) => `${name} = ${inline(value)}\n`);
+  const files: Readonly<Partial<Record<ClientName, string>>> = {
+    'claude-code': '.claude.json',
+    'claude-desktop': '.config/Claude/claude_desktop_config.json',
+    vscode: '.config/Code/User/mcp.json',
+    cursor: '.cursor/mcp.json',
+    windsurf: '.codeium/windsurf/mcp_config.json',
+    codex: '.codex/config.toml',
+  };
+  await scratch.put(
+    files[client] ?? assert.fail('it has no file'),
+    client === 'codex' ? `[mcp_servers.it]\n${toml.join('')}` : json,
+  );
+  const config = await scratch.put('hub.json', '{"servers": {}}');
+  const found = await scratch.clients.find([client]);
+  const plan = await scratch.clients.planImport(
+    found,
+    { config, dotenv: `${scratch.home}/.env` },
+    { url: own },
+  );
+  const [item = assert.fail('nothing was found')] = plan.items;
+  const text = (value: unknown) => JSON.stringify(value).replaceAll(scratch.home, '/home/me');
+  return {
+    action: item.action,
+    why: item.action === 'skip' ? item.why : '',
+    hints: item.action === 'add' ? item.hints.join('\n') : '',
+    entry: item.action === 'add' ? JSON.parse(text(item.entry)) : undefined,
+    variables: plan.variables,
+  };
+}
+
+/** A value as TOML has it in one line. */
+function inline(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  return `{ ${Object.entries(value)
+    .map(([name, inside]) => `${name} = ${inline(inside)}`)
+    .join(', ')} }`;
+}
+
+const lines: readonly (readonly [ClientName, object, object])[] = [
+  [
+    'cursor',
+    { command: 'npx', args: ['-y', '@a/b@1.0.0', 'x'] },
+    { command: 'npx', args: ['-y', '@a/b@1.0.0', 'x'] },
+  ],
+  ['cursor', { command: '/usr/local/bin/npx', args: ['a'] }, { command: 'npx', args: ['a'] }],
+  [
+    'claude-desktop',
+    {
+      command: 'C:\\Windows\\System32\\cmd.exe',
+      args: ['/C', 'C:\\npm\\npx.cmd', '-y', 'a@1.0.0'],
+    },
+    { command: 'npx', args: ['-y', 'a@1.0.0'] },
+  ],
+  ['cursor', { command: 'bunx', args: ['a@1.0.0'] }, { command: 'npx', args: ['-y', 'a@1.0.0'] }],
+  [
+    'cursor',
+    { command: 'pnpm', args: ['dlx', 'a@1.0.0'] },
+    { command: 'npx', args: ['-y', 'a@1.0.0'] },
+  ],
+  ['cursor', { command: 'npm', args: ['exec', '--', 'a'] }, { command: 'npx', args: ['-y', 'a'] }],
+  ['cursor', { command: '/opt/uv', args: ['tool', 'run', 'a'] }, { command: 'uvx', args: ['a'] }],
+  [
+    'vscode',
+    { type: 'stdio', command: 'uvx', args: ['a==1.0'] },
+    { command: 'uvx', args: ['a==1.0'] },
+  ],
+  [
+    'cursor',
+    {
+      command: 'docker',
+      args: [
+        'run',
+        '-i',
+        '--rm',
+        '-e',
+        'LEVEL',
+        '-eMODE=x',
+        '-v',
+        '/srv:/data:ro',
+        '--mount',
+        'type=bind,src=/a,dst=/b',
+        '-v',
+        'kept:/k',
+        '--network=host',
+        '-u',
+        '5:5',
+        'ghcr.io/a/b:1',
+        'stdio',
+      ],
+      env: { LEVEL: '1', UNUSED: '2' },
+    },
+    {
+      image: 'ghcr.io/a/b:1',
+      args: ['stdio'],
+      env: { MODE: 'x', LEVEL: '1' },
+      mounts: ['/srv:/data:ro', '/a:/b:rw'],
+      volumes: { kept: '/k' },
+      network: 'bridge',
+      user: '5:5',
+    },
+  ],
+  [
+    'cursor',
+    { command: 'podman', args: ['run', '-it', '--entrypoint', 'x', '-e', 'A', 'b'] },
+    { image: 'b', command: 'x', env: { A: '${A:-}' } },
+  ],
+  ['claude-code', { type: 'http', url: 'https://x/mcp' }, { url: 'https://x/mcp' }],
+  [
+    'windsurf',
+    { serverUrl: 'https://x/sse', type: 'sse' },
+    { url: 'https://x/sse', transport: 'sse' },
+  ],
+  [
+    'codex',
+    { url: 'https://x/mcp', http_headers: { 'X-A': 'b' } },
+    { url: 'https://x/mcp', headers: { 'X-A': 'b' } },
+  ],
+  [
+    'codex',
+    { url: 'https://x', bearer_token_env_var: 'T', env_http_headers: { 'X-A': 'B' } },
+    { url: 'https://x', headers: { 'X-A': '${B}', Authorization: 'Bearer ${T}' } },
+  ],
+  [
+    'codex',
+    { command: 'npx', args: ['a'], env_vars: ['A'], enabled: false },
+    { command: 'npx', args: ['a'], env: { A: '${A:-}' }, disabled: true },
+  ],
+  [
+    'cursor',
+    { command: 'npx', args: ['a'], disabled: true, alwaysAllow: ['x'] },
+    { command: 'npx', args: ['a'], disabled: true },
+  ],
+  [
+    'cursor',
+    { command: 'npx', args: ['a'], env: { PATH: '/x', HOME: '/y', PORT: 1 }, cwd: '/x' },
+    { command: 'npx', args: ['a'], env: { PORT: '1' } },
+  ],
+];
+
+test.for(lines)('%s: %j becomes %j', async ([client, entry, expected]) => {
+  const { action, entry: made, why } = await imported(client, entry, { B: 'b', T: 't' });
+  assert.equal(action, 'add', why);
+  assert.deepEqual(made, { ...expected, auto_start: true });
+});
+
+const variables: readonly (readonly [ClientName, string, string])[] = [
+  ['claude-code', '${SET} ${UNSET:-x}', '${SET} ${UNSET:-x}'],
+  ['claude-code', '$$ $SET ${1} ${env:SET}', '$$$ $SET $${1} $${env:SET}'],
+  ['claude-desktop', '${SET} $$', '$${SET} $$$'],
+  ['codex', '${SET}', '$${SET}'],
+  ['cursor', '${env:SET}/${userHome}', '${SET}//home/me'],
+  ['vscode', '${workspaceFolder}/x', '/home/me/work/x'],
+  ['windsurf', '${SET}', '${SET}'],
+];
+
+test.for(variables)('%s: the text %j is %j to the hub', async ([client, written, text]) => {
+  const made = await imported(client, { command: 'npx', args: ['a', written] }, { SET: 'set' });
+  assert.deepEqual(made.entry.args, ['a', text]);
+});
+
+const secrets: readonly (readonly [object, object, string])[] = [
+  [{ env: { API_KEY: 'x y' } }, { env: { API_KEY: '${MCP_IT_API_KEY}' } }, 'MCP_IT_API_KEY=x y'],
+  [{ env: { IT_TOKEN: 'x' } }, { env: { IT_TOKEN: '${MCP_IT_TOKEN}' } }, 'MCP_IT_TOKEN=x'],
+  [{ env: { PLAIN: key } }, { env: { PLAIN: '${MCP_IT_PLAIN}' } }, `MCP_IT_PLAIN=${key}`],
+  [
+    { args: ['a', '--api-key', 'x'] },
+    { args: ['a', '--api-key', '${MCP_IT_API_KEY}'] },
+    'MCP_IT_API_KEY=x',
+  ],
+  [{ args: ['a', '--token=x'] }, { args: ['a', '--token=${MCP_IT_TOKEN}'] }, 'MCP_IT_TOKEN=x'],
+  [{ args: ['a', key] }, { args: ['a', '${MCP_IT_ARGUMENT}'] }, `MCP_IT_ARGUMENT=${key}`],
+];
+
+test.for(secrets)('a key in %j is taken out', async ([entry, expected, variable]) => {
+  const made = await imported('cursor', { command: 'npx', args: ['a'], ...entry });
+  assert.deepEqual(made.entry, { command: 'npx', args: ['a'], ...expected, auto_start: true });
+  assert.deepEqual(
+    made.variables.map(({ name, value }) => `${name}=${value}`),
+    [variable],
+  );
+  assert.match(made.hints, /it has a key, so it mostly needs the network/);
+});
+
+test('keys in headers and addresses are taken out', async () => {
+  const url = `https://x/mcp?api_key=${key}`;
+  const headers = { Authorization: 'Bearer abc', Accept: 'x' };
+  const { entry, variables: moved } = await imported('cursor', { url, headers });
+  assert.deepEqual(entry, {
+    url: '${MCP_IT_URL}',
+    headers: { Authorization: '${MCP_IT_AUTHORIZATION}', Accept: 'x' },
+    auto_start: true,
+  });
+  assert.deepEqual(moved.map(({ value }) => value).sort(), ['Bearer abc', url]);
+});
+
+test('a key that a variable holds already is not written again, and another value gets another name', async () => {
+  const entry = { command: 'npx', args: ['a'], env: { API_KEY: 'x' } };
+  const same = await imported('cursor', entry, { MCP_IT_API_KEY: 'x' });
+  assert.deepEqual([same.entry.env, same.variables], [{ API_KEY: '${MCP_IT_API_KEY}' }, []]);
+  const other = await imported('cursor', entry, { MCP_IT_API_KEY: 'y' });
+  assert.deepEqual(other.entry.env, { API_KEY: '${MCP_IT_API_KEY_2}' });
+});
+
+const refused: readonly (readonly [ClientName, object, RegExp])[] = [
+  ['cursor', { url: `${own}/mcp` }, /^it is this hub$/],
+  ['cursor', { url: 'http://127.0.0.1:9090/sse/notes' }, /^it is this hub$/],
+  ['claude-desktop', { command: 'npx', args: ['mcp-remote', `${own}/mcp`] }, /^it is this hub$/],
+  [
+    'claude-desktop',
+    { command: 'npx', args: ['-y', 'agenthub', 'connect-stdio'] },
+    /^it is this hub$/,
+  ],
+  ['cursor', { url: 'https://x', auth: { CLIENT_ID: 'x' } }, /OAuth/],
+  ['claude-code', { type: 'ws', url: 'wss://x' }, /does not speak "ws"/],
+  ['vscode', { command: 'npx', args: ['a'], envFile: '.env' }, /"envFile"/],
+  [
+    'vscode',
+    { command: 'npx', args: ['a', '${input:key}'] },
+    /\$\{input:key\} is known to the client only/,
+  ],
+  ['cursor', { command: 'npx', args: ['a', '${env:UNSET}'] }, /the variable UNSET is not set/],
+  [
+    'cursor',
+    { command: 'python3', args: ['x.py'] },
+    /runs "python3" of this machine, which is in no container/,
+  ],
+  ['cursor', { command: 'docker', args: ['run', '--privileged', 'x'] }, /"docker" line says more/],
+  [
+    'cursor',
+    { command: 'docker', args: ['run', '-v', '/var/run/docker.sock:/s', 'x'] },
+    /the engine's socket/,
+  ],
+  ['cursor', { command: 'npx', args: 'x' }, /"args" is no list/],
+  ['cursor', {}, /neither "command" nor "url"/],
+];
+
+test.for(refused)(
+  '%s: %j is left where it is, with the reason',
+  async ([client, entry, reason]) => {
+    const { action, why, variables: moved } = await imported(client, entry);
+    assert.equal(action, 'skip');
+    assert.match(why, reason);
+    assert.deepEqual(moved, []);
+  },
+);
+
+test('folders of this machine that a server names are hinted at', async () => {
+  const made = await imported('cursor', {
+    command: 'npx',
+    args: ['a', '/usr', '--at=/bin', '/nowhere'],
+  });
+  assert.match(made.hints, /"\/usr" is not in its container: add "mounts": \["\/usr:\/usr"\]/);
+  assert.match(made.hints, /"\/bin" is not/);
+  assert.doesNotMatch(made.hints, /nowhere|network/);
+});

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { createShippedFiles, fileSeen, readConfig, readRules, readSettings } from '#config';
+import { silent, systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createFileWatch } from '../../hub/config/file-watch.ts';
+import { createConfiguration } from '../../hub/configuration.ts';
+import { temporary } from './editing.ts';
+
+const configs = join(import.meta.dirname, '..', '..', 'configs');
+const none = JSON.stringify({ servers: {} });
+
+/** A folder without configs, and what is read there. */
+async function emptyFolder() {
+  const folder = await temporary();
+  const file = join(folder.path, 'configs', 'mcp-servers.json');
+  const rules = join(folder.path, 'configs', 'enhancement-rules.json');
+  const shipped = createShippedFiles({
+    [file]: join(configs, 'mcp-servers.json'),
+    [rules]: join(configs, 'enhancement-rules.json'),
+  });
+  const load = { env: {}, home: folder.path };
+  return {
+    file,
+    rules,
+    shipped,
+    read: () => readConfig(file, { ...load, ...shipped }),
+    readOptions: async () => load,
+    async write(text: string) {
+      await mkdir(join(folder.path, 'configs'), { recursive: true });
+      await writeFile(file, text);
+    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+test('what is shipped holds until there is a file, and not again when that is gone', async () => {
+  await using folder = await emptyFolder();
+  assert.equal((await folder.read()).config?.servers.length, 4);
+  assert.equal((await readRules(folder.rules, folder.shipped)).rules?.clients.size, 4);
+  await folder.write(none);
+  assert.equal((await folder.read()).config?.servers.length, 0);
+  await rm(folder.file);
+  assert.equal((await folder.read()).error?.code, 'HUB_CONFIG_MISSING');
+});
+
+test('a file that cannot be read is an error, and is not replaced by what is shipped', async () => {
+  await using folder = await emptyFolder();
+  await mkdir(folder.file, { recursive: true });
+  assert.match((await folder.read()).error?.message ?? '', /it is a folder/);
+});
+
+test('the watch is told of the file that appears, and of nothing before', async () => {
+  await using folder = await emptyFolder();
+  const clock = createManualClock();
+  const quietMs = 200;
+  const changed = Promise.withResolvers<readonly string[]>();
+  const looked = Promise.withResolvers<void>();
+  let event = () => {};
+  await using watch = createFileWatch(
+    { quietMs, shorterQuietMs: 0, maxUnrestMs: 5_000, pollMs: 3_600_000 },
+    {
+      clock,
+      async readText(path) {
+        const text = await folder.shipped.readText(path);
+        looked.resolve();
+        return text;
+      },
+      onChange: async seen => changed.resolve(seen.map(({ digest }) => digest ?? 'absent')),
+      watchFolders(onEvent) {
+        event = onEvent;
+        return { follow: async () => {}, [Symbol.dispose]() {} };
+      },
+    },
+  );
+  const text = await folder.shipped.readText(folder.file);
+  await watch.follow([fileSeen(folder.file, text)]);
+  clock.advance(quietMs);
+  await looked.promise;
+  const own = JSON.stringify({ servers: {}, naming: { separator: '-' } });
+  await folder.write(own);
+  event();
+  clock.advance(quietMs);
+  assert.deepEqual(await changed.promise, [fileSeen(folder.file, own).digest]);
+});
+
+test('a change of what is shipped is written into the working folder', async () => {
+  await using folder = await emptyFolder();
+  const before = await readFile(join(configs, 'mcp-servers.json'), 'utf8');
+  const first = await folder.read();
+  assert.ok(first.config);
+  const settings = readSettings({});
+  const { editing, source } = createConfiguration(
+    {
+      file: folder.file,
+      first,
+      read: folder.read,
+      readOptions: folder.readOptions,
+      settings: async () => settings,
+      servers: () => first.config.servers,
+      shipped: folder.shipped,
+    },
+    {
+      servers: {
+        all: [],
+        apply: async () => ({ added: [], removed: [], changed: [], unchanged: 0, failed: [] }),
+      },
+      settings,
+      clock: systemClock,
+      log: silent,
+    },
+  );
+  await editing.check('time', { image: 'time:1' });
+  await assert.rejects(readFile(folder.file), /ENOENT/, 'a trial writes nothing');
+  await editing.remove('memory');
+  const names = source.current.servers.map(({ name }) => name);
+  assert.deepEqual(names, ['sequential-thinking', 'context7', 'desktop-commander']);
+  const written = await readFile(folder.file, 'utf8');
+  assert.doesNotMatch(written, /"memory"/);
+  assert.match(written, /"context7"/);
+  assert.equal(await readFile(join(configs, 'mcp-servers.json'), 'utf8'), before);
+});

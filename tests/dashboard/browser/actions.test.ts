@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { isObject } from '#core';
+import { describeWithBrowser } from '#helpers/browser';
+import { getJson, startHub, states, until } from '#helpers/hub-process';
+import { becomes, described } from '../../faults/scene.ts';
+import { seriousFindings } from './axe.ts';
+import {
+  type Dashboard,
+  connectAs,
+  enhance,
+  inlineServer,
+  openDashboard,
+  useServers,
+} from './scene.ts';
+
+/** As much as a live page may be behind, where it misses an event: it asks by itself every ten seconds. */
+const liveMs = 12_000;
+
+describeWithBrowser('in the dashboard', () => {
+  let dashboard: Dashboard;
+
+  beforeAll(async () => {
+    dashboard = await openDashboard();
+    await useServers(dashboard.hub, 4);
+  });
+
+  afterAll(() => dashboard[Symbol.asyncDispose]());
+
+  const instanceOf = async (server: string) =>
+    JSON.stringify((await described(dashboard.hub, server))['instance']);
+
+  /** Resolves when a server runs as another instance. */
+  async function replaced(server: string, before: string): Promise<void> {
+    await until(
+      () => described(dashboard.hub, server),
+      ({ state, instance }) => state === 'running' && JSON.stringify(instance) !== before,
+      20_000,
+    );
+  }
+
+  const rowOf = (page: Page, server: string) =>
+    page
+      .getByRole('main')
+      .getByRole('row')
+      .filter({ has: page.getByRole('link', { name: server, exact: true }) });
+
+  /** Marks a page, so that it is seen whether it was loaded again. */
+  const mark = async (page: Page) => void (await page.evaluate('window.isTheSamePage = true'));
+  const assertSamePage = async (page: Page) =>
+    assert.equal(await page.evaluate('window.isTheSamePage'), true, 'the page was loaded again');
+
+  /** Resolves when the page is told what changes. */
+  const becomesLive = async (page: Page) => await page.getByText('Live', { exact: true }).waitFor();
+  const shows = async (place: Locator, text: RegExp, timeout = liveMs) =>
+    await place.filter({ hasText: text }).first().waitFor({ timeout });
+
+  test('a server that is killed is seen without a reload, and is started again', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard');
+      const row = rowOf(page, 'archive');
+      await row.getByRole('button', { name: /^Start/ }).click();
+      await shows(row, /running/);
+      await becomesLive(page);
+      await mark(page);
+      await row.getByRole('link', { name: 'archive', exact: true }).focus();
+      await dashboard.container('archive').kill();
+      await shows(row, /failed/);
+      assert.equal(await page.locator(':focus').textContent(), 'archive', 'the focus stays');
+      await row.getByRole('button', { name: /^Start/ }).click();
+      await shows(row, /running/);
+      await assertSamePage(page);
+    });
+  });
+
+  test('a button restarts a server', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/servers/notes');
+      const before = await instanceOf('notes');
+      await page.getByRole('button', { name: /^restart/i }).click();
+      await replaced('notes', before);
+      await shows(page.getByRole('main'), /running/i);
+    });
+  });
+
+  test('a button that is pressed while its part of the page is brought up to date works', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard');
+      const row = rowOf(page, 'notes');
+      const before = await instanceOf('notes');
+      const restart = row.getByRole('button', { name: /^Restart/ });
+      await becomesLive(page);
+      await restart.hover();
+      await page.mouse.down();
+      const asked = page.waitForResponse(/health-partial/);
+      await fetch(`${dashboard.hub.url}/servers/calendar/restart`, { method: 'POST' });
+      await (await asked).finished();
+      await page.mouse.up();
+      await replaced('notes', before);
+    });
+  });
+
+  test('the keyboard alone reaches an action, and shows where it is', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/servers/notes');
+      const before = await instanceOf('notes');
+      const focused = page.locator(':focus');
+      for (let tabs = 0; ; tabs++) {
+        assert.ok(tabs < 60, 'Restart cannot be reached by Tab');
+        await page.keyboard.press('Tab');
+        if (/^restart/i.test((await focused.textContent()) ?? '')) break;
+      }
+      const outline = await focused.evaluate('getComputedStyle(document.activeElement).outline');
+      assert.doesNotMatch(String(outline), /none|\b0px/, 'nothing shows what has the focus');
+      await page.keyboard.press('Enter');
+      await replaced('notes', before);
+    });
+  });
+
+  test('a server is stopped and started', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/servers/notes');
+      await page.getByRole('button', { name: /^Stop/ }).click();
+      await becomes(dashboard.hub, 'notes', 'stopped');
+      await page.getByRole('button', { name: /^Start/ }).click();
+      await becomes(dashboard.hub, 'notes', 'running');
+      await shows(page.getByRole('status'), /notes is being started/);
+    });
+  });
+
+  test('the caches are cleared', async () => {
+    for (const prompt of ['fix my code', 'fix my code']) await enhance(dashboard.hub, prompt);
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/caches');
+      await page
+        .getByRole('button', { name: /^clear/i })
+        .first()
+        .click();
+      await until(
+        () => getJson(dashboard.hub, '/ollama/cache/stats'),
+        stats => isObject(stats) && isObject(stats['l1']) && stats['l1']['entries'] === 0,
+        5_000,
+      );
+      await shows(page.getByRole('status'), /cleared|removed|forgotten/i);
+    });
+  });
+
+  test('a tool is tried by its form', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/servers/calendar');
+      await page.getByRole('link', { name: 'Try it: create_event' }).click();
+      await page.getByLabel(/^title/).fill('Tea & <b>cake</b>');
+      await page.getByLabel(/^attendees/).fill('4');
+      await page.getByLabel(/^room/).selectOption('Garden');
+      await page.getByLabel(/^remind/).selectOption('true');
+      await page.getByLabel(/^agenda/).fill('["sugar", "milk"]');
+      await mark(page);
+      await page.getByRole('button', { name: /^call/i }).click();
+      const said = page.getByRole('region', { name: 'What it says' });
+      assert.deepEqual(JSON.parse(await said.innerText()), {
+        title: 'Tea & <b>cake</b>',
+        attendees: 4,
+        room: 'Garden',
+        remind: true,
+        agenda: ['sugar', 'milk'],
+      });
+      const { y = -1 } = (await said.boundingBox()) ?? {};
+      assert.ok(y >= 0 && y < 720, 'the result is seen without scrolling');
+      await assertSamePage(page);
+    });
+  });
+
+  test('activity comes in by itself, is filtered, and each call can be looked into', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/activity');
+      await becomesLive(page);
+      await mark(page);
+      await using client = await connectAs(dashboard.hub, 'codex', '0.50.0');
+      await client.call('calendar_create_event', { title: 'Live one', room: 'Kitchen' });
+      const main = page.getByRole('main');
+      await shows(main.getByRole('row'), /codex/);
+      await assertSamePage(page);
+
+      await page.getByLabel('Server').selectOption('notes');
+      const bodies = main.locator('tbody tr');
+      await bodies.filter({ hasText: 'calendar' }).first().waitFor({ state: 'detached' });
+      assert.ok((await bodies.count()) > 0);
+      for (const text of await bodies.allInnerTexts()) assert.match(text, /notes/);
+      await assertSamePage(page);
+
+      await page.goto('/dashboard/activity?text=codex');
+      await bodies.first().getByRole('link').first().click();
+      await shows(main, /Live one/);
+      await shows(main, /codex/);
+    });
+  });
+
+  test('sessions come and go', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/sessions');
+      await becomesLive(page);
+      const rows = page.getByRole('main').getByRole('row').filter({ hasText: 'raycast' });
+      const client = await connectAs(dashboard.hub, 'raycast', '1.100.0');
+      await client.call('notes_recall');
+      await shows(rows, /1\.100\.0/);
+      await client[Symbol.asyncDispose]();
+      await useServers(dashboard.hub, 1);
+      await rows.waitFor({ state: 'detached' });
+    });
+  });
+
+  test('a server is installed, with its progress, and removed', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/install');
+      await page.getByLabel(/^package/i).fill('docker:node:24-bookworm-slim');
+      await page.getByLabel(/^name/i).fill('fresh');
+      await page.getByText('More', { exact: true }).click();
+      await page.getByLabel(/^arguments/i).fill(`node\n-e\n${inlineServer}`);
+      await page.getByRole('button', { name: /^install/i }).click();
+      await shows(page.getByRole('main'), /Installed as fresh/, 20_000);
+      await shows(page.getByRole('region', { name: 'Steps' }), /its entry is written/);
+
+      await page.getByRole('link', { name: 'fresh' }).click();
+      await page.getByRole('link', { name: 'greet', exact: true }).waitFor();
+      await page.getByRole('link', { name: /^remove/i }).click();
+      await page.getByRole('button', { name: /^remove/i }).click();
+      await until(
+        () => states(dashboard.hub),
+        found => found['fresh'] === undefined,
+        10_000,
+      );
+      await page.waitForURL(/\/dashboard(\?|$)/);
+    });
+  });
+
+  test('a hub with a token lets in who knows it, until they log out', async () => {
+    const token = 'a-token-of-this-test';
+    await using guarded = await startHub({
+      config: { servers: {} },
+      env: { ROUTER_TOKEN: token },
+    });
+    await dashboard.visit(
+      async page => {
+        await page.goto('/dashboard/sessions');
+        await page.getByLabel(/token/i).fill('wrong');
+        await page.getByRole('button', { name: /log in/i }).click();
+        await page.getByRole('alert').waitFor();
+        assert.deepEqual(await seriousFindings(page, 'all'), []);
+        await page.getByLabel(/token/i).fill(token);
+        await page.getByRole('button', { name: /log in/i }).click();
+        await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+        const [cookie, ...others] = await page.context().cookies();
+        assert.ok(cookie?.httpOnly && cookie.sameSite === 'Strict' && others.length === 0);
+        assert.ok(!cookie.value.includes(token));
+        await page.getByRole('button', { name: 'Log out' }).click();
+        await page.getByLabel(/token/i).waitFor();
+        assert.deepEqual(await page.context().cookies(), []);
+      },
+      { baseURL: guarded.url, expected: /status of 401/ },
+    );
+  });
+
+  test('all of it works without JavaScript too', async () => {
+    await dashboard.visit(
+      async page => {
+        await page.goto('/dashboard/servers/calendar');
+        const before = await instanceOf('calendar');
+        await page.getByRole('button', { name: /^restart/i }).click();
+        await replaced('calendar', before);
+        assert.equal(new URL(page.url()).origin, new URL(dashboard.hub.url).origin);
+
+        await page.goto('/dashboard/servers/calendar');
+        await page.getByRole('link', { name: 'Try it: list_events' }).click();
+        await page.getByRole('button', { name: /^call/i }).click();
+        assert.equal(await page.getByRole('region', { name: 'What it says' }).innerText(), '[]');
+
+        await enhance(dashboard.hub, 'fix my code');
+        await page.goto('/dashboard/caches');
+        await page
+          .getByRole('button', { name: /^clear/i })
+          .first()
+          .click();
+        await shows(page.getByRole('status'), /cleared|removed|forgotten/i);
+
+        await page.goto('/dashboard/activity');
+        await page.getByLabel('Server').selectOption('calendar');
+        await page.getByRole('button', { name: 'Filter' }).click();
+        await page.waitForURL(/server=calendar/);
+        for (const text of await page.getByRole('main').locator('tbody tr').allInnerTexts())
+          assert.match(text, /calendar/);
+      },
+      { javaScriptEnabled: false },
+    );
+  });
+});

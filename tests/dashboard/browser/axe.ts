@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { isObject } from '#core';
+
+/**
+ * What axe finds wrong with a page as it is shown: each finding that is serious or worse, as a line. By all of its
+ * rules, or only by that for contrast, which is the one that colours matter to.
+ */
+export async function seriousFindings(
+  page: Page,
+  rules: 'all' | 'contrast',
+): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const options = {
+    resultTypes: ['violations'],
+    ...(rules === 'contrast' && { runOnly: ['color-contrast'] }),
+  };
+  const found: unknown = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);
+  assert.ok(isObject(found) && Array.isArray(found['violations']));
+  const violations: readonly unknown[] = found['violations'];
+  return violations.flatMap(violation => {
+    assert.ok(isObject(violation) && Array.isArray(violation['nodes']));
+    const { id, impact, help } = violation;
+    if (impact !== 'serious' && impact !== 'critical') return [];
+    const nodes: readonly unknown[] = violation['nodes'];
+    const places = nodes.map(node => (isObject(node) ? String(node['html']) : ''));
+    return [`${String(impact)}: ${String(id)}: ${String(help)}: ${places.join(' | ')}`];
+  });
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, test } from 'vitest';
+import { describeWithBrowser } from '#helpers/browser';
+import { seriousFindings } from './axe.ts';
+import { type Dashboard, enhance, openDashboard, useServers } from './scene.ts';
+
+/** Every page, in each state that a server can be shown in. */
+const pages = [
+  '/dashboard',
+  '/dashboard/servers/calendar',
+  '/dashboard/servers/archive',
+  '/dashboard/servers/weather',
+  '/dashboard/servers/calendar/tool?name=create_event',
+  '/dashboard/servers/calendar/remove',
+  '/dashboard/activity',
+  '/dashboard/activity?server=notes&outcome=error',
+  '/dashboard/caches',
+  '/dashboard/sessions',
+  '/dashboard/install',
+];
+
+/** What would lose the focus when its part of the page is brought up to date: it has no id, or not alone. */
+const losesFocus = `
+  [...document.querySelectorAll('[hx-trigger*=every] :is(a, button, input, select, textarea, summary, [tabindex])')]
+    .filter(({ id }) => id === '' || document.querySelectorAll('#' + CSS.escape(id)).length > 1)
+    .map(({ outerHTML }) => outerHTML)
+`;
+
+describeWithBrowser('the pages of the dashboard', () => {
+  let dashboard: Dashboard;
+
+  beforeAll(async () => {
+    dashboard = await openDashboard();
+    await useServers(dashboard.hub, 8);
+    for (const prompt of ['fix my code', 'fix my code', 'write a poem about the sea'])
+      await enhance(dashboard.hub, prompt);
+  });
+
+  afterAll(() => dashboard[Symbol.asyncDispose]());
+
+  /** Opens each page, and that of the newest call. */
+  async function eachPage(page: Page, look: (path: string) => Promise<void>): Promise<void> {
+    for (const path of pages) {
+      const answer = await page.goto(path);
+      assert.equal(answer?.status(), 200, path);
+      await look(path);
+    }
+    await page.goto('/dashboard/activity');
+    await page.getByRole('main').locator('a[href^="/dashboard/activity/"]').first().click();
+    await page.waitForURL(/\/dashboard\/activity\/[^/?]+$/);
+    await look('/dashboard/activity/{id}');
+  }
+
+  test('load, in light and dark, with nothing that axe calls serious', async () => {
+    await dashboard.visit(async page => {
+      await eachPage(page, async path => {
+        assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, path);
+        assert.match(await page.title(), /AgentHub/, path);
+        assert.deepEqual(await page.evaluate(losesFocus), [], path);
+        await page.emulateMedia({ colorScheme: 'light' });
+        assert.deepEqual(await seriousFindings(page, 'all'), [], path);
+        await page.emulateMedia({ colorScheme: 'dark' });
+        assert.deepEqual(await seriousFindings(page, 'contrast'), [], `${path} in the dark`);
+      });
+    });
+  });
+
+  test('are as dark as the person asks for', async () => {
+    const lightnessIn = async (colorScheme: 'light' | 'dark') =>
+      await dashboard.visit(
+        async page => {
+          await page.goto('/dashboard');
+          const color = await page.evaluate('getComputedStyle(document.body).backgroundColor');
+          const [red = 0, green = 0, blue = 0] = String(color).match(/[\d.]+/g) ?? [];
+          return Number(red) + Number(green) + Number(blue);
+        },
+        { colorScheme },
+      );
+    assert.ok((await lightnessIn('light')) > 600);
+    assert.ok((await lightnessIn('dark')) < 150);
+  });
+
+  test('need no scrolling sideways on 400 pixels', async () => {
+    await dashboard.visit(
+      async page => {
+        await eachPage(page, async path => {
+          const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
+          assert.ok(width <= 400, `${path} is ${width} pixels wide`);
+        });
+      },
+      { viewport: { width: 400, height: 800 } },
+    );
+  });
+
+  test('can be read without JavaScript', async () => {
+    await dashboard.visit(
+      async page => {
+        await eachPage(page, async path => {
+          const text = await page.getByRole('main').innerText();
+          assert.ok(text.length > 80, `${path}: ${text}`);
+          assert.doesNotMatch(text, /\[object|undefined|NaN|null/, path);
+        });
+        await page.goto('/dashboard');
+        for (const name of ['calendar', 'notes', 'archive', 'weather'])
+          await page.getByRole('main').getByRole('link', { name, exact: true }).first().waitFor();
+      },
+      { javaScriptEnabled: false },
+    );
+  });
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { fastify } from 'fastify';
+import { afterAll, beforeAll, test } from 'vitest';
+import { silent, systemClock } from '#core';
+import { type TestHub, startHub } from '#helpers/hub';
+import { createMetrics, redactText } from '#telemetry';
+import { dashboardRoutes } from '../../hub/http/dashboard/routes.ts';
+import { type Scene, openScene } from '../enhance/enhancer-scene.ts';
+import { leadsTo, visitor } from './scene.ts';
+
+let hub: TestHub;
+let scene: Scene;
+let page: ReturnType<typeof visitor>;
+const app = fastify();
+
+/** The pages alone, over a real enhancer. */
+beforeAll(async () => {
+  hub = await startHub([]);
+  scene = await openScene();
+  const prompts = async () => ({ enhancer: scene.enhancer, models: scene.models });
+  dashboardRoutes(
+    app,
+    { token: undefined },
+    {
+      servers: hub.servers,
+      router: hub.router,
+      engine: { backend: 'process' },
+      health: async () => ({
+        usable: true,
+        answer: { status: 'ok', uptime_seconds: 1, sessions: 0, parts: {} },
+      }),
+      usages: { read: async () => new Map() },
+      activity: hub.activity,
+      metrics: createMetrics({ clock: systemClock, servers: () => [] }),
+      redact: redactText,
+      prompts,
+      promptHealth: { loaded: () => prompts() },
+      hubVersion: '0.0.0-test',
+      clock: systemClock,
+      log: silent,
+      newId: () => 'id',
+    },
+  );
+  page = visitor({ url: await app.listen({ host: '127.0.0.1', port: 0 }) });
+  for (const prompt of ['fix my code', 'fix my code', 'write a poem']) await scene.enhance(prompt);
+});
+afterAll(async () => {
+  await app.close();
+  await scene[Symbol.asyncDispose]();
+  await hub[Symbol.asyncDispose]();
+});
+
+const factOf = (text: string, name: string) =>
+  new RegExp(`<dt>${name}</dt><dd>([^<]*)</dd>`).exec(text)?.[1];
+
+test('the caches are shown with hits, misses and entries', async () => {
+  for (const path of ['/dashboard/caches', '/dashboard/caches-partial']) {
+    const { status, text } = await page.get(path);
+    assert.equal(status, 200);
+    assert.deepEqual(
+      ['Hits', 'Misses', 'Asked', 'Written by the model'].map(name => factOf(text, name)),
+      ['1', '2', '3', '2'],
+    );
+    assert.match(factOf(text, 'Entries') ?? '', /^2 of /);
+  }
+});
+
+test('the overview has their hit rates', async () => {
+  assert.match((await page.get('/dashboard/stats-partial')).text, /Equal prompts<[\s\S]*33 % of 3/);
+});
+
+test('a prompt is explained: whether it is kept, under which rule and for which model', async () => {
+  const ask = (prompt: string) =>
+    page.post('/dashboard/caches', { prompt }, { 'hx-request': 'true' });
+  assert.match((await ask('fix my code')).text, /badge good">kept for /);
+  const { text } = await ask('something <b> else');
+  assert.match(text, /badge idle">not kept/);
+  assert.equal(factOf(text, 'Rule'), 'default');
+  assert.match((await ask(' ')).text, /notice bad" role="alert">prompt: is empty/);
+  const whole = await page.post('/dashboard/caches', {
+    prompt: 'something <b> else',
+    client: 'codex',
+  });
+  assert.match(whole.text, /required>something &lt;b&gt; else<\/textarea>/);
+  assert.match(whole.text, /name="client" value="codex"/);
+  assert.match(whole.text, /<h1>Caches<\/h1>/);
+});
+
+test('clearing forgets all results, and says how many', async () => {
+  const way = leadsTo(await page.post('/dashboard/actions/clear-cache'));
+  const { text } = await page.get(way);
+  assert.match(text, /notice good">2 results cleared from the caches\./);
+  assert.match(factOf(text, 'Entries') ?? '', /^0 of /);
+});

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { HubError } from '#core';
+import { startHub, until } from '#helpers/hub';
+import type { InstallProgress, InstallRequest, Installed } from '#servers';
+import { leadsTo, visitor } from './scene.ts';
+
+const secret = 'sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz';
+
+/** Installs that end when the test says so. */
+function createInstalls() {
+  const begun: {
+    readonly request: InstallRequest;
+    readonly tell: (progress: InstallProgress) => void;
+    readonly signal: AbortSignal;
+    readonly end: (done: Installed) => void;
+    readonly fail: (error: Error) => void;
+  }[] = [];
+  const removed: (readonly [name: string, purge: boolean])[] = [];
+  return {
+    begun,
+    removed,
+    installs: {
+      async install(
+        request: InstallRequest,
+        tell: (progress: InstallProgress) => void,
+        signal: AbortSignal,
+      ) {
+        const { promise, resolve, reject } = Promise.withResolvers<Installed>();
+        signal.addEventListener('abort', () =>
+          reject(new HubError('HUB_CALL_CANCELLED', 'fresh was not installed: it was given up')),
+        );
+        begun.push({ request, tell, signal, end: resolve, fail: reject });
+        return await promise;
+      },
+      async remove(name: string, { purge }: { readonly purge: boolean }) {
+        removed.push([name, purge]);
+        return {};
+      },
+    },
+  };
+}
+
+test('an install is begun by a form, goes on by itself, and shows each step and what came of it', async () => {
+  const { begun, installs } = createInstalls();
+  await using hub = await startHub([], { installs });
+  const page = visitor(hub);
+  assert.match(
+    (await page.get('/dashboard/install')).text,
+    /Package, image or address[\s\S]*None yet\./,
+  );
+  const way = leadsTo(
+    await page.post('/dashboard/install', {
+      package: 'docker:fresh:1.0',
+      name: 'fresh',
+      network: 'bridge',
+      args: 'one\r\ntwo words\r\n',
+      env: `API_KEY=${secret}\nA=b=c`,
+    }),
+  );
+  const [job] = begun;
+  assert.ok(job);
+  const { request } = job;
+  assert.deepEqual(request.source, { package: 'docker:fresh:1.0' });
+  assert.deepEqual(
+    [request.name, request.args, request.env, request.rest],
+    ['fresh', ['one', 'two words'], { API_KEY: secret, A: 'b=c' }, { network: 'bridge' }],
+  );
+
+  job.tell({ step: 'pull', text: `the image comes <b> with ${secret}` });
+  const running = await page.get(way);
+  assert.match(running.text, /at work[\s\S]*pull +the image comes &lt;b&gt; with \[redacted\]/);
+  assert.match(running.text, /<noscript><meta http-equiv="refresh" content="3"><\/noscript>/);
+  assert.match(running.text, new RegExp(`hx-get="${way}/partial"`));
+
+  job.end({ name: 'fresh', warnings: ['env.API_KEY may be a secret'] });
+  await until(() => true);
+  const done = await page.get(`${way}/partial`);
+  assert.match(done.text, /Installed as <a href="\/dashboard\/servers\/fresh">fresh<\/a>/);
+  assert.match(done.text, /env\.API_KEY may be a secret/);
+  assert.doesNotMatch(done.text, /hx-trigger/, 'it does not change any more');
+  assert.doesNotMatch((await page.get(way)).text, /http-equiv="refresh"/);
+  assert.match(
+    (await page.get('/dashboard/install')).text,
+    /docker:fresh:1\.0<\/a>[\s\S]*installed/,
+  );
+});
+
+test('an install that fails says why and what to try; one that is cancelled is given up', async () => {
+  const { begun, installs } = createInstalls();
+  await using hub = await startHub([], { installs });
+  const page = visitor(hub);
+  const first = leadsTo(await page.post('/dashboard/install', { package: '@org/server' }));
+  begun[0]?.fail(new HubError('HUB_PACKAGE_UNKNOWN', 'npm has no @org/server: look at its name'));
+  const { text } = await page.get(first);
+  assert.match(text, /notice bad">npm has no @org\/server: look at its name/);
+  assert.match(text, /Try again/);
+
+  const second = leadsTo(await page.post('/dashboard/install', { package: '@org/server' }));
+  const id = second.split('/').at(-1) ?? '';
+  assert.equal(
+    leadsTo(await page.post(`/dashboard/actions/cancel-install/${id}`)).split('?')[0],
+    second,
+  );
+  assert.equal(begun[1]?.signal.aborted, true);
+  assert.match((await page.get(second)).text, /fresh was not installed/);
+});
+
+test('a failure that is no error of the hub is in its log, and not on the page', async () => {
+  const { begun, installs } = createInstalls();
+  await using hub = await startHub([], { installs });
+  const way = leadsTo(await visitor(hub).post('/dashboard/install', { package: 'x' }));
+  begun[0]?.fail(new TypeError('a detail of the inside'));
+  const { text } = await visitor(hub).get(way);
+  assert.match(text, /the hub failed; its log says why under/);
+  assert.doesNotMatch(text, /a detail of the inside/);
+  assert.ok(
+    hub.logged.some(
+      ({ level, fields }) => level === 'error' && JSON.stringify(fields).includes('a detail'),
+    ),
+  );
+});
+
+test('a form that cannot be read names the field, keeps what was written, and begins nothing', async () => {
+  const { begun, installs } = createInstalls();
+  await using hub = await startHub([], { installs });
+  const rows = [
+    [{ package: '', name: 'fresh' }, /package: is missing/],
+    [
+      { package: 'x', name: 'fresh', env: 'no equals sign' },
+      /env: a line of the environment has no/,
+    ],
+    [{ package: 'x', name: 'fresh', transport: 'pigeon' }, /transport: /],
+  ] as const;
+  for (const [form, problem] of rows) {
+    const { status, text } = await visitor(hub).post('/dashboard/install', form);
+    assert.equal(status, 400);
+    assert.match(text, problem);
+    assert.match(text, /name="name" value="fresh"/);
+  }
+  assert.equal(begun.length, 0);
+});
+
+test('no more than twenty installs go on at once, and old ones are forgotten', async () => {
+  const { begun, installs } = createInstalls();
+  await using hub = await startHub([], { installs });
+  const begin = () => visitor(hub).post('/dashboard/install', { package: 'x' });
+  const first = leadsTo(await begin());
+  for (let at = 1; at < 20; at++) leadsTo(await begin());
+  assert.equal((await begin()).status, 503);
+  begun[0]?.end({ name: 'x' });
+  await until(() => true);
+  leadsTo(await begin());
+  assert.equal((await visitor(hub).get(first)).status, 404);
+});
+
+test('a server is removed after a page has asked, with what it stored only where that was wanted', async () => {
+  const { installs, removed } = createInstalls();
+  await using hub = await startHub([{ name: 'echo' }], { installs });
+  const page = visitor(hub);
+  const { text } = await page.get('/dashboard/servers/echo/remove');
+  assert.match(text, /Remove echo\?/);
+  assert.match(text, /action="\/dashboard\/actions\/remove\/echo"/);
+  assert.deepEqual(removed, []);
+  assert.equal(
+    leadsTo(await page.post('/dashboard/actions/remove/echo')),
+    '/dashboard?done=remove&about=echo',
+  );
+  leadsTo(await page.post('/dashboard/actions/remove/echo', { purge: 'true' }));
+  assert.deepEqual(removed, [
+    ['echo', false],
+    ['echo', true],
+  ]);
+  assert.equal((await page.post('/dashboard/actions/remove/nobody')).status, 404);
+});

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createFixtureServers, until } from '#helpers/hub';
+import type { ContainerUsage } from '../../hub/http/container-usage.ts';
+import { createUsageViews } from '../../hub/http/dashboard/usage-views.ts';
+
+const usageOf = (cpuMs: number): ReadonlyMap<string, ContainerUsage> =>
+  new Map([['echo', { memoryBytes: 1000, cpuMs }]]);
+
+test('the share of a processor is that between two looks, and unknown before and after a new start', async () => {
+  await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
+  const echo = servers.get('echo');
+  await echo.ready();
+  const clock = createManualClock();
+  let now = usageOf(500);
+  let changes = 0;
+  const views = createUsageViews({ usages: { read: async () => now }, clock }, () => changes++);
+  assert.equal(views.of(echo), undefined);
+  await views.look();
+  assert.deepEqual(views.of(echo), {
+    memoryBytes: 1000,
+    memoryLimitBytes: 512 * 2 ** 20,
+    cpuShare: undefined,
+  });
+
+  clock.advance(10_000);
+  // The engine was not asked anew.
+  await views.look();
+  now = usageOf(3_000);
+  await views.look();
+  assert.equal(views.of(echo)?.cpuShare, 0.25);
+  clock.advance(10_000);
+  now = usageOf(100);
+  await views.look();
+  assert.equal(views.of(echo)?.cpuShare, undefined, 'it was started anew');
+  assert.equal(changes, 3);
+  await echo.stop(true);
+  assert.equal(views.of(echo), undefined);
+});
+
+test('a page waits for the engine no longer than a moment', async () => {
+  await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
+  const clock = createManualClock();
+  const never = new Promise<ReadonlyMap<string, ContainerUsage>>(() => {});
+  const views = createUsageViews({ usages: { read: () => never }, clock }, () => {});
+  let isOver = false;
+  void views.look().then(() => (isOver = true));
+  clock.advance(50);
+  await until(() => isOver);
+  assert.equal(views.of(servers.get('echo')), undefined);
+});

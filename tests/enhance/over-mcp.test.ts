@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { test } from 'vitest';
+import { settled, startHub } from '#helpers/hub-process';
+import { startOllama } from '../doubles/ollama.ts';
+
+const improved = 'A clear and well structured prompt.';
+const echoFile = join(import.meta.dirname, '../fixtures/servers/echo.mjs');
+
+test('a client of a hub as it is run has its prompts improved, and those in its calls by its rule', async () => {
+  await using opened = new AsyncDisposableStack();
+  const ollama = opened.use(await startOllama());
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'));
+  opened.defer(() => rm(folder, { recursive: true }));
+  const rulesFile = join(folder, 'rules.json');
+  await writeFile(
+    rulesFile,
+    JSON.stringify({
+      default: { model: 'llama3.2:3b' },
+      clients: { editor: { tools: { echo_echo: ['text'] }, prompts: ['echo_greet'] } },
+    }),
+  );
+  const echo = {
+    command: process.execPath,
+    args: [echoFile],
+    runtime: 'process',
+    auto_start: true,
+  };
+  const hub = opened.use(
+    await startHub({
+      config: { servers: { echo } },
+      env: { OLLAMA_HOST: ollama.url, ENHANCEMENT_RULES_CONFIG: rulesFile },
+    }),
+  );
+  await settled(hub, 20_000);
+  async function connect(name: string): Promise<Client> {
+    const client = new Client({ name, version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`)));
+    opened.defer(() => client.close());
+    return client;
+  }
+  const editor = await connect('editor');
+  const { tools } = await editor.listTools();
+  assert.ok(tools.some(({ name }) => name === 'agenthub_enhance_prompt'));
+  // The SDK checks the result by the schema that was listed.
+  const called = await editor.callTool({
+    name: 'agenthub_enhance_prompt',
+    arguments: { prompt: 'make it good' },
+  });
+  const { structuredContent } = called;
+  assert.deepEqual(
+    { ...Object(structuredContent), took_ms: 0 },
+    {
+      prompt: improved,
+      enhanced: true,
+      source: 'model',
+      client: 'editor',
+      rule: 'editor',
+      model: 'llama3.2:3b',
+      took_ms: 0,
+    },
+  );
+  const got = await editor.getPrompt({ name: 'enhance', arguments: { prompt: 'make it good' } });
+  assert.deepEqual(got.messages, [{ role: 'user', content: { type: 'text', text: improved } }]);
+  const echoed = async (client: Client) =>
+    (await client.callTool({ name: 'echo_echo', arguments: { text: 'as it is' } })).content;
+  assert.deepEqual(await echoed(editor), [{ type: 'text', text: improved }]);
+  assert.deepEqual(await echoed(await connect('other')), [{ type: 'text', text: 'as it is' }]);
+  const greeted = await editor.getPrompt({ name: 'echo_greet', arguments: { name: 'Ada' } });
+  assert.deepEqual(greeted.messages, [{ role: 'user', content: { type: 'text', text: improved } }]);
+});

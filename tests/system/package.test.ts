@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { isObject } from '#core';
+import { connect } from '#helpers/client';
+import { states, until } from '#helpers/hub-process';
+import { registryProblem } from '#helpers/registry';
+import manifest from '../../package.json' with { type: 'json' };
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '..', '..');
+const echo = join(root, 'tests', 'fixtures', 'servers', 'echo.mjs');
+const problem = registryProblem();
+const installMs = 120_000;
+
+/** That of a shell of somebody who has Node 24, and not that of an npm script. */
+const env = {
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(?:npm_(?!config_)|npm_config_local_prefix$|INIT_CWD$)/i.test(name),
+    ),
+  ),
+  PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+  // No image is built here.
+  DOCKER_HOST: 'unix:///nonexistent/docker.sock',
+};
+
+/** Packs the npm package into a folder. Answers with the file, and what is in it. */
+async function pack(folder: string) {
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
+    cwd: root,
+    env,
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  // What its scripts print comes first.
+  const report: unknown = JSON.parse(stdout.slice(stdout.search(/^[[{]$/m)));
+  const [packed] = Array.isArray(report) ? report : [];
+  assert.ok(isObject(packed) && Array.isArray(packed['files']));
+  return {
+    file: join(folder, String(packed['filename'])),
+    contents: packed['files'].map((file: { readonly path: string }) => file.path),
+  };
+}
+
+/** `npx agenthub serve` in a folder. */
+async function serve(folder: string) {
+  const child = spawn('npx', ['agenthub', 'serve', '--port', '0'], {
+    cwd: folder,
+    env: { ...env, LOG_FORMAT: 'json' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const addressOf = () => /answers at (\S+)\/mcp/.exec(output)?.[1];
+  const url = await until(
+    async () => {
+      assert.equal(child.exitCode, null, output);
+      return addressOf();
+    },
+    found => found !== undefined,
+    30_000,
+  );
+  return {
+    url: url ?? '',
+    output: () => output,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'close');
+    },
+  };
+}
+
+describe.skipIf(problem !== undefined)(
+  `the npm package${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  () => {
+    const scratch = mkdtempSync(join(tmpdir(), 'agenthub-package-'));
+    const folder = join(scratch, 'empty');
+    const installed = join(folder, 'node_modules', 'agenthub');
+    let contents: readonly string[] = [];
+
+    const agenthub = async (...args: readonly string[]) =>
+      await run('npx', ['agenthub', ...args], { cwd: folder, env }).catch(
+        (error: { readonly stdout: string; readonly stderr: string }) => error,
+      );
+
+    beforeAll(async () => {
+      const packed = await pack(scratch);
+      contents = packed.contents;
+      mkdirSync(folder);
+      const quick = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
+      await run('npm', ['install', ...quick, packed.file], { cwd: folder, env });
+    }, installMs);
+
+    afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+    test('has JavaScript, images, configs, licence and README, and no sources and tests', () => {
+      for (const file of [
+        'LICENSE',
+        'README.md',
+        'configs/enhancement-rules.json',
+        'configs/hub.schema.json',
+        'configs/mcp-servers.json',
+        'dist/app.js',
+        'images/npm/Dockerfile',
+        'images/python/Dockerfile',
+      ])
+        assert.ok(contents.includes(file), `${file} in ${contents.join(' ')}`);
+      const foreign = contents.filter(file => /^(?:tests|scripts|data)\/|\.ts$/.test(file));
+      assert.deepEqual(foreign, []);
+    });
+
+    test('has every file of the rooms that is no source, where the code looks for it', () => {
+      const kept = readdirSync(join(root, 'hub'), { recursive: true, withFileTypes: true })
+        .filter(entry => entry.isFile() && !/\.(?:ts|md)$/.test(entry.name))
+        .map(entry => join(entry.parentPath, entry.name).slice(join(root, 'hub').length + 1));
+      for (const file of kept) assert.ok(contents.includes(`dist/${file}`), file);
+    });
+
+    test('leaves nothing in the tree that it was packed from', () => {
+      assert.equal(existsSync(join(root, 'dist')), false);
+    });
+
+    test('tells its version', async () => {
+      assert.equal((await agenthub('--version')).stdout, `${manifest.version}\n`);
+    });
+
+    test('names the Node that it needs where it is run by an older one', async () => {
+      const older =
+        "data:text/javascript,Object.defineProperty(process,'version',{value:'v20.19.0'})";
+      const bin = join(installed, 'bin', 'agenthub.mjs');
+      await assert.rejects(
+        run(process.execPath, ['--import', older, bin, '--version']),
+        (error: { readonly code: number; readonly stderr: string }) => {
+          assert.equal(error.code, 1);
+          return error.stderr.startsWith('AgentHub needs Node 24 or newer, but v20.19.0 runs it. ');
+        },
+      );
+      assert.equal(manifest.engines.node, '>=24');
+    });
+
+    test('serves what it ships in an empty folder, and what that says once it is not', async () => {
+      await using hub = await serve(folder);
+      const shipped = Object.keys(await states(hub));
+      assert.deepEqual(shipped.toSorted(), [
+        'context7',
+        'desktop-commander',
+        'memory',
+        'sequential-thinking',
+      ]);
+      assert.match(hub.output(), /there is no \.\/configs\/mcp-servers\.json here/);
+      assert.ok(existsSync(join(folder, 'data', 'hub-id')));
+      assert.ok(!existsSync(join(folder, 'configs')));
+
+      mkdirSync(join(folder, 'configs'));
+      writeFileSync(
+        join(folder, 'configs', 'mcp-servers.json'),
+        JSON.stringify({
+          servers: {
+            echo: {
+              command: process.execPath,
+              args: [echo],
+              runtime: 'process',
+              auto_start: true,
+            },
+          },
+        }),
+      );
+      await until(
+        () => states(hub),
+        found => Object.keys(found).length === 1 && found['echo'] === 'running',
+        20_000,
+      );
+      await using client = await connect(`${hub.url}/mcp`);
+      assert.ok((await client.toolNames()).includes('echo_echo'));
+      assert.match(await client.call('echo_echo', { text: 'from a package' }), /from a package/);
+
+      const page = await fetch(`${hub.url}/dashboard`);
+      assert.equal(page.status, 200);
+      const assets = (await page.text()).match(/\/dashboard\/assets\/[^"']+/g) ?? [];
+      assert.ok(assets.length > 0);
+      for (const asset of assets) assert.equal((await fetch(hub.url + asset)).status, 200, asset);
+
+      const { stdout } = await agenthub('check');
+      assert.match(stdout, /^\.\/configs\/mcp-servers\.json: fine, 1 server\n/);
+      const listed = await agenthub('list', '--json', '--url', hub.url);
+      assert.match(listed.stdout, /"echo"/, listed.stderr);
+    });
+  },
+);

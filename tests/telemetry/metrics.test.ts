@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { type Metrics, createMetrics, exposition } from '#telemetry';
+import { createManualClock } from '#helpers/clock';
+import { bucketOf, quantileMs } from '../../hub/telemetry/histogram.ts';
+import { maxServers } from '../../hub/telemetry/metrics.ts';
+import { parseExposition } from './exposition-text.ts';
+
+const clock = createManualClock();
+const call = {
+  method: 'tools/call',
+  server: 'notes',
+  at: clock.now(),
+  tookMs: 2,
+  serverMs: 1.5,
+  outcome: 'ok',
+} as const;
+
+function open(servers: readonly string[] = ['notes', 'mail']) {
+  let there = servers;
+  const metrics = createMetrics({ clock, servers: () => there });
+  return { metrics, have: (names: readonly string[]) => void (there = names) };
+}
+
+const read = (metrics: Metrics) => parseExposition(exposition(metrics.families()));
+const total = 'agenthub_calls_total';
+const duration = 'agenthub_call_duration_seconds';
+const overhead = 'agenthub_hub_overhead_seconds';
+
+describe('calls', () => {
+  test('are counted by server, method and outcome', () => {
+    const { metrics } = open();
+    metrics.record(call);
+    metrics.record(call);
+    metrics.record({ ...call, outcome: 'HUB_CALL_TIMEOUT' });
+    metrics.record({ ...call, server: 'mail', method: 'prompts/get' });
+    metrics.record({ ...call, server: undefined, method: 'tools/list' });
+    assert.deepEqual(
+      [...(read(metrics).get(total)?.samples ?? [])],
+      [
+        [`${total}{server="notes",method="tools/call",outcome="ok"}`, 2],
+        [`${total}{server="notes",method="tools/call",outcome="HUB_CALL_TIMEOUT"}`, 1],
+        [`${total}{server="mail",method="prompts/get",outcome="ok"}`, 1],
+        [`${total}{server="",method="tools/list",outcome="ok"}`, 1],
+      ],
+    );
+  });
+
+  test('of methods that nobody knows are counted as one', () => {
+    const { metrics } = open();
+    for (let index = 0; index < 1_000; index++)
+      metrics.record({ ...call, method: `invented/${index}` });
+    assert.deepEqual(
+      [...(read(metrics).get(total)?.samples ?? [])],
+      [[`${total}{server="notes",method="other",outcome="ok"}`, 1_000]],
+    );
+  });
+
+  test('are timed from 25 microseconds on, and what the hub adds by itself', () => {
+    const { metrics } = open();
+    metrics.record({ ...call, tookMs: 0.025, serverMs: 0 });
+    metrics.record({ ...call, tookMs: 3, serverMs: 2.96 });
+    metrics.record({ ...call, tookMs: 90_000, serverMs: 89_000 });
+    const families = read(metrics);
+    const took = families.get(duration)?.samples;
+    const added = families.get(overhead)?.samples;
+    const at = (name: string, le: string) => `${name}_bucket{server="notes",le="${le}"}`;
+    assert.equal(took?.get(at(duration, '0.000025')), 1);
+    assert.equal(took?.get(at(duration, '0.0025')), 1);
+    assert.equal(took?.get(at(duration, '0.005')), 2);
+    assert.equal(took?.get(at(duration, '60')), 2);
+    assert.equal(took?.get(at(duration, '+Inf')), 3);
+    assert.ok(Math.abs((took?.get(`${duration}_sum{server="notes"}`) ?? 0) - 90.003_025) < 1e-9);
+    assert.equal(added?.get(at(overhead, '0.00005')), 2);
+    assert.equal(added?.get(at(overhead, '1')), 3);
+  });
+
+  test('of a server that was removed are not told of any more', () => {
+    const { metrics, have } = open();
+    metrics.record(call);
+    metrics.record({ ...call, server: 'mail' });
+    have(['mail']);
+    metrics.record({ ...call, outcome: 'HUB_CALL_CANCELLED' });
+    assert.doesNotMatch(exposition(metrics.families()), /notes/);
+    assert.deepEqual([...metrics.snapshot().servers.keys()], ['mail']);
+  });
+
+  test('of more servers than are kept by name are those of nobody', () => {
+    const { metrics, have } = open();
+    const names = Array.from({ length: maxServers + 10 }, (_, index) => `s${index}`);
+    have(names);
+    for (const server of names) metrics.record({ ...call, server });
+    const calls = metrics.families().filter(({ name }) => name === total);
+    const samples = parseExposition(exposition(calls)).get(total)?.samples;
+    assert.equal(samples?.size, maxServers + 1);
+    assert.equal(samples?.get(`${total}{server="",method="tools/call",outcome="ok"}`), 10);
+  });
+});
+
+test('a snapshot tells of each server how often it failed and how long it took', () => {
+  const { metrics } = open();
+  for (let index = 0; index < 98; index++) metrics.record({ ...call, tookMs: 1.5, serverMs: 1.45 });
+  metrics.record({ ...call, tookMs: 400, outcome: 'tool_error' });
+  metrics.record({ ...call, tookMs: 400, outcome: 'error' });
+  const { servers } = metrics.snapshot();
+  const notes = servers.get('notes');
+  assert.deepEqual([...servers.keys()], ['notes']);
+  assert.deepEqual([notes?.calls, notes?.errors, notes?.toolErrors], [100, 1, 1]);
+  const [p50, p95, p99] = [notes?.p50Ms ?? 0, notes?.p95Ms ?? 0, notes?.p99Ms ?? 0];
+  assert.ok(p50 > 1 && p50 < 2.5 && p95 > p50 && p95 < 2.5, `${p50} and ${p95} ms`);
+  assert.ok(p99 > 250 && p99 <= 500, `${p99} ms`);
+  assert.ok((notes?.overheadP50Ms ?? 1) <= 0.1);
+});
+
+test('the last half hour is told in steps of ten seconds, those without calls among them', () => {
+  const { metrics } = open();
+  const now = clock.now();
+  const begin = Math.floor(now / 10_000) * 10_000;
+  metrics.record({ ...call, at: begin - 30 * 60_000 });
+  metrics.record({ ...call, at: begin - 20_000, tookMs: 40 });
+  metrics.record({ ...call, at: begin - 20_000, tookMs: 40, outcome: 'error' });
+  metrics.record({ ...call, at: begin, tookMs: 0 });
+  metrics.record({ ...call, at: begin, tookMs: 0, server: undefined });
+  const { recent } = metrics.snapshot();
+  assert.equal(recent.length, 180);
+  assert.equal(recent.at(-1)?.at, begin);
+  assert.deepEqual(
+    recent.filter(({ calls }) => calls > 0).map(({ at, calls, errors }) => [at, calls, errors]),
+    [
+      [begin - 20_000, 2, 1],
+      [begin, 1, 0],
+    ],
+  );
+  const [p50, p99] = [recent.at(-3)?.p50Ms ?? 0, recent.at(-3)?.p99Ms ?? 0];
+  assert.ok(p50 > 25 && p50 < p99 && p99 <= 50, `${p50} and ${p99} ms`);
+  assert.equal(recent.at(-2)?.p50Ms, undefined);
+});
+
+describe('buckets', () => {
+  test.for([
+    [0, 0],
+    [0.025, 0],
+    [0.025_01, 1],
+    [1, 5],
+    [60_000, 19],
+    [60_001, 20],
+    [Infinity, 20],
+  ] as const)('%d ms are in bucket %d', ([milliseconds, bucket]) => {
+    assert.equal(bucketOf(milliseconds), bucket);
+  });
+
+  test('tell a share of the times by where it would stand within its bucket', () => {
+    const counts = new Float64Array(21);
+    assert.equal(quantileMs(counts, 0.5), undefined);
+    counts[5] = 10;
+    assert.equal(quantileMs(counts, 0.5), 0.75);
+    assert.equal(quantileMs(counts, 1), 1);
+    counts[20] = 90;
+    assert.equal(quantileMs(counts, 0.99), 60_000);
+  });
+});

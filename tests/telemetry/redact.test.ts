@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createKnownSecrets, createLog, createRedaction, redactJson, redactText } from '#telemetry';
+
+const gone = '[redacted]';
+
+describe('a text is shown without what looks like a credential', () => {
+  test.for([
+    ['Authorization: Bearer abcdef123', `Authorization: Bearer ${gone}`],
+    ['sent Basic dXNlcjpwYXNzd29yZA==', `sent Basic ${gone}`],
+    ['token ghp_abcdefghijkl end', `token ${gone} end`],
+    ['tool_ghp_abcdefghijkl', `tool_${gone}`],
+    ['github_pat_11ABCDEFG0', gone],
+    ['sk-ant-api03-abcdefgh', gone],
+    ['xoxb-1234567890-abc', gone],
+    ['id AKIAIOSFODNN7EXAMPLE', `id ${gone}`],
+    ['eyJhbGciOiJI.eyJzdWIiOiIx.SflKxw-RJ', gone],
+    ['redis://:hunter2@host:6379/0', `redis://:${gone}@host:6379/0`],
+    ['https://user:pw@host/path', `https://user:${gone}@host/path`],
+    ['-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\nrest', `${gone}\nrest`],
+    ['-----BEGIN RSA PRIVATE KEY-----\nMIIE', gone],
+    ['PASSWORD=hunter2 and', `PASSWORD=${gone} and`],
+    ['GET /?token=abcd&x=1', `GET /?token=${gone}&x=1`],
+    ['run --api-key abcd1 now', `run --api-key ${gone} now`],
+    ['password: hunter2', `password: ${gone}`],
+    ['{"password":"pa\\"ss","x":1}', `{"password":"${gone}","x":1}`],
+    ['{"api_key":12345678}', `{"api_key":"${gone}"}`],
+    [
+      '{"text":"{\\"token\\":\\"a\\\\\\"b\\",\\"z\\":1}"}',
+      `{"text":"{\\"token\\":\\"${gone}\\",\\"z\\":1}"}`,
+    ],
+    ['{"secret":"cut off he', `{"secret":"${gone}"`],
+  ] as const)('%s', ([text, shown]) => {
+    assert.equal(redactText(text), shown);
+  });
+
+  test.for([
+    'token: GITHUB_TOKEN is missing',
+    'the token is expired',
+    '"progressToken":"abc","max_tokens":100',
+    'task-abcdefghijkl is done, see https://host/path',
+    'basic information about bearer tokens',
+    'http://localhost:9090/mcp',
+  ])('and nothing else: %s', text => {
+    assert.equal(redactText(text), text);
+  });
+
+  test('in a time that grows no faster than the text', () => {
+    const parts = [
+      '"token" : "x ',
+      'eyJ',
+      '-----BEGIN PRIVATE KEY-----',
+      'token',
+      'a://',
+      'x_',
+      '-',
+    ];
+    for (const part of parts) {
+      const began = performance.now();
+      redactText(part.repeat(300_000 / part.length));
+      assert.ok(performance.now() - began < 2_000, part);
+    }
+  });
+});
+
+describe('a value is shown without', () => {
+  test('what stands under the name of a credential, at any depth', () => {
+    const shown = redactJson({
+      a: [{ accessToken: 'x', password: 12345678, 'x-api-key': 'x' }],
+      headers: { any: 'x' },
+      env: { ANY: 'x' },
+      list: [{ name: 'API_KEY', value: 'x' }],
+      args: ['--token', 'x', '--plain', 'x'],
+    });
+    assert.deepEqual(shown, {
+      a: [{ accessToken: gone, password: gone, 'x-api-key': gone }],
+      headers: gone,
+      env: gone,
+      list: [{ name: 'API_KEY', value: gone }],
+      args: ['--token', gone, '--plain', 'x'],
+    });
+  });
+
+  test('what is no such name stays', () => {
+    const value = {
+      tokens: 3,
+      progressToken: 'p',
+      NODE_ENV: 'test',
+      at: null,
+      ok: true,
+      secret: null,
+    };
+    assert.deepEqual(redactJson(value), value);
+  });
+
+  test('and strings inside it without what looks like one', () => {
+    assert.deepEqual(redactJson({ why: ['sk-abcdefgh1234 failed'] }), { why: [`${gone} failed`] });
+  });
+});
+
+describe('values that are known to be secret', () => {
+  const { text, json } = createRedaction(() => [
+    'hunter2-hunter2',
+    'say "hush" now',
+    'one\ntwo-two-two',
+    'Bearer abc-def-ghi',
+  ]);
+
+  test.for([
+    ['x hunter2-hunter2 y', `x ${gone} y`],
+    [JSON.stringify({ k: 'say "hush" now' }), `{"k":"${gone}"}`],
+    [encodeURIComponent('say "hush" now'), gone],
+    ['line two-two-two', `line ${gone}`],
+    ['only abc-def-ghi', `only ${gone}`],
+    ['cut at hunter2-hunt', `cut at ${gone}`],
+  ] as const)('are taken out of %s', ([given, shown]) => {
+    assert.equal(text(given), shown);
+  });
+
+  test('are taken out of strings in values', () => {
+    assert.deepEqual(json({ a: ['hunter2-hunter2'] }), { a: [gone] });
+  });
+
+  test('are those that a config has now and those that it had', () => {
+    const launch = (value: string) => ({ launch: { env: { SETTING: value } } });
+    let configs = [launch('first-value-1')];
+    const redaction = createRedaction(
+      createKnownSecrets(() => configs, { variables: {}, settings: [] }),
+    );
+    assert.equal(redaction.text('first-value-1 second-value-2'), `${gone} second-value-2`);
+    configs = [launch('second-value-2')];
+    assert.equal(redaction.text('first-value-1 second-value-2'), `${gone} ${gone}`);
+  });
+});
+
+describe('of a config is known', () => {
+  const known = (launch: object, variables = {}, settings: readonly string[] = []) =>
+    createKnownSecrets(() => [{ launch }], { variables, settings })();
+
+  test.for([
+    ['a variable under a telling name', { env: { API_KEY: 'production' } }, ['production']],
+    ['one that looks like no ordinary setting', { env: { ANY: 'abc-123-xyz' } }, ['abc-123-xyz']],
+    ['a long word', { env: { ANY: 'correcthorsebatterystaple' } }, ['correcthorsebatterystaple']],
+    [
+      'the password in an address',
+      { env: { ANY: 'https://u:pass%2Fword@h' } },
+      ['https://u:pass%2Fword@h', 'pass%2Fword', 'pass/word'],
+    ],
+    ['a header', { headers: { 'x-any': 'Bearer abc-def' } }, ['Bearer abc-def']],
+    [
+      'what follows an option',
+      { args: ['--token', 'abcdefgh', '--key-file', '/etc/file'] },
+      ['abcdefgh'],
+    ],
+    ['what an option is set to', { args: ['--token=abcdefgh'] }, ['abcdefgh']],
+    ['a key in the query of an address', { url: 'https://h/?api_key=abcdefgh' }, ['abcdefgh']],
+  ] as const)('%s', ([, launch, values]) => {
+    assert.deepEqual(known(launch), values);
+  });
+
+  test.for([
+    'production',
+    '/data/memory.json',
+    'https://host:80/path',
+    '3000',
+    'node_modules',
+    'en_US.UTF-8',
+    'short-1',
+  ])('no ordinary setting: %s', value => {
+    assert.deepEqual(known({ env: { SETTING: value } }), []);
+  });
+
+  test('no folder of a shell: PWD is no password', () => {
+    assert.deepEqual(known({}, { PWD: '/home/ada/hub', OLDPWD: '/home/ada' }), []);
+  });
+
+  test('a variable by its name, and what the hub is set to', () => {
+    const settings = ['a-token-of-the-hub', 'redis://:its-password@host'];
+    assert.deepEqual(known({}, { GH_PAT: 'abcdefgh', PATH: '/usr/bin:/bin' }, settings), [
+      'abcdefgh',
+      'a-token-of-the-hub',
+      'its-password',
+    ]);
+  });
+});
+
+test('a log line has no secret in its fields, its message and its stack', () => {
+  const lines: string[] = [];
+  const log = createLog(
+    { level: 'info', format: 'json' },
+    { write: line => void lines.push(line) },
+    createRedaction(() => ['planted-value']),
+  );
+  const error = new Error('it was planted-value');
+  log.error({ error, stack: error.stack }, 'about planted-value');
+  assert.equal(lines.length, 1);
+  assert.doesNotMatch(lines[0] ?? '', /planted-value/);
+  assert.match(lines[0] ?? '', /redact\.test/, 'where it was thrown is still told');
+});
