@@ -27,6 +27,7 @@ import {
 import { type ConfigFiles, createConfiguration } from './configuration.ts';
 import { type FleetOptions, createFleet } from './fleet.ts';
 import { createPrompts } from './prompts.ts';
+import { collectGarbage, createSettling } from './settling.ts';
 
 export type AppOptions = Omit<FleetOptions, 'configs'> & {
   readonly files: ConfigFiles;
@@ -200,6 +201,13 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
         prompts,
         sessions,
         installs,
+        createSettling({
+          servers,
+          lastCall: () => activity.lastId,
+          collect: collectGarbage,
+          clock,
+          log,
+        }),
       ],
       signal,
     ),

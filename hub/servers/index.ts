@@ -20,12 +20,10 @@ export { type Placement, isExclusive, planLaunch, runtimeOf, serverFolder } from
 export { nextVariant } from './start.ts';
 export { type InstallRequest, type Progress as InstallProgress } from './install/request.ts';
 export type { Installed, Installs, InstallsNeeds } from './install/installs.ts';
-export { createLazyInstalls, tryServerLazily } from './install/lazy.ts';
-export { draftOf } from './install/draft.ts';
+export { createLazyInstalls, draftLazily, tryServerLazily } from './install/lazy.ts';
 export { createFolderUpkeep } from './install/folder-upkeep.ts';
 export { type Pins, type Registries, createPins, registriesOf } from './install/pins.ts';
 export type { ServerJson } from './install/server-json.ts';
-export { freeName } from './install/source.ts';
 export type { Trial } from './install/trial.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
 export { type Applied, type Servers, createServers } from './servers.ts';

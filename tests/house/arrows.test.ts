@@ -123,9 +123,15 @@ for (const file of globSync('hub/*/**/*.ts').sort()) {
 }
 
 /** The entry, and the composition root with what it is made of: the only files that name drivers. */
-const composition = ['main', 'app', 'configuration', 'enhancement', 'fleet', 'prompts'].map(
-  name => `hub/${name}.ts`,
-);
+const composition = [
+  'main',
+  'app',
+  'configuration',
+  'enhancement',
+  'fleet',
+  'prompts',
+  'settling',
+].map(name => `hub/${name}.ts`);
 
 test('only the entry and the composition root stand outside the rooms', () => {
   const outside = globSync('hub/*.ts').map(file => file.replaceAll('\\', '/'));

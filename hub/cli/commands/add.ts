@@ -147,18 +147,19 @@ async function writeEntry(
   { out, err, screen, errorScreen }: Io,
 ): Promise<void> {
   const { file, config } = await loadForEdit(needs);
-  const { draftOf, freeName } = await import('#servers');
-  const draft = draftOf({
-    ...wanted,
-    rest,
-    name: wantedName,
-    source: { package: spec },
-    transport: undefined,
-    variables: {},
-  });
-  const isTaken = (tried: string) => config.servers.some(server => server.name === tried);
-  const name = wantedName ?? freeName(draft.name, isTaken) ?? draft.name;
-  const edited = await (await needs.editConfig()).addServer(file, name, draft.entry);
+  const { draftLazily } = await import('#servers');
+  const { name, entry } = await draftLazily(
+    {
+      ...wanted,
+      rest,
+      name: wantedName,
+      source: { package: spec },
+      transport: undefined,
+      variables: {},
+    },
+    tried => config.servers.some(server => server.name === tried),
+  );
+  const edited = await (await needs.editConfig()).addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
   const warnings = warningsOf({ ...edited, servers: own });
   if (wantsJson) return out(asJson({ name, file, installed: false, warnings }));

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isClientName } from '#config';
 import { type Clock, type Log, HubError, isObject } from '#core';
 import type { Enhancement, Enhancer } from '#enhance';
-import { type Fetching, type Models, ModelFailure } from '#models';
+import type { Fetching, Models } from '#models';
 import { bugOf, problemOf } from '../errors.ts';
 import { refuseBody } from './bodies.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
@@ -191,6 +191,8 @@ async function asked<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {
+    // A hub without prompts to improve does without all of that room.
+    const { ModelFailure } = await import('#models');
     if (!(cause instanceof ModelFailure)) throw cause;
     const code = cause.kind === 'missing' ? 'HUB_MODEL_UNKNOWN' : 'HUB_OLLAMA_FAILED';
     throw new HubError(code, cause.message, { cause, data: { kind: cause.kind } });

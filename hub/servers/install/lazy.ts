@@ -1,4 +1,5 @@
 import type { Installs, InstallsNeeds } from './installs.ts';
+import type { Entry, InstallRequest } from './request.ts';
 import type { tryServer as tryNow } from './trial.ts';
 
 /** Installs whose code is loaded with the first of them: most hubs run for weeks without any. */
@@ -27,6 +28,17 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
       return await (await (loaded ??= load())).remove(name, options);
     },
   };
+}
+
+/** The entry that a request asks for, and its name where that is free; for who installs nothing yet. */
+export async function draftLazily(
+  request: InstallRequest,
+  isTaken: (name: string) => boolean,
+): Promise<{ readonly name: string; readonly entry: Entry }> {
+  const { draftOf } = await import('./draft.ts');
+  const { freeName } = await import('./source.ts');
+  const { name, entry } = draftOf(request);
+  return { name: request.name ?? freeName(name, isTaken) ?? name, entry };
 }
 
 /** As `tryServer`, whose code is loaded when it is wanted. */

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { collectGarbage, createSettling } from '../../hub/settling.ts';
+
+const log = {
+  trace() {},
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => log,
+};
+
+function scene(states: readonly ('starting' | 'running')[]) {
+  const clock = createManualClock();
+  const status = states.map(state => ({ status: { state } }));
+  const calls = { last: 0, collected: 0 };
+  const settling = createSettling({
+    servers: { all: status },
+    lastCall: () => calls.last,
+    collect: async () => void calls.collected++,
+    clock,
+    log,
+  });
+  return { clock, status, calls, settling };
+}
+
+test('gives memory back once, when nobody has called for three seconds', async () => {
+  const { clock, calls, settling } = scene(['running']);
+  await settling.start(new AbortController().signal);
+  clock.advance(2_999);
+  calls.last = 1;
+  clock.advance(1);
+  assert.equal(calls.collected, 0, 'somebody called meanwhile');
+  clock.advance(3_000);
+  assert.equal(calls.collected, 1);
+  clock.advance(3_600_000);
+  assert.equal(calls.collected, 1, 'never again');
+});
+
+test('waits for servers that are starting', async () => {
+  const { clock, status, calls, settling } = scene(['running', 'starting']);
+  await settling.start(new AbortController().signal);
+  clock.advance(9_000);
+  assert.equal(calls.collected, 0);
+  status[1] = { status: { state: 'running' } };
+  clock.advance(3_000);
+  assert.equal(calls.collected, 1);
+});
+
+test('does nothing more once it is stopped', async () => {
+  const { clock, calls, settling } = scene([]);
+  await settling.start(new AbortController().signal);
+  await settling.stop();
+  clock.advance(60_000);
+  assert.equal(calls.collected, 0);
+});
+
+test('collects what nothing refers to', async () => {
+  let kept: object | undefined = { bytes: Buffer.alloc(1000) };
+  const weak = new WeakRef(kept);
+  kept = undefined;
+  // What a WeakRef was asked for is kept until the end of the turn.
+  await new Promise(resolve => setImmediate(resolve));
+  await collectGarbage();
+  assert.equal(weak.deref(), undefined);
+});
