@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
-import { startHub } from '#helpers/hub-process';
+import { startHub, until } from '#helpers/hub-process';
 import { becomes, createScene, described, inContainer } from './scene.ts';
 
 const report = (what: string, ms: number) =>
@@ -127,6 +127,12 @@ describeWithEngine('a hub that ends', () => {
     await using scene = await createScene({ servers: { kept: servers.kept }, env });
     const first = await scene.start();
     await becomes(first, 'kept', 'running');
+    // Of one that is not written down yet, the next hub knows nothing.
+    await until(
+      () => readFile(join(scene.dataDir, 'handles.json'), 'utf8').catch(() => ''),
+      text => text.includes('"kept"'),
+      10_000,
+    );
     await first.kill();
     await scene.container('kept').pause();
     const second = await scene.start();
