@@ -141,6 +141,7 @@ describeWithEngine('a hub that ends', () => {
     const told = lines.filter(line => /"server":"kept"/.test(line));
     assert.ok(told.some(line => /left running does not answer.*it is replaced/.test(line)));
     assert.doesNotMatch(told.join('\n'), /starting again in|[0-9a-f]{64}/);
+    await becomes(second, 'neighbour', 'running');
     await scene.assertTruthful(second);
   });
 });

@@ -79,7 +79,14 @@ export async function createScene(options: SceneOptions) {
     },
     async [Symbol.asyncDispose]() {
       await hub?.[Symbol.asyncDispose]();
-      for (const { Id } of await listed()) await docker.getContainer(Id).remove({ force: true });
+      for (const { Id } of await listed())
+        await docker
+          .getContainer(Id)
+          .remove({ force: true })
+          // The engine may still be removing what a hub asked it to remove that was killed meanwhile.
+          .catch((error: unknown) => {
+            if (!/already in progress|No such container/.test(String(error))) throw error;
+          });
       await rm(dataDir, { recursive: true, force: true });
     },
   };
