@@ -6,6 +6,7 @@ import type { Fetching, Models } from '#models';
 import { bugOf, problemOf } from '../errors.ts';
 import { refuseBody } from './bodies.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
+import { readQuery } from './query.ts';
 
 /** What improves prompts. */
 export type Prompts = {
@@ -125,24 +126,6 @@ function readBypass(value: string | readonly string[] | undefined): boolean {
   if (['true', '1', ''].includes(text)) return true;
   if (['false', '0'].includes(text)) return false;
   throw invalid(`X-Cache-Bypass: ${shown(text)} is not allowed: write true or false`);
-}
-
-/** The parameters of a query, each once. */
-function readQuery<K extends string>(
-  { query, routeOptions }: FastifyRequest,
-  names: readonly K[],
-): { readonly [name in K]?: string } {
-  const found: { [name in K]?: string } = {};
-  for (const [name, value] of Object.entries(isObject(query) ? query : {})) {
-    const known = names.find(one => one === name);
-    if (known === undefined)
-      throw invalid(
-        `${name}: is no parameter of ${routeOptions.url}, which takes ${names.join(' and ')}`,
-      );
-    if (typeof value !== 'string') throw invalid(`${name}: stands twice: write it once`);
-    found[known] = value;
-  }
-  return found;
 }
 
 const cacheHeaders = {
