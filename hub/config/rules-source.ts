@@ -7,11 +7,10 @@ import {
   createEmitter,
   messageOf,
 } from '#core';
-import { type FileWatchOptions, createFileWatch } from './file-watch.ts';
+import type { FileWatch, FileWatchOptions } from './file-watch.ts';
 import type { ReadText } from './files.ts';
-import { createFolderWatch } from './folder-watch.ts';
 import { type EnhancementRules, type RulesReading, defaultRules, readRules } from './rules.ts';
-import { usualWatch } from './source.ts';
+import { watchFiles } from './watch-files.ts';
 
 export type RulesStatus = {
   /** Absolute. */
@@ -70,7 +69,7 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
   let { files } = first;
   let loadedAt = clock.now();
   let refused: RulesStatus['error'];
-  let watch: ReturnType<typeof createFileWatch> | undefined;
+  let watch: FileWatch | undefined;
   let running: Promise<unknown> = Promise.resolve();
   let next: Promise<HubError | undefined> | undefined;
 
@@ -136,20 +135,14 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
     changed: event,
     reload,
     async start() {
-      watch = createFileWatch(
-        { ...usualWatch, ...watching },
-        {
-          clock,
-          readText,
-          async onChange() {
-            await reload();
-          },
-          watchFolders: onEvent =>
-            createFolderWatch(onEvent, (folder, why) =>
-              log.warn({ folder, why }, 'a folder cannot be watched, only looked at now and then'),
-            ),
+      watch = watchFiles(watching, {
+        clock,
+        log,
+        readText,
+        async onChange() {
+          await reload();
         },
-      );
+      });
       await watch.follow(files);
     },
     async stop() {

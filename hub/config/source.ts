@@ -9,10 +9,10 @@ import {
 } from '#core';
 import type { Config } from './config.ts';
 import { type Difference, diffConfigs, isSameConfig } from './diff.ts';
-import { type FileWatchOptions, createFileWatch } from './file-watch.ts';
+import type { FileWatch, FileWatchOptions } from './file-watch.ts';
 import type { FileSeen, ReadText } from './files.ts';
-import { createFolderWatch } from './folder-watch.ts';
 import type { Reading } from './load.ts';
+import { watchFiles } from './watch-files.ts';
 
 /** A config that took the place of another. */
 export type ConfigChange = {
@@ -59,14 +59,6 @@ export type ConfigSourceNeeds = {
   readonly log: Log;
 };
 
-/** How files are watched where nobody says otherwise. */
-export const usualWatch: FileWatchOptions = {
-  quietMs: 200,
-  shorterQuietMs: 2_000,
-  maxUnrestMs: 5_000,
-  pollMs: 3_000,
-};
-
 /** Begins with a config that is valid. A later one that is not leaves the last good one in force. */
 export function createConfigSource(
   first: { readonly config: Config; readonly files: readonly FileSeen[] },
@@ -83,7 +75,7 @@ export function createConfigSource(
   let refused: ConfigStatus['error'];
   let running: Promise<ReloadOutcome> | undefined;
   let next: Promise<ReloadOutcome> | undefined;
-  let watch: ReturnType<typeof createFileWatch> | undefined;
+  let watch: FileWatch | undefined;
 
   /** `seen` is what the watch has found, where it asks. */
   async function load(seen: readonly FileSeen[]): Promise<ReloadOutcome> {
@@ -161,20 +153,14 @@ export function createConfigSource(
     changed: changed.event,
     reload: () => reload(),
     async start() {
-      watch = createFileWatch(
-        { ...usualWatch, ...options },
-        {
-          clock,
-          readText: needs.readText,
-          async onChange(seen) {
-            await reload(seen);
-          },
-          watchFolders: onEvent =>
-            createFolderWatch(onEvent, (folder, why) =>
-              log.warn({ folder, why }, 'a folder cannot be watched, only looked at now and then'),
-            ),
+      watch = watchFiles(options, {
+        clock,
+        log,
+        readText: needs.readText,
+        async onChange(seen) {
+          await reload(seen);
         },
-      );
+      });
       await watch.follow(files);
     },
     async stop() {
