@@ -61,6 +61,23 @@ test('refuses every beginning of a document that is not a document', () => {
 });
 
 describe('agrees with JSON.parse on', () => {
+  test('a long string that holds any byte at any place, wherever it begins in memory', () => {
+    const [before, inside] = [16, 560];
+    const memory = Buffer.alloc(before + inside + 2);
+    for (let begin = 0; begin < before; begin++) {
+      const bytes = memory.subarray(begin, begin + inside + 2);
+      for (const [at, byte] of [
+        ...Array.from({ length: inside }, (_, place) => [place + 1, 0x0a] as const),
+        ...Array.from({ length: 256 }, (_, value) => [begin + 500, value] as const),
+      ]) {
+        bytes.fill('a').write('"');
+        bytes.write('"', inside + 1);
+        bytes[at] = byte;
+        assert.equal(scans(bytes), parses(bytes), `${byte} at ${at}, begun at ${begin}`);
+      }
+    }
+  });
+
   const numbers = ['0', '-', '+', '.', 'e', 'E', '1', '9', '00', '-0'];
   test('every number of up to five pieces', () => {
     let some: readonly string[] = [''];
