@@ -46,7 +46,7 @@ export function unreadable(file: string, error: unknown): HubError {
   if (isAbsent(error))
     return new HubError(
       'HUB_CONFIG_MISSING',
-      `${file}: there is no such file. Write one that holds {"servers": {}}, or name another with --config or MCP_SERVERS_CONFIG`,
+      `${file}: there is no such file. Write one with "agenthub init", or name another with --config or MCP_SERVERS_CONFIG`,
       options,
     );
   return new HubError('HUB_CONFIG_INVALID', `${file}: ${whyUnreadable(error)}`, options);

@@ -57,18 +57,30 @@ const says: Readonly<Record<HealthView['status'], readonly [tone: Tone, text: st
   down: ['bad', 'Not usable'],
 };
 
-function summary({ status, upSeconds, sessions, servers }: HealthView): Html {
+function summary(health: HealthView): Html {
+  const { status, upSeconds, sessions, servers } = health;
   const running = servers.filter(({ state }) => state === 'running').length;
   const inFlight = servers.reduce((sum, server) => sum + server.inFlight, 0);
   const [tone, text] = says[status];
   return html`<ul class="tiles">
-<li><span class="label">Hub</span>${badge(tone, text)}</li>
+<li><span class="label">Hub</span>${badge(tone, text)}${status !== 'ok' && html`<span class="note">${unwell(health)}</span>`}</li>
 <li><span class="label">Servers</span><strong>${running} of ${servers.length}</strong> running</li>
 <li><span class="label">Sessions</span><strong>${sessions}</strong> open</li>
 <li><span class="label">Calls</span><strong>${inFlight}</strong> in flight</li>
 <li><span class="label">Up for</span><strong>${duration(Math.max(1, upSeconds) * 1000)}</strong></li>
 </ul>`;
 }
+
+/** What keeps the hub from being well, in the words of the page. */
+const unwell = ({ parts, servers }: HealthView): string =>
+  [
+    ...parts
+      .filter(({ state }) => state === 'degraded' || state === 'down')
+      .map(({ name }) => partNames[name] ?? name),
+    ...servers
+      .filter(({ state }) => state === 'failed' || state === 'unreachable')
+      .map(({ name }) => name),
+  ].join(', ');
 
 function serverTable({ servers, now }: HealthView): Html {
   if (servers.length === 0)

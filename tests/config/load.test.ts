@@ -53,7 +53,7 @@ describe('files that cannot be read', () => {
   test('an absent file is told apart from a wrong one', async () => {
     assert.equal(
       await outcomeOf('absent.json'),
-      'HUB_CONFIG_MISSING\n<folder>/absent.json: there is no such file. Write one that holds {"servers": {}}, or name another with --config or MCP_SERVERS_CONFIG\n',
+      'HUB_CONFIG_MISSING\n<folder>/absent.json: there is no such file. Write one with "agenthub init", or name another with --config or MCP_SERVERS_CONFIG\n',
     );
   });
 

@@ -170,6 +170,11 @@ describe('the overview', () => {
     assert.doesNotMatch(rowOf('off'), /<button/);
   });
 
+  test('says what keeps the hub from being well', async () => {
+    const { text } = await page.get('/dashboard');
+    assert.match(text, /badge warn">Degraded<[\s\S]{0,60}<span class="note">(?:Engine, )?broken</);
+  });
+
   test('shows the parts, the charts and the last calls', async () => {
     const { text } = await page.get('/dashboard');
     for (const part of ['Engine', 'Config', 'Breakers']) assert.match(text, new RegExp(part));
