@@ -29,6 +29,9 @@ async function containersOf(hubName: string) {
   );
 }
 
+const networksOf = async (hubName: string) =>
+  (await docker.listNetworks()).map(({ Name }) => Name).filter(name => name.includes(hubName));
+
 /** The names of all containers that were created while `work` was done. */
 async function createdWhile(
   hubName: string,
@@ -123,12 +126,13 @@ describeWithEngine('servers in containers', () => {
         left => left.size === 1,
         20_000,
       );
-      assert.deepEqual(
-        (await docker.listNetworks())
-          .map(({ Name }) => Name)
-          .filter(name => name.includes(hubName)),
-        [`${hubName}-who`],
+      // The network of an instance goes after its container.
+      const networks = await until(
+        () => networksOf(hubName),
+        left => left.length === 1,
+        20_000,
       );
+      assert.deepEqual(networks, [`${hubName}-who`]);
       await docker.getVolume(`${hubName}-notes`).inspect();
       await hub.stop();
       await docker.getVolume(`${hubName}-notes`).remove();
