@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer';
+
 /** The bytes of a message, in one piece or in several. */
 export type Bytes = Buffer | readonly Buffer[];
 

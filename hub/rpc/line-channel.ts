@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { HubError } from '#core';
 import type { Channel, Closed, Receiver } from './channel.ts';
 import { createLineSplitter } from './lines.ts';

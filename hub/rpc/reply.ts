@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer';
+
 /** The bytes of an answer; in pieces where one of them is kept, to be sent to others as it is. */
 export type Reply = Buffer | readonly Buffer[];
 
