@@ -52,4 +52,13 @@ export {
 } from './protocol.ts';
 export { type Reply, whole } from './reply.ts';
 export type { Span } from './scan.ts';
-export { type Edit, elementsOf, membersOf, rawText, splice, stringAt, valueOf } from './spans.ts';
+export {
+  type Edit,
+  elementsOf,
+  membersOf,
+  rawText,
+  replace,
+  splice,
+  stringAt,
+  valueOf,
+} from './spans.ts';

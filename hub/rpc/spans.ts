@@ -110,6 +110,27 @@ export function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return out;
 }
 
+/** What is shorter is copied: that costs little, and in place it would hold on to all that it came with. */
+const largeBytes = 4096;
+
+/**
+ * The bytes with one span replaced, whose memory is the function's from here on: where the text is not longer
+ * than the span, only the shorter side of a large message is moved.
+ */
+export function replace(bytes: Buffer, { start, end }: Span, text: string): Buffer {
+  const spare = end - start - Buffer.byteLength(text);
+  if (spare < 0 || bytes.length < largeBytes)
+    return splice(bytes, [{ span: { start, end }, text }]);
+  if (start <= bytes.length - end) {
+    bytes.copyWithin(spare, 0, start);
+    bytes.write(text, start + spare);
+    return bytes.subarray(spare);
+  }
+  bytes.write(text, start);
+  bytes.copyWithin(end - spare, end);
+  return bytes.subarray(0, bytes.length - spare);
+}
+
 /** By hand: for the two or three edits of a call toSorted takes more memory than all else done for it. */
 function inOrder(edits: readonly Edit[]): readonly Edit[] {
   const ordered: Edit[] = [];

@@ -9,6 +9,7 @@ import {
   encodeResult,
   membersOf,
   rawText,
+  replace,
   splice,
 } from '#rpc';
 import { createAbandoned } from './abandoned.ts';
@@ -229,10 +230,7 @@ export function createUpstream(
         request.method,
         caller,
         timeoutMs,
-        answer =>
-          resolve(
-            answer.id ? splice(answer.bytes, [{ span: answer.id, text: clientId }]) : answer.bytes,
-          ),
+        answer => resolve(answer.id ? replace(answer.bytes, answer.id, clientId) : answer.bytes),
         reject,
         waitedMs,
       );

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { elementsOf, membersOf, rawText, splice, stringAt, valueOf } from '#rpc';
+import { elementsOf, membersOf, rawText, replace, splice, stringAt, valueOf } from '#rpc';
 import { describe, test } from 'vitest';
 import { createRandom, randomJson, under } from './random-json.ts';
 
@@ -131,5 +131,34 @@ describe('splice', () => {
       assert.deepEqual(splice(document, edits), expected, `seed ${seed}`);
       assert.deepEqual(splice(document, edits.toReversed()), expected, `seed ${seed}`);
     }
+  });
+});
+
+describe('replace', () => {
+  const sizes = [0, 1, 40, 4000, 9000];
+  const texts = ['7', '12345', '"an id that is longer than the one it stands for"', '"é"'];
+
+  test('gives what splice gives, wherever the span is, and leaves what lies beside it in memory', () => {
+    for (const before of sizes)
+      for (const after of sizes)
+        for (const text of texts) {
+          const message = `${'b'.repeat(before)}12345${'a'.repeat(after)}`;
+          const memory = Buffer.from(`left${message}right`);
+          const bytes = memory.subarray(4, 4 + message.length);
+          const span = { start: before, end: before + 5 };
+          const expected = splice(bytes, [{ span, text }]).toString();
+          const where = `${text} between ${before} and ${after}`;
+          assert.equal(replace(bytes, span, text).toString(), expected, where);
+          assert.equal(memory.toString('utf8', 0, 4), 'left', where);
+          assert.equal(memory.toString('utf8', 4 + message.length), 'right', where);
+        }
+  });
+
+  test('needs no memory for a large message, and holds on to none with a small one', () => {
+    const span = { start: 0, end: 5 };
+    const large = Buffer.from(`12345${'x'.repeat(9000)}`);
+    assert.ok(replace(large, span, '7').buffer === large.buffer);
+    const small = Buffer.alloc(60_000, '12345').subarray(0, 100);
+    assert.ok(replace(small, span, '7').buffer !== small.buffer);
   });
 });
