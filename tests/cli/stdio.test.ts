@@ -12,6 +12,7 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
 import { type HubProcess, getJson, startHub as startProcess } from '#helpers/hub-process';
+import { freePort } from '#helpers/port';
 
 const root = join(import.meta.dirname, '..', '..');
 const bin = join(root, 'bin', 'agenthub.mjs');
@@ -24,10 +25,14 @@ const echo = {
 
 let folder = '';
 let config = '';
+/** Of a hub that says nothing by itself: its server starts at its first call. */
+let quietConfig = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'agenthub-stdio-'));
   config = join(folder, 'mcp-servers.json');
   writeFileSync(config, JSON.stringify({ servers: { echo } }));
+  quietConfig = join(folder, 'quiet.json');
+  writeFileSync(quietConfig, JSON.stringify({ servers: { echo: { ...echo, auto_start: false } } }));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -42,7 +47,7 @@ const environment = (more: Readonly<Record<string, string>> = {}) => ({
 });
 
 const clientInfo = { name: 'stdio', version: '1.0.0' };
-const serve = () => ['serve', '--stdio', '--config', config];
+const serve = (file = config) => ['serve', '--stdio', '--config', file];
 
 /** The SDK's clients, which start their server themselves. */
 const sdks = {
@@ -155,7 +160,7 @@ const lines = (text: string): readonly { id?: unknown }[] =>
 
 describe('serve --stdio', () => {
   test('writes messages to stdout and nothing else, and does not listen', async () => {
-    await using hub = start(serve());
+    await using hub = start(serve(quietConfig));
     hub.child.stdin.write(initialize);
     await until(() => hub.out().endsWith('\n'), hub.err);
     hub.child.stdin.end();
@@ -180,7 +185,7 @@ describe('serve --stdio', () => {
   });
 
   test('answers a client that sends headers in kind', async () => {
-    await using hub = start(serve());
+    await using hub = start(serve(quietConfig));
     const body = initialize.trim();
     hub.child.stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
     await until(() => hub.out().endsWith('}'));
@@ -261,8 +266,8 @@ describe('connect-stdio', () => {
 
   test('outlives its hub: what is in flight fails at once when it is killed, and the next one is used', async () => {
     const options = { config: { servers: { echo } }, dataDir: join(folder, 'killed') };
-    await using first = await startProcess(options);
-    const port = Number(new URL(first.url).port);
+    const port = await freePort();
+    await using first = await startProcess({ ...options, port });
     await runs(first);
     const args = ['connect-stdio', '--url', first.url];
     await using client = await sdks.v1(args, environment());

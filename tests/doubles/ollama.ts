@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { isObject } from '#core';
+import { freePort } from '#helpers/port';
 import { type Fault, send } from './ollama-faults.ts';
 import { type DoubleModel, createModelShelf } from './ollama-models.ts';
 import { type Asked, type Reply, answerOf } from './ollama-wire.ts';
@@ -100,9 +101,8 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
   };
-  await listen(0);
-  const address = server.address();
-  const port = isObject(address) ? Number(address['port']) : 0;
+  const port = await freePort();
+  await listen(port);
 
   async function stop(): Promise<void> {
     if (!server.listening) return;

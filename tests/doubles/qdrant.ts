@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { http, isObject } from '#core';
+import { freePort } from '#helpers/port';
 import { findDescription } from './openapi.ts';
 import { type Answer, type Store, createStore, refuse } from './qdrant-store.ts';
 
@@ -53,9 +54,8 @@ export async function startQdrant(
   const store = createStore();
   let fault: QdrantFault | undefined;
   const server = http.createServer((request, response) => void take(request, response));
-  await listen(server, 0);
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
+  const port = await freePort();
+  await listen(server, port);
 
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.method ?? '';

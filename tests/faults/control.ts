@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { connect } from '#helpers/client';
-import { forkReady, freePort } from '../bench/child.ts';
+import { freePort } from '#helpers/port';
+import { forkReady } from '../bench/child.ts';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const relay = join(import.meta.dirname, '..', 'bench', 'subjects', 'sdk-relay.ts');

@@ -115,7 +115,11 @@ function fullDisk(): void {
       10_000,
     );
     recovery('a full data folder with room again, until it is written', performance.now() - since);
-    assert.ok(linesOf(hub, /are written again/).length > 0);
+    await until(
+      async () => linesOf(hub, /are written again/),
+      lines => lines.length > 0,
+      10_000,
+    );
     const { pid } = await recall(hub, 'victim');
     await hub.kill();
     const next = await scene.start();

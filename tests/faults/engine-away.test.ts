@@ -11,6 +11,7 @@ import { type HubProcess, getJson, startHub, until } from '#helpers/hub-process'
 import { docker } from '../runtimes/docker/hub.ts';
 import { createProxy } from '../runtimes/docker/proxy.ts';
 import {
+  areWrittenDown,
   becomes,
   becomesTruthful,
   createScene,
@@ -79,6 +80,7 @@ describeWithEngine('an engine that is not there', () => {
         const before = await containersOf(scene.hubName);
         await using client = await connect(`${first.url}/mcp/kept`);
         await client.call('remember', { text: 'before' });
+        await areWrittenDown(scene, ['kept', 'memory', 'neighbour']);
         await first.kill();
         await proxy[lose]();
 

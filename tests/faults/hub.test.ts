@@ -8,7 +8,14 @@ import { describe, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { startHub, until } from '#helpers/hub-process';
-import { becomes, createScene, described, inContainer } from './scene.ts';
+import {
+  areWrittenDown,
+  becomes,
+  becomesTruthful,
+  createScene,
+  described,
+  inContainer,
+} from './scene.ts';
 
 const report = (what: string, ms: number) =>
   process.stdout.write(`recovery: ${what}: ${Math.round(ms)} ms\n`);
@@ -35,7 +42,11 @@ describeWithEngine('a hub that ends', () => {
       () => 'answered',
       (error: unknown) => String(error),
     );
-    await new Promise(resolve => setTimeout(resolve, 300));
+    await until(
+      () => described(hub, 'kept'),
+      ({ in_flight: inFlight }) => inFlight === 1,
+      10_000,
+    );
     assert.equal(await hub.stop(), 0);
     assert.match(await call, /stopping|HUB_SHUTTING_DOWN/);
     const left = await scene.docker.listContainers({
@@ -65,7 +76,12 @@ describeWithEngine('a hub that ends', () => {
         () => 'the connection broke',
       ),
     );
-    await new Promise(resolve => setTimeout(resolve, 300));
+    await until(
+      () => described(first, 'kept'),
+      ({ in_flight: calls }) => calls === 20,
+      4_000,
+    );
+    await areWrittenDown(scene, ['kept', 'memory', 'neighbour']);
     await first.kill();
     assert.ok((await Promise.all(inFlight)).every(end => end === 'the connection broke'));
 
@@ -82,12 +98,13 @@ describeWithEngine('a hub that ends', () => {
     await using again = await connect(`${second.url}/mcp/memory`);
     assert.match(await again.call('read_graph'), /was killed/);
     assert.equal((await described(second, 'kept'))['restart_count'], 0);
+    await becomes(second, 'neighbour', 'running');
     // The instance of a session that is over is no orphan.
-    await scene.assertTruthful();
+    await becomesTruthful(scene);
 
     await second.kill();
     const third = await scene.start();
-    await becomes(third, 'kept', 'running');
+    await Promise.all(['kept', 'memory', 'neighbour'].map(name => becomes(third, name, 'running')));
     await using last = await connect(`${third.url}/mcp/kept`);
     assert.deepEqual(JSON.parse(await last.call('recall')), is, 'and so does the one after it');
     await scene.assertTruthful();
@@ -97,6 +114,7 @@ describeWithEngine('a hub that ends', () => {
     await using scene = await createScene({ servers: { kept: servers.kept }, env });
     const hub = await scene.start();
     await becomes(hub, 'kept', 'running');
+    await areWrittenDown(scene, ['kept']);
     await hub.kill();
     for (const file of await readdir(scene.dataDir, { recursive: true, withFileTypes: true })) {
       if (!file.isFile()) continue;
@@ -120,19 +138,14 @@ describeWithEngine('a hub that ends', () => {
     });
     await becomes(second, 'kept', 'running');
     assert.notDeepEqual((await described(second, 'kept'))['instance'], instance);
-    await scene.assertTruthful(second);
+    await becomesTruthful(scene, second);
   });
 
   test('one that is paused meanwhile does not answer, and is replaced at once', async () => {
     await using scene = await createScene({ servers: { kept: servers.kept }, env });
     const first = await scene.start();
     await becomes(first, 'kept', 'running');
-    // Of one that is not written down yet, the next hub knows nothing.
-    await until(
-      () => readFile(join(scene.dataDir, 'handles.json'), 'utf8').catch(() => ''),
-      text => text.includes('"kept"'),
-      10_000,
-    );
+    await areWrittenDown(scene, ['kept']);
     await first.kill();
     await scene.container('kept').pause();
     const second = await scene.start();

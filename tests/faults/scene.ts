@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
@@ -117,12 +117,24 @@ export async function becomes(
 /** Resolves when states and containers are the same: what ends is gone a moment after it is not shown any more. */
 export async function becomesTruthful(
   scene: Pick<Scene, 'assertTruthful'>,
-  withinMs = 10_000,
+  of?: Pick<HubProcess, 'url'>,
 ): Promise<void> {
   await until(
-    () => scene.assertTruthful().then(() => '', String),
+    () => scene.assertTruthful(of).then(() => '', String),
     problem => problem === '',
-    withinMs,
+    10_000,
+  );
+}
+
+/** Resolves when the next hub would go on with these servers: of one that has just come up it knows nothing yet. */
+export async function areWrittenDown(
+  { dataDir }: Pick<Scene, 'dataDir'>,
+  servers: readonly string[],
+): Promise<void> {
+  await until(
+    () => readFile(join(dataDir, 'handles.json'), 'utf8').catch(() => '{}'),
+    text => servers.every(server => server in JSON.parse(text)),
+    10_000,
   );
 }
 

@@ -1,7 +1,6 @@
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { describeWithEngine } from './engine.ts';
+import { freePort } from './port.ts';
 
 /** A Redis of its own, in a container, at an address that outlives its death. */
 export type RedisServer = AsyncDisposable & {
@@ -67,13 +66,4 @@ export function describeWithRedis(name: string, tests: (url: () => string) => vo
     afterAll(async () => redis?.[Symbol.asyncDispose]());
     tests(() => redis?.url ?? '');
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
 }

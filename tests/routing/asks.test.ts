@@ -143,11 +143,11 @@ describe('a request of a server', () => {
 
   test('does not let its call time out while the client thinks, and is given up after ten minutes', async () => {
     const clock = createManualClock();
-    await using hub = await startHub([{ name: 'asker', callTimeoutMs: 200 }], { clock });
+    await using hub = await startHub([{ name: 'asker', callTimeoutMs: 500 }], { clock });
     const client = await clientOf(hub, all, () => undefined);
     const told = client.call('ask', { method: 'roots/list', params: {} });
     await until(() => client.asked.length === 1);
-    await new Promise(resolve => setTimeout(resolve, 500));
+    await new Promise(resolve => setTimeout(resolve, 1_000));
     clock.advance(10 * 60_000 + 1);
     assert.match(messageOf(await told), /within 10 minutes/);
     assert.equal(client.told.at(-1)?.['method'], 'notifications/cancelled');

@@ -38,7 +38,7 @@ describe('a log message that names no client, while no call is in flight', () =>
     const [ada, alan] = [await clientOf(hub, 'asker'), await clientOf(hub, 'asker')];
     await ada.call('log-later', { data: 'of ada' });
     await until(() => heardBy(ada).length === 1);
-    await ada.call('log-later', { data: 'late', ms: 50 });
+    await ada.call('log-later', { data: 'late', ms: 500 });
     ada.session.close('gone');
     await until(() => isDropped(hub));
     assert.deepEqual(heardBy(alan), []);

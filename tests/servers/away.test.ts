@@ -4,6 +4,7 @@ import { createServer as createHttpServer, type Server as HttpServer } from 'nod
 import { describe, test } from 'vitest';
 import { type Code, HubError, systemClock } from '#core';
 import { configOf, createRecordingLog, until, createTestEras } from '#helpers/hub';
+import { freePort } from '#helpers/port';
 import type { Instance } from '#runtimes';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { toHubError } from '../../hub/runtimes/docker/engine-error.ts';
@@ -88,10 +89,7 @@ async function refusalOf(server: Server): Promise<HubError> {
 describe('a server elsewhere that refuses connections', () => {
   for (const transport of ['http', 'sse'] as const)
     test(`over ${transport} is unreachable, named once, and not given up`, async () => {
-      const free = remoteServer();
-      const port = await listen(free, 0);
-      await close(free);
-      await using scene = superviseRemote(port, transport);
+      await using scene = superviseRemote(await freePort(), transport);
       const { server, logged } = scene;
       const told: string[] = [];
       using _ = server.changed(({ state }) => void told.push(state));
@@ -113,9 +111,7 @@ describe('a server elsewhere that refuses connections', () => {
     });
 
   test('runs once it is there, is unreachable when it goes, and comes back', async () => {
-    const first = remoteServer();
-    const port = await listen(first, 0);
-    await close(first);
+    const port = await freePort();
     await using scene = superviseRemote(port);
     const { server } = scene;
     server.start();

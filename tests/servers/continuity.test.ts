@@ -87,7 +87,7 @@ describe('a server that outlives the hub', () => {
     const { instance: handle } = engine.handles.find('scripted') ?? assert.fail('nothing is kept');
     first.newest.mute();
     engine.left.set(handle, first.newest);
-    const config = { description: 'second', startTimeoutMs: 50 };
+    const config = { description: 'second', startTimeoutMs: 300 };
     await using second = supervise(config, engine.needs);
     assert.equal(await call(second.server), 'second');
     assert.equal(first.newest.isAlive, false);

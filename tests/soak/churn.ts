@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { engineHost } from '#helpers/engine-probe';
 import { type HubProcess, until } from '#helpers/hub-process';
-import { createScene } from '../faults/scene.ts';
+import { becomesTruthful, createScene } from '../faults/scene.ts';
 import { entryOf } from './entry.ts';
 import type { RoundMessage, RoundOptions, RoundOutcome } from './round.ts';
 
@@ -49,14 +49,25 @@ export async function churn(options: ChurnOptions): Promise<Churned> {
   const { url, configFile } = hub;
   const { hubName } = scene;
   const common = { hub: { url, configFile }, hubName, engineHost, names, clients };
+  const filters = JSON.stringify({ label: [`com.docker.compose.project=${hubName}`] });
+  /** Resolves when all containers are gone whose place others have taken: the hub is attached to each. */
+  const areReplaced = async () =>
+    await until(
+      () => scene.docker.listContainers({ all: true, filters }),
+      // The neighbour has one too.
+      found => found.length === servers + 1,
+      measureMs,
+    );
   try {
     // What is only made once, such as code that is compiled, is no leak: a first round of everything.
     const first = await run({ ...common, seconds: seconds / 3, seed: seed + 1 }, report);
+    await areReplaced();
     const before = await measure(hub, probeFile);
     const { calls, unexpected, done } = await run({ ...common, seconds, seed }, report);
+    await areReplaced();
     const after = await measure(hub, probeFile);
     // Only now: this process has no connection to the hub while that is measured.
-    await scene.assertTruthful();
+    await becomesTruthful(scene);
     return { before, after, calls, unexpected: [...first.unexpected, ...unexpected], done };
   } finally {
     await rm(probeFile, { force: true });

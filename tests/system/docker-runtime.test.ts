@@ -86,7 +86,7 @@ describeWithEngine('a server in a container', () => {
     }), params => params)`);
     const instance = await hub.launch(hub.spec('careful', target));
     await askerOf(instance).ask('ready');
-    const stopped = instance.stop({ graceMs: 5000 });
+    const stopped = instance.stop({ graceMs: 15_000 });
     assert.throws(() => instance.channel.send(Buffer.from('{}')), { code: 'HUB_SERVER_DOWN' });
     assert.deepEqual(await stopped, { code: 0, detail: 'exited with code 0' });
     assert.deepEqual(hub.lines.stderr, ['writing back', 'written back']);

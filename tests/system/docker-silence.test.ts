@@ -96,7 +96,7 @@ describeWithEngine('an engine that does not answer', () => {
       await using silent = await scene();
       const { hub, proxy } = silent;
       const spec = { ...hub.spec('late', { ...echo, network: 'bridge' }), timeoutMs: 2_000 };
-      await (await hub.launch(spec)).stop({ graceMs: 0 });
+      await (await hub.launch({ ...spec, timeoutMs: 30_000 })).stop({ graceMs: 0 });
       for (let calls = 1; calls <= 5; calls++) {
         proxy.freeze(calls);
         const ms = await millisecondsOf(() => assertUnheard(hub.launch(spec)));

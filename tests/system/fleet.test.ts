@@ -29,7 +29,8 @@ const configOf = (runtime: 'docker' | 'process') => ({
     ...Object.fromEntries(
       Array.from({ length: 14 }, (_, at) => [`well-${at + 1}`, fixture(runtime, 'echo.mjs')]),
     ),
-    'never-ready': fixture(runtime, 'never-ready.mjs', { start_timeout: 4 }),
+    // So long that all others run before it is given up, and that once.
+    'never-ready': fixture(runtime, 'never-ready.mjs', { start_timeout: 10, max_restarts: 0 }),
     'exit-at-once': fixture(runtime, 'exit-at-once.mjs'),
     noisy: fixture(runtime, 'stdout-noise.mjs'),
     half: fixture(runtime, 'half-line.mjs', { max_restarts: 3 }),

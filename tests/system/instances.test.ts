@@ -37,22 +37,31 @@ async function createdWhile(
   hubName: string,
   work: () => Promise<void>,
 ): Promise<readonly string[]> {
-  const since = Math.floor(Date.now() / 1000);
-  await work();
+  const project = 'com.docker.compose.project';
+  // Listened to meanwhile: of what has been, the engine knows the last few hundred events of all alike.
   const stream = await docker.getEvents({
-    since,
-    until: Math.ceil(Date.now() / 1000) + 1,
-    filters: JSON.stringify({
-      event: ['create'],
-      label: [`com.docker.compose.project=${hubName}`],
-    }),
+    filters: JSON.stringify({ event: ['create'], label: [`${project}=${hubName}`] }),
   });
+  await work();
+  // Events come in order: with this one all before it have come.
+  const name = `${hubName}-last`;
+  const last = await docker.createContainer({
+    name,
+    Image: 'node:24-bookworm-slim',
+    Labels: { [project]: hubName },
+  });
+  await last.remove();
   let text = '';
-  for await (const chunk of stream) text += chunk.toString();
+  for await (const chunk of stream) {
+    text += chunk.toString();
+    if (text.includes(last.id) && text.endsWith('\n')) break;
+  }
   return text
     .split('\n')
     .filter(line => line !== '')
-    .map(line => String(JSON.parse(line).Actor.Attributes.name).slice(hubName.length + 1));
+    .map(line => String(JSON.parse(line).Actor.Attributes.name))
+    .filter(created => created !== name)
+    .map(created => created.slice(hubName.length + 1));
 }
 
 async function connect(url: string) {

@@ -167,6 +167,8 @@ test.for(ways)(
       Array.from({ length: sessions }, (_, number) => open(hub, path, secretOf(number))),
     );
     await converse(clients, prefix);
+    // It may come over another connection than the answers.
+    await until(() => clients.every(client => updates(client) >= 1));
     for (const client of clients) {
       assert.equal(asked(client), 1);
       const { secret } = client;

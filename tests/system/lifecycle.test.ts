@@ -81,12 +81,12 @@ describe('a server with "idle_stop"', () => {
   test('is stopped when nobody calls it, stays listed, and is started by the next call', async () => {
     const config = { servers: { echo: lazy({ auto_start: true, idle_stop: 1 }) } };
     await using hub = await startHub({ config });
-    await using client = await connect(`${hub.url}/mcp`);
     await until(
       () => stateOf(hub, 'echo'),
       state => state === 'running',
       20_000,
     );
+    await using client = await connect(`${hub.url}/mcp`);
     await until(
       () => stateOf(hub, 'echo'),
       state => state === 'stopped',

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, globSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { connect, sdkVersions } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { states, until } from '#helpers/hub-process';
+import { freePort } from '#helpers/port';
 import { registryProblem } from '#helpers/registry';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -23,15 +23,6 @@ function clone(): string {
   for (const file of listed.toString().trim().split('\n'))
     cpSync(join(root, file), join(folder, file), { recursive: true });
   return folder;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
 }
 
 /** `npm start` in a folder, with the Node that this machine has. */

@@ -38,6 +38,8 @@ const far = createServer((request, response) =>
 );
 
 const authorization = `Bearer ${planted.router}`;
+/** How long what is told over another connection may take. In milliseconds. */
+const soon = { timeout: 10_000 };
 
 async function page(path: string): Promise<string> {
   const answer = await fetch(`${hub.url}${path}`, { headers: { authorization } });
@@ -170,7 +172,7 @@ describeWithEngine('secrets that were planted', () => {
       for (const line of ['"stderr"', 'a call timed out', 'HUB_SERVER_DOWN'])
         assert.ok(hub.log().includes(line), line);
       return hub.log();
-    });
+    }, soon);
     assertClean(log, 'the log');
   });
 
@@ -217,7 +219,7 @@ describeWithEngine('secrets that were planted', () => {
     await vi.waitFor(() => {
       assert.ok(receiver.spans.some(({ name }) => name === 'tools/call boxed_leak'));
       assert.ok(receiver.metrics.has('agenthub_calls_total'));
-    });
+    }, soon);
     assertClean(receiver.bodies.join('\n'), 'OTLP');
   });
 

@@ -62,8 +62,11 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
     const forking = client.call('spawn-children', { count: 200 });
     assert.ok((await meanwhile(forking)) > 0);
     assert.match(await forking, /started \d{1,2}, refused \d+ EAGAIN/);
-    const shown: unknown = await getJson(hub, '/servers/forker');
-    assert.match(JSON.stringify(shown), /"pids":40,"pids_limit":40/);
+    await until(
+      () => getJson(hub, '/servers/forker'),
+      shown => /"pids":40,"pids_limit":40/.test(JSON.stringify(shown)),
+      10_000,
+    );
   });
 
   test('one that eats memory is killed, reported as out of memory, and started again', async () => {

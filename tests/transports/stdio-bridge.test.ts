@@ -4,12 +4,15 @@ import { once } from 'node:events';
 import { describe, test } from 'vitest';
 import { systemClock } from '#core';
 import { startHub, until } from '#helpers/hub';
+import { freePort } from '#helpers/port';
 import { metaKeys, modernVersion } from '#rpc';
 import { dialHub } from '#transports';
 import { type RawClient, talk } from '../contracts/client-transport.ts';
 import { openOverBridge } from './raw-clients.ts';
 
 const echo = [{ name: 'echo' }];
+/** An address that nobody else is given while no hub is there. */
+const kept = async () => ({ http: { port: await freePort() } });
 /** The same address for the hub that comes after another. */
 const at = ({ url }: { readonly url: string }) => ({ http: { port: Number(new URL(url).port) } });
 
@@ -26,7 +29,7 @@ async function join(client: RawClient, capabilities = {}) {
 
 describe('a client behind connect-stdio, when its hub is restarted,', () => {
   test('gets errors for what was in flight at once, and goes on with the next hub', async () => {
-    const first = await startHub(echo);
+    const first = await startHub(echo, await kept());
     const client = await join(await openOverBridge(first, 'echo', 'lines'));
     client.send({
       jsonrpc: '2.0',
@@ -53,7 +56,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
 
   test('is logged for, asked and told as before: level, subscriptions and capabilities', async () => {
     const servers = [{ name: 'echo' }, { name: 'asker' }];
-    const first = await startHub(servers);
+    const first = await startHub(servers, await kept());
     const client = await join(await openOverBridge(first, undefined, 'headers'), { sampling: {} });
     await client.ask(1, 'logging/setLevel', { level: 'warning' });
     await client.ask(2, 'resources/subscribe', { uri: 'echo://greeting' });
@@ -92,7 +95,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
     const asker = [{ name: 'asker' }];
     const method = 'sampling/createMessage';
     const given = { method, params: { messages: [], maxTokens: 1 } };
-    const first = await startHub(asker);
+    const first = await startHub(asker, await kept());
     const client = await join(await openOverBridge(first, 'asker', 'lines'), { sampling: {} });
     void client.call(1, 'ask', given).catch(() => {});
     const old = await client.told(method);
@@ -128,7 +131,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
       [metaKeys.protocolVersion]: modernVersion,
       [metaKeys.clientCapabilities]: {},
     };
-    const first = await startHub(echo);
+    const first = await startHub(echo, await kept());
     const client = talk(await openOverBridge(first, 'echo', 'lines'));
     client.send({
       jsonrpc: '2.0',
@@ -232,15 +235,9 @@ async function started(server: ReturnType<typeof createServer>) {
   assert.ok(typeof address === 'object' && address);
   return {
     url: `http://127.0.0.1:${address.port}`,
-    port: address.port,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  await using server = await started(createServer());
-  return server.port;
 }

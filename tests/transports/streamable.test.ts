@@ -67,7 +67,7 @@ describe('a POST', () => {
   test('above the bound of those at a time is refused with 503, and taken when others are answered', async () => {
     await using hub = await startHub(echo, { streamable: { maxPosts: 1 } });
     const session = await openSession(`${hub.url}/mcp/echo`);
-    const first = session.post(call('first', 'slow', { ms: 300 }));
+    const first = session.post(call('first', 'slow', { ms: 1_000 }));
     await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
     const refused = await session.post(ping);
     assert.equal(refused.status, 503);
@@ -108,7 +108,7 @@ describe('a POST', () => {
     const clock = createManualClock();
     await using hub = await startHub(echo, { clock });
     const session = await openSession(all(hub));
-    const pending = session.post(call('long', 'echo_slow', { ms: 400 }));
+    const pending = session.post(call('long', 'echo_slow', { ms: 1_000 }));
     await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
     clock.advance(3_000);
     const response = await pending;
@@ -491,13 +491,13 @@ describe('clients and the end', () => {
     const [leaving, staying] = [await openSession(all(hub)), await openSession(all(hub))];
     const aborting = new AbortController();
     const lost = leaving
-      .post(call(1, 'echo_slow', { ms: 200 }), {}, aborting.signal)
+      .post(call(1, 'echo_slow', { ms: 1_000 }), {}, aborting.signal)
       .catch(() => {});
-    const kept = staying.post(call(1, 'echo_slow', { ms: 250 }));
+    const kept = staying.post(call(1, 'echo_slow', { ms: 1_050 }));
     await until(() => hub.server('echo').running?.upstream.inFlight() === 2);
     aborting.abort();
     await lost;
-    assert.match(await (await kept).body(), /slept 250 ms/);
+    assert.match(await (await kept).body(), /slept 1050 ms/);
     assert.equal((await leaving.post(ping)).status, 200, 'its session goes on');
     await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
   });

@@ -41,6 +41,12 @@ export function createHub(
   const filters = JSON.stringify({ label: [`io.agenthub.hub=${id}`] });
   const lines: Lines = { stderr: [], progress: [] };
 
+  async function leftovers(): Promise<readonly string[]> {
+    const containers = await docker.listContainers({ all: true, filters });
+    const networks = await docker.listNetworks({ filters });
+    return [...containers.flatMap(one => one.Names), ...networks.map(one => one.Name)];
+  }
+
   return {
     id,
     hubName,
@@ -61,22 +67,24 @@ export function createHub(
         signal,
       ),
     /** Names of the containers and networks of this hub, in whatever state. */
-    async leftovers(): Promise<readonly string[]> {
-      const containers = await docker.listContainers({ all: true, filters });
-      const networks = await docker.listNetworks({ filters });
-      return [...containers.flatMap(one => one.Names), ...networks.map(one => one.Name)];
-    },
+    leftovers,
     async [Symbol.asyncDispose]() {
       await runtime.stop();
-      for (const { Id } of await docker.listContainers({ all: true, filters }))
-        await docker.getContainer(Id).remove({ force: true, v: true });
-      for (const { Id } of await docker.listNetworks({ filters }))
-        await docker.getNetwork(Id).remove();
+      // The runtime may be removing some of it itself just now.
+      await until('all of it is removed', async () => {
+        for (const { Id } of await docker.listContainers({ all: true, filters }))
+          await docker.getContainer(Id).remove({ force: true, v: true }).catch(ignore);
+        for (const { Id } of await docker.listNetworks({ filters }))
+          await docker.getNetwork(Id).remove().catch(ignore);
+        return (await leftovers()).length === 0;
+      });
       const { Volumes } = await docker.listVolumes({ filters });
       for (const { Name } of Volumes) await docker.getVolume(Name).remove();
     },
   };
 }
+
+const ignore = () => {};
 
 /** A server in the Node image, small and at its strictest where nothing else is said. */
 export function specOf(

@@ -32,7 +32,7 @@ describe('stopping a process', () => {
       `process.on('SIGTERM', () => process.exit(5)); setInterval(() => {}, 1000); ${ready('up')}`,
     );
     await record(goesOn.channel).notifications('up', 1);
-    assert.equal((await goesOn.stop({ graceMs: 400 })).code, 5);
+    assert.equal((await goesOn.stop({ graceMs: 2_000 })).code, 5);
 
     const ignores = await launchSource(
       `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); ${ready('up')}`,
@@ -60,7 +60,7 @@ describe('stopping a process', () => {
     const [up] = await record(instance.channel).notifications('up', 1);
     const { pid } = JSON.parse(up ?? '').params;
     assert.ok(isAlive(pid));
-    assert.equal((await instance.stop({ graceMs: 300 })).code, 0);
+    assert.equal((await instance.stop({ graceMs: 1_000 })).code, 0);
     assert.ok(!isAlive(pid), 'the child lives on');
   });
 

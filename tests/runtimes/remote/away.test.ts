@@ -2,17 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net from 'node:net';
 import { describe, test } from 'vitest';
+import { freePort } from '#helpers/port';
 import { call } from '../../contracts/recorder.ts';
 import { launchRemote } from './launch.ts';
 import { against, errorOf } from './scene.ts';
 
 describe('a server that is away', () => {
   test('closes the channel at once when it has never answered, without showing secrets', async () => {
-    const free = net.createServer().listen(0, '127.0.0.1');
-    await once(free, 'listening');
-    const port = portOf(free);
-    free.close();
-    await once(free, 'close');
+    const port = await freePort();
     const instance = await launchRemote(`http://user:password@127.0.0.1:${port}/mcp?key=secret`);
     assert.deepEqual(instance.about, { url: `http://127.0.0.1:${port}/mcp` });
     instance.channel.send(call(1, 'initialize'));
