@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
-import { collectGarbage, createSettling } from '../../hub/settling.ts';
+import { collectGarbage, createSettling, queuedTick } from '../../hub/settling.ts';
 
 const log = {
   trace() {},
@@ -65,4 +65,11 @@ test('collects what nothing refers to', async () => {
   await new Promise(resolve => setImmediate(resolve));
   await collectGarbage();
   assert.equal(weak.deref(), undefined);
+});
+
+test('keeps an object that nextTick queues, as those of the next ones are', async () => {
+  const [kept, next] = [await queuedTick(), await queuedTick()];
+  assert.notEqual(kept, next);
+  assert.deepEqual(Reflect.ownKeys(kept), Reflect.ownKeys(next));
+  assert.ok('callback' in kept && 'args' in kept, Reflect.ownKeys(kept).map(String).join(', '));
 });
