@@ -60,15 +60,21 @@ export type CacheStats = {
  * out of reach is a miss and never an error. Keys are what `cacheKey` gives.
  */
 export interface ExactCache extends Part {
-  /** What is kept under a key and at hand, which is used by this. Undefined where somebody has to be asked. */
-  hit(key: string): Found | undefined;
+  /**
+   * What is kept under a key, which is used by this: at once where it is in memory, else as soon as it is told.
+   * Undefined where nothing is, or where nobody can tell in time. It never rejects.
+   */
+  hit(key: string): Found | undefined | Promise<Found | undefined>;
   /**
    * The value of a key, or what `fill` gives: once at a time for a key, in all hubs that share the cache. A
    * fill that fails fails those who have joined it in this hub; another hub then fills for itself. Rejects
    * with what `fill` rejects with, with the reason of `signal`, or with `HUB_SHUTTING_DOWN`.
    */
   getOrFill(key: string, options: KeepOptions, fill: Fill, signal: AbortSignal): Promise<Found>;
-  /** The value of a key, which does not count as a use of it. */
+  /**
+   * The value of a key, which does not count as a use of it; undefined where none is kept. Rejects with
+   * HUB_CACHE_UNREACHABLE where the cache does not say.
+   */
   peek(key: string): Promise<{ readonly value: string; readonly ageMs: number } | undefined>;
   /**
    * Forgets what has a tag, or all; resolves with how many entries that were. What is being filled is

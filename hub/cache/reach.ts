@@ -37,8 +37,10 @@ export interface Reach {
 type Needs = RedisLinkEvents & {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Called for each question that was answered with an error, or not in time. */
-  failed(reason: string): void;
+  /** Called for each question that was not answered in time, or with an error: then with its script. */
+  failed(reason: string, script?: string): void;
+  /** Called for each answer in time, before whoever asked has it. */
+  answered(script: string, words: readonly string[]): void;
 };
 
 const probeScript = `return { 'here' }`;
@@ -74,7 +76,7 @@ export function createReach(options: ReachOptions, needs: Needs): Reach {
     try {
       return wordsOf(await link.evaluate(script, keys, values));
     } catch (error) {
-      needs.failed(messageOf(error));
+      needs.failed(messageOf(error), script);
       return undefined;
     }
   }
@@ -82,11 +84,14 @@ export function createReach(options: ReachOptions, needs: Needs): Reach {
   function tell(script: string, values: readonly (string | number)[]): Question {
     if (!link.isUp) return unanswered;
     const atLast = evaluate(script, values);
-    return { atLast, inTime: isLate ? nothing : timely(atLast) };
+    return { atLast, inTime: isLate ? nothing : timely(script, atLast) };
   }
 
   /** Waits for an answer as long as it is in time, and looks into it where it is not. */
-  async function timely<T>(atLast: Promise<T>): Promise<T | undefined> {
+  async function timely(
+    script: string,
+    atLast: Promise<readonly string[] | undefined>,
+  ): Promise<readonly string[] | undefined> {
     const late = Promise.withResolvers<undefined>();
     // One turn more: an answer that came while this process was busy is read in that turn.
     using _timer = clock.after(reachMs, () => setImmediate(late.resolve, undefined));
@@ -96,6 +101,7 @@ export function createReach(options: ReachOptions, needs: Needs): Reach {
       return answer;
     });
     const answer = await Promise.race([here, late.promise]);
+    if (answer) needs.answered(script, answer);
     if (isHere) return answer;
     needs.failed(`${address} did not answer within ${reachMs} ms`);
     if (!isLate) {
@@ -110,8 +116,10 @@ export function createReach(options: ReachOptions, needs: Needs): Reach {
     const since = clock.monotonic();
     const answer = await evaluate(probeScript, []);
     if (!link.isUp) return;
-    if (answer && clock.monotonic() - since <= reachMs) isLate = false;
-    else retry = clock.after(probeMs, () => void probe());
+    if (answer && clock.monotonic() - since <= reachMs) {
+      isLate = false;
+      needs.answered(probeScript, answer);
+    } else retry = clock.after(probeMs, () => void probe());
   }
 
   return {

@@ -1,11 +1,11 @@
-import type { Clock, Log } from '#core';
+import { type Clock, type Log, HubError } from '#core';
 import type { CacheStatus, ExactCache } from './exact-cache.ts';
 import { createFlights } from './flights.ts';
 import { createReach } from './reach.ts';
 import { createRedisFlight } from './redis-flight.ts';
 import { createForgetting } from './redis-forgetting.ts';
 import { createNews, parseNews } from './redis-news.ts';
-import { keyNames, peekScript } from './redis-scripts.ts';
+import { finishScript, hitScript, keyNames, peekScript } from './redis-scripts.ts';
 import { createTally } from './redis-tally.ts';
 
 export type RedisCacheOptions = {
@@ -56,6 +56,8 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
   const news = createNews(clock);
   let status: CacheStatus = { kind: 'down', since: clock.now(), error: 'not connected yet' };
   let logged: CacheStatus['kind'] | undefined;
+  /** The script by which the error of the status was found; undefined where any answer in time ends it. */
+  let failing: string | undefined;
   let opening: Promise<void> | undefined;
 
   const reach = createReach(
@@ -78,6 +80,11 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
         if (said) news.fire(said);
       },
       failed,
+      answered(script, [what]) {
+        if (status.kind === 'down' || !('error' in status)) return;
+        const isWell = failing === undefined || (failing === script && what !== 'full');
+        if (isWell) status = { kind: 'up', since: status.since };
+      },
     },
   );
   const tally = createTally(reach);
@@ -91,11 +98,20 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
   });
   const fly = createRedisFlight(
     { maxEntries, maxBytes, channel, lockMs, pollMs },
-    { clock, newId: needs.newId, reach, news, tally, forgetting, refused: failed },
+    {
+      clock,
+      newId: needs.newId,
+      reach,
+      news,
+      tally,
+      forgetting,
+      refused: why => failed(why, finishScript),
+    },
   );
 
-  function failed(error: string): void {
+  function failed(error: string, script?: string): void {
     tally.count('errors');
+    failing = script;
     if (status.kind === 'up') status = { ...status, error };
   }
 
@@ -120,12 +136,24 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
       await tally.tell();
       await reach.close();
     },
-    hit: () => undefined,
+    async hit(key) {
+      if (forgetting.isOwed()) return undefined;
+      const [what, value = '', age] = (await reach.ask(hitScript, [key]).inTime) ?? [];
+      return what === 'hit' ? { value, from: 'hit', ageMs: Number(age) } : undefined;
+    },
     getOrFill: (key, keep, fill, signal) =>
       flights.board(key, keep.tag, signal, flight => fly(key, keep, fill, flight)),
     async peek(key) {
       if (forgetting.isOwed()) return undefined;
-      const [what, value = '', age] = (await reach.ask(peekScript, [key]).inTime) ?? [];
+      // No prompt waits for it: an answer that is late is one.
+      const answer = await reach.tell(peekScript, [key]).atLast;
+      if (!answer)
+        throw new HubError(
+          'HUB_CACHE_UNREACHABLE',
+          `it is not known whether an equal prompt is kept: Redis did not answer${'error' in status ? ` (${status.error})` : ''}. Try again when it does`,
+          { data: { retryable: true } },
+        );
+      const [what, value = '', age] = answer;
       return what === 'hit' ? { value, ageMs: Number(age) } : undefined;
     },
     forget(tag) {

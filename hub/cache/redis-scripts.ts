@@ -24,7 +24,8 @@ export const keyNames = [
   'counters',
 ] as const;
 
-const common = `
+/** What a hit needs: all hubs together run it more often than all else. */
+const lookUp = `
 local values, facts, recency, expiry, tags, locks, counters = unpack(KEYS)
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -40,6 +41,20 @@ local function found(key)
   local value = redis.call('HGET', values, key)
   if value then return { 'hit', value, text(math.max(0, now - created)) } end
 end
+local function used(key, counter)
+  local hit = found(key)
+  if not hit then return nil end
+  -- A Redis that takes no more writes still serves what it has.
+  local order = redis.pcall('HINCRBY', counters, 'order', 1)
+  if type(order) == 'number' then
+    redis.call('ZADD', recency, 'XX', order, key)
+    redis.call('HINCRBY', counters, counter, 1)
+  end
+  return hit
+end
+`;
+
+const common = `${lookUp}
 local function holder(key)
   local token, till, tag = string.match(redis.call('HGET', locks, key) or '', '^(%S+) (%d+) (.*)$')
   if token and tonumber(till) > now then return token, tonumber(till) - now, tag end
@@ -78,16 +93,8 @@ const maxLocks = 10_000;
  */
 export const askScript = `${common}
 local key, tag, token, lockMs, counter = unpack(ARGV)
-local hit = found(key)
-if hit then
-  -- A Redis that takes no more writes still serves what it has.
-  local order = redis.pcall('HINCRBY', counters, 'order', 1)
-  if type(order) == 'number' then
-    redis.call('ZADD', recency, 'XX', order, key)
-    redis.call('HINCRBY', counters, counter, 1)
-  end
-  return hit
-end
+local hit = used(key, counter)
+if hit then return hit end
 local owner, leftMs = holder(key)
 if owner and owner ~= token then return { 'wait', text(leftMs) } end
 if redis.call('HLEN', locks) >= ${maxLocks} then
@@ -170,8 +177,13 @@ if refusal then return { 'full', refusal } end
 return { outcome }
 `;
 
-/** Argument: key. Answers as `askScript` does where there is a value, else `none`. */
-export const peekScript = `${common}
+/** Argument: key. Answers as `askScript` does where there is a value, which is used by this, else `none`. */
+export const hitScript = `${lookUp}
+return used(ARGV[1], 'hits') or { 'none' }
+`;
+
+/** Argument: key. Answers as `hitScript` does, and is no use of the value. */
+export const peekScript = `${lookUp}
 return found(ARGV[1]) or { 'none' }
 `;
 

@@ -21,8 +21,11 @@ import { Overdue, within } from './within.ts';
 
 /** Makes prompts better, by the rule of the client. */
 export interface Enhancer extends Part {
-  /** What `enhance` would find in the cache of equal prompts, where nobody has to be asked for it. */
-  atHand(request: EnhanceRequest): Enhancement | undefined;
+  /**
+   * What `enhance` would find in the cache of equal prompts, for a prompt that came lately: at once where that
+   * is in memory. It never rejects.
+   */
+  atHand(request: EnhanceRequest): Enhancement | undefined | Promise<Enhancement | undefined>;
   /**
    * The rule's result, from a cache or a model, or the prompt as it came with the reason: within the rule's
    * total time whatever happens. Rejects with the reason of `signal`, and for nothing else.
@@ -132,13 +135,18 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     }
   }
 
-  function atHand(request: EnhanceRequest): Enhancement | undefined {
+  function atHand(
+    request: EnhanceRequest,
+  ): Enhancement | undefined | Promise<Enhancement | undefined> {
     const startedAt = clock.monotonic();
     const chosen = book.choose(request.client);
+    const answer = (outcome: Outcome | undefined) => {
+      if (!outcome) return undefined;
+      counts.hit(outcome);
+      return whole(outcome, chosen, startedAt);
+    };
     const outcome = recent.hit(request, chosen);
-    if (!outcome) return undefined;
-    counts.hit(outcome);
-    return whole(outcome, chosen, startedAt);
+    return outcome instanceof Promise ? outcome.then(answer) : answer(outcome);
   }
 
   function whole(outcome: Outcome, { client, name }: ChosenRule, startedAt: number): Enhancement {
@@ -209,8 +217,9 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     atHand,
     async enhance(request, signal, tell = () => {}) {
       signal.throwIfAborted();
-      const ready = atHand(request);
+      const ready = await atHand(request);
       if (ready) return ready;
+      signal.throwIfAborted();
       const startedAt = clock.monotonic();
       const chosen = book.choose(request.client);
       using _ = counts.begin();
@@ -241,14 +250,17 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
       );
       const keys = keysOf(chosen, digest, prompt);
       const { exact: key, scope } = keys;
-      const found = await exact.peek(key);
+      const peeked = await exact.peek(key).then(
+        found => ({ ageMs: found && Math.round(found.ageMs) }),
+        (error: unknown) => ({ ageMs: undefined, error: messageOf(error) }),
+      );
       return {
         client: chosen.client,
         rule: chosen.name,
         model: chosen.models[0],
         digest,
         refused: whyNotCached({ prompt: given }, prompt),
-        exact: { key, ageMs: found && Math.round(found.ageMs) },
+        exact: { key, ...peeked },
         semantic:
           scope === undefined ? undefined : await near?.explain({ prompt, chosen, scope }, signal),
       };

@@ -11,7 +11,13 @@ export type Explanation = {
   readonly digest: string | undefined;
   /** Why no cache is used for it. */
   readonly refused: string | undefined;
-  readonly exact: { readonly key: string; readonly ageMs: number | undefined };
+  readonly exact: {
+    readonly key: string;
+    /** Undefined where nothing is kept, or it is not known. */
+    readonly ageMs: number | undefined;
+    /** Why it is not known. */
+    readonly error?: string;
+  };
   /** Undefined where it is not known which model it would be, or nothing of the kind is kept. */
   readonly semantic: NearExplanation | undefined;
 };

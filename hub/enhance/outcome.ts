@@ -1,7 +1,7 @@
 import type { Found } from '#cache';
 import type { Attempt } from './chain.ts';
 import type { EnhanceRequest, Enhancement } from './enhancement.ts';
-import { type Kept, readKept } from './kept.ts';
+import type { Kept } from './kept.ts';
 
 /** What became of a prompt, without whose it is. */
 export type Outcome = Omit<Enhancement, 'client' | 'rule' | 'tookMs'>;
@@ -38,8 +38,8 @@ export function outcomeOf(kept: Kept, request: EnhanceRequest): Outcome {
   return { prompt, enhanced: true, source, cache: 'miss', model, attempts: kept.attempts };
 }
 
-/** An equal prompt's result; undefined for what another program may have put there. */
-export function hitOf(found: Found, kept = readKept(found.value)): Outcome | undefined {
+/** An equal prompt's result, and what was read in it; undefined for what another program may have put there. */
+export function hitOf(found: Found, kept: Kept | undefined): Outcome | undefined {
   if (kept?.kind !== 'made') return undefined;
   const { prompt, model } = kept;
   const ageMs = Math.round(found.ageMs);

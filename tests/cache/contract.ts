@@ -154,6 +154,23 @@ export function cacheContract(kind: CacheKind): void {
         { ...wide, maxEntries: 3 },
       ));
 
+    test('has what is kept hit without a fill, as a use of it, and nothing else', () =>
+      withCache(
+        async cache => {
+          assert.equal(await cache.hit('a'), undefined);
+          for (const key of ['a', 'b']) await keep(cache, key, `of ${key}`);
+          const { ageMs, ...found } = (await cache.hit('a')) ?? assert.fail('it is not there');
+          assert.deepEqual(found, { value: 'of a', from: 'hit' });
+          assert.ok(ageMs >= 0 && ageMs < 10_000, `it is ${ageMs} ms old`);
+          await keep(cache, 'c', 'of c');
+          assert.deepEqual([await isThere(cache, 'a'), await isThere(cache, 'b')], [true, false]);
+          await cache.forget();
+          assert.equal(await cache.hit('a'), undefined);
+          await counts(cache, { hits: 1, misses: 3, joined: 0, errors: 0 });
+        },
+        { ...wide, maxEntries: 2 },
+      ));
+
     test('lets go of as many as the bytes of a new one need', () =>
       withCache(
         async cache => {

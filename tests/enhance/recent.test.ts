@@ -11,6 +11,7 @@ describe('a prompt that came lately', () => {
     const first = await scene.enhance(prompt);
     const ready = scene.enhancer.atHand({ prompt });
     assert.ok(ready);
+    assert.ok(!(ready instanceof Promise), 'in memory nobody has to be asked');
     const { ageMs, tookMs, ...rest } = ready;
     assert.ok(Number(ageMs) >= 0 && tookMs >= 0);
     assert.deepEqual(rest, {

@@ -14,7 +14,10 @@ const maxWaitingBytes = 2 ** 20;
 
 /** Whether the client asks for events rather than for one answer at the end. */
 export const wantsEvents = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
-  (headers.accept ?? '').split(',').some(type => type.trim().startsWith('text/event-stream'));
+  headers.accept?.includes(eventStream) === true &&
+  headers.accept.split(',').some(type => type.trim().startsWith(eventStream));
+
+const eventStream = 'text/event-stream';
 
 /** Answers 200 at once; disposing ends the stream. */
 export function openEvents(reply: FastifyReply, clock: Clock): EventAnswer {

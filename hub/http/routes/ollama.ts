@@ -34,7 +34,7 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
     };
     const { enhancer } = await needs.prompts();
     // Nearly all the time of such an answer would else be that of what makes waiting possible.
-    const ready = wantsEvents(request) ? undefined : enhancer.atHand(wanted);
+    const ready = wantsEvents(request) ? undefined : await enhancer.atHand(wanted);
     if (ready) return reply.headers(headersOf(ready)).send(bodyOf(ready));
     return await answer(request, reply, needs, async (signal, tell) => {
       const done = await enhancer.enhance(wanted, signal, tell);
@@ -137,22 +137,28 @@ const cacheHeaders = {
 } as const satisfies Record<Enhancement['cache'], string>;
 
 function headersOf({ cache, similarity, ageMs, model }: Enhancement): Record<string, string> {
-  return {
-    'x-cache': cacheHeaders[cache],
-    ...(similarity !== undefined && { 'x-cache-similarity': similarity.toFixed(4) }),
-    ...(ageMs !== undefined && { 'x-cache-age': String(Math.floor(ageMs / 1000)) }),
-    ...(model !== undefined && { 'x-cache-model': model }),
-  };
+  const headers: Record<string, string> = { 'x-cache': cacheHeaders[cache] };
+  if (similarity !== undefined) headers['x-cache-similarity'] = similarity.toFixed(4);
+  if (ageMs !== undefined) headers['x-cache-age'] = String(Math.floor(ageMs / 1000));
+  if (model !== undefined) headers['x-cache-model'] = model;
+  return headers;
 }
 
-/** What became of a prompt, with its keys as the REST API writes them. */
-function bodyOf({ ageMs, tookMs, attempts, ...rest }: Enhancement): object {
+/** What became of a prompt, with its keys as the REST API writes them. JSON leaves out what is undefined. */
+function bodyOf(done: Enhancement): object {
   return {
-    ...rest,
-    cache: cacheHeaders[rest.cache],
-    ...(ageMs !== undefined && { age_ms: ageMs }),
-    attempts: attempts.map(snakeCased),
-    took_ms: tookMs,
+    prompt: done.prompt,
+    enhanced: done.enhanced,
+    source: done.source,
+    cache: cacheHeaders[done.cache],
+    client: done.client,
+    rule: done.rule,
+    model: done.model,
+    similarity: done.similarity,
+    reason: done.reason,
+    age_ms: done.ageMs,
+    attempts: done.attempts.map(snakeCased),
+    took_ms: done.tookMs,
   };
 }
 
