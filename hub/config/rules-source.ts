@@ -78,7 +78,11 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
     const isSame = reading.files[0]?.digest === files[0]?.digest;
     files = reading.files;
     await watch?.follow(files);
-    if (from === 'built_in' && reading.error?.code === 'HUB_CONFIG_MISSING') return undefined;
+    if (from === 'built_in' && reading.error?.code === 'HUB_CONFIG_MISSING') {
+      // There may have been one that was not valid.
+      refused = undefined;
+      return undefined;
+    }
     return reading.error ? refuse(reading.error) : take(reading.rules, isSame);
   }
 

@@ -110,6 +110,11 @@ const columns = [
       server === undefined ? 'the hub' : serverLink(server, `call-${id}-server`),
   },
   { title: 'Client', cell: ({ client }: CallRow) => client },
+  {
+    title: 'Session',
+    cell: ({ id, session }: CallRow) =>
+      html`<a id="call-${id}-session" aria-label="Calls of session ${session}" href="${withQuery(paths.activity, { session })}">${session}</a>`,
+  },
   { title: 'Outcome', cell: ({ outcome }: CallRow) => outcomeBadge(outcome) },
   { title: 'Took', isNumber: true, cell: ({ tookMs }: CallRow) => duration(tookMs) },
   {
@@ -130,9 +135,13 @@ const outcomes: Readonly<Record<string, readonly [tone: Tone, text: string]>> = 
   error: ['bad', 'error'],
 };
 
+/** A code, which may be broken between its words where there is no room for it. */
+const breakable = (code: string): Html =>
+  html`<span>${code.split(/(?<=_)/).map((word, at) => html`${at > 0 && html`<wbr>`}${word}`)}</span>`;
+
 /** What became of a call, in words with a colour. */
 export function outcomeBadge(outcome: string): Html {
-  const [tone, text] = outcomes[outcome] ?? ['bad', outcome];
+  const [tone, text] = outcomes[outcome] ?? ['bad', breakable(outcome)];
   return badge(tone, text);
 }
 
@@ -150,10 +159,11 @@ function filterForm(
   filter: CallFilter,
   { servers, clients, outcomes: known }: FilterChoices,
 ): Html {
-  return html`<form class="filter" method="get" action="${paths.activity}" role="search" aria-label="Calls" hx-get="/dashboard/activity-partial" hx-target="#calls" hx-swap="outerHTML" hx-trigger="submit, change, input delay:300ms from:find input" hx-sync="this:replace">
+  return html`<form class="filter" method="get" action="${paths.activity}" role="search" aria-label="Calls" hx-get="/dashboard/activity-partial" hx-target="#calls" hx-swap="outerHTML" hx-trigger="submit, input delay:300ms" hx-sync="this:queue last">
 ${select('server', 'Server', filter.server, servers)}
 ${select('client', 'Client', filter.client, clients)}
 ${select('outcome', 'Outcome', filter.outcome, known)}
+<p><label for="session">Session</label><input id="session" name="session" value="${filter.session}" inputmode="numeric" autocomplete="off"></p>
 <p><label for="tool">Tool</label><input id="tool" name="tool" value="${filter.tool}" autocomplete="off" spellcheck="false"></p>
 <p><label for="text">Search</label><input id="text" name="text" type="search" value="${filter.text}" autocomplete="off"></p>
 <p class="buttons"><button>Filter</button> <a href="${paths.activity}">Reset</a></p>

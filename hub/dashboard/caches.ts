@@ -3,7 +3,7 @@ import { bytes, count, duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { heading } from './layout.ts';
 import { paths } from './paths.ts';
-import { actionButton, badge, empty, facts, fragment, table } from './pieces.ts';
+import { actionButton, atWork, badge, empty, facts, fragment, table } from './pieces.ts';
 import { meter } from './stats.ts';
 
 export type CachesView = {
@@ -32,7 +32,7 @@ ${cachesPartial(stats)}
 <form class="card" method="post" action="${paths.caches}" hx-post="${paths.caches}" hx-target="#explained" hx-sync="this:drop">
 <p><label for="prompt">Prompt</label><textarea id="prompt" name="prompt" required>${asked?.prompt}</textarea></p>
 <p><label for="client">Client <span class="note">optional</span></label><input id="client" name="client" value="${asked?.client}" autocomplete="off" spellcheck="false"></p>
-<p><button class="primary">Explain</button></p></form>
+<p><button class="primary">Explain</button> ${atWork}</p></form>
 <div id="explained" role="status">${asked && explained(asked)}</div></section>`;
 }
 
@@ -98,18 +98,21 @@ export function explained({ found }: Asked): Html {
   if ('problem' in found) return html`<p class="notice bad" role="alert">${found.problem}</p>`;
   const { exact, semantic } = found;
   return html`<div class="card">${facts([
-    [
-      'Equal prompt',
-      exact.ageMs === undefined
-        ? badge('idle', 'not kept')
-        : badge('good', `kept for ${duration(exact.ageMs)}`),
-    ],
+    ['Equal prompt', equalPrompt(exact)],
     ['Client', found.client],
     ['Rule', found.rule],
     ['Model', found.model],
     ['No cache, because', found.refused],
     ['Similar prompts', semantic && `${semantic.mode}, above ${semantic.threshold.toFixed(2)}`],
   ])}${semantic?.error !== undefined && html`<p class="notice bad">${semantic.error}</p>`}${semantic && near(semantic)}</div>`;
+}
+
+function equalPrompt({ ageMs, error }: Explanation['exact']): Content {
+  if (error !== undefined)
+    return html`${badge('warn', 'not known')} <span class="note">${error}</span>`;
+  return ageMs === undefined
+    ? badge('idle', 'not kept')
+    : badge('good', `kept for ${duration(ageMs)}`);
 }
 
 type Near = NonNullable<Explanation['semantic']>;

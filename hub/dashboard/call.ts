@@ -23,8 +23,8 @@ ${facts([
   ['Took', duration(tookMs)],
 ])}
 <section aria-labelledby="split"><h2 id="split">Where the time went</h2>${split(hubMs, serverMs)}</section>
-<section aria-labelledby="request"><h2 id="request">Request</h2>${payload(view.request, 'Request')}</section>
-<section aria-labelledby="answer"><h2 id="answer">Answer</h2>${payload(view.reply, 'Answer')}</section>`;
+<section><h2>Request</h2>${payload(view.request, 'Request')}</section>
+<section><h2>Answer</h2>${payload(view.reply, 'Answer')}</section>`;
 }
 
 function split(hubMs: number, serverMs: number): Html {

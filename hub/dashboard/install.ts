@@ -86,7 +86,7 @@ export function jobPartial(view: Job): Html {
         ? html`${notice('good', 'Installed as ', serverLink(name), '. Clients see its tools at once.')}${warnings.map(text => notice('bad', text))}`
         : html`${notice('bad', problem ?? 'It failed.')}<p><a class="button" href="${paths.install}">Try again</a></p>`;
   const content = html`<div class="card">${outcome}</div>
-<section aria-labelledby="steps"><h2 id="steps">Steps</h2>${lines.length === 0 ? empty('It is about to begin.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
+<section><h2>Steps</h2>${lines.length === 0 ? empty('It is about to begin.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
   // What is over does not change any more.
   if (state !== 'running') return html`<div id="job">${content}</div>`;
   return fragment({ id: 'job', from: `${paths.job(id)}/partial`, event: 'install' }, content);

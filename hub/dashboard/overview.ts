@@ -63,7 +63,7 @@ function summary(health: HealthView): Html {
   const inFlight = servers.reduce((sum, server) => sum + server.inFlight, 0);
   const [tone, text] = says[status];
   return html`<ul class="tiles">
-<li><span class="label">Hub</span>${badge(tone, text)}${status !== 'ok' && html`<span class="note">${unwell(health)}</span>`}</li>
+<li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Not known now')}</span><span class="known">${badge(tone, text)}</span>${status !== 'ok' && html`<p class="note">${unwell(health)}</p>`}</li>
 <li><span class="label">Servers</span><strong>${running} of ${servers.length}</strong> running</li>
 <li><span class="label">Sessions</span><strong>${sessions}</strong> open</li>
 <li><span class="label">Calls</span><strong>${inFlight}</strong> in flight</li>

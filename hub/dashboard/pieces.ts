@@ -5,8 +5,11 @@ import { paths } from './paths.ts';
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
 /** A word with a coloured dot before it. */
-export const badge = (tone: Tone, text: string): Html =>
+export const badge = (tone: Tone, text: Content): Html =>
   html`<span class="badge ${tone}">${text}</span>`;
+
+/** What a form shows while its answer is awaited, to those who hear pages as well. */
+export const atWork: Html = html`<span role="status"><span class="at-work">${badge('busy', 'Working…')}</span></span>`;
 
 /** What is said where there is nothing to show. */
 export const empty = (title: string, ...more: readonly Content[]): Html =>

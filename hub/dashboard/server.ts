@@ -70,11 +70,11 @@ ${heading(name, html`<div class="actions"><a class="button danger" id="remove-${
 ${description !== undefined && html`<p class="lead">${description}</p>`}
 ${statePartial(view)}
 ${offersPartial(name, view.offers, view.state)}
-<section aria-labelledby="log-title"><h2 id="log-title">Log</h2><p class="note">The end of what it wrote to stderr since it was started.</p>
+<section><h2>Log</h2><p class="note">The end of what it wrote to stderr since it was started.</p>
 ${logPartial(name, view.log)}</section>
 <div class="columns">
 <section aria-labelledby="sandbox"><h2 id="sandbox">Sandbox in force</h2>${sandboxPart(view.sandbox)}</section>
-<section aria-labelledby="config"><h2 id="config">Config in force</h2><pre tabindex="0" role="region" aria-label="Config in force">${view.config}</pre></section>
+<section><h2>Config in force</h2><pre tabindex="0" role="region" aria-label="Config in force">${view.config}</pre></section>
 </div>`;
 }
 

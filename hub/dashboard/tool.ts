@@ -2,7 +2,7 @@ import { duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { heading } from './layout.ts';
 import { paths } from './paths.ts';
-import { notice } from './pieces.ts';
+import { atWork, notice } from './pieces.ts';
 import { outcomeBadge } from './activity.ts';
 import { payload } from './call.ts';
 import type { Field } from './tool-fields.ts';
@@ -69,7 +69,7 @@ function form({ server, name, fields, given }: ToolView): Html {
   const inside = fields
     ? html`${fields.length === 0 && html`<p class="note">It takes no arguments.</p>`}${fields.map(field => fieldRow(field, given))}<details${asJson !== '' && html` open`}><summary>Write the arguments as JSON instead</summary>${json(asJson)}</details>`
     : json(asJson || '{}');
-  return html`<form class="card" method="post" action="${path}" hx-post="${path}" hx-target="#result" hx-sync="this:drop">${inside}<p><button class="primary" id="call">Call ${name}</button></p></form>`;
+  return html`<form class="card" method="post" action="${path}" hx-post="${path}" hx-target="#result" hx-sync="this:drop">${inside}<p><button class="primary" id="call">Call ${name}</button> ${atWork}</p></form>`;
 }
 
 function fieldRow(field: Field, given: ReadonlyMap<string, string>): Html {

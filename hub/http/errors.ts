@@ -32,14 +32,32 @@ export function statusOf(error: unknown): number {
 const isCode = (value: unknown): value is Code =>
   typeof value === 'string' && Object.hasOwn(codes, value);
 
-/** The HTTP status of a JSON-RPC answer: 200 for all that a server answered, else that of the hub's error. */
-export function statusOfAnswer(bytes: Buffer): number {
+/**
+ * The HTTP status of a JSON-RPC answer, 200 for all that a server answered, else that of the hub's error, and the
+ * headers that go with it.
+ */
+export function headOfAnswer(bytes: Buffer): {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+} {
   const message = readMessage(bytes);
-  if (message.kind !== 'answer' || !message.failed) return 200;
+  if (message.kind !== 'answer' || !message.failed) return { status: 200 };
   const error = valueOf(bytes, message.payload);
-  const data = isObject(error) ? error['data'] : undefined;
-  const code = isObject(data) ? data['code'] : undefined;
-  return isCode(code) ? statusOfKind[codes[code]] : 200;
+  const data = isObject(error) && isObject(error['data']) ? error['data'] : {};
+  const { code } = data;
+  if (!isCode(code)) return { status: 200 };
+  return { status: statusOfKind[codes[code]], headers: retryAfter(data) };
+}
+
+/** After how many seconds the same request is worth another try, where that is known. */
+export function retryAfter({
+  retryAfterMs,
+}: {
+  readonly retryAfterMs?: unknown;
+}): Readonly<Record<string, string>> {
+  return typeof retryAfterMs === 'number'
+    ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
+    : {};
 }
 
 /** The body of an error answer of the REST API. */

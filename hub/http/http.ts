@@ -19,7 +19,7 @@ import {
 import type { FamiliesNeeds } from './families.ts';
 import { createCors } from './cors.ts';
 import { type Patience, createEntrance } from './entrance.ts';
-import { bugOf, problemOf, statusOf } from './errors.ts';
+import { bugOf, problemOf, retryAfter, statusOf } from './errors.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { dashboardRoutes, isOfDashboard } from './dashboard/routes.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
@@ -186,11 +186,12 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   }
 
   function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const known = error instanceof HubError ? error : fromFastify(error);
+    const known = error instanceof HubError ? error : fromFastify(error, request);
     if (known?.code === 'HUB_SHUTTING_DOWN') reply.header('retry-after', retryAfterSeconds);
     if (known)
       return reply
         .code(statusOf(known))
+        .headers(retryAfter(known.data))
         .header('content-type', 'application/json')
         .send(
           isMcp(request.url) ? errorAnswer(idOf(bytesOf(request.body)), known) : problemOf(known),
@@ -245,17 +246,21 @@ function refusalBody(url: string, message: string): object {
 const isMcp = (url: string) => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
 
 /** Fastify's own refusals: a body that is too large, of another type, or not JSON. */
-function fromFastify(error: unknown): HubError | undefined {
-  if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
-  if (error.statusCode === 413)
-    return new HubError('HUB_BODY_TOO_LARGE', 'the body is larger than the hub takes', {
-      cause: error,
-    });
-  return typeof error.statusCode === 'number' && error.statusCode < 500
-    ? new HubError('HUB_REQUEST_INVALID', `the request cannot be read: ${error.message}`, {
-        cause: error,
-      })
-    : undefined;
+function fromFastify(cause: unknown, request: FastifyRequest): HubError | undefined {
+  if (!(cause instanceof Error) || !('statusCode' in cause)) return undefined;
+  const { method, headers, routeOptions } = request;
+  if (cause.statusCode === 413)
+    return new HubError(
+      'HUB_BODY_TOO_LARGE',
+      `the body is larger than the hub takes: ${routeOptions.bodyLimit} bytes by ${method} ${routeOptions.url}`,
+      { cause },
+    );
+  if (typeof cause.statusCode !== 'number' || cause.statusCode >= 500) return undefined;
+  const why =
+    cause.statusCode === 415
+      ? `its Content-Type is ${JSON.stringify(headers['content-type'] ?? '')}: send JSON, with "Content-Type: application/json"`
+      : cause.message;
+  return new HubError('HUB_REQUEST_INVALID', `the request cannot be read: ${why}`, { cause });
 }
 
 function listenError(options: HttpOptions, error: unknown): unknown {

@@ -16,6 +16,8 @@ export interface ModelBreaker {
         cancelled(): void;
       }
     | { readonly kind: 'refused'; readonly retryAfterMs: number; readonly why: string };
+  /** `until` is when a call is tried again, in milliseconds since the epoch; defined while none is let through. */
+  snapshot(): { readonly until: number | undefined; readonly why: string | undefined };
 }
 
 /** What is used of the package's client. What it answers is parsed where it is read. */
@@ -78,7 +80,7 @@ export function createCaller(options: { readonly url: string }, needs: CallNeeds
 
   async function once<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
     const permit = call.isGated ? breaker.claim() : openPermit;
-    if (permit.kind === 'refused') throw refusal(permit, call.model);
+    if (permit.kind === 'refused') throw new ModelFailure('breaker_open', whyRefused(permit), call);
     const late = (how: string) => new ModelFailure('timeout', `${call.subject} ${how}`, call);
     const { totalMs, silentMs } = call;
     using limit = createLimit(
@@ -171,14 +173,14 @@ function verdictOf(
   return kind === 'unreachable' || kind === 'malformed' ? 'failed' : 'succeeded';
 }
 
-function refusal(
-  { why, retryAfterMs }: { readonly why: string; readonly retryAfterMs: number },
-  model: string | undefined,
-): ModelFailure {
+/** Why nothing is asked of Ollama for so many milliseconds. */
+export function whyRefused({
+  why,
+  retryAfterMs,
+}: {
+  readonly why: string;
+  readonly retryAfterMs: number;
+}): string {
   const seconds = Math.ceil(retryAfterMs / 1000);
-  return new ModelFailure(
-    'breaker_open',
-    `Ollama failed too often and is tried again in ${seconds} s; the last time: ${why}`,
-    { model },
-  );
+  return `Ollama failed too often and is tried again in ${seconds} s; the last time: ${why}`;
 }

@@ -16,6 +16,8 @@ export type ModelsStatus =
       /** How long it took to tell its version, the last time it was asked. */
       readonly latencyMs: number;
     }
+  /** It answers, and is asked nothing all the same: it failed too often, and is tried again later. */
+  | { readonly kind: 'refused'; readonly error: string }
   | {
       readonly kind: 'down';
       readonly since: number;
@@ -26,8 +28,8 @@ export type ModelsStatus =
 /** What is known of Ollama as a whole. */
 export interface Health {
   readonly status: ModelsStatus;
-  /** Asks it for a sign of life, unless there was one just now. Rejects with ModelFailure. */
-  needAlive(signal: AbortSignal): Promise<void>;
+  /** Asks it for a sign of life, unless there was one within `youngerMs`, 5 s by default. Rejects with ModelFailure. */
+  needAlive(signal: AbortSignal, youngerMs?: number): Promise<void>;
   /** It has answered a call. */
   heard(): void;
   /** A call has failed. */
@@ -91,8 +93,8 @@ export function createHealth(
     get status() {
       return status;
     },
-    async needAlive(signal) {
-      if (clock.monotonic() - heardMs >= freshMs) await ask(signal);
+    async needAlive(signal, youngerMs = freshMs) {
+      if (clock.monotonic() - heardMs >= youngerMs) await ask(signal);
     },
     heard() {
       heardMs = clock.monotonic();

@@ -1,5 +1,5 @@
 import { type Clock, type Log, type Part, messageOf } from '#core';
-import { type ModelBreaker, createCaller } from './call.ts';
+import { type ModelBreaker, createCaller, whyRefused } from './call.ts';
 import { type Completion, type CompletionRequest, complete } from './complete.ts';
 import { type Embedding, embed } from './embed.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
@@ -11,7 +11,7 @@ import { createWarmUps } from './warm-up.ts';
 /** Local models. All that is asked of them rejects with ModelFailure where it comes to nothing. */
 export interface Models extends Part {
   readonly status: ModelsStatus;
-  /** The models that are there, as of at most 30 s ago; read once at a time. */
+  /** The models that are there, as of at most 30 s ago, of an Ollama that answers now; read once at a time. */
   list(signal: AbortSignal): Promise<readonly ModelInfo[]>;
   /** A model by its name: `llama3.2:3b`, or `x`, which means `x:latest`. */
   find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined>;
@@ -51,7 +51,7 @@ export type ModelsNeeds = {
 export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models {
   const { url, keepAlive: given = '30m', connectMs = 1_000 } = options;
   if (url === undefined) return noModels;
-  const { clock, log } = needs;
+  const { breaker, clock, log } = needs;
   // A bare number has no unit, which Ollama wants of what is text.
   const keepAlive = /^-?\d+$/.test(given) ? Number(given) : given;
   const ended = new AbortController();
@@ -61,6 +61,18 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   const listing = createListing(caller, { clock });
   const pulls = createPulls({ caller, listing });
   const warmUp = createWarmUps({ caller, listing, log, keepAlive, life });
+
+  function statusOf(): ModelsStatus {
+    const { until, why = 'no answer' } = breaker.snapshot();
+    if (until === undefined || health.status.kind !== 'up') return health.status;
+    return { kind: 'refused', error: whyRefused({ why, retryAfterMs: until - clock.now() }) };
+  }
+
+  /** Whoever asks for it wants to know what is there: a list that was kept may be of an Ollama that is away. */
+  async function list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
+    await health.needAlive(signal, 0);
+    return await listing.list(signal);
+  }
 
   async function told<T>(model: string | undefined, work: Promise<T>, signal: AbortSignal) {
     try {
@@ -76,7 +88,7 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   return {
     name: 'models',
     get status() {
-      return health.status;
+      return statusOf();
     },
     async start() {
       health.watch(life);
@@ -84,7 +96,7 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     async stop() {
       ended.abort(new ModelFailure('cancelled', 'the hub stops'));
     },
-    list: signal => told(undefined, listing.list(signal), signal),
+    list: signal => told(undefined, list(signal), signal),
     find: (name, signal) => told(name, listing.find(name, signal), signal),
     known: name => listing.known(name),
     complete: (request, signal) =>

@@ -282,6 +282,11 @@ describe('rules in force', () => {
     assert.equal(hub.source.status.from, 'built_in');
     assert.equal(await hub.source.reload(), undefined);
     assert.equal(hub.source.status.error, undefined);
+    await writeFile(hub.file, '{"default":');
+    await until(() => hub.source.status.error !== undefined);
+    await rm(hub.file);
+    await until(() => hub.source.status.error === undefined);
+    assert.equal(hub.source.current, defaultRules);
     await writeFile(hub.file, rulesOf('a'));
     await until(() => hub.model() === 'a');
     assert.equal(hub.source.status.from, 'file');

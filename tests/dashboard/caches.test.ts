@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { fastify } from 'fastify';
 import { afterAll, beforeAll, test } from 'vitest';
 import { silent, systemClock } from '#core';
+import { explained, textOf } from '#dashboard';
 import { type TestHub, startHub } from '#helpers/hub';
 import { createMetrics, redactText } from '#telemetry';
 import { dashboardRoutes } from '../../hub/http/dashboard/routes.ts';
@@ -84,6 +85,27 @@ test('a prompt is explained: whether it is kept, under which rule and for which 
   assert.match(whole.text, /required>something &lt;b&gt; else<\/textarea>/);
   assert.match(whole.text, /name="client" value="codex"/);
   assert.match(whole.text, /<h1>Caches<\/h1>/);
+});
+
+test('a cache that does not say whether it keeps a prompt is not said to keep none', () => {
+  const found = {
+    client: 'codex',
+    rule: 'default',
+    model: 'llama3.2:3b',
+    digest: undefined,
+    refused: undefined,
+    semantic: undefined,
+  };
+  const error = 'Redis did not answer';
+  const text = textOf(
+    explained({
+      prompt: 'p',
+      client: '',
+      found: { ...found, exact: { key: 'k', ageMs: undefined, error } },
+    }),
+  );
+  assert.match(text, /badge warn">not known<[\s\S]*Redis did not answer/);
+  assert.doesNotMatch(text, /not kept/);
 });
 
 test('clearing forgets all results, and says how many', async () => {

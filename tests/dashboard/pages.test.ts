@@ -172,7 +172,7 @@ describe('the overview', () => {
 
   test('says what keeps the hub from being well', async () => {
     const { text } = await page.get('/dashboard');
-    assert.match(text, /badge warn">Degraded<[\s\S]{0,60}<span class="note">(?:Engine, )?broken</);
+    assert.match(text, /badge warn">Degraded<[\s\S]{0,60}<p class="note">(?:Engine, )?broken</);
   });
 
   test('shows the parts, the charts and the last calls', async () => {
@@ -291,6 +291,10 @@ describe('the form of a tool', () => {
         { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.attendees': '1.5' },
         /attendees: &quot;1\.5&quot; is no integer/,
       ],
+      [
+        { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.remind': 'maybe' },
+        /remind: &quot;maybe&quot; is no boolean: write true or false/,
+      ],
       [{ 'arg.title': 'a', 'arg.room': 'Garden', 'arg.agenda': '[' }, /agenda: is no JSON/],
       [{ json: '[1]' }, /the arguments: write an object/],
       [{ json: '{' }, /the arguments: is no JSON/],
@@ -301,6 +305,12 @@ describe('the form of a tool', () => {
       assert.match(text, problem);
     }
     assert.equal(newest(), before);
+  });
+
+  test('refuses a form that is too long, and names the bound', async () => {
+    const { status, text } = await page.post(path, { 'arg.title': 'a'.repeat(2 ** 20) });
+    assert.equal(status, 413);
+    assert.match(text, /The form is larger than the hub takes: 1048576 bytes/);
   });
 
   test('shows what a tool reports as its error', async () => {

@@ -338,13 +338,38 @@ describe('POST /mcp/{server}/{method}', () => {
     }
   });
 
+  test('takes no other type than JSON, and names it', async () => {
+    await using hub = await startHub(echo);
+    for (const type of ['application/x-www-form-urlencoded', 'application/xml']) {
+      const refused = await post(`${hub.url}/servers/echo/stop`, '{}', { 'content-type': type });
+      assert.equal(refused.status, 400);
+      const text = await refused.body();
+      assert.match(text, /send JSON, with \\"Content-Type: application\/json\\"/);
+      assert.ok(text.includes(type), text);
+    }
+    assert.equal(hub.server('echo').status.state, 'running');
+  });
+
+  test('says in a header when a busy server is worth another try', async () => {
+    await using hub = await startHub([{ name: 'echo', maxConcurrentCalls: 1, maxQueuedCalls: 0 }]);
+    const leave = await hub.server('echo').gate.enter('ada', { flight: undefined, waitedMs: 0 });
+    const params = { name: 'echo', arguments: { text: 'a' } };
+    const refused = await post(`${hub.url}/mcp/echo/tools/call`, params);
+    assert.equal(refused.status, 503);
+    assert.equal(refused.headers['retry-after'], '1');
+    assert.match(await refused.body(), /"HUB_SERVER_BUSY".*"retryAfterMs":1000/);
+    leave.over(undefined, true);
+    const done = await post(`${hub.url}/mcp/echo/tools/call`, params);
+    assert.deepEqual([done.status, done.headers['retry-after']], [200, undefined]);
+  });
+
   test('refuses a body above the bound with 413', async () => {
     await using hub = await startHub(echo, { http: { maxBodyBytes: 1_000 } });
     for (const path of ['/mcp/echo/tools/call', '/mcp', '/servers/echo/start']) {
       const response = await post(`${hub.url}${path}`, { text: 'x'.repeat(2_000) });
       assert.equal(response.status, 413, path);
       const text = await response.body();
-      assert.match(text, /larger than the hub takes/);
+      assert.match(text, /larger than the hub takes: 1000 bytes by POST \/\w+/);
       assert.match(text, /"HUB_BODY_TOO_LARGE"/);
     }
   });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { until } from '../contracts/recorder.ts';
 import { type Scene, asking, failureOf, kindOf, never, openModels } from './scene.ts';
 
 /** An Ollama that keeps the promises below, be it a real one. */
@@ -136,15 +135,12 @@ export function modelsContract(kind: OllamaKind): void {
         const models = await scene.models.list(never);
         return models.filter(model => model.isLoaded).map(model => model.name);
       };
-      let names: readonly string[] = [];
-      await until(
-        () => {
-          void loaded().then(found => (names = found));
-          return names.includes(chat) && names.includes(embed);
-        },
-        'both models in memory',
-        240_000,
-      );
+      const deadline = performance.now() + 240_000;
+      for (;;) {
+        const names = await loaded();
+        if (names.includes(chat) && names.includes(embed)) return;
+        assert.ok(performance.now() < deadline, `only ${names.join(', ')} are in memory`);
+      }
     });
   });
 }

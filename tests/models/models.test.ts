@@ -18,6 +18,17 @@ describe('the list of models', () => {
     assert.equal(ollama.received('/api/tags').length, 2);
   });
 
+  test('is none where Ollama was stopped, however young the last one is', async () => {
+    await using ollama = await startOllama();
+    await using scene = openStill(ollama.url);
+    await scene.models.list(never);
+    await ollama.stop();
+    assert.equal(await kindOf(scene.models.list(never)), 'unreachable');
+    assert.equal(scene.models.status.kind, 'down');
+    await ollama.start();
+    assert.equal((await scene.models.list(never)).length, 2);
+  });
+
   test('is read on for the others when one gives up, and given up with the last', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
@@ -148,7 +159,12 @@ describe('the breaker', () => {
     assert.equal(await kindOf(scene.models.complete(asking(), never)), 'breaker_open');
     assert.equal(ollama.received().length, asked);
     ollama.heals();
+    await scene.models.list(never);
+    const { status } = scene.models;
+    assert.ok(status.kind === 'refused', `it is said to be ${status.kind}`);
+    assert.match(status.error, /^Ollama failed too often and is tried again in 30 s; the last/);
     scene.clock.advance(recoveryMs);
+    assert.equal(scene.models.status.kind, 'up');
     await scene.models.complete(asking(), never);
     assert.equal(scene.breaker.state, 'closed');
   });

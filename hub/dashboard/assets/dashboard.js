@@ -16,14 +16,33 @@
     place.dataset.is = text === 'Live' ? 'live' : 'lost';
   }
 
+  /** Has every part of the page ask for itself. */
+  function ask() {
+    for (const name of events) window.htmx.trigger(document.body, name);
+  }
+
+  /** Nobody answers: what the page says is out of date, until a part of it is answered again. */
+  function lose(text) {
+    live(text);
+    document.body.dataset.is = 'lost';
+  }
+
   function open() {
     clearTimeout(again);
     const { events: address } = document.body.dataset;
     if (!address || stream || document.hidden) return;
     stream = new EventSource(address);
-    stream.addEventListener('open', () => live('Live'));
+    let isLost = false;
+    stream.addEventListener('open', () => {
+      live('Live');
+      if (isLost) ask();
+      isLost = false;
+    });
     stream.addEventListener('error', () => {
       live('Not connected');
+      // Whether the hub is there is told by its answer: it may have too many streams.
+      if (!isLost) ask();
+      isLost = true;
       if (stream?.readyState !== EventSource.CLOSED) return;
       stream = undefined;
       again = setTimeout(open, againMs);
@@ -69,7 +88,7 @@
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) return close();
     open();
-    for (const name of events) window.htmx.trigger(document.body, name);
+    ask();
   });
   document.addEventListener('htmx:beforeRequest', event => {
     const { verb } = event.detail.requestConfig;
@@ -80,9 +99,10 @@
     const isOurs = detail.xhr.getResponseHeader('HX-Retarget') !== null;
     if (detail.isError && !isOurs) {
       detail.shouldSwap = false;
-      live('Not up to date');
+      lose('Not up to date');
       return;
     }
+    delete document.body.dataset.is;
     const log = findLog();
     if (log) {
       readAt = log.scrollTop;
@@ -97,7 +117,7 @@
     if (said.get(id) === detail.serverResponse) detail.shouldSwap = false;
     said.set(id, detail.serverResponse);
   });
-  document.addEventListener('htmx:sendError', () => live('Not connected'));
+  document.addEventListener('htmx:sendError', () => lose('Not connected'));
   // Before it is painted: nobody sees it change.
   const show = () => {
     showTimes();

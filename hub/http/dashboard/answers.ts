@@ -24,7 +24,12 @@ import { pages } from './pages.ts';
 import { createServerViews } from './server-views.ts';
 import { serverPages } from './server-pages.ts';
 import { createUsageViews } from './usage-views.ts';
-import type { DashboardAnswers, DashboardNeeds, DashboardOptions } from './needs.ts';
+import {
+  type DashboardAnswers,
+  type DashboardNeeds,
+  type DashboardOptions,
+  maxFormBytes,
+} from './needs.ts';
 import { type Answering, formOf, isHtmx, paramOf, queryOf, textAt } from './request.ts';
 
 /** The dashboard, loaded. */
@@ -218,7 +223,13 @@ function failureOf(
   )
     return {
       status: error.statusCode,
-      failure: { title: titles.invalid, message: `The request cannot be read: ${error.message}` },
+      failure:
+        error.statusCode === 413
+          ? {
+              title: titles.too_large,
+              message: `The form is larger than the hub takes: ${maxFormBytes} bytes.`,
+            }
+          : { title: titles.invalid, message: `The request cannot be read: ${error.message}` },
     };
   return {
     status: 500,

@@ -35,6 +35,9 @@ export type DashboardNeeds = {
   readonly newId: () => string;
 };
 
+/** The most that a form may hold, in bytes. */
+export const maxFormBytes = 2 ** 20;
+
 /** Every page and action; each is answered by the member of that name, once the dashboard is loaded. */
 export const routes = [
   ['GET', '/dashboard', 'overview'],

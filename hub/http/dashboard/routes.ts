@@ -1,9 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { createDashboard } from './answers.ts';
-import { type DashboardNeeds, type DashboardOptions, routes } from './needs.ts';
-
-/** Forms are read here, and nowhere else in the hub. In bytes. */
-const maxFormBytes = 2 ** 20;
+import { type DashboardNeeds, type DashboardOptions, maxFormBytes, routes } from './needs.ts';
 
 /** Whether the dashboard decides by itself who may see a path: it has a form for the token. */
 export const isOfDashboard = (url: string): boolean => /^\/dashboard([/?]|$)/.test(url);
@@ -23,6 +20,7 @@ export function dashboardRoutes(
   };
   void app.register(async scope => {
     scope.removeAllContentTypeParsers();
+    // Forms are read here, and nowhere else in the hub.
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string', bodyLimit: maxFormBytes },

@@ -129,18 +129,22 @@ function valueOf({ name, kind }: Field, text: string): Json {
     case 'choice':
       return text;
     case 'boolean':
+      if (text !== 'true' && text !== 'false')
+        throw invalid(`${name}: ${shownOf(text)} is no boolean: write true or false`);
       return text === 'true';
     case 'number':
     case 'integer': {
       const value = Number(text);
       if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
-        throw invalid(`${name}: ${JSON.stringify(text.slice(0, 60))} is no ${kind}`);
+        throw invalid(`${name}: ${shownOf(text)} is no ${kind}`);
       return value;
     }
     case 'json':
       return jsonOf(name, text);
   }
 }
+
+const shownOf = (text: string) => JSON.stringify(text.slice(0, 60));
 
 function objectOf(text: string): { readonly [name: string]: Json } {
   const value = jsonOf('the arguments', text === '' ? '{}' : text);

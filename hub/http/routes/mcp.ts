@@ -4,7 +4,7 @@ import type { Router, View } from '#routing';
 import { type Request, membersOf, readMessage, whole } from '#rpc';
 import type { Servers } from '#servers';
 import { type Connections, type Streamable, sendJson, stopping } from '#transports';
-import { statusOfAnswer } from '../errors.ts';
+import { headOfAnswer } from '../errors.ts';
 import { takeBytes } from './bytes.ts';
 
 type Needs = {
@@ -50,7 +50,9 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
         client.once('close', () => session.close('the client hung up'));
         const answer = await session.accept(message, { related() {} });
         session.close('the request is over');
-        if (answer && !client.destroyed) sendJson(client, statusOfAnswer(whole(answer)), answer);
+        if (!answer || client.destroyed) return;
+        const { status, headers } = headOfAnswer(whole(answer));
+        sendJson(client, status, answer, headers);
       },
     );
   });

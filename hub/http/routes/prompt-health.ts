@@ -42,8 +42,10 @@ export async function promptParts({ rules, loaded }: PromptHealth): Promise<{
       },
     }),
   };
-  const isDown = Object.values(parts).some(({ state }) => state === 'down');
-  return { parts, isWell: !error && !isDown };
+  const isWell = Object.values(parts).every(
+    ({ state }) => state !== 'down' && state !== 'degraded',
+  );
+  return { parts, isWell };
 }
 
 function ollamaPart(status: ModelsStatus): JsonObject {
@@ -59,6 +61,8 @@ function ollamaPart(status: ModelsStatus): JsonObject {
         latency_ms: status.latencyMs,
         detail: `Ollama ${status.version}`,
       };
+    case 'refused':
+      return { state: 'degraded', backend: 'ollama', detail: status.error };
     case 'down':
       return { state: 'down', backend: 'ollama', detail: status.error };
   }

@@ -196,6 +196,66 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
+  test('the filter is used as quickly as people do, with nothing to complain of', async () => {
+    await using client = await connectAs(dashboard.hub, 'windsurf', '1.0.0');
+    await client.call('notes_recall');
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/activity');
+      const rows = page.getByRole('main').locator('tbody tr');
+      await page.getByLabel('Tool').fill('notes_recall');
+      await page.getByLabel('Tool').press('Enter');
+      await page.waitForURL(/\?tool=notes_recall$/);
+      await page.getByLabel('Server').selectOption('notes');
+      await page.getByLabel('Client').selectOption('windsurf 1.0.0');
+      await page.waitForURL(/server=notes&client=windsurf\+1\.0\.0/);
+      assert.equal(await rows.count(), 1);
+
+      await rows.getByRole('link', { name: /^Calls of session/ }).click();
+      await page.waitForURL(/\?session=\d+$/);
+      await shows(rows, /initialize/);
+      const inSession = await rows.count();
+      assert.ok(inSession > 1);
+      await page.getByLabel('Tool').fill('notes_recall');
+      await page.waitForURL(/session=\d+&tool=notes_recall$/);
+      assert.equal(await rows.count(), 1);
+    });
+  });
+
+  test('a tool that takes its time is seen to be at work', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/servers/notes/tool?name=slow');
+      await page.getByText('Write the arguments as JSON instead').click();
+      await page.getByLabel('Arguments as JSON').fill('{"ms": 1000}');
+      await page.getByRole('button', { name: 'Call slow' }).click();
+      const sign = page.getByText('Working…');
+      await sign.waitFor();
+      await page.getByRole('region', { name: 'What it says' }).waitFor();
+      await sign.waitFor({ state: 'hidden' });
+    });
+  });
+
+  test('what was well is not known without the hub, until it answers', async () => {
+    await dashboard.visit(
+      async page => {
+        await page.goto('/dashboard');
+        await becomesLive(page);
+        const look = async () => await page.evaluate("htmx.trigger(document.body, 'health')");
+        const [known, unknown] = [page.getByText('Degraded'), page.getByText('Not known now')];
+        await known.waitFor();
+        assert.ok(!(await unknown.isVisible()));
+        await page.context().setOffline(true);
+        await look();
+        await unknown.waitFor();
+        assert.ok(!(await known.isVisible()));
+        await page.context().setOffline(false);
+        await look();
+        await known.waitFor();
+        assert.ok(!(await unknown.isVisible()));
+      },
+      { expected: /ERR_INTERNET_DISCONNECTED|htmx:(afterRequest|sendError)/ },
+    );
+  });
+
   test('sessions come and go', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/sessions');

@@ -3,6 +3,9 @@ import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { isObject } from '#core';
 
+/** Rules that count although axe calls them moderate. */
+const counting: readonly unknown[] = ['landmark-unique'];
+
 /**
  * What axe finds wrong with a page as it is shown: each finding that is serious or worse, as a line. By all of its
  * rules, or only by that for contrast, which is the one that colours matter to.
@@ -22,7 +25,7 @@ export async function seriousFindings(
   return violations.flatMap(violation => {
     assert.ok(isObject(violation) && Array.isArray(violation['nodes']));
     const { id, impact, help } = violation;
-    if (impact !== 'serious' && impact !== 'critical') return [];
+    if (impact !== 'serious' && impact !== 'critical' && !counting.includes(id)) return [];
     const nodes: readonly unknown[] = violation['nodes'];
     const places = nodes.map(node => (isObject(node) ? String(node['html']) : ''));
     return [`${String(impact)}: ${String(id)}: ${String(help)}: ${places.join(' | ')}`];

@@ -27,6 +27,13 @@ const losesFocus = `
     .map(({ outerHTML }) => outerHTML)
 `;
 
+/** The words of states and outcomes that stand on more than one line. */
+const brokenBadges = `
+  [...document.querySelectorAll('.badge')]
+    .filter(badge => badge.getClientRects().length > 1)
+    .map(({ textContent }) => textContent)
+`;
+
 describeWithBrowser('the pages of the dashboard', () => {
   let dashboard: Dashboard;
 
@@ -81,12 +88,16 @@ describeWithBrowser('the pages of the dashboard', () => {
     assert.ok((await lightnessIn('dark')) < 150);
   });
 
-  test('need no scrolling sideways on 400 pixels', async () => {
+  test('need no scrolling sideways on 400 pixels or 850, and break no name of a state', async () => {
     await dashboard.visit(
       async page => {
         await eachPage(page, async path => {
-          const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
-          assert.ok(width <= 400, `${path} is ${width} pixels wide`);
+          for (const least of [850, 400]) {
+            await page.setViewportSize({ width: least, height: 800 });
+            const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
+            assert.ok(width <= least, `${path} is ${width} pixels wide on ${least}`);
+          }
+          assert.deepEqual(await page.evaluate(brokenBadges), [], path);
         });
       },
       { viewport: { width: 400, height: 800 } },

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { fastify } from 'fastify';
+import { expect, test } from 'vitest';
+import { HubError, isObject, silent, systemClock } from '#core';
+import { createMemoryCache } from '#cache';
+import { problemOf, statusOf } from '../../hub/http/errors.ts';
+import { ollamaRoutes } from '../../hub/http/routes/ollama.ts';
+import { promptParts } from '../../hub/http/routes/prompt-health.ts';
+import { never, openScene, roomy } from '../enhance/enhancer-scene.ts';
+import { send } from '../transports/raw.ts';
+
+/** The routes and the health of what improves prompts, over a real enhancer. */
+async function open(options: Parameters<typeof openScene>[0] = {}) {
+  const scene = await openScene(options);
+  const prompts = async () => ({ enhancer: scene.enhancer, models: scene.models });
+  const app = fastify();
+  app.setErrorHandler((error, _request, reply) =>
+    reply.code(statusOf(error)).send(problemOf(error)),
+  );
+  ollamaRoutes(app, { prompts, clock: systemClock, log: silent, newId: () => 'id' });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    ...scene,
+    ask: async (path: string) => await send(`${url}/ollama${path}`),
+    health: async () =>
+      await promptParts({
+        rules: () => ({ file: undefined, from: 'built_in', loadedAt: 0 }),
+        loaded: prompts,
+      }),
+    async [Symbol.asyncDispose]() {
+      await app.close();
+      await scene[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('an Ollama that is back is degraded as long as its breaker refuses prompts', async () => {
+  await using hub = await open({ failureThreshold: 2 });
+  assert.equal((await hub.ask('/models')).status, 200);
+  await hub.ollama.stop();
+  assert.equal((await hub.ask('/models')).status, 503, 'the list that was kept is no answer');
+  for (const prompt of ['one', 'two'])
+    assert.equal((await hub.enhance(prompt)).source, 'unchanged');
+  await hub.ollama.start();
+  await hub.models.list(never);
+  assert.match((await hub.enhance('three')).reason ?? '', /failed too often/);
+  const { isWell, parts } = await hub.health();
+  assert.equal(isWell, false);
+  expect(parts['ollama']).toMatchObject({
+    state: 'degraded',
+    backend: 'ollama',
+    detail: expect.stringMatching(/^Ollama failed too often and is tried again in \d+ s; the last/),
+  });
+});
+
+test('a cache that does not say whether a prompt is kept is not one that keeps none', async () => {
+  const unreachable = new HubError('HUB_CACHE_UNREACHABLE', 'it is not known whether it is kept');
+  await using hub = await open({
+    exact: {
+      ...createMemoryCache(roomy, { clock: systemClock }),
+      peek: () => Promise.reject(unreachable),
+    },
+  });
+  const answer = await hub.ask('/cache/explain?prompt=one');
+  const told = await answer.json();
+  const { error } = isObject(told['l1']) ? told['l1'] : told;
+  assert.match(JSON.stringify(error), /not known whether it is kept/);
+});
