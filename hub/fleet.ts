@@ -19,12 +19,13 @@ import {
   isExclusive,
   maxEras,
   maxHandles,
+  maxUnfinished,
   nextVariant,
   planLaunch,
   serverFolder,
   tryServerLazily,
 } from '#servers';
-import { type DataDir, createFolder, createTable } from '#store';
+import { type DataDir, type Table, createBacklog, createFolder, createTable } from '#store';
 
 export type FleetOptions = {
   readonly configs: readonly ServerConfig[];
@@ -51,6 +52,8 @@ export type Fleet = {
   readonly docker: Runtime & Part;
   readonly place: Placement;
   readonly listings: KeptListings;
+  /** What installs under way may make, for the next run of a hub that is killed meanwhile. */
+  readonly unfinished: Table;
   readonly upkeeps: { readonly docker: Upkeep; readonly process: Upkeep };
   /** What a config launches. Throws HUB_LAUNCH_INVALID. */
   specOf(config: ServerConfig): LaunchSpec;
@@ -67,6 +70,8 @@ const placeFile = 'place.json';
 const handlesFile = 'handles.json';
 /** What the servers offered when they last ran, in the data folder. */
 const listingsFolder = 'listings';
+/** What installs under way may make, in the data folder. */
+const unfinishedFile = 'installs.json';
 /** Which era the servers speak, in the data folder. */
 const erasFile = 'eras.json';
 
@@ -74,8 +79,10 @@ const erasFile = 'eras.json';
 export async function createFleet(options: FleetOptions, needs: Needs): Promise<Fleet> {
   const { settings, version } = options;
   const { dataDir, clock, log } = needs;
+  const backlog = createBacklog();
+  const writing = { log, backlog };
   const handles = createHandles(
-    createTable({ file: join(dataDir.path, handlesFile), maxEntries: maxHandles }, { log }),
+    createTable({ file: join(dataDir.path, handlesFile), maxEntries: maxHandles }, writing),
   );
   await handles.load();
   const docker = createDockerRuntime(
@@ -130,14 +137,15 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
   }
 
   const eras = createEras({
-    kept: createTable({ file: join(dataDir.path, erasFile), maxEntries: maxEras }, { log }),
+    kept: createTable({ file: join(dataDir.path, erasFile), maxEntries: maxEras }, writing),
     log,
   });
-  const listings = createKeptListings(createFolder(join(dataDir.path, listingsFolder), { log }));
+  const listings = createKeptListings(createFolder(join(dataDir.path, listingsFolder), writing));
   const { redact } = needs;
   const starting = { clock, log, redact, random: Math.random, hubVersion: version, eras, launch };
   const servers = createServers(options.configs, {
     ...starting,
+    backlog,
     breakerOf: needs.breakerOf,
     isExclusive: wanted => isExclusive(specOf(wanted)),
     digestOf: wanted => specOf(wanted).digest ?? '',
@@ -166,6 +174,10 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     docker,
     place,
     listings,
+    unfinished: createTable(
+      { file: join(dataDir.path, unfinishedFile), maxEntries: maxUnfinished },
+      writing,
+    ),
     upkeeps: { docker: docker.upkeep, process: createFolderUpkeep(place.dataDir) },
     specOf: wanted => specOf(wanted),
     trial: (wanted, events, signal) => tryServerLazily(wanted, starting, events, signal),

@@ -9,7 +9,6 @@ import {
   createShippedFiles,
   defaultRulesFile,
   defaultServersFile,
-  loadConfig,
   mergeEnvironment,
   readConfig as readWholeConfig,
   readRules,
@@ -17,7 +16,7 @@ import {
   serversFileOf,
   withTags,
 } from '#config';
-import { type HubPlace, type ServeOptions, createCli, createIo } from '#cli';
+import { type HubPlace, type ServeOptions, createAsk, createCli, createIo } from '#cli';
 import { type Log, HubError, addressOf, messageOf, systemClock } from '#core';
 import {
   type OpenLog,
@@ -62,15 +61,11 @@ const readOptions = async () => ({
   home: homedir(),
 });
 
-const readConfig = async ({ serversFile }: Settings) =>
-  await loadConfig(serversFile, await readOptions());
-
 /** The files of the config, of which only the servers with these tags are of concern. */
 async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
   const file = options.configFile ?? serversFileOf(process.env, await readDotenv());
   let whole: Config | undefined;
-  const isNamed = options.configFile !== undefined || file !== defaultServersFile;
-  const shipped = isNamed || (await isThere(file)) ? undefined : createShippedFiles(shippedConfigs);
+  const shipped = await findShipped(options, file);
   const read = async () => {
     const reading = await readWholeConfig(file, { ...(await readOptions()), ...shipped });
     if (reading.error) return reading;
@@ -105,6 +100,11 @@ const shippedConfigs = {
   [defaultRulesFile]: join(root, 'configs', 'enhancement-rules.json'),
 };
 
+const findShipped = async ({ configFile }: ServeOptions, file: string) =>
+  configFile !== undefined || file !== defaultServersFile || (await isThere(file))
+    ? undefined
+    : createShippedFiles(shippedConfigs);
+
 /** The values that are shown nowhere: of the servers, and of the hub itself. */
 async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => readonly string[]> {
   const { env } = await readOptions();
@@ -138,20 +138,6 @@ async function hubOf(url: string | undefined): Promise<HubPlace> {
   return { url: address, token };
 }
 
-/** The next line that the person writes; none where they end their input instead. */
-async function askPerson(question: string, signal: AbortSignal): Promise<string> {
-  const { createInterface } = await import('node:readline/promises');
-  // The terminal stays as it is, so that Ctrl-C ends the command as ever.
-  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
-  const { promise: ended, resolve } = Promise.withResolvers<string>();
-  lines.once('close', () => resolve(''));
-  try {
-    return await Promise.race([lines.question(question, { signal }), ended]);
-  } finally {
-    lines.close();
-  }
-}
-
 const stdio = { input: process.stdin, output: process.stdout };
 
 let opened: OpenLog | undefined;
@@ -164,12 +150,18 @@ async function openLogOf({ logLevel, logFormat }: Settings, redaction?: Redactio
 const cli = createCli({
   version,
   async loadConfig(configFile) {
-    const settings = await settingsWith(configFile === undefined ? {} : { configFile });
-    const { rulesFile } = settings;
+    const options = configFile === undefined ? {} : { configFile };
+    const { rulesFile, serversFile } = await settingsWith(options);
     const { error } = await readRules(rulesFile);
     if (error && (error.code !== 'HUB_CONFIG_MISSING' || rulesFile !== defaultRulesFile))
       throw error;
-    return { file: settings.serversFile, config: await readConfig(settings) };
+    const shipped = await findShipped(options, serversFile);
+    const reading = await readWholeConfig(serversFile, { ...(await readOptions()), ...shipped });
+    if (reading.error) throw reading.error;
+    const { config } = reading;
+    return shipped
+      ? { file: shippedConfigs[defaultServersFile], config, insteadOf: serversFile }
+      : { file: serversFile, config };
   },
   findHub: hubOf,
   findConfigFile: async () => serversFileOf(process.env, await readDotenv()),
@@ -189,7 +181,7 @@ const cli = createCli({
     const { execPath: node, argv, platform } = process;
     return await findBridge({ node, script: argv[1] ?? '', platform });
   },
-  ask: process.stdin.isTTY ? askPerson : undefined,
+  ask: process.stdin.isTTY ? createAsk(process.stdin, process.stderr) : undefined,
   async startApp(options, signal) {
     const files = await configFiles(options);
     const settings = await files.settings();
@@ -236,11 +228,17 @@ const cli = createCli({
   },
   async examine() {
     const settings = await settingsWith({});
-    const { createSurveyor } = await import('#runtimes/docker');
+    const { createSurveyor, volumeName } = await import('#runtimes/docker');
+    const { volumesOf } = await import('#servers');
     const { findHubId } = await import('#store');
     const surveyor = createSurveyor(settings.dockerHost, { clock: systemClock });
     const hubId = settings.hubId ?? (await findHubId(settings.dataDir));
-    return { ...surveyor, hubId, dataDir: settings.dataDir };
+    return {
+      ...surveyor,
+      hubId,
+      dataDir: settings.dataDir,
+      volumesOf: config => volumesOf(config).map(volume => volumeName(settings, volume)),
+    };
   },
   async startBroker(signal) {
     const log = await openLogOf(await settingsWith({}));

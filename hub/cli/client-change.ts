@@ -5,6 +5,7 @@ import {
   type HubAddress,
   type Target,
   clientNames,
+  usualName,
 } from '#clients';
 import { findClosest } from '#config';
 import { HubError } from '#core';
@@ -43,7 +44,7 @@ export const targetOptions = {
   name: {
     type: 'string',
     placeholder: 'name',
-    help: 'What the hub is called there. Default: agenthub.',
+    help: `What the hub is called there. Default: ${usualName}.`,
   },
 } as const satisfies Options;
 
@@ -60,13 +61,13 @@ export function clientOf(word: string): ClientName {
   const meant = findClosest(word, clientNames);
   throw new HubError(
     'HUB_USAGE',
-    `${JSON.stringify(word)} is not a client${meant === undefined ? '' : `. Did you mean "${meant}"?`} There are ${clientNames.join(', ')}`,
+    `${JSON.stringify(word)} is not a client.${meant === undefined ? '' : ` Did you mean "${meant}"?`} There are ${clientNames.join(', ')}`,
   );
 }
 
 /** Which entry a command line means. Throws HUB_USAGE. */
 export function targetOf(client: ClientName, values: Values): Target {
-  const name = textOf(values, 'name') ?? 'agenthub';
+  const name = textOf(values, 'name') ?? usualName;
   if (!/^[\w-]{1,32}$/.test(name))
     throw new HubError(
       'HUB_USAGE',

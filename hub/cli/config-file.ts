@@ -12,13 +12,13 @@ export type FileNeeds = CheckNeeds & {
 /** What the settings' config says, to be changed. Throws HubError, with the way to a file where there is none. */
 export async function loadForEdit({ loadConfig }: FileNeeds): Promise<Checked> {
   try {
-    return await loadConfig(undefined);
+    const checked = await loadConfig(undefined);
+    if (checked.insteadOf === undefined) return checked;
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== 'HUB_CONFIG_MISSING') throw error;
-    throw new HubError(
-      'HUB_CONFIG_MISSING',
-      'no hub runs here, and there is no config file to change. Write one with "agenthub init", or start a hub with "agenthub serve"',
-      { cause: error },
-    );
   }
+  throw new HubError(
+    'HUB_CONFIG_MISSING',
+    'no hub runs here, and there is no config file to change. Write one with "agenthub init", or start a hub with "agenthub serve"',
+  );
 }

@@ -107,8 +107,10 @@ export function createHubClient({ url, token }: HubPlace, ending: AbortSignal): 
     } finally {
       clearTimeout(timer);
     }
-    if (answer.statusCode === 401) throw await refusalOf(answer, '');
-    return answer;
+    if (answer.statusCode !== 401) return answer;
+    // Unread it would keep the connection, and with it the process, until the hub closes that.
+    answer.destroy();
+    throw await refusalOf(answer, '');
   }
 
   /** The error that a hub answers with. What is no hub answers in another way. */
@@ -124,7 +126,8 @@ export function createHubClient({ url, token }: HubPlace, ending: AbortSignal): 
     if (!isObject(said)) return undefined;
     const { code, message, ...data } = said;
     if (typeof message !== 'string') return undefined;
-    const text = code === 'HUB_SERVER_UNKNOWN' ? await withGuess(message, data) : message;
+    const told = inCommands(message);
+    const text = code === 'HUB_SERVER_UNKNOWN' ? await withGuess(told, data) : told;
     return new HubError(isCode(code) ? code : 'HUB_INTERNAL', text, { data });
   }
 
@@ -188,6 +191,10 @@ export function parse(text: string): unknown {
     return undefined;
   }
 }
+
+/** The same advice for a person with a shell. */
+const inCommands = (message: string) =>
+  message.replaceAll(/\bPOST \/servers\/([\w-]+)\/((?:re)?start)\b/g, '"agenthub $2 $1"');
 
 const isCode = (value: unknown): value is Code =>
   typeof value === 'string' && Object.hasOwn(codes, value);

@@ -1,3 +1,4 @@
+export { createAsk } from './ask.ts';
 export { type Cli, type CliNeeds, createCli } from './cli.ts';
 export type { ExitCode, Io } from './command.ts';
 export type { Checked } from './commands/check.ts';

@@ -1,9 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { HubError, isObject } from '#core';
+import { HubError, type JsonObject, isObject } from '#core';
 import { type ClientName, type Scope, clients } from './client.ts';
 import { backupsOf, readExactly } from './client-file.ts';
 import { type ClientSource, isBlank, valueAt, valueOf, withValue } from './client-text.ts';
-import { type HubAddress, hubEntry, isHub, isSameHub, keepingChoices } from './hub-entry.ts';
+import {
+  type HubAddress,
+  hubEntry,
+  isHub,
+  isOfConnect,
+  isSameHub,
+  keepingChoices,
+} from './hub-entry.ts';
 import { type Machine, placeOf } from './places.ts';
 
 /** Which entry of which file. */
@@ -51,7 +58,7 @@ export async function planConnect(
 
 /**
  * Takes the hub out. Where the file is what `planConnect` made of a copy that was kept, or of no file, it becomes
- * what it was; else only the entry goes.
+ * what it was; else only the entry goes, and the one that it took the place of comes back.
  */
 export async function planDisconnect(
   target: Target,
@@ -68,15 +75,20 @@ export async function planDisconnect(
   const path = [...clients[target.client].servers, name];
   const backups = await backupsOf(file);
   const original = [...backups, { path: undefined, text: undefined }];
+  let displaced: unknown;
   for (const { path: backup, text } of original) {
     const kept = { ...source, text };
-    if ((await entryIn(kept, path)) !== 'none' || !(await isMadeOf(kept, source, path))) continue;
+    const replaced = await entryIn(kept, path);
+    // Of earlier connects nothing is to come back.
+    if (replaced === undefined || isOfConnect(name, replaced, hub)) continue;
+    displaced ??= replaced;
+    if (!(await isMadeOf(kept, source, path))) continue;
     const made = await Array.fromAsync(backups, async other =>
       (await isMadeOf(kept, { ...source, text: other.text }, path)) ? other.path : [],
     );
     return { file, before, after: text, name, restores: [backup ?? [], ...made].flat(), others };
   }
-  const after = await withValue(source, path, undefined);
+  const after = await withValue(source, path, isObject(displaced) ? plain(displaced) : undefined);
   return { file, before, after, name, restores: [], others };
 }
 
@@ -89,12 +101,14 @@ async function isMadeOf(
   const entry = await entryIn(made, path);
   if (!isObject(entry)) return false;
   try {
-    return (await withValue(original, path, JSON.parse(JSON.stringify(entry)))) === made.text;
+    return (await withValue(original, path, plain(entry))) === made.text;
   } catch (error) {
     if (error instanceof HubError) return false;
     throw error;
   }
 }
+
+const plain = (entry: object): JsonObject => JSON.parse(JSON.stringify(entry));
 
 /** What stands at the path of a text; nothing can be said of one that cannot be understood. */
 async function entryIn(source: ClientSource, path: readonly string[]): Promise<unknown> {

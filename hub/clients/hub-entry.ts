@@ -12,6 +12,9 @@ export type HubAddress = {
   readonly bridge: { readonly command: string; readonly args: readonly string[] };
 };
 
+/** How clients call the hub, unless a person says otherwise. */
+export const usualName = 'agenthub';
+
 /** The variable by which hub and clients know the token. */
 export const tokenVariable = 'ROUTER_TOKEN';
 
@@ -108,13 +111,21 @@ export function isSameHub(entry: unknown, hub: HubAddress): boolean {
 
 /** True for an entry that leads to the hub in any way: to all of it, to one server, or through a bridge. */
 export function isHub(entry: unknown, { url }: Pick<HubAddress, 'url'>): boolean {
-  const args = argsIn(entry);
-  const bridged = args.indexOf('connect-stdio');
-  if (bridged !== -1 && args.slice(0, bridged).some(arg => /agenthub|hub[\\/]main/.test(arg)))
+  const line = lineIn(entry);
+  const bridged = line.indexOf('connect-stdio');
+  if (bridged !== -1 && line.slice(0, bridged).some(word => /agenthub|hub[\\/]main/.test(word)))
     return true;
-  const addresses = [addressIn(entry), ...args].filter(text => text !== undefined);
-  return addresses.some(address => originOf(address) === originOf(url));
+  return addressesIn(entry).some(address => originOf(address) === originOf(url));
 }
+
+/** True for an entry of `connect` under this name: for the hub, or for one that was at another port of this machine. */
+export function isOfConnect(name: string, entry: unknown, hub: Pick<HubAddress, 'url'>): boolean {
+  return isHub(entry, hub) || (name === usualName && addressesIn(entry).some(isEndpointHere));
+}
+
+const isEndpointHere = (address: string) =>
+  /^https?:\/\/localhost:/.test(originOf(address) ?? '') &&
+  /\/mcp(?:\/[^/]+)?$/.test(pathOf(address) ?? '');
 
 const addressIn = (entry: unknown): string | undefined => {
   if (!isObject(entry)) return undefined;
@@ -126,6 +137,15 @@ const argsIn = (entry: unknown): readonly string[] => {
   const args = isObject(entry) ? entry['args'] : undefined;
   return Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
 };
+
+/** A program and its arguments. */
+const lineIn = (entry: unknown): readonly string[] => {
+  const command = isObject(entry) ? entry['command'] : undefined;
+  return [...(typeof command === 'string' ? [command] : []), ...argsIn(entry)];
+};
+
+const addressesIn = (entry: unknown): readonly string[] =>
+  [addressIn(entry), ...argsIn(entry)].filter(text => text !== undefined);
 
 const sameEndpoint = (one: string, other: string) =>
   originOf(one) === originOf(other) && pathOf(one) === pathOf(other);

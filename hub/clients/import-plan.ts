@@ -4,7 +4,7 @@ import { HubError, type JsonObject } from '#core';
 import { withVariables } from './dotenv.ts';
 import { readForeignEntry } from './foreign-entry.ts';
 import type { Found, FoundServer } from './found-servers.ts';
-import { isHub } from './hub-entry.ts';
+import { isOfConnect } from './hub-entry.ts';
 import { type Variable, createSecretValues } from './secret-values.ts';
 import { translate } from './translate.ts';
 
@@ -70,7 +70,7 @@ async function planOne(
   needs: ImportNeeds,
 ): Promise<Own> {
   const skip = (why: string): Own => ({ item: { found, action: 'skip', why }, variables: [] });
-  if (isHub(found.entry, { url: needs.hubUrl })) return skip('it is this hub');
+  if (isOfConnect(found.name, found.entry, { url: needs.hubUrl })) return skip('it is this hub');
   const foreign = readForeignEntry(found.entry, found.client);
   if ('why' in foreign) return skip(foreign.why);
   const name = freeName(found.name, known);

@@ -10,7 +10,14 @@ export {
 export type { Plan, Target } from './connection.ts';
 export { type DifferenceLine, differenceOf } from './difference.ts';
 export type { Found } from './found-servers.ts';
-export { type HubAddress, endpointOf, hubEntry, tokenIn, tokenVariable } from './hub-entry.ts';
+export {
+  type HubAddress,
+  endpointOf,
+  hubEntry,
+  tokenIn,
+  tokenVariable,
+  usualName,
+} from './hub-entry.ts';
 export type { ImportItem, ImportPlan } from './import-plan.ts';
 export { findMachine } from './machine.ts';
 export { type Machine, placeOf } from './places.ts';

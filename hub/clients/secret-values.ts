@@ -43,8 +43,20 @@ export function createSecretValues(
   };
 }
 
-/** True for what services write as a key, and for addresses with a password or a key in them. */
-const looksSecret = (value: string) => redactText(value) !== value;
+/** True for what services write as a key, and for addresses that may have one in them. */
+const looksSecret = (value: string) => redactText(value) !== value || isPersonal(value);
+
+/**
+ * True for an address with a user or a query, whose names tell too little of what is a key, and for one with a
+ * part of its path that nobody has thought up: some services know their users by that.
+ */
+function isPersonal(value: string): boolean {
+  const url = /^(?:https?|wss?):\/\//i.test(value) ? URL.parse(value) : null;
+  if (!url) return false;
+  return url.username !== '' || url.search !== '' || url.pathname.split('/').some(isRandom);
+}
+
+const isRandom = (part: string) => /^(?=.*\d)(?=.*[A-Za-z])[\w~.=-]{20,}$/.test(part);
 
 function variableName(server: string, name: string): string {
   const capitals = (text: string) =>

@@ -7,6 +7,7 @@ import {
   type ReadText,
   extensionRule,
   fileSeen,
+  fileUnread,
   formatOf,
   misnamed,
   unreadable,
@@ -71,6 +72,7 @@ export async function gatherFiles(file: string, { home, readText }: Needs): Prom
     try {
       text = await readText(path);
     } catch (cause) {
+      files.set(path, fileUnread(path, cause));
       return fail(whyUnreadable(cause), unreadable(file, cause));
     }
     files.set(path, fileSeen(path, text));

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '#core';
-import { type FileSeen, type ReadText, fileSeen, formatOf, readText } from './files.ts';
+import { type FileSeen, type ReadText, fileSeen, fileUnread, formatOf, readText } from './files.ts';
 import type { FolderWatch } from './folder-watch.ts';
 
 export type FileWatchOptions = {
@@ -118,8 +118,11 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
   };
 }
 
-const see = async (path: string, read: ReadText) =>
-  fileSeen(path, await read(path).catch(() => undefined));
+const see = (path: string, read: ReadText) =>
+  read(path).then(
+    text => fileSeen(path, text),
+    (error: unknown) => fileUnread(path, error),
+  );
 
 /**
  * Whether a text may be the beginning of one that is being written, as nothing is. JSON that is cut is not

@@ -8,7 +8,10 @@ import type { Format } from './document.ts';
 export type FileSeen = {
   /** Absolute. */
   readonly path: string;
-  /** The SHA-256 of the text; undefined where there was none that could be read. */
+  /**
+   * The SHA-256 of the text, or why there was none that could be read, as the system calls it: EISDIR.
+   * Undefined where nothing was there.
+   */
   readonly digest: string | undefined;
   /** How long the text was, in characters; 0 where there was none. */
   readonly length: number;
@@ -19,6 +22,13 @@ export function fileSeen(path: string, text: string | undefined): FileSeen {
   const digest = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');
   return { path, digest, length: text?.length ?? 0 };
 }
+
+/** A file of which this came when it was read. */
+export const fileUnread = (path: string, error: unknown): FileSeen => ({
+  path,
+  digest: isAbsent(error) ? undefined : String(codeOf(error)),
+  length: 0,
+});
 
 /** Reads a text file; replaced where the text of one is known before it is written. */
 export type ReadText = (path: string) => Promise<string>;

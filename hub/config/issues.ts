@@ -30,7 +30,7 @@ export function problemsOf(
       case 'invalid_type':
         return issue.input === undefined && issue.message.endsWith('received undefined')
           ? [{ path, text: `is missing: ${write(issue.expected)}` }]
-          : [{ path, text: write(issue.expected), showsValue: true }];
+          : [{ path, text: typeText(issue), showsValue: true }];
       default:
         return [{ path, text: allowed(issue), showsValue: true }];
     }
@@ -63,6 +63,10 @@ const written = new Map([
 ]);
 
 const write = (expected: string) => written.get(expected) ?? `write a value of type ${expected}`;
+
+/** Where the schema has no words of its own, zod tells what it got, which the problem shows anyway. */
+const typeText = ({ message, expected }: Issue & { readonly code: 'invalid_type' }) =>
+  message.startsWith('Invalid input') ? write(expected) : message;
 
 function allowed(issue: Issue): string {
   switch (issue.code) {

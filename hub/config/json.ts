@@ -1,4 +1,4 @@
-import { parseTree, printParseErrorCode } from 'jsonc-parser';
+import { parseTree, printParseErrorCode, stripComments } from 'jsonc-parser';
 import type { Node as JsonNode, ParseError } from 'jsonc-parser';
 import type { Located, Read } from './located.ts';
 import type { Outline } from './outline.ts';
@@ -7,11 +7,11 @@ import type { Outline } from './outline.ts';
 export function readJson(text: string): Read {
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true });
-  const [first] = errors;
-  if (!tree) return { root: undefined, fault: undefined };
+  // A file that says nothing is none that is broken: of that nobody must be told to write it anew.
+  const [first] = tree || stripComments(text).trim() !== '' ? errors : [];
   const code = first && printParseErrorCode(first.error);
   return {
-    root: fromJson(tree),
+    root: tree && fromJson(tree),
     fault: first && { offset: first.offset, text: jsonFaults.get(code ?? '') ?? String(code) },
   };
 }

@@ -6,6 +6,7 @@ import {
   type ReadText,
   codeOf,
   fileSeen,
+  fileUnread,
   formatOf,
   misnamed,
   readText,
@@ -151,7 +152,7 @@ export async function readRules(
   try {
     text = await (options.readText ?? readText)(path);
   } catch (error) {
-    return failed(unreadableRules(file, error));
+    return { files: [fileUnread(path, error)], error: unreadableRules(file, error) };
   }
   const source = { file, text: text.replace(/^\uFEFF/, '') };
   const { root, problems } = await parseText(source, format, '{"default": {}}');

@@ -45,10 +45,18 @@ export const mount = z.strictObject({
 });
 
 /** A named volume, as an object. */
-export const volume = z.strictObject({
-  name: volumeName.describe('Kept when the container goes, and shared by servers that name it.'),
-  target: text.describe('Absolute path in the container.'),
-});
+export const volume = z.strictObject(
+  {
+    name: volumeName.describe('Kept when the container goes, and shared by servers that name it.'),
+    target: text.describe('Absolute path in the container.'),
+  },
+  {
+    error: ({ code }) =>
+      code === 'invalid_type'
+        ? 'write {"name": "/path"} in place of the list, or an object with "name" and "target"'
+        : undefined,
+  },
+);
 
 /** What a container may use at most. */
 export const resources = z.strictObject({

@@ -15,6 +15,8 @@ export interface Upkeep {
    * whoever could not do it; whoever gives up aborts the signal.
    */
   prepare(spec: LaunchSpec, events: LaunchEvents, signal: AbortSignal): Promise<JsonObject>;
+  /** All that a launch may leave, whether it is there now or not. Throws HubError where that cannot be told. */
+  candidates(spec: LaunchSpec): Promise<readonly Belonging[]>;
   /** What is there of it now, as far as it was made by a hub. Throws HubError where that cannot be told. */
   belongings(spec: LaunchSpec): Promise<readonly Belonging[]>;
   /** Removes one; one that is gone is no error. Throws HubError where it is in use, or is not the hub's. */

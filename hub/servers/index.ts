@@ -16,11 +16,18 @@ export {
   listMethods,
 } from './listing.ts';
 export { type KeptListings, createKeptListings } from './kept-listing.ts';
-export { type Placement, isExclusive, planLaunch, runtimeOf, serverFolder } from './plan.ts';
+export {
+  type Placement,
+  isExclusive,
+  planLaunch,
+  runtimeOf,
+  serverFolder,
+  volumesOf,
+} from './plan.ts';
 export { nextVariant } from './start.ts';
 export { type InstallRequest, type Progress as InstallProgress } from './install/request.ts';
 export type { Installed, Installs, InstallsNeeds } from './install/installs.ts';
-export { createLazyInstalls, draftLazily, tryServerLazily } from './install/lazy.ts';
+export { createLazyInstalls, draftLazily, maxUnfinished, tryServerLazily } from './install/lazy.ts';
 export { createFolderUpkeep } from './install/folder-upkeep.ts';
 export { type Pins, type Registries, createPins, registriesOf } from './install/pins.ts';
 export type { ServerJson } from './install/server-json.ts';

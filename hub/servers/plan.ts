@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type LocalLaunch, type ServerConfig, pathsOfKnownPackage } from '#config';
 import { HubError } from '#core';
-import type { LaunchSpec, PackageSource, Target } from '#runtimes';
+import type { DockerTarget, LaunchSpec, PackageSource, Target } from '#runtimes';
 
 /** The folder that a server writes to which runs as a process. */
 export const serverFolder = (dataDir: string, server: string) => join(dataDir, 'servers', server);
@@ -47,6 +47,17 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
       ? dockerTarget(config.name, launch, known.volumes)
       : processTarget(config.name, launch);
   return { ...common, target, env: { ...known.env, ...launch.env } };
+}
+
+/** The volumes that a config would have in a container, also where it has none of it yet. Pure. */
+export function volumesOf(config: ServerConfig): DockerTarget['volumes'] {
+  try {
+    const { target } = planLaunch(config, { auto: 'docker', dataDir: '/' });
+    return target.kind === 'docker' ? target.volumes : [];
+  } catch {
+    // What cannot be launched in one has none.
+    return [];
+  }
 }
 
 /** An image runs in a container or not at all: it waits for an engine that is away. Pure. */

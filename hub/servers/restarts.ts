@@ -65,7 +65,7 @@ export function createRestarts(
         const given =
           restart === 'temporary'
             ? 'restarts are off ("restart_on_failure" and "restart" in its entry)'
-            : `gave up after ${maxRestarts} restarts`;
+            : `gave up after ${maxRestarts} ${maxRestarts === 1 ? 'restart' : 'restarts'}`;
         return giveUp(`${given}: ${withoutName(name, why)}`);
       }
       const bounds = code === 'HUB_ENGINE_UNREACHABLE' ? engineBackoff : backoff;

@@ -1,5 +1,6 @@
 import { type Config, type ServerConfig, diffConfigs } from '#config';
 import { type Event, HubError, createEmitter } from '#core';
+import type { Backlog, Unwritten } from '#store';
 import { type Instances, createInstances } from './instances.ts';
 import type { Server, ServerNeeds } from './server.ts';
 import { createServer } from './supervise.ts';
@@ -43,6 +44,8 @@ export interface Servers {
    * was removed is gone. What is added begins to start. Rejects with HUB_SHUTTING_DOWN.
    */
   apply(config: Config): Promise<Applied>;
+  /** Tries once more to write what later runs of the hub need of them, and answers with what cannot be written. */
+  unwritten(): Promise<readonly Unwritten[]>;
   /** Resolves when none of them is starting, when the signal aborts, or after `withinMs`. */
   settled(withinMs: number, signal: AbortSignal): Promise<void>;
   /** Ends all of them at once and for good, and resolves when nothing of them is left. */
@@ -52,7 +55,10 @@ export interface Servers {
 /** The servers of a config. Starts nothing. */
 export function createServers(
   configs: readonly ServerConfig[],
-  needs: Omit<ServerNeeds, 'instances'>,
+  needs: Omit<ServerNeeds, 'instances'> & {
+    /** That of the files that are kept of them. Absent: none are. */
+    readonly backlog?: Pick<Backlog, 'retry'>;
+  },
 ): Servers {
   const instances: Instances = createInstances({
     clock: needs.clock,
@@ -161,6 +167,7 @@ export function createServers(
         if (enabled && (autoStart || needs.continuity?.handles.find(name))) server.start();
       }
     },
+    unwritten: async () => (await needs.backlog?.retry()) ?? [],
     async settled(withinMs, signal) {
       const isStarting = () => all.some(({ status }) => status.state === 'starting');
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,10 +1,9 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Log } from '#core';
-import { createTrouble } from './trouble.ts';
+import { type TroubleNeeds, createTrouble } from './trouble.ts';
 import { removeLeft, writeWhole } from './write-whole.ts';
 
-/** Texts by name, each in a file of its own and none of them in memory. */
+/** Texts by name, each in a file of its own and not in memory. */
 export interface Folder {
   /** Undefined where there is none, or none that can be read. */
   read(name: string): Promise<string | undefined>;
@@ -19,9 +18,10 @@ export interface Folder {
 
 /**
  * Names are those of servers: no path is among them. The folder is made with the first text, and nobody else
- * writes there: what was left half written is removed when it is first used.
+ * writes there: what was left half written is removed when it is first used. With a backlog, a text that could not
+ * be written is in memory until it is.
  */
-export function createFolder(path: string, needs: { readonly log: Log }): Folder {
+export function createFolder(path: string, needs: TroubleNeeds): Folder {
   const trouble = createTrouble(needs);
   /** What is to be written of a name, undefined for nothing, and the writing under way. */
   const waiting = new Map<string, { text: string | undefined; readonly done: Promise<void> }>();
@@ -40,7 +40,8 @@ export function createFolder(path: string, needs: { readonly log: Log }): Folder
       }
       trouble.end(file);
     } catch (error) {
-      trouble.begin(file, error);
+      // What is under way by then is newer.
+      trouble.begin(file, error, () => waiting.get(name)?.done ?? change(name, text));
     }
   }
 

@@ -1,4 +1,5 @@
 export { type DataDir, findHubId, openDataDir } from './data-dir.ts';
 export { type Folder, createFolder } from './folder.ts';
 export { type Table, type TableOptions, createTable } from './table.ts';
+export { type Backlog, type Unwritten, createBacklog } from './trouble.ts';
 export { writeWhole } from './write-whole.ts';

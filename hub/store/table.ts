@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Log, isObject, messageOf } from '#core';
-import { createTrouble } from './trouble.ts';
+import { type TroubleNeeds, createTrouble } from './trouble.ts';
 import { writeWhole } from './write-whole.ts';
 
 /** A few small texts by key, kept in one file: what costs time to find out again, and no more. */
@@ -24,7 +24,7 @@ export type TableOptions = {
 };
 
 /** A table whose file is read when it is first asked. One that cannot be read counts as empty. */
-export function createTable(options: TableOptions, needs: { readonly log: Log }): Table {
+export function createTable(options: TableOptions, needs: TroubleNeeds): Table {
   const { file, maxEntries } = options;
   const { log } = needs;
   const trouble = createTrouble(needs);
@@ -46,7 +46,7 @@ export function createTable(options: TableOptions, needs: { readonly log: Log })
         trouble.end(file);
         return true;
       } catch (error) {
-        trouble.begin(file, error);
+        trouble.begin(file, error, () => write(entries));
         return false;
       }
     });

@@ -48,10 +48,10 @@ async function errorOf(cache: ExactCache): Promise<string> {
   return (await cache.stats()).status.error ?? '';
 }
 
-/** Waits until a value is found again. */
+/** Waits until a value is found again, by a cache that is well again. */
 async function isFound(cache: ExactCache, key: string): Promise<void> {
   const deadline = performance.now() + 10_000;
-  while (!(await isThere(cache, key))) {
+  while (!(await isThere(cache, key)) || (await errorOf(cache)) !== '') {
     assert.ok(performance.now() < deadline, `${key} is not found`);
     await nextTurn();
   }
@@ -82,7 +82,11 @@ describeWithEngine('exact caches of two hubs', () => {
     await withoutRedis(async () => {
       await becomes('down', one, other);
       await isAtOnce(one.cache);
-      assert.equal(await one.cache.peek('a'), undefined);
+      await assert.rejects(
+        one.cache.peek('a'),
+        ({ code, message }) =>
+          code === 'HUB_CACHE_UNREACHABLE' && /not known whether .*Redis did not/.test(message),
+      );
       assert.match(await errorOf(one.cache), /the connection to [\d.:]+ was lost|ECONN/);
       assert.equal((await one.cache.stats()).misses, 101);
     });
@@ -223,6 +227,8 @@ describeWithEngine('exact caches of two hubs', () => {
     const { status, errors } = await hub.cache.stats();
     assert.equal(errors, 1, 'more calls than one have waited');
     assert.equal(status.kind, 'up', 'late is not away');
+    assert.match(status.error ?? '', /did not answer within/);
+    assert.equal((await hub.cache.peek('a'))?.value, 'one', 'no call waits for what is looked at');
     line.delayMs = 0;
     await isFound(hub.cache, 'a');
     await isHit(hub.cache, 'a', 'one');
@@ -430,6 +436,7 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
     operator.disconnect();
     await keep(hub.cache, 'c', 'kept');
     await isHit(hub.cache, 'c', 'kept');
+    assert.equal(await errorOf(hub.cache), '');
     assert.equal(await hub.cache.forget(), 2);
   });
 

@@ -246,6 +246,11 @@ describe('logs', () => {
 test('stop, start and restart do so, and tell what came of it', async () => {
   assert.deepEqual(await cli(['stop', 'echo']), { code: 0, out: 'echo: stopped', err: '' });
   assert.match((await cli(['list'])).out, /^echo +stopped .*stopped by hand$/m);
+  assert.deepEqual(await cli(['call', 'echo_echo', 'text=a']), {
+    code: 1,
+    out: '',
+    err: 'echo was stopped by hand. Start it with "agenthub start echo"',
+  });
   assert.equal((await cli(['start', 'echo'])).out, 'echo: running, 17 tools');
   const answer = jsonOf((await cli(['restart', 'echo', 'calendar', '--json'])).out);
   const servers = fieldOf(answer, 'servers');

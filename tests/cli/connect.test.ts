@@ -142,6 +142,7 @@ describe('connect', () => {
 
   test.for([
     [['connect', 'cursr'], /"cursr" is not a client\. Did you mean "cursor"\?/],
+    [['connect', 'nope'], /^"nope" is not a client\. There are claude-code, /],
     [['disconnect'], /<client> is missing/],
     [['connect', 'windsurf', '--workspace'], /Windsurf has no file for one folder/],
     [['connect', 'cursor', '--name', 'a b'], /--name: "a b" is not allowed/],

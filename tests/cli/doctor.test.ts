@@ -87,6 +87,29 @@ describeWithEngine('doctor', () => {
     assert.equal((await third.leftovers()).length, 2, 'others are left alone');
   });
 
+  test('shows the volumes of other hubs, and removes them only where it is told to', async () => {
+    await using other = createHub();
+    const server = { ...script('process.stdin.resume()'), volumes: [{ name: 'v', target: '/v' }] };
+    await other.launch(other.spec('left', server));
+    const volume = `${other.hubName}-v`;
+    const seen = await doctor();
+    assert.match(seen.stdout, new RegExp(`hub ${other.id}: 1 container, 0 networks, 1 volume`));
+    assert.match(seen.stdout, new RegExp(`${volume} +volume`));
+
+    const [container] = await other.leftovers();
+    const { stdout } = await doctor('--remove', other.id);
+    assert.equal(stdout, `removed container ${container?.slice(1)}\n`);
+    const left = await doctor('--remove', other.id, '--volumes', '--json');
+    assert.deepEqual(JSON.parse(left.stdout), {
+      hub: other.id,
+      removed: [`volume ${volume}`],
+      left: [],
+    });
+    const alone = await doctor('--volumes');
+    assert.equal(alone.code, 2);
+    assert.match(alone.stderr, /--volumes: goes with --remove/);
+  });
+
   test('names those that there are when it is told another', async () => {
     const { code, stderr } = await doctor('--remove', 'nobody');
     assert.equal(code, 2);

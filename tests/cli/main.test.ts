@@ -80,6 +80,18 @@ test('check refuses settings of parts that are still to come, all at once', asyn
   assert.match(stderr, /^CACHE_MAX_SIZE: "-1" is not allowed[^\n]+\nCB_FAILURE_THRESHOLD: "abc"/);
 });
 
+test('without a config, check reads the one that serve would, and nothing is changed in it', async () => {
+  const { code, stdout, stderr } = await agenthub(['check']);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^\S+\/configs\/mcp-servers\.json: fine, 4 servers\n {2}memory /);
+  assert.match(
+    stderr,
+    /^note: there is no \.\/configs\/mcp-servers\.json here: [^\n]*"agenthub init"\n$/,
+  );
+  const removed = await agenthub(['remove', 'memory'], { ROUTER_PORT: '1' });
+  assert.match(removed.stderr, /there is no config file to change/);
+});
+
 test('.env of the working folder gives variables to settings and servers', async () => {
   await writeFile(join(scratch, '.env'), 'MCP_SERVERS_CONFIG=mine.yaml\nTIME_ZONE=UTC\n');
   const servers = 'servers: {time: {command: uvx, args: [mcp-server-time==1.0, "${TIME_ZONE}"]}}';

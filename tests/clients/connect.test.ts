@@ -250,22 +250,73 @@ test.for([
   assert.deepEqual(await scratch.files(), before);
 });
 
-test.for([
-  'mcp_servers.agenthub.url = "x"\nmcp_servers.agenthub.enabled = false # why\nmodel = "o4"\n',
-  '[mcp_servers]\nagenthub.url = "x"\n"agenthub".enabled = false\n\n[other]\nx = 1\n',
-  '["mcp_servers".\'agenthub\']\nurl = "x"\n# inside\nenabled = false\n\n[mcp_servers.agenthub.http_headers]\nA = "b"\n\n[z]\ny = 1\n',
-  '[mcp_servers.agenthub.http_headers]\nA = "b"\n[a]\nx = 1\n[mcp_servers.agenthub]\nurl = """\nx"""\nenabled = false\n',
-])('in TOML every form of the entry is found, and its choices are kept: %j', async text => {
+/** An entry in every form of TOML. */
+const tomlForms = (url: string) => [
+  `mcp_servers.agenthub.url = "${url}"\nmcp_servers.agenthub.enabled = false # why\nmodel = "o4"\n`,
+  `[mcp_servers]\nagenthub.url = "${url}"\n"agenthub".enabled = false\n\n[other]\nx = 1\n`,
+  `["mcp_servers".'agenthub']\nurl = "${url}"\n# inside\nenabled = false\n\n[mcp_servers.agenthub.http_headers]\nA = "b"\n\n[z]\ny = 1\n`,
+  `[mcp_servers.agenthub.http_headers]\nA = "b"\n[a]\nx = 1\n[mcp_servers.agenthub]\nurl = """\n${url}"""\nenabled = false\n`,
+];
+const codex = { client: 'codex', scope: 'user' } as const;
+const cursor = { client: 'cursor', scope: 'user' } as const;
+
+test.for(tomlForms('http://127.0.0.1:9191/mcp'))(
+  'in TOML every form of the entry is found, and its choices are kept: %j',
+  async text => {
+    await using scratch = await openScratch();
+    const file = await scratch.put('.codex/config.toml', text);
+    await connect(codex, scratch);
+    const servers = serversIn(codex, await readFile(file, 'utf8'));
+    assert.deepEqual(servers['agenthub'], { url: 'http://localhost:9090/mcp', enabled: false });
+    await disconnect(codex, scratch);
+    const after = await readFile(file, 'utf8');
+    assert.equal(serversIn(codex, after)['agenthub'], undefined);
+    assert.doesNotMatch(after, /agenthub|enabled/);
+  },
+);
+
+const foreign: readonly (readonly [path: string, text: string, place: Place])[] = [
+  ...tomlForms('https://other.example/mcp').map(
+    text => ['.codex/config.toml', text, codex] as const,
+  ),
+  ...[
+    '{"mcpServers":{"agenthub":{"command":"mine"}},"k":1}',
+    '{\r\n\t"mcpServers": {"agenthub": { /* mine */ "command":"mine","timeout":5, }, },\r\n}',
+    '{"mcpServers": {"a": {}, "agenthub": {"url": "http://localhost:3000/api"}, "b": {}}}\n',
+    '{"mcpServers": {"agenthub": null}}',
+  ].map(text => ['.cursor/mcp.json', text, cursor] as const),
+];
+
+test.for(foreign)(
+  'an entry of somebody else in %s comes back byte for byte: %j',
+  async ([path, text, place]) => {
+    await using scratch = await openScratch();
+    await scratch.put(path, text);
+    await connect(place, scratch, { ...hub, url: 'http://localhost:9191' });
+    await connect(place, scratch);
+    const connected = (await scratch.files())[path] ?? '';
+    assert.match(JSON.stringify(serversIn(place, connected)['agenthub']), /localhost:9090\/mcp/);
+    await disconnect(place, scratch);
+    assert.deepEqual(await scratch.files(), { [path]: text });
+  },
+);
+
+test('an entry of somebody else comes back into a file that was changed since, too', async () => {
   await using scratch = await openScratch();
-  const file = await scratch.put('.codex/config.toml', text);
-  const place = { client: 'codex', scope: 'user' } as const;
-  await connect(place, scratch);
-  const servers = serversIn(place, await readFile(file, 'utf8'));
-  assert.deepEqual(servers['agenthub'], { url: 'http://localhost:9090/mcp', enabled: false });
-  await disconnect(place, scratch);
-  const after = await readFile(file, 'utf8');
-  assert.equal(serversIn(place, after)['agenthub'], undefined);
-  assert.doesNotMatch(after, /agenthub|enabled/);
+  const mine = { command: 'mine', args: ['a'], env: { KEY: 'x' } };
+  const text = JSON.stringify({ mcpServers: { agenthub: mine, one: {} } });
+  const file = await scratch.put('.cursor/mcp.json', text);
+  await connect(cursor, scratch);
+  await writeFile(file, (await readFile(file, 'utf8')).replace('"one"', '"two"'));
+  await disconnect(cursor, scratch);
+  assert.deepEqual(serversIn(cursor, await readFile(file, 'utf8')), { agenthub: mine, two: {} });
+
+  // It was taken out by hand before the hub came.
+  await writeFile(file, '{"mcpServers": {"two": {}}}');
+  await connect(cursor, scratch);
+  await writeFile(file, (await readFile(file, 'utf8')).replace('"two"', '"six"'));
+  await disconnect(cursor, scratch);
+  assert.deepEqual(serversIn(cursor, await readFile(file, 'utf8')), { six: {} });
 });
 
 test.for([

@@ -135,6 +135,29 @@ test('what the hub has now is taken out of the files, of which copies are kept',
   );
 });
 
+test.for([
+  [{ url: 'http://localhost:9191/mcp' }, true],
+  [{ url: 'https://127.0.0.1:9191/base/mcp/' }, true],
+  [{ url: 'http://[::1]:9191/mcp/notes' }, true],
+  [{ command: 'npx', args: ['mcp-remote', 'http://localhost:9191/mcp'] }, true],
+  [{ url: 'http://localhost:9191/api' }, false],
+  [{ url: 'https://mcp.example/mcp' }, false],
+  [{ command: 'npx', args: ['agenthub@1.0.0'] }, false],
+] as const)(
+  'an entry that connect has written for another port is no server: %j',
+  async ([entry, isHub]) => {
+    await using scratch = await openScratch();
+    const mcpServers = { agenthub: entry, other: entry };
+    await scratch.put('.cursor/mcp.json', JSON.stringify({ mcpServers }));
+    const config = await scratch.put('hub.json', '{"servers": {}}');
+    const { items } = await planOf(scratch, { config, dotenv: join(scratch.home, '.env') });
+    assert.deepEqual(
+      items.map(({ action }) => action),
+      isHub ? ['skip', 'add'] : ['add', 'present'],
+    );
+  },
+);
+
 test('servers of Claude Code for one folder are found, and taken out of there', async () => {
   await using scratch = await openScratch();
   const { folder } = scratch.machine;

@@ -211,6 +211,26 @@ test('keys in headers and addresses are taken out', async () => {
   assert.deepEqual(moved.map(({ value }) => value).sort(), ['Bearer abc', url]);
 });
 
+test.for([
+  'https://mcp.example.com/mcp?key=SECRET',
+  'https://mcp.example.com/mcp?profile=me&k=SECRET',
+  'https://mcp.example.com/s/Zm9vYmFyMTIzNDU2Nzg5MA/mcp',
+  'https://mcp.example.com/0b9f2f7e-3c0b-4c8e-9a51-2d7e5f1c6a10/sse',
+])('no address that may hold a key stays in the config: %s', async url => {
+  const remote = await imported('cursor', { url });
+  assert.deepEqual(remote.entry, { url: '${MCP_IT_URL}', auto_start: true });
+  assert.deepEqual(remote.variables, [{ name: 'MCP_IT_URL', value: url }]);
+  const local = await imported('cursor', { command: 'npx', args: ['mcp-remote', url] });
+  assert.deepEqual(local.entry.args, ['mcp-remote', '${MCP_IT_ARGUMENT}']);
+});
+
+test.for([
+  'https://mcp.example.com/v2/streamable-http',
+  'https://host-1234567890abcdefghij.example/mcp',
+])('an address without any stays readable: %s', async url => {
+  assert.deepEqual((await imported('cursor', { url })).entry, { url, auto_start: true });
+});
+
 test('a key that a variable holds already is not written again, and another value gets another name', async () => {
   const entry = { command: 'npx', args: ['a'], env: { API_KEY: 'x' } };
   const same = await imported('cursor', entry, { MCP_IT_API_KEY: 'x' });
@@ -226,6 +246,11 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
   [
     'claude-desktop',
     { command: 'npx', args: ['-y', 'agenthub', 'connect-stdio'] },
+    /^it is this hub$/,
+  ],
+  [
+    'claude-desktop',
+    { command: 'agenthub', args: ['connect-stdio', '--url', 'https://hub.example'] },
     /^it is this hub$/,
   ],
   ['cursor', { url: 'https://x', auth: { CLIENT_ID: 'x' } }, /OAuth/],

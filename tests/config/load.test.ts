@@ -66,6 +66,34 @@ describe('files that cannot be read', () => {
     assert.equal(await outcomeOf(file), `HUB_CONFIG_INVALID\n<folder>/${file}:${message}\n`);
   });
 
+  test.for([
+    ['hello', '1:1: not valid JSON: a word or sign that is not JSON'],
+    ['  // kept\n@@@', '2:1: not valid JSON: a word or sign that is not JSON'],
+    ['}', '1:1: not valid JSON: a value is missing here'],
+    [Buffer.from([0xff, 0xfe, 0, 0x7b, 0]), '1:1: not valid JSON: a word or sign that is not JSON'],
+    [Buffer.alloc(64), '1:1: not valid JSON: '],
+  ] as const)('%j is damaged and not empty', async ([bytes, message]) => {
+    await writeFile(join(scratch, 'damaged.json'), bytes);
+    const outcome = await outcomeOf('damaged.json');
+    assert.match(outcome, /^HUB_CONFIG_INVALID\n<folder>\/damaged\.json:/);
+    assert.ok(outcome.includes(message), outcome);
+    assert.doesNotMatch(outcome, /empty/);
+  });
+
+  test('a file with nothing but comments is empty', async () => {
+    await writeFile(join(scratch, 'comments.jsonc'), '// to come\n/* more */\n');
+    assert.match(await outcomeOf('comments.jsonc'), /the file is empty: write \{"servers": \{\}\}/);
+  });
+
+  test('a volume without a path is answered with how to write one', async () => {
+    const entry = { image: 'any:1', volumes: ['vol1'] };
+    await writeFile(join(scratch, 'volume.json'), JSON.stringify({ servers: { x: entry } }));
+    assert.match(
+      await outcomeOf('volume.json'),
+      /servers\.x\.volumes\[0\]: "vol1" is not allowed: write \{"name": "\/path"\} in place of the list/,
+    );
+  });
+
   test('a folder is not a file', async () => {
     await mkdir(join(scratch, 'folder.json'));
     assert.equal(

@@ -276,6 +276,23 @@ test('a touch, a save of the same text and a new comment change no server', asyn
   assert.equal(config.changes.length, 1);
 });
 
+test('a folder that takes the place of the file, at once or later, is told of as one', async () => {
+  await using config = await watching();
+  const says = (words: string) =>
+    until(
+      () => config.source.status.error?.message.includes(words) === true,
+      () => config.source.status.error?.message ?? 'nothing is wrong',
+    );
+  await rm(config.file);
+  await says('there is no such file');
+  await mkdir(config.file);
+  await says('it is a folder');
+  await rm(config.file, { recursive: true });
+  await says('there is no such file');
+  await writeFile(config.file, servers('two'));
+  await config.has('two');
+});
+
 test('a file that is half written is left alone until it is whole', async () => {
   await using config = await watching({ quietMs: 400 });
   const text = servers('two', 'three');

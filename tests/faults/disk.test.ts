@@ -68,6 +68,13 @@ async function restart(hub: HubProcess, server: string): Promise<void> {
   assert.equal(answer.status, 200, await answer.text());
 }
 
+/** How the hub fares, and what it says of its data. */
+async function dataOf(hub: HubProcess) {
+  const health = await getJson(hub, '/health');
+  assert.ok(isObject(health) && isObject(health['parts']) && isObject(health['parts']['data']));
+  return { status: health['status'], part: health['parts']['data'] };
+}
+
 const linesOf = (hub: HubProcess, text: RegExp) =>
   hub
     .log()
@@ -105,9 +112,17 @@ function fullDisk(): void {
       'nothing is left half written',
     );
     await scene.assertTruthful();
+    const full = await dataOf(hub);
+    assert.equal(full.status, 'degraded');
+    assert.equal(full.part['state'], 'degraded');
+    assert.match(String(full.part['detail']), /\.json cannot be written.*ENOSPC/);
 
     await disk.free();
     const since = performance.now();
+    assert.deepEqual(await dataOf(hub), {
+      status: 'ok',
+      part: { state: 'up', backend: 'files' },
+    });
     await restart(hub, 'victim');
     await until(
       () => readFile(handles, 'utf8'),

@@ -64,7 +64,7 @@ describe('at LOG_LEVEL=info', () => {
     );
     assert.match(
       error,
-      /^error the server has failed: gave up after 1 restarts: it did not start: /,
+      /^error the server has failed: gave up after 1 restart: it did not start: /,
     );
     assert.deepEqual(rest, []);
   });

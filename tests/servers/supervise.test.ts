@@ -152,7 +152,7 @@ describe('a server that does not come up', () => {
     await until(() => server.status.state === 'failed');
     const failed = await errorOf(server.ready());
     assert.equal(failed.code, 'HUB_SERVER_FAILED');
-    assert.match(failed.message, /gave up after 1 restarts.*exited with code 3/);
+    assert.match(failed.message, /gave up after 1 restart: .*exited with code 3/);
     assert.ok(failed.data.stderr);
     assert.match(server.lastError?.message ?? '', /exited with code 3/);
     const described = JSON.parse(JSON.stringify(describeServer(server)));

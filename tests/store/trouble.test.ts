@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { createRecordingLog } from '#helpers/hub';
-import { createFolder, createTable } from '#store';
+import { createBacklog, createFolder, createTable } from '#store';
 
 const folderOf = () => mkdtempDisposable(join(tmpdir(), 'trouble-'));
 const said = [
@@ -47,4 +47,31 @@ test('a folder says once that nothing can be written in it, and that all of it c
     logged.map(({ level, message }) => [level, message]),
     said,
   );
+});
+
+test('what could not be written is named with its reason, and written by the next look that can', async () => {
+  await using folder = await folderOf();
+  const { log } = createRecordingLog();
+  const backlog = createBacklog();
+  const inside = join(folder.path, 'absent');
+  const file = join(inside, 'table.json');
+  const texts = join(folder.path, 'texts');
+  await writeFile(texts, 'in the way');
+  const table = createTable({ file, maxEntries: 10 }, { log, backlog });
+  const kept = createFolder(texts, { log, backlog });
+  assert.deepEqual(await backlog.retry(), []);
+  await Promise.all([table.put('a', '1'), kept.write('b', 'old')]);
+  await kept.write('b', 'new');
+  const found = await backlog.retry();
+  assert.deepEqual(found.map(one => one.file).toSorted(), [file, join(texts, 'b.json')]);
+  for (const { reason } of found) assert.match(reason, /^E[A-Z]+: /);
+  await mkdir(inside);
+  assert.deepEqual(
+    (await backlog.retry()).map(one => one.file),
+    [join(texts, 'b.json')],
+  );
+  await rm(texts);
+  assert.deepEqual(await backlog.retry(), []);
+  assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { a: '1' });
+  assert.equal(await kept.read('b'), 'new');
 });

@@ -1,7 +1,8 @@
 import { isObject } from '#core';
 import type { Command, Io } from '../command.ts';
-import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
+import { type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
 import { asJson, textsOf } from '../values.ts';
+import { watched } from '../watched.ts';
 
 export type Action = 'start' | 'stop' | 'restart';
 
@@ -13,9 +14,6 @@ const about: Readonly<Record<Action, { readonly summary: string; readonly doing:
   },
   restart: { summary: 'Stop servers and start them again.', doing: 'restarting' },
 };
-
-/** How often the hub is asked how far a start is, in milliseconds. */
-const askEveryMs = 500;
 
 /** `agenthub start`, `stop` and `restart`: one server after another, until one fails. */
 export function createAct(action: Action, needs: HubNeeds): Command {
@@ -44,30 +42,6 @@ export function createAct(action: Action, needs: HubNeeds): Command {
       return 0;
     },
   };
-}
-
-/** Shows on a terminal how far it is: the first start of a server may build its image for minutes. */
-async function watched(
-  work: Promise<unknown>,
-  hub: HubClient,
-  path: string,
-  { errorScreen, progress }: Io,
-): Promise<unknown> {
-  if (!errorScreen.isTerminal) return await work;
-  let isOver = false;
-  const show = (server: unknown) => {
-    if (!isOver && isObject(server) && typeof server['progress'] === 'string')
-      progress(`${String(server['name'])}: ${server['progress']}`);
-  };
-  const timer = setInterval(() => {
-    void hub.ask({ method: 'GET', path }).then(show, () => {});
-  }, askEveryMs);
-  try {
-    return await work;
-  } finally {
-    isOver = true;
-    clearInterval(timer);
-  }
 }
 
 function sentenceOf(answer: unknown, { screen }: Io): string {

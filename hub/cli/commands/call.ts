@@ -1,11 +1,12 @@
-import { findClosest } from '#config';
 import { HubError, isObject } from '#core';
 import type { Command, ExitCode, Io, Values } from '../command.ts';
+import { findTool, withGuess } from '../find-tool.ts';
 import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
 import { type Mcp, type McpError, openMcp } from '../mcp.ts';
 import { argumentsOf, arePairs, parseObject } from '../tool-arguments.ts';
 import { textOfResult } from '../tool-result.ts';
 import { asJson, textOf, textsOf, wordOf } from '../values.ts';
+import { watched } from '../watched.ts';
 
 type Needs = HubNeeds & { readonly version: string };
 
@@ -32,7 +33,7 @@ export function createCall(needs: Needs): Command {
       ...hubOptions,
     },
     details: [
-      'Texts of the result go to stdout, progress to stderr on a terminal. A tool that fails exits with 1, and what it says goes to stderr.',
+      'Texts of the result go to stdout, progress to stderr on a terminal. A tool that fails exits with 1, and what it says goes to stderr. Servers that are starting are waited for.',
       '--json prints the result as MCP has it: {"content": [...], "structuredContent", "isError"}; where there is none, {"error": {"code", "message"}}.',
     ],
     examples: [
@@ -47,14 +48,22 @@ export function createCall(needs: Needs): Command {
       // What cannot be read is told before anything is asked.
       const given = arePairs(words) ? undefined : await readObject(words, io);
       const hub = await openHub(needs, values, io.signal);
-      await using mcp = await openMcp(hub, textOf(values, 'server'), needs.version);
-      return await call(mcp, hub, { tool, given, words }, values, io);
+      const server = textOf(values, 'server');
+      const opening = openMcp(hub, server, needs.version);
+      // One server is waited for by the hub, whose answer comes when it runs.
+      await using mcp =
+        server === undefined
+          ? await opening
+          : await watched(opening, hub, `/servers/${encodeURIComponent(server)}`, io);
+      return await call(mcp, hub, { tool, server, given, words }, values, io);
     },
   };
 }
 
 type Wanted = {
   readonly tool: string;
+  /** Undefined: all servers. */
+  readonly server: string | undefined;
   /** Undefined: the words are pairs. */
   readonly given: object | undefined;
   readonly words: readonly string[];
@@ -72,12 +81,16 @@ async function readObject([first = '', extra]: readonly string[], io: Io): Promi
 async function call(
   mcp: Mcp,
   hub: HubClient,
-  { tool, given, words }: Wanted,
+  { tool, server, given, words }: Wanted,
   values: Values,
   io: Io,
 ): Promise<ExitCode> {
-  const args = given ?? argumentsOf(await findTool(mcp, tool), words);
-  const { result, error } = await mcp.callTool(tool, args, text => io.progress(`${tool}: ${text}`));
+  const find = async () => await findTool(tool, server, { mcp, hub }, io);
+  const args = given ?? argumentsOf(await find(), words);
+  const send = async () => await mcp.callTool(tool, args, text => io.progress(`${tool}: ${text}`));
+  const first = await send();
+  // Its server may have been starting.
+  const { result, error } = isUnknown(first.error) ? await find().then(send) : first;
   if (error) return await fail(error, mcp, hub, { tool, wantsJson: values['json'] === true }, io);
   const isError = result['isError'] === true;
   if (values['json'] === true) io.out(asJson(result));
@@ -89,14 +102,9 @@ async function call(
   return isError ? 1 : 0;
 }
 
-async function findTool(mcp: Mcp, name: string) {
-  const tools = await mcp.listTools();
-  const found = tools.find(tool => tool.name === name);
-  if (found) return found;
-  throw new HubError(
-    'HUB_NAME_UNKNOWN',
-    withGuess(`no tool is called ${JSON.stringify(name)}`, name, tools),
-  );
+function isUnknown(error: McpError | undefined): boolean {
+  const data = error?.['data'];
+  return isObject(data) && data['code'] === 'HUB_NAME_UNKNOWN';
 }
 
 /** What the hub refuses has one of its codes, and is thrown; what a server refuses has a number. */
@@ -110,8 +118,6 @@ async function fail(
   const data = isObject(error['data']) ? error['data'] : {};
   const { code = '' } = data;
   const message = String(error['message']);
-  if (code === 'HUB_NAME_UNKNOWN')
-    throw new HubError(code, withGuess(message, tool, await mcp.listTools()), { data });
   const known =
     typeof code === 'string' && code.startsWith('HUB_')
       ? await hub.errorOf({ ...data, message })
@@ -123,12 +129,4 @@ async function fail(
   const isListed = tools.some(({ name }) => name === tool);
   err(errorScreen.foreign(isListed ? text : withGuess(text, tool, tools)));
   return 1;
-}
-
-function withGuess(message: string, name: string, tools: readonly { readonly name: string }[]) {
-  const meant = findClosest(
-    name,
-    tools.map(tool => tool.name),
-  );
-  return `${message}. ${meant === undefined ? '"agenthub list --tools" shows those that there are' : `Did you mean ${JSON.stringify(meant)}?`}`;
 }

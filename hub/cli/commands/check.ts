@@ -4,7 +4,12 @@ import { columns } from '../help.ts';
 import { asJson, jsonOption, textOf } from '../values.ts';
 
 /** A config and the file it is from. */
-export type Checked = { readonly file: string; readonly config: Config };
+export type Checked = {
+  readonly file: string;
+  readonly config: Config;
+  /** The file that is absent, where this is the config that comes with AgentHub; else undefined. */
+  readonly insteadOf?: string;
+};
 
 export type CheckNeeds = {
   /** Reads settings and config without starting anything. Throws HubError. */
@@ -34,7 +39,7 @@ export function createCheck({ loadConfig }: CheckNeeds): Command {
       ['check --config hub.yaml', 'Another file'],
     ],
     async run(values, { out, err, screen, errorScreen }) {
-      const { file, config } = await loadConfig(textOf(values, 'config'));
+      const { file, config, insteadOf } = await loadConfig(textOf(values, 'config'));
       const warnings = warningsOf(config);
       if (values['json'] === true) {
         const servers = config.servers.map(server => {
@@ -48,6 +53,10 @@ export function createCheck({ loadConfig }: CheckNeeds): Command {
       const count = `${length} ${length === 1 ? 'server' : 'servers'}`;
       out(`${file}: ${screen.paint('green', 'fine')}, ${count}`);
       for (const line of columns(config.servers.map(summaryOf))) out(line);
+      if (insteadOf !== undefined)
+        err(
+          `${errorScreen.paint('yellow', 'note')}: there is no ${insteadOf} here: this one comes with AgentHub, and is in force until there is one. Write it with "agenthub init"`,
+        );
       for (const warning of warnings) err(`${errorScreen.paint('yellow', 'warning')}: ${warning}`);
       return 0;
     },

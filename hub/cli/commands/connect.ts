@@ -9,6 +9,7 @@ import {
   hubEntry,
   tokenIn,
   tokenVariable,
+  usualName,
 } from '#clients';
 import { HubError, isObject } from '#core';
 import {
@@ -154,7 +155,7 @@ function notesFor(client: ClientName, { token, url }: HubAddress): readonly stri
 
 /** Raycast keeps its servers where only it writes. */
 function showPaste(hub: HubAddress, values: Values, { out, err, errorScreen }: Io): ExitCode {
-  const name = textOf(values, 'name') ?? 'agenthub';
+  const name = textOf(values, 'name') ?? usualName;
   const notes = notesFor('raycast', hub);
   const paste = { mcpServers: { [name]: hubEntry('raycast', hub) } };
   if (values['json'] === true) {

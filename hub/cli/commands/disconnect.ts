@@ -22,7 +22,7 @@ export function createDisconnect(needs: HubNeeds & ClientsNeeds): Command {
     positionals: [clientPositional],
     options: { ...targetOptions, url: hubOptions.url, ...changeOptions },
     details: [
-      'A file that nobody has changed since "connect" becomes what it was, byte for byte, or goes where there was none; else only the entry is taken out.',
+      'A file that nobody has changed since "connect" becomes what it was, byte for byte, or goes where there was none; else only the entry is taken out, and one whose place it took comes back.',
       '--json prints {"client", "file", "name", "state": "disconnected" | "unchanged" | "planned", "restored", "backup"}.',
     ],
     examples: [

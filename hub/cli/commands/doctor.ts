@@ -1,3 +1,4 @@
+import type { ServerConfig } from '#config';
 import { HubError, messageOf } from '#core';
 import type { Command, Io } from '../command.ts';
 import { columns } from '../help.ts';
@@ -14,6 +15,7 @@ export type Holding = {
     readonly isRunning: boolean;
   }[];
   readonly networks: readonly { readonly name: string }[];
+  readonly volumes: readonly { readonly name: string }[];
 };
 
 /** What `doctor` looks at. */
@@ -24,8 +26,12 @@ export type Patient = {
   /** What answers as the engine. Rejects with HubError. */
   engine(): Promise<string>;
   holdings(): Promise<readonly Holding[]>;
-  /** Removes what a hub has. Answers with what could not be removed, as sentences. */
+  /** Removes the containers and networks of a hub. Answers with what could not be removed, as sentences. */
   remove(hubId: string): Promise<readonly string[]>;
+  /** Removes volumes of a hub, with what is in them. Answers as `remove` does. */
+  removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]>;
+  /** The names on the engine of the volumes that a server of this hub has, or will have. */
+  volumesOf(config: ServerConfig): readonly string[];
 };
 
 export type DoctorNeeds = CheckNeeds &
@@ -34,11 +40,11 @@ export type DoctorNeeds = CheckNeeds &
     readonly examine: () => Promise<Patient>;
   };
 
-/** `agenthub doctor`: looks for what is wrong, and for what other hubs have left on the engine. */
+/** `agenthub doctor`: looks for what is wrong, and for what hubs have left on the engine. */
 export function createDoctor(needs: DoctorNeeds): Command {
   return {
     name: 'doctor',
-    summary: 'Look for what is wrong, and for what other hubs have left on the Docker engine.',
+    summary: 'Look for what is wrong, and for what hubs have left on the Docker engine.',
     options: {
       config: {
         type: 'string',
@@ -51,27 +57,42 @@ export function createDoctor(needs: DoctorNeeds): Command {
         placeholder: 'hub',
         help: 'Remove the containers and networks of the hub with this id. Volumes stay.',
       },
+      volumes: {
+        type: 'boolean',
+        help: 'With --remove: its volumes too, and all that servers keep in them. Of the hub of this folder, only volumes that no server of the config has.',
+      },
       'dry-run': { type: 'boolean', help: 'Only show what --remove would remove.' },
       ...jsonOption,
     },
     details: [
-      '--json prints {"config", "engine", "hub", "data", "holdings": [{"hubId", "containers", "networks"}], "problems"}; with --remove {"hub", "removed": [...], "left": [...]}, or "would_remove" with --dry-run. Exits with 1 where there are problems.',
+      '--json prints {"config", "engine", "hub", "data", "holdings": [{"hubId", "containers", "networks", "volumes"}], "unusedVolumes": [...], "problems"}; with --remove {"hub", "removed": [...], "left": [...]}, or "would_remove" with --dry-run. Exits with 1 where there are problems.',
     ],
     examples: [
       ['doctor', 'Look for what is wrong'],
       ['doctor --remove 4fz2c1 --dry-run', 'See what a hub that is gone has left'],
+      ['doctor --remove 4fz2c1 --volumes --dry-run', 'And which volumes would go with it'],
     ],
     async run(values, io) {
-      const { remove, 'dry-run': isDry, json } = values;
+      const { remove, volumes, 'dry-run': isDry, json } = values;
       if (isDry === true && remove === undefined)
         throw new HubError(
           'HUB_USAGE',
           '--dry-run: there is nothing to try without --remove <hub>. Without either, doctor removes nothing',
         );
+      if (volumes === true && remove === undefined)
+        throw new HubError(
+          'HUB_USAGE',
+          '--volumes: goes with --remove <hub>, whose volumes are removed then. doctor alone shows which there are',
+        );
       const patient = await needs.examine();
-      const how = { isDry: isDry === true, wantsJson: json === true };
-      if (typeof remove === 'string') return await removeHolding(patient, remove, how, io);
-      return await report(patient, needs, { file: textOf(values, 'config'), ...how }, io);
+      const how = {
+        file: textOf(values, 'config'),
+        isDry: isDry === true,
+        withVolumes: volumes === true,
+        wantsJson: json === true,
+      };
+      if (typeof remove === 'string') return await removeHolding(patient, needs, remove, how, io);
+      return await report(patient, needs, how, io);
     },
   };
 }
@@ -98,10 +119,18 @@ async function hubStatus({ findHub }: HubNeeds, signal: AbortSignal): Promise<st
   }
 }
 
+type How = {
+  /** The config to read; undefined for the usual one. */
+  readonly file: string | undefined;
+  readonly isDry: boolean;
+  readonly withVolumes: boolean;
+  readonly wantsJson: boolean;
+};
+
 async function report(
   patient: Patient,
   needs: DoctorNeeds,
-  { file, wantsJson }: { readonly file: string | undefined; readonly wantsJson: boolean },
+  { file, wantsJson }: Pick<How, 'file' | 'wantsJson'>,
   { out, err, signal, errorScreen, screen }: Io,
 ): Promise<0 | 1> {
   const problems: string[] = [];
@@ -114,8 +143,11 @@ async function report(
       return 'see below';
     }
   };
+  let servers: readonly ServerConfig[] | undefined;
   const config = await attempt(async () => {
-    const { file: read, config: found } = await needs.loadConfig(file);
+    const { file: read, config: found, insteadOf } = await needs.loadConfig(file);
+    // What the hub ships says nothing of whose volumes they are.
+    if (insteadOf === undefined) ({ servers } = found);
     return `${read}: fine, ${found.servers.length} servers`;
   });
   let holdings: readonly Holding[] = [];
@@ -126,9 +158,12 @@ async function report(
   });
   const hub = await attempt(() => hubStatus(needs, signal));
   const id = patient.hubId;
+  const own = holdings.find(({ hubId }) => hubId === id);
+  // Without a config that can be read none is known to be unused.
+  const unused = own && servers ? unusedIn(own, patient, servers) : [];
   if (wantsJson) {
     const data = { folder: patient.dataDir, hubId: id ?? null };
-    out(asJson({ config, engine, hub, data, holdings, problems }));
+    out(asJson({ config, engine, hub, data, holdings, unusedVolumes: unused, problems }));
     return problems.length === 0 ? 0 : 1;
   }
   const rows = [
@@ -142,8 +177,13 @@ async function report(
     out('');
     out(screen.paint('bold', titleOf(holding, id)));
     for (const line of columns(holding.containers.map(containerRow))) out(line);
-    if (holding.hubId !== id)
-      out(`  If that hub is gone: agenthub doctor --remove ${holding.hubId} --dry-run`);
+    const shown = holding === own ? unused : namesOf(holding.volumes);
+    const why = holding === own ? 'volume that no server of the config has' : 'volume';
+    for (const line of columns(shown.map(name => [name, why]))) out(line);
+    const command = `agenthub doctor --remove ${holding.hubId}`;
+    if (holding !== own) out(`  If that hub is gone: ${command} --dry-run`);
+    if (shown.length > 0)
+      out(`  If nobody needs what is in its volumes: ${command} --volumes --dry-run`);
   }
   for (const problem of problems) err(errorScreen.paint('red', problem));
   return problems.length === 0 ? 0 : 1;
@@ -151,27 +191,44 @@ async function report(
 
 async function removeHolding(
   patient: Patient,
+  needs: CheckNeeds,
   hubId: string,
-  { isDry, wantsJson }: { readonly isDry: boolean; readonly wantsJson: boolean },
+  { file, isDry, withVolumes, wantsJson }: How,
   { out, err }: Io,
 ): Promise<0 | 1> {
-  if (hubId === patient.hubId)
+  const isOwn = hubId === patient.hubId;
+  if (isOwn && !withVolumes)
     throw new HubError(
       'HUB_REQUEST_INVALID',
-      `--remove: ${hubId} is the hub of ${patient.dataDir}, which removes what it left when it starts. Start it, or stop it with Ctrl-C`,
+      `--remove: ${hubId} is the hub of ${patient.dataDir}, which removes what it left when it starts. Start it, or stop it with Ctrl-C. To remove its volumes that no server of the config has, add --volumes`,
     );
   const holdings = await patient.holdings();
-  const holding = holdings.find(one => one.hubId === hubId);
-  if (!holding)
+  const found = holdings.find(one => one.hubId === hubId);
+  if (!found)
     throw new HubError(
       'HUB_REQUEST_INVALID',
       `--remove: no hub ${JSON.stringify(hubId)} has anything on this engine. Those that have: ${holdings.map(one => one.hubId).join(', ') || 'none'}`,
     );
-  const left = isDry ? [] : await patient.remove(hubId);
+  const holding = isOwn ? { ...found, containers: [], networks: [] } : found;
+  const volumes = !withVolumes
+    ? []
+    : isOwn
+      ? unusedIn(found, patient, await ownServers(needs, file))
+      : namesOf(found.volumes);
+  const left = isDry
+    ? []
+    : [
+        ...(isOwn ? [] : await patient.remove(hubId)),
+        ...(await patient.removeVolumes(hubId, volumes)),
+      ];
   const isLeft = (name: string) => left.some(sentence => sentence.startsWith(`${name}: `));
-  const what = (kind: string, all: readonly { readonly name: string }[]) =>
-    all.filter(({ name }) => !isLeft(name)).map(({ name }) => `${kind} ${name}`);
-  const gone = [...what('container', holding.containers), ...what('network', holding.networks)];
+  const what = (kind: string, names: readonly string[]) =>
+    names.filter(name => !isLeft(name)).map(name => `${kind} ${name}`);
+  const gone = [
+    ...what('container', namesOf(holding.containers)),
+    ...what('network', namesOf(holding.networks)),
+    ...what('volume', volumes),
+  ];
   if (wantsJson) out(asJson({ hub: hubId, [isDry ? 'would_remove' : 'removed']: gone, left }));
   else {
     for (const one of gone) out(`${isDry ? 'would remove' : 'removed'} ${one}`);
@@ -180,10 +237,39 @@ async function removeHolding(
   return left.length === 0 ? 0 : 1;
 }
 
-function titleOf({ hubId, containers, networks }: Holding, ownId: string | undefined): string {
+/** Those of a config that is there. Throws HUB_CONFIG_MISSING where it is one that the hub ships. */
+async function ownServers(
+  { loadConfig }: CheckNeeds,
+  file: string | undefined,
+): Promise<readonly ServerConfig[]> {
+  const { config, insteadOf } = await loadConfig(file);
+  if (insteadOf === undefined) return config.servers;
+  throw new HubError(
+    'HUB_CONFIG_MISSING',
+    `--volumes: there is no ${insteadOf} that would tell which volumes are used. Run it where the config is, or name that with --config`,
+  );
+}
+
+const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
+
+/** The volumes of the hub of this folder that none of these servers has. */
+function unusedIn(
+  { volumes }: Holding,
+  patient: Pick<Patient, 'volumesOf'>,
+  servers: readonly ServerConfig[],
+): readonly string[] {
+  const used = new Set(servers.flatMap(server => patient.volumesOf(server)));
+  return namesOf(volumes).filter(name => !used.has(name));
+}
+
+function titleOf(
+  { hubId, containers, networks, volumes }: Holding,
+  ownId: string | undefined,
+): string {
   const whose = hubId === ownId ? 'this hub' : `hub ${hubId || 'without a name'}`;
   const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`;
-  return `${whose}: ${count(containers.length, 'container')}, ${count(networks.length, 'network')}`;
+  const kept = volumes.length === 0 ? '' : `, ${count(volumes.length, 'volume')}`;
+  return `${whose}: ${count(containers.length, 'container')}, ${count(networks.length, 'network')}${kept}`;
 }
 
 const containerRow = ({ name, server, isRunning }: Holding['containers'][number]) => [

@@ -54,6 +54,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     const engine = { ...needs.engine, ...(await needs.engine.probe()) };
     const latencyMs = clock.monotonic() - before;
     const prompts = needs.promptHealth && (await promptParts(needs.promptHealth));
+    const data = dataPart(await servers.unwritten());
     const enabled = servers.all.filter(({ config }) => config.enabled);
     const isNeeded = enabled.some(({ config }) => backendOf(config, engine) === 'docker');
     const wanted = enabled.filter(({ config }) => config.autoStart);
@@ -65,6 +66,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
       needs.config.status().error === undefined &&
       needs.sharing.status.kind !== 'degraded' &&
       prompts?.isWell !== false &&
+      data.state === 'up' &&
       !servers.all.some(isDown);
     const answer = {
       status: !usable ? 'down' : well ? 'ok' : 'degraded',
@@ -80,6 +82,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
         },
         config: configPart(needs.config.status()),
         breakers: breakersPart(needs.sharing.status),
+        data,
         ...prompts?.parts,
       },
       servers: Object.fromEntries(
@@ -123,6 +126,17 @@ function configPart({ loadedAt, error }: ReturnType<ConfigControl['status']>): J
     backend: 'files',
     loaded_at: new Date(loadedAt).toISOString(),
     ...(error !== undefined && { detail: `the last good one is in force: ${error}` }),
+  };
+}
+
+/** What the hub writes down for its next run. */
+function dataPart([first, ...others]: Awaited<ReturnType<Servers['unwritten']>>) {
+  if (!first) return { state: 'up', backend: 'files' };
+  const more = others.length > 0 ? `, and ${others.length} more` : '';
+  return {
+    state: 'degraded',
+    backend: 'files',
+    detail: `${first.file} cannot be written${more}: ${first.reason}. Servers go on; a later run of the hub may not know of them`,
   };
 }
 

@@ -90,6 +90,13 @@ export function createEngine(address: Address, clock: Clock): Engine {
           return { labels: labels ?? {} };
         }),
       ),
+    listVolumes: label =>
+      call('list volumes', async (engine, abortSignal) => {
+        const filters = JSON.stringify({ label: [label] });
+        const { Volumes: found } = await engine.listVolumes({ filters, abortSignal });
+        // An engine without any answers null.
+        return (found ?? []).map(one => ({ name: one.Name, labels: one.Labels ?? {} }));
+      }),
     removeVolume: name =>
       call(
         `remove the volume ${name}`,

@@ -43,6 +43,9 @@ export type NetworkInfo = {
   readonly labels: Readonly<Record<string, string>>;
 };
 
+/** What the hub reads of a volume. */
+export type VolumeInfo = Omit<NetworkInfo, 'id'>;
+
 /** `PACKAGE` and the labels are all that a build is given besides its context. */
 export type BuildOptions = {
   readonly tag: string;
@@ -66,6 +69,8 @@ export interface Engine {
   findVolume(
     name: string,
   ): Promise<{ readonly labels: Readonly<Record<string, string>> } | undefined>;
+  /** For who looks at the engine itself: through the broker it is refused with 403. */
+  listVolumes(label: string): Promise<readonly VolumeInfo[]>;
   /** Refused with 409 while a container uses it. */
   removeVolume(name: string): Promise<void>;
   /** Resolves when the engine begins to answer; the stream tells how it goes on, or failed. */

@@ -26,6 +26,8 @@ export interface Images {
     signal: AbortSignal,
     findMs?: number,
   ): Promise<Image>;
+  /** What `provide` calls its image, whether it is there or not. */
+  referenceOf(wanted: DockerTarget['image']): Promise<string>;
   /** The image that `provide` would give without making any; undefined where it would. */
   find(wanted: DockerTarget['image']): Promise<Image | undefined>;
 }
@@ -127,12 +129,15 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
     return { reference, ...present };
   }
 
+  const referenceOf = async (image: DockerTarget['image']) =>
+    'reference' in image
+      ? image.reference
+      : imageOf(image.package, await contextOf(image.package)).tag;
+
   return {
+    referenceOf,
     async find(image) {
-      const reference =
-        'reference' in image
-          ? image.reference
-          : imageOf(image.package, await contextOf(image.package)).tag;
+      const reference = await referenceOf(image);
       const present = await engine.findImage(reference);
       return present && { reference, ...present };
     },

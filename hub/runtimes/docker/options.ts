@@ -48,8 +48,10 @@ export function nameOf(owner: Owner, { server, instance }: Launched): string {
 }
 
 /** The name of a volume of this hub. */
-export const volumeName = (owner: Owner, { name }: DockerTarget['volumes'][number]): string =>
-  `${owner.hubName}-${name}`;
+export const volumeName = (
+  owner: Pick<Owner, 'hubName'>,
+  { name }: DockerTarget['volumes'][number],
+): string => `${owner.hubName}-${name}`;
 
 /**
  * The body of `POST /containers/create` for a server. Everything is at its strictest; what loosens

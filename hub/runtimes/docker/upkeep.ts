@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import type { Belonging, Upkeep } from '#runtimes';
+import type { Belonging, LaunchSpec, Upkeep } from '#runtimes';
 import type { Engine } from './engine.ts';
 import { isRefusal } from './engine-error.ts';
 import type { Images } from './images.ts';
@@ -23,6 +23,15 @@ export function createUpkeep({ engine, images, owner }: Needs): Upkeep {
   const isOurVolume = async (name: string) =>
     (await engine.findVolume(name))?.labels[hubLabel] === owner.hubId;
 
+  async function candidates(spec: LaunchSpec): Promise<readonly Belonging[]> {
+    const { image, volumes } = targetOf(spec);
+    const built = 'package' in image ? [await images.referenceOf(image)] : [];
+    return [
+      ...built.map(name => ({ kind: 'image', name }) as const),
+      ...volumes.map(volume => ({ kind: 'volume', name: volumeName(owner, volume) }) as const),
+    ];
+  }
+
   return {
     async prepare(spec, report, signal) {
       const { image } = targetOf(spec);
@@ -30,16 +39,11 @@ export function createUpkeep({ engine, images, owner }: Needs): Upkeep {
       const digest = (await engine.findImage(reference))?.digests[0];
       return { image: reference, image_id: id, ...(digest !== undefined && { digest }) };
     },
+    candidates,
     async belongings(spec) {
-      const { image, volumes } = targetOf(spec);
       const found: Belonging[] = [];
-      const built = 'package' in image ? await images.find(image) : undefined;
-      if (built && (await isOurImage(built.reference)))
-        found.push({ kind: 'image', name: built.reference });
-      for (const volume of volumes) {
-        const name = volumeName(owner, volume);
-        if (await isOurVolume(name)) found.push({ kind: 'volume', name });
-      }
+      for (const one of await candidates(spec))
+        if (await (one.kind === 'image' ? isOurImage : isOurVolume)(one.name)) found.push(one);
       return found;
     },
     async discard({ kind, name }) {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, isObject } from '#core';
 import { shown } from './http-client.ts';
+import type { Endpoint } from './transport.ts';
 
 /** More of an answer that is no success is not read. */
 export const maxErrorBytes = 65_536;
@@ -33,18 +34,21 @@ export async function readBody(
   return { body: Buffer.concat(chunks, bytes), bytes };
 }
 
-/** Why an answer is of no use, as a sentence for whoever wrote the entry of the server. */
+/**
+ * Why an answer is of no use, as a sentence for whoever wrote the entry of the server. Clients get it too, and
+ * a server may repeat what it was sent: nothing of the credentials in the entry is in it.
+ */
 export function refusalOf(
-  server: string,
+  { server, redact }: Pick<Endpoint, 'server' | 'redact'>,
   url: URL,
   response: IncomingMessage,
   body: Buffer | undefined,
 ): HubError {
   const status = response.statusCode ?? 0;
-  const quoted = quote(response, body);
+  const quoted = shortened(redact(quote(response, body)));
   return new HubError(
     'HUB_REMOTE_UNREACHABLE',
-    `${server} at ${shown(url)} ${explain(url, response)}${quoted && `. It says: ${quoted}`}`,
+    `${server} at ${shown(url)} ${redact(explain(url, response))}${quoted && `. It says: ${quoted}`}`,
     { data: { server, status, retryable: status === 429 || status >= 500 } },
   );
 }
@@ -73,13 +77,13 @@ function quote(response: IncomingMessage, body: Buffer | undefined): string {
   if (!body || body.length === 0) return '';
   const type = response.headers['content-type'] ?? '';
   const text = body.toString('utf8');
-  if (type.startsWith('text/plain')) return shortened(text);
+  if (type.startsWith('text/plain')) return text;
   if (bodyKind(response) !== 'json') return '';
   try {
     const value: unknown = JSON.parse(text);
     const error = isObject(value) ? value['error'] : undefined;
     const message = isObject(error) ? error['message'] : error;
-    return typeof message === 'string' ? shortened(message) : '';
+    return typeof message === 'string' ? message : '';
   } catch {
     return '';
   }

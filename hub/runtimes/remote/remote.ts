@@ -1,5 +1,6 @@
 import { type Clock, type Log, HubError, http } from '#core';
 import type { Exit, Instance, LaunchSpec, RemoteTarget, Runtime } from '#runtimes';
+import { createRedaction } from '#telemetry';
 import { createConnections, createHttpClient, shown } from './http-client.ts';
 import { openSse } from './sse.ts';
 import { createStreamable } from './streamable.ts';
@@ -105,7 +106,27 @@ function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect
     // Lower case, so that the protocol's own headers replace those of the entry.
     headers[name.toLowerCase()] = value;
   }
-  return { ...spec, url, headers, reconnect };
+  const secrets = secretsIn(url, headers);
+  const { text: redact } = createRedaction(() => secrets);
+  return { ...spec, url, headers, reconnect, redact };
+}
+
+/** All that the hub sends of an entry and that may be secret, whatever it is called and looks like. */
+function secretsIn(
+  { username, password, searchParams }: URL,
+  headers: Readonly<Record<string, string>>,
+): readonly string[] {
+  const basic = [username, password, decode(username), decode(password)];
+  return [...Object.values(headers), ...searchParams.values(), ...basic];
+}
+
+/** As it stands where it is no encoded text. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function refuseAborted(server: string, signal: AbortSignal): void {

@@ -51,7 +51,7 @@ export async function openSse(
     });
     const { body } = await readBody(response, maxErrorBytes);
     if (isSuccess(response)) return;
-    const error = refusalOf(server, address, response, body);
+    const error = refusalOf(endpoint, address, response, body);
     // The address is of this session only, so the server has forgotten it.
     if (response.statusCode === 404) link.fail(error);
     throw error;
@@ -110,7 +110,7 @@ export async function openSse(
     });
     if (!isSuccess(response) || bodyKind(response) !== 'events') {
       const { body } = await readBody(response, maxErrorBytes);
-      throw refusalOf(server, url, response, body);
+      throw refusalOf(endpoint, url, response, body);
     }
     void read(response);
     await target;

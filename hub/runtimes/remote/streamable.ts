@@ -130,7 +130,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     if (!awaits(message)) return;
     if (response.headers['content-type'] === undefined)
       throw unanswered(`took the request (${response.statusCode}) and sent no answer`);
-    throw refusalOf(server, url, response, body);
+    throw refusalOf(endpoint, url, response, body);
   }
 
   function unanswered(what: string): HubError {
@@ -142,7 +142,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     // A server may answer the request and choose a status for it, such as 404 for an unknown method.
     const answer = body && answerIn(body, message);
     if (answer) return link.receive(answer);
-    const error = refusalOf(server, url, response, body);
+    const error = refusalOf(endpoint, url, response, body);
     const isOfSession = session !== undefined && message.claimed === undefined;
     // Servers that keep no list of old sessions answer 400 where the specification has 404.
     const isLost =
@@ -180,7 +180,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
       return response;
     }
     const { body } = await readBody(response, maxErrorBytes);
-    throw refusalOf(server, url, response, body);
+    throw refusalOf(endpoint, url, response, body);
   }
 
   /** Hears what the server says unasked, as long as the channel is open and if the server offers it. */

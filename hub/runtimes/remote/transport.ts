@@ -9,6 +9,8 @@ export type Endpoint = Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingB
   /** Sent with every request. Values may be secrets. */
   readonly headers: Readonly<Record<string, string>>;
   readonly reconnect: Reconnect;
+  /** Takes out of a text what the entry says in its headers and in the query of its address. */
+  readonly redact: (text: string) => string;
 };
 
 /** How a stream that broke is opened again, where the server says nothing else by `retry`. */

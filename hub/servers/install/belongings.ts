@@ -13,8 +13,12 @@ export type BelongingsNeeds = {
 
 /** What there is of one server beside its instances. */
 export interface Belongings {
+  /** What it runs on. */
+  readonly kind: Target['kind'];
   /** Throws HubError where it cannot be told. */
   list(): Promise<readonly Belonging[]>;
+  /** All that it may have, whether it is there or not. Throws HubError where that cannot be told. */
+  candidates(): Promise<readonly Belonging[]>;
   /** Removes them one by one; never rejects. */
   discard(those: readonly Belonging[]): Promise<{
     readonly removed: readonly Belonging[];
@@ -29,6 +33,8 @@ export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds): Belo
   const spec = needs.specOf(config);
   const upkeep = needs.upkeeps[spec.target.kind];
   return {
+    kind: spec.target.kind,
+    candidates: async () => (await upkeep?.candidates(spec)) ?? [],
     list: async () => (await upkeep?.belongings(spec)) ?? [],
     async discard(those) {
       const removed: Belonging[] = [];
@@ -59,7 +65,7 @@ export async function ownOf(
   const own = new Map(mine.map(one => [keyOf(one), one]));
   const left: Left[] = [];
   for (const other of own.size > 0 ? others : [])
-    for (const one of await belongingsIfAny(other, needs))
+    for (const one of await candidatesIfAny(other, needs))
       if (own.delete(keyOf(one))) left.push({ ...one, why: `the server ${other.name} has it too` });
   return { own: [...own.values()], left };
 }
@@ -67,7 +73,7 @@ export async function ownOf(
 export const keyOf = ({ kind, name }: Belonging) => `${kind} ${name}`;
 
 /** A config that cannot be launched has nothing. */
-async function belongingsIfAny(
+async function candidatesIfAny(
   config: ServerConfig,
   needs: BelongingsNeeds,
 ): Promise<readonly Belonging[]> {
@@ -77,5 +83,5 @@ async function belongingsIfAny(
   } catch {
     return [];
   }
-  return await belongings.list();
+  return await belongings.candidates();
 }

@@ -19,7 +19,10 @@ export type Filled = {
 export interface Filling {
   /** The value of one input, whose placeholders stand in `variables`; undefined where it has none. */
   fill(path: string, input: Input): string | undefined;
-  /** Variables or headers by name; what the caller gives goes before what the publisher wrote. */
+  /**
+   * Variables or headers by name; what the caller gives goes before what the publisher wrote. One without a
+   * value of its own is also looked for in `variables`, where those who read of "variables" write it.
+   */
   named(
     part: 'env' | 'headers',
     inputs: readonly NamedInput[],
@@ -56,8 +59,8 @@ export function createFilling(variables: Readonly<Record<string, string>>): Fill
     return given;
   }
 
-  function fill(path: string, input: Input): string | undefined {
-    if (input.value === undefined) return chosen(path, undefined, input);
+  function fill(path: string, input: Input, key?: string): string | undefined {
+    if (input.value === undefined) return chosen(path, key, input);
     let isWhole = true;
     const text = input.value.split(placeholder).map((part, index) => {
       if (index % 2 === 0) return literal(part);
@@ -76,17 +79,18 @@ export function createFilling(variables: Readonly<Record<string, string>>): Fill
   }
 
   return {
-    fill,
+    fill: (path, input) => fill(path, input),
     named(part, inputs, given) {
       const values = new Map<string, string>();
       for (const input of inputs) {
         const path = `${part}.${input.name}`;
         const own = Object.entries(given).find(([name]) => isSame(part, name, input.name))?.[1];
         if (own !== undefined) refuseOther(path, own, input);
-        const value = own ?? fill(path, input);
+        const value = own ?? fill(path, input, input.name);
         if (value === undefined) continue;
         values.set(input.name, value);
-        if (input.isSecret) secrets.push(path);
+        const parts = Object.values(input.variables ?? {});
+        if ([input, ...parts].some(({ isSecret }) => isSecret)) secrets.push(path);
       }
       for (const [name, value] of Object.entries(given))
         if (!inputs.some(input => isSame(part, name, input.name))) values.set(name, value);

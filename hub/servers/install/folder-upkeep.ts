@@ -1,18 +1,23 @@
 import { rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { HubError } from '#core';
-import type { Upkeep } from '#runtimes';
+import type { Belonging, LaunchSpec, Upkeep } from '#runtimes';
 import { serverFolder } from '../plan.ts';
 
 /** Servers that run as processes have a folder each, below the hub's own. */
 export function createFolderUpkeep(dataDir: string): Upkeep {
+  const folderOf = ({ server }: LaunchSpec): Belonging => ({
+    kind: 'folder',
+    name: serverFolder(dataDir, server),
+  });
   return {
     // Their packages are installed by their first start.
     prepare: async () => ({}),
-    async belongings({ server }) {
-      const name = serverFolder(dataDir, server);
-      const found = await stat(name).catch(() => undefined);
-      return found?.isDirectory() ? [{ kind: 'folder', name }] : [];
+    candidates: async spec => [folderOf(spec)],
+    async belongings(spec) {
+      const folder = folderOf(spec);
+      const found = await stat(folder.name).catch(() => undefined);
+      return found?.isDirectory() ? [folder] : [];
     },
     async discard({ kind, name }) {
       // The name of a server has no dot and no slash in it: a folder below that of all servers, and no other.

@@ -47,7 +47,7 @@ function draft({ name, description }: ServerJson, part: Part): Draft {
   if (part.missing.length > 0)
     throw new HubError(
       'HUB_REQUEST_INVALID',
-      `${name} needs values that the request does not give: ${part.missing.map(({ path, description: what, isSecret }) => `${path}${what ? ` (${what})` : ''}${isSecret ? ', a secret' : ''}`).join('; ')}. Add them, secrets as "\${NAME}" of the environment`,
+      `${name} needs values that the request does not give: ${part.missing.map(({ path, description: what, isSecret }) => `${path}${what ? ` (${what})` : ''}${isSecret ? ', a secret' : ''}`).join('; ')}. Add to it: ${howToGive(part.missing)}. Set each \${NAME} for the hub, in its environment or in .env`,
       { data: { missing: part.missing.map(({ path }) => path) } },
     );
   return {
@@ -55,6 +55,25 @@ function draft({ name, description }: ServerJson, part: Part): Draft {
     entry: { ...part.entry, ...(description !== undefined && { description }) },
     secrets: new Set(part.secrets),
   };
+}
+
+/** Members of a request with what is missing, as JSON without the braces around it. */
+function howToGive(missing: Filled['missing']): string {
+  const groups = new Map<string, string[]>();
+  for (const { path, isSecret } of missing) {
+    const dot = path.indexOf('.');
+    const [group, key] = dot < 0 ? ['args', ''] : [path.slice(0, dot), path.slice(dot + 1)];
+    const name = key.replaceAll(/\W+/g, '_').replace(/^_/, '').toUpperCase();
+    const members = groups.get(group) ?? [];
+    groups.set(group, [
+      ...members,
+      `${JSON.stringify(key)}: ${isSecret ? `"\${${name}}"` : '"..."'}`,
+    ]);
+  }
+  const parts = [...groups].map(([group, members]) =>
+    group === 'args' ? '"args": [all of them]' : `"${group}": {${members.join(', ')}}`,
+  );
+  return parts.join(', ');
 }
 
 function refusalOf(one: ServerPackage, given: Given): string | undefined {

@@ -1,6 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type JsonObject, type Log, type Part, HubError, messageOf } from '#core';
-import type { LaunchEvents } from '#runtimes';
+import type { Belonging, LaunchEvents } from '#runtimes';
+import type { Table } from '#store';
 import type { Listing } from '../listing.ts';
 import type { Server } from '../server.ts';
 import { type Belongings, type BelongingsNeeds, belongingsOf, keyOf, ownOf } from './belongings.ts';
@@ -12,8 +13,12 @@ import { createPlaces } from './places.ts';
 import { createRemoval } from './removal.ts';
 import type { Entry, InstallRequest, Progress, Step } from './request.ts';
 import type { Trial } from './trial.ts';
+import { createUnfinished, withoutLeft } from './unfinished.ts';
 
-/** Installs servers into the config, and removes them from it. As a part of the app it only ends. */
+/**
+ * Installs servers into the config, and removes them from it. As a part of the app it removes, when it starts,
+ * what an install has left whose hub was killed, and waits for nothing of that.
+ */
 export interface Installs extends Part {
   /**
    * Validates, resolves, builds, tries out and writes, and answers with what came of it. All or nothing: where
@@ -59,6 +64,8 @@ export type InstallsNeeds = BelongingsNeeds & {
   /** Keeps what the trial showed for clients that come before the first start. Absent: it is not kept. */
   readonly keepListing?: (config: ServerConfig, listing: Listing) => Promise<void>;
   readonly forgetListing?: (name: string) => Promise<void>;
+  /** Where it is written down what installs under way may make. Absent: nowhere. */
+  readonly unfinished?: Table;
 };
 
 /** How much of what installers and servers write is shown when an install fails: its end. */
@@ -73,6 +80,9 @@ export function createInstalls(needs: InstallsNeeds): Installs {
   const underway = new Set<Promise<unknown>>();
   /** What is being installed and may have made something already. */
   const begun = new Set<ServerConfig>();
+  const unfinished = createUnfinished(needs);
+  /** What an earlier run has left is gone, or stays. */
+  let cleared: Promise<void> = Promise.resolve();
 
   async function install(
     request: InstallRequest,
@@ -107,8 +117,10 @@ export function createInstalls(needs: InstallsNeeds): Installs {
       const { entry, chosen } = { entry: pinned, chosen: config };
       if (typeof entry['package'] === 'string') say(`it is ${entry['package']}`);
       const belongings = belongingsOf(chosen, needs);
+      await cleared;
       await using undo = new AsyncDisposableStack();
-      undo.defer(await undoOf(chosen, belongings));
+      const { made, remove } = await undoOf(chosen, belongings);
+      undo.defer(remove);
       const preparation = preparationOf(chosen);
       if (preparation) begin(...preparation);
       const prepared = await belongings.prepare(events, signal);
@@ -119,6 +131,7 @@ export function createInstalls(needs: InstallsNeeds): Installs {
       await needs.add(name, entry);
       undo.move();
       begun.delete(chosen);
+      await unfinished.end(made);
       await needs.keepListing?.(chosen, listing);
       await needs.servers.find(name)?.recall();
       log.info({ server: name }, 'installed a server');
@@ -140,24 +153,26 @@ export function createInstalls(needs: InstallsNeeds): Installs {
     return key === entry['package'] ? entry : { ...entry, package: key };
   }
 
-  /** Removes what an install has made, as far as nobody else has come to use it. */
-  async function undoOf(
-    config: ServerConfig,
-    belongings: Belongings,
-  ): Promise<() => Promise<void>> {
+  /** What an install may make, and what removes it as far as nobody else has come to use it. */
+  async function undoOf(config: ServerConfig, belongings: Belongings) {
     const before = new Set((await belongings.list()).map(keyOf));
+    const isNew = (one: Belonging) => !before.has(keyOf(one));
+    const made = (await belongings.candidates()).filter(isNew);
+    await unfinished.begin(belongings.kind, made);
     begun.add(config);
-    return async () => {
+    const remove = async () => {
       begun.delete(config);
       try {
-        const made = (await belongings.list()).filter(one => !before.has(keyOf(one)));
-        const { own } = await ownOf(made, othersThan(config), needs);
+        const found = (await belongings.list()).filter(isNew);
+        const { own } = await ownOf(found, othersThan(config), needs);
         const { left } = await belongings.discard(own);
         if (left.length > 0) log.warn({ left }, 'an install that failed has left something');
+        await unfinished.end(withoutLeft(made, left));
       } catch (error) {
         log.warn({ problem: messageOf(error) }, 'what an install has made is not removed');
       }
     };
+    return { made, remove };
   }
 
   const othersThan = (config: ServerConfig) => [
@@ -189,7 +204,9 @@ export function createInstalls(needs: InstallsNeeds): Installs {
       refuseWhenEnding(name);
       return await follow(removal(name, options));
     },
-    async start() {},
+    async start() {
+      cleared = follow(unfinished.clear());
+    },
     async stop() {
       ending.abort();
       await Promise.all(underway);

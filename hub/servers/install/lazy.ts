@@ -2,6 +2,9 @@ import type { Installs, InstallsNeeds } from './installs.ts';
 import type { Entry, InstallRequest } from './request.ts';
 import type { tryServer as tryNow } from './trial.ts';
 
+/** So much is written down of what installs may make, at the most: four at once have a few volumes each. */
+export const maxUnfinished = 1_000;
+
 /** Installs whose code is loaded with the first of them: most hubs run for weeks without any. */
 export function createLazyInstalls(needs: InstallsNeeds): Installs {
   let loaded: Promise<Installs> | undefined;
@@ -16,7 +19,10 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
 
   return {
     name: 'installs',
-    async start() {},
+    async start(signal) {
+      const left = (await needs.unfinished?.entries()) ?? [];
+      if (left.length > 0) await (await (loaded ??= load())).start(signal);
+    },
     async stop() {
       isOver = true;
       await (await loaded)?.stop();

@@ -1,14 +1,17 @@
 import { HubError } from '#core';
 import { freeName } from './source.ts';
 
-/** The names that installs and removals under way have for themselves, and how many there are. */
+/** The names that installs and removals under way have for themselves, and how many installs there are. */
 export interface Places {
   /**
    * Takes a name until it is disposed: the wanted one, or one like `derived`. Throws HUB_SERVER_EXISTS where
-   * it is taken, and HUB_INSTALLS_FULL where too much is under way.
+   * it is taken, and HUB_INSTALLS_FULL where too many are under way.
    */
   take(wanted: string | undefined, derived: string): Place;
-  /** Takes the name of a server that there is, which is being removed. Throws as `take` does. */
+  /**
+   * Takes the name of a server that there is, which is being removed: however many installs are under way, as
+   * it makes none of their work, and there are no more removals than servers. Throws HUB_SERVER_EXISTS.
+   */
   takeKnown(name: string): Place;
 }
 export type Place = Disposable & { readonly name: string };
@@ -18,38 +21,37 @@ const maxAtOnce = 4;
 
 /** `names` are those of the config in force. */
 export function createPlaces(names: () => readonly string[]): Places {
-  const taken = new Set<string>();
+  const installed = new Set<string>();
+  const removed = new Set<string>();
+  const isTaken = (name: string) => installed.has(name) || removed.has(name);
 
-  function place(name: string): Place {
-    taken.add(name);
-    return { name, [Symbol.dispose]: () => void taken.delete(name) };
-  }
-
-  function refuseMore(): void {
-    if (taken.size < maxAtOnce) return;
-    throw new HubError(
-      'HUB_INSTALLS_FULL',
-      `${maxAtOnce} servers are being installed or removed already. Try again when one of them is done`,
-      { data: { retryable: true } },
-    );
+  function place(name: string, among: Set<string>): Place {
+    among.add(name);
+    return { name, [Symbol.dispose]: () => void among.delete(name) };
   }
 
   return {
     take(wanted, derived) {
-      refuseMore();
-      const known = new Set([...names(), ...taken]);
+      if (installed.size >= maxAtOnce) throw full();
+      const known = new Set([...names(), ...installed, ...removed]);
       const name = wanted ?? freeName(derived, tried => known.has(tried));
-      if (name !== undefined && !known.has(name)) return place(name);
+      if (name !== undefined && !known.has(name)) return place(name, installed);
       const shown = name ?? derived;
-      throw taken.has(shown) ? busy(shown) : exists(shown);
+      throw isTaken(shown) ? busy(shown) : exists(shown);
     },
     takeKnown(name) {
-      refuseMore();
-      if (taken.has(name)) throw busy(name);
-      return place(name);
+      if (isTaken(name)) throw busy(name);
+      return place(name, removed);
     },
   };
 }
+
+const full = () =>
+  new HubError(
+    'HUB_INSTALLS_FULL',
+    `${maxAtOnce} servers are being installed already. Try again when one of them is done`,
+    { data: { retryable: true } },
+  );
 
 const busy = (name: string) =>
   new HubError(

@@ -8,7 +8,7 @@ export type InstallRequest = {
   /** A package, an image or an address as text, or what the official registry has of a server. */
   readonly source: { readonly package: string } | { readonly server: ServerJson };
   readonly transport: 'stdio' | 'http' | 'sse' | undefined;
-  /** What `{name}` stands for in what the registry has, and the values of its arguments. */
+  /** What `{name}` stands for in what the registry has, and the values of its arguments and variables. */
   readonly variables: Readonly<Record<string, string>>;
   readonly args: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string>>;

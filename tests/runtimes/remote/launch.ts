@@ -5,6 +5,8 @@ import { createRemoteRuntime } from '#runtimes/remote';
 export type LaunchOptions = {
   readonly transport?: RemoteTarget['transport'];
   readonly headers?: Readonly<Record<string, string>>;
+  /** What stands behind the address. */
+  readonly query?: string;
   readonly maxLineBytes?: number;
   readonly maxWaitingBytes?: number;
   readonly connectTimeoutMs?: number;
@@ -30,7 +32,7 @@ export function launchRemote(url: string, options: LaunchOptions = {}): Promise<
       target: {
         kind: 'remote',
         transport: options.transport ?? 'http',
-        url,
+        url: `${url}${options.query ?? ''}`,
         headers: options.headers ?? {},
       },
       env: {},

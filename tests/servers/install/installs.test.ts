@@ -259,6 +259,22 @@ describe('a removal', () => {
     assert.deepEqual(leftOf(hub), []);
   });
 
+  test('goes on while as many installs as may be are under way', async () => {
+    await using hub = createInstallHub();
+    await hub.install({});
+    const names = ['a', 'b', 'c', 'd'];
+    const installs = names.map(name =>
+      failureOf(hub.install({ name, source: { package: 'never-ready@1.0.0' } })),
+    );
+    assert.equal((await failureOf(hub.install({ name: 'e' }))).code, 'HUB_INSTALLS_FULL');
+    const { removed } = await hub.installs.remove('echo', { purge: true });
+    assert.ok(Array.isArray(removed));
+    assert.deepEqual(removed[0], { kind: 'entry', name: 'echo' });
+    assert.equal((await failureOf(hub.install({ name: 'e' }))).code, 'HUB_INSTALLS_FULL');
+    await hub.installs.stop();
+    await Promise.all(installs);
+  });
+
   test('of a server that there is not is refused, and of one that is being removed too', async () => {
     await using hub = createInstallHub();
     await hub.install({});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { isObject } from '#core';
 import { draftOf } from '../../../hub/servers/install/draft.ts';
 import { readInstallBody } from '../../../hub/http/routes/install-body.ts';
 
@@ -69,6 +70,75 @@ describe('an entry of the registry becomes an entry of the config', () => {
       message: /env\.KEY, a secret; variables\.root; variables\.database \(which one\)/,
       data: { missing: ['env.KEY', 'variables.root', 'variables.database'] },
     });
+  });
+
+  test('a secret that is missing is asked for in the words that then give it', () => {
+    const server = {
+      $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+      name: 'io.github.someone/tickets',
+      title: 'Tickets',
+      description: 'Reads and writes tickets.',
+      repository: { url: 'https://github.com/someone/tickets', source: 'github' },
+      version: '2.3.1',
+      packages: [
+        {
+          registryType: 'oci',
+          identifier: 'ghcr.io/someone/tickets:2.3.1',
+          transport: { type: 'stdio' },
+          environmentVariables: [
+            {
+              name: 'TICKETS_TOKEN',
+              description: 'from your profile',
+              format: 'string',
+              isRequired: true,
+              isSecret: true,
+            },
+            { name: 'TICKETS_REGION', default: 'eu', choices: ['eu', 'us'] },
+            {
+              name: 'TICKETS_DATABASE',
+              isRequired: true,
+              value: 'postgres://{user}:{db-password}@db.example/tickets',
+              variables: {
+                user: { default: 'reader' },
+                'db-password': { isRequired: true, isSecret: true },
+              },
+            },
+          ],
+        },
+      ],
+      _meta: { 'io.modelcontextprotocol.registry/official': { status: 'active' } },
+    };
+    let message = '';
+    assert.throws(
+      () => draft({ server }),
+      (error: unknown) => {
+        message = error instanceof Error ? error.message : '';
+        return true;
+      },
+    );
+    assert.match(message, /env\.TICKETS_TOKEN \(from your profile\), a secret;/);
+    const [, members = ''] = /Add to it: (.*?)\. Set each/.exec(message) ?? [];
+    const given: unknown = JSON.parse(`{${members}}`);
+    assert.ok(isObject(given));
+    assert.deepEqual(given, {
+      env: { TICKETS_TOKEN: '${TICKETS_TOKEN}' },
+      variables: { 'db-password': '${DB_PASSWORD}' },
+    });
+    const env = {
+      TICKETS_TOKEN: '${TICKETS_TOKEN}',
+      TICKETS_REGION: 'eu',
+      TICKETS_DATABASE: 'postgres://reader:${DB_PASSWORD}@db.example/tickets',
+    };
+    const { entry, secrets } = draft({ server, ...given });
+    assert.deepEqual(entry['env'], env);
+    assert.deepEqual([...secrets], ['env.TICKETS_TOKEN', 'env.TICKETS_DATABASE']);
+    // Whoever takes the variables of the environment for variables is understood.
+    const variables = { TICKETS_TOKEN: '${TICKETS_TOKEN}', 'db-password': '${DB_PASSWORD}' };
+    assert.deepEqual(entryOf(server, { variables })['env'], env);
+    assert.throws(
+      () => draft({ server, variables: { ...variables, TICKETS_REGION: 'mars' } }),
+      /TICKETS_REGION: "mars" is not allowed: write "eu" or "us"/,
+    );
   });
 
   test('arguments keep their order, and take their values from the request', () => {

@@ -1,0 +1,77 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { findClosest } from '#config';
+import { HubError } from '#core';
+import type { Io } from './command.ts';
+import { type HubClient, listServers } from './hub-client.ts';
+import type { Mcp, Tool } from './mcp.ts';
+
+type Described = Awaited<ReturnType<typeof listServers>>[number];
+
+/** Longer than the first start of a server takes, which builds its image; in milliseconds. */
+const patienceMs = 5 * 60_000;
+/** How often the hub is asked which servers start, in milliseconds. */
+const askEveryMs = 500;
+
+/**
+ * The tool of that name, of one server or of all. Waits for servers that start, and looks again when one of them
+ * has. Rejects with HUB_NAME_UNKNOWN, naming those whose tools are not known, and as `ask` does.
+ */
+export async function findTool(
+  name: string,
+  server: string | undefined,
+  { mcp, hub }: { readonly mcp: Mcp; readonly hub: HubClient },
+  { progress, signal }: Pick<Io, 'progress' | 'signal'>,
+): Promise<Tool> {
+  const end = performance.now() + patienceMs;
+  let tools: readonly Tool[] = [];
+  let looked: string | undefined;
+  for (;;) {
+    // Before the tools, so that those of a server which is ready by now are among them.
+    const servers = (await listServers(hub)).filter(
+      each => server === undefined || each['name'] === server,
+    );
+    const starting = servers.filter(({ state }) => state === 'starting');
+    const names = starting.map(each => each['name']).join();
+    if (names !== looked) tools = await mcp.listTools();
+    looked = names;
+    const found = tools.find(tool => tool.name === name);
+    if (found) return found;
+    if (starting.length === 0 || performance.now() > end) throw unknownTool(name, tools, servers);
+    progress(`waiting for ${starting.map(withState).join(', ')}`);
+    await pause(askEveryMs, undefined, { signal });
+  }
+}
+
+function unknownTool(
+  name: string,
+  tools: readonly Tool[],
+  servers: readonly Described[],
+): HubError {
+  const untold = servers.filter(
+    ({ state, enabled, tools: count }) => state !== 'running' && enabled !== false && count === 0,
+  );
+  const others =
+    untold.length === 0
+      ? ''
+      : `. These servers have not told which tools they have: ${untold.map(withState).join(', ')}`;
+  return new HubError(
+    'HUB_NAME_UNKNOWN',
+    withGuess(`no tool is called ${JSON.stringify(name)}${others}`, name, tools),
+  );
+}
+
+const withState = ({ name, state, progress, why }: Described) =>
+  `${String(name)} (${[state, progress ?? why ?? []].flat().map(String).join(': ')})`;
+
+/** The message, and which tool was probably meant. */
+export function withGuess(
+  message: string,
+  name: string,
+  tools: readonly { readonly name: string }[],
+): string {
+  const meant = findClosest(
+    name,
+    tools.map(tool => tool.name),
+  );
+  return `${message}. ${meant === undefined ? '"agenthub list --tools" shows those that there are' : `Did you mean ${JSON.stringify(meant)}?`}`;
+}

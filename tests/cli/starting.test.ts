@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type Socket, createServer } from 'node:net';
+import { test } from 'vitest';
+import { type Fixture, startHub, until } from '#helpers/hub';
+import { type Fake, run } from './run.ts';
+
+/** Holds processes at their start until it is opened. */
+async function createGate() {
+  const held = new Set<Socket>();
+  let isOpen = false;
+  const gate = createServer(socket => void (isOpen ? socket.end() : held.add(socket)));
+  gate.listen(0, '127.0.0.1');
+  await once(gate, 'listening');
+  const bound = gate.address();
+  const port = typeof bound === 'object' ? bound?.port : undefined;
+  const wait = `import net from 'node:net';
+import { once } from 'node:events';
+await once(net.connect(${port}, '127.0.0.1').resume(), 'close');`;
+  const open = () => {
+    isOpen = true;
+    for (const socket of held) socket.end();
+  };
+  return {
+    env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(wait)}` },
+    open,
+    [Symbol.dispose]() {
+      open();
+      gate.close();
+    },
+  };
+}
+
+/** A hub whose servers begin to start. */
+async function begin(fixtures: readonly Fixture[]) {
+  const hub = await startHub(fixtures, { start: false });
+  hub.servers.startAll();
+  const findHub = async () => ({ url: hub.url, token: undefined });
+  return {
+    call: (args: readonly string[], fake?: Fake) => run(['call', ...args], { findHub }, fake),
+    /** The tools were asked for, and were not there. */
+    looked: () => until(() => hub.activity.list({}, 9).some(isList)),
+    [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
+  };
+}
+
+const isList = ({ method }: { readonly method: string }) => method === 'tools/list';
+
+test.for([[['calendar_list_events']], [['calendar_list_events', '{}']]] as const)(
+  'a call of %j waits for the server that starts, and a terminal is told so',
+  async ([args]) => {
+    using gate = await createGate();
+    await using hub = await begin([{ name: 'calendar', env: gate.env }]);
+    const called = hub.call(args, { columns: 80 });
+    await hub.looked();
+    gate.open();
+    const { code, out, err } = await called;
+    assert.deepEqual([code, out], [0, '[]'], err);
+    assert.match(err, /waiting for calendar \(starting: /);
+    assert.ok(err.endsWith('\r\u001b[K'), 'nothing is left of it');
+  },
+);
+
+test('a tool that no server has is unknown only when all have started', async () => {
+  using gate = await createGate();
+  await using hub = await begin([{ name: 'calendar', env: gate.env }, { name: 'echo' }]);
+  const called = hub.call(['calender_list_events']);
+  await hub.looked();
+  gate.open();
+  const told = 'no tool is called "calender_list_events". Did you mean "calendar_list_events"?';
+  assert.deepEqual(await called, { code: 1, out: '', err: told });
+});
+
+test('of one server, no other is waited for', async () => {
+  using gate = await createGate();
+  await using hub = await begin([{ name: 'calendar', env: gate.env }, { name: 'echo' }]);
+  const { code, err } = await hub.call(['ecoh', '--server', 'echo']);
+  assert.equal(code, 1);
+  assert.match(err, /^no tool is called "ecoh"\. /);
+  const { out } = await hub.call(['echo', 'text=hello', '--server', 'echo']);
+  assert.equal(out, 'hello');
+});
+
+test('servers that failed are named where a tool is unknown', async () => {
+  await using hub = await begin([{ name: 'exit-at-once', restart: 'temporary' }, { name: 'echo' }]);
+  const { code, err } = await hub.call(['calendar_list_events', '--json']);
+  assert.equal(code, 1);
+  assert.match(
+    err,
+    /^no tool is called "calendar_list_events"\. These servers have not told which tools they have: exit-at-once \(failed: .*API_KEY is not set.*\)\. "agenthub list --tools" shows/,
+  );
+});
+
+test('whoever ends the call while it waits is not held', async () => {
+  using gate = await createGate();
+  await using hub = await begin([{ name: 'calendar', env: gate.env }]);
+  const ending = new AbortController();
+  const called = hub.call(['calendar_list_events'], { signal: ending.signal });
+  await hub.looked();
+  ending.abort();
+  assert.deepEqual(await called, { code: 1, out: '', err: '' });
+});
