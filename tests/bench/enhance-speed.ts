@@ -9,6 +9,7 @@ import { startOllama } from '../doubles/ollama.ts';
 import { forkReady, freePort } from './child.ts';
 import { type HttpConnection, type Reply, openConnection } from './load/http-connection.ts';
 import { median } from './median.ts';
+import { pinApart } from './pin.ts';
 import { spawnHub } from './subjects/hub.ts';
 
 /** What `POST /ollama/enhance` takes, each the middle one of all calls, one after the other, in milliseconds. */
@@ -45,6 +46,7 @@ export async function measureEnhance(options: {
   const ollama = opened.use(await startOllama());
   ollama.says(better);
   let wrong = 0;
+  const pids: number[] = [];
 
   /** Reads and checks an answer within its time, the same for all that is compared. */
   async function checked(connection: HttpConnection, body: string, source: string) {
@@ -66,6 +68,7 @@ export async function measureEnhance(options: {
     await answers(`${hub.url}/ollama/models`);
     const connection = await openConnection(new URL(`${hub.url}/ollama/enhance`), json);
     opened.defer(() => connection.close());
+    pids.push(hub.pid);
     return (text: string, source: string) =>
       checked(connection, JSON.stringify({ prompt: text }), source);
   }
@@ -76,7 +79,7 @@ export async function measureEnhance(options: {
   await writeFile(file, JSON.stringify(await inMemory(prompt, 'l1')));
   const port = await freePort();
   const bareFile = fileURLToPath(new URL('subjects/bare-fastify.ts', import.meta.url));
-  opened.use(await forkReady(bareFile, [String(port), file]));
+  pids.push(opened.use(await forkReady(bareFile, [String(port), file])).pid);
   const bare = await openConnection(new URL(`http://127.0.0.1:${port}/`), json);
   opened.defer(() => bare.close());
 
@@ -88,6 +91,7 @@ export async function measureEnhance(options: {
   opened.defer(() => embedding.close());
   const body = JSON.stringify({ prompt });
 
+  opened.use(pinApart(pids));
   const times = {
     bare: [] as number[],
     memory: [] as number[],
