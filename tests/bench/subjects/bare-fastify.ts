@@ -1,11 +1,20 @@
-// What no route on Fastify can go below: it reads a body of JSON and answers an object that it has ready.
+// What no route on Fastify can go below: it reads a body of JSON and answers an object that it has ready; where
+// it is given a Redis, after one GET.
 import { readFileSync } from 'node:fs';
 import { fastify } from 'fastify';
 
-const [port, file = ''] = process.argv.slice(2);
+const [port, file = '', redisUrl] = process.argv.slice(2);
 const answer: unknown = JSON.parse(readFileSync(file, 'utf8'));
 const app = fastify();
-app.post('/', async () => answer);
+if (redisUrl === undefined) app.post('/', async () => answer);
+else {
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(redisUrl);
+  app.post('/', async () => {
+    await redis.get('bench');
+    return answer;
+  });
+}
 await app.listen({ host: '127.0.0.1', port: Number(port) });
 process.send?.('listening');
 process.on('disconnect', () => process.exit(0));
