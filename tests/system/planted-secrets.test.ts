@@ -197,6 +197,7 @@ describeWithEngine('secrets that were planted', () => {
     '/dashboard/sessions',
     '/dashboard/install',
     '/dashboard/servers/boxed',
+    '/dashboard/servers/boxed/tool?name=silent',
     '/dashboard/servers/dying',
     '/dashboard/servers/far',
   ])('stay out of %s', async path => {

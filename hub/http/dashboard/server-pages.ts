@@ -67,12 +67,12 @@ export function serverPages(given: Given): Pick<DashboardAnswers, Names> {
       return page(reply, { title: `Remove ${name}`, at: 'overview', main: remove(name) });
     },
     async tool(request, reply) {
-      const view = toolView(find(request), queryOf(request, 'name'), new Map());
+      const view = toolView(find(request), queryOf(request, 'name'), new Map(), redact);
       return page(reply, { title: view.name, at: 'overview', main: toolPage(view) });
     },
     async callTool(request, reply) {
       const server = find(request);
-      const view = toolView(server, queryOf(request, 'name'), new Map(formOf(request)));
+      const view = toolView(server, queryOf(request, 'name'), new Map(formOf(request)), redact);
       const result = await tryTool(server, view, given, hangUpOf(reply)).catch((error: unknown) => {
         if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
         return { problem: redact(messageOf(error)) };

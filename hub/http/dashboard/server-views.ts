@@ -55,10 +55,11 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
     return status.state === 'stopped' && status.byHand ? 'by hand' : undefined;
   }
 
-  function offer(bytes: Buffer, key: string): Offer {
-    const { title, description } = parsed(bytes);
+  /** Servers may write there what they were given. A tool is opened by its name, which stays as it is. */
+  function offer(kind: ListKind, bytes: Buffer, key: string): Offer {
+    const { title, description } = parsed(bytes, redact);
     return {
-      name: key,
+      name: kind === 'tool' ? key : redact(key),
       title: textOf(title),
       description: textOf(description),
     };
@@ -66,7 +67,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
 
   function offersOf({ listing }: Server, from: number): Offers {
     const shown = (kind: ListKind, start: number, end: number) =>
-      listing[kind].slice(start, end).map(({ bytes, key }) => offer(bytes, key));
+      listing[kind].slice(start, end).map(({ bytes, key }) => offer(kind, bytes, key));
     const first = from < listing.tool.length ? from : 0;
     const resources = [...shown('resource', 0, maxShown), ...shown('template', 0, maxShown)];
     return {
@@ -92,7 +93,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
         advice: server.advice.map(redact),
         refusedEntry: refusedEntry && redact(refusedEntry.error.message),
         lastError: lastError && { at: lastError.at, message: redact(lastError.message) },
-        breakerWhy: textOf(breaker?.['why']),
+        breakerWhy: redact(textOf(breaker?.['why']) ?? '') || undefined,
         about: aboutOf(server),
         latencyMs: server.health?.latencyMs,
         offers: offersOf(server, from),
@@ -104,9 +105,14 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
   };
 }
 
-/** What a server wrote of one of its things; nothing where that is no object. */
-export function parsed(bytes: Buffer): { readonly [name: string]: unknown } {
-  const value: unknown = JSON.parse(bytes.toString());
+/** What a server wrote of one of its things, with each text redacted; nothing where that is no object. */
+export function parsed(
+  bytes: Buffer,
+  redact: (text: string) => string,
+): { readonly [name: string]: unknown } {
+  const value: unknown = JSON.parse(bytes.toString(), (_key, inside: unknown) =>
+    typeof inside === 'string' ? redact(inside) : inside,
+  );
   return isObject(value) ? value : {};
 }
 

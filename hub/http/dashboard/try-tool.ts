@@ -22,7 +22,12 @@ type Needs = {
 const maxShown = 200_000;
 
 /** What the page of a tool shows before it is tried. Throws HUB_NAME_UNKNOWN. */
-export function toolView(server: Server, name: string, given: ToolView['given']): ToolView {
+export function toolView(
+  server: Server,
+  name: string,
+  given: ToolView['given'],
+  redact: (text: string) => string,
+): ToolView {
   const item = server.listing.tool.find(({ key }) => key === name);
   if (!item)
     throw new HubError(
@@ -30,7 +35,7 @@ export function toolView(server: Server, name: string, given: ToolView['given'])
       `${server.config.name} has no tool ${JSON.stringify(name.slice(0, 200))}. Its page lists those that it has`,
       { data: { server: server.config.name } },
     );
-  const { title, description, inputSchema, outputSchema, annotations } = parsed(item.bytes);
+  const { title, description, inputSchema, outputSchema, annotations } = parsed(item.bytes, redact);
   return {
     server: server.config.name,
     name,
