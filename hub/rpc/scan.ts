@@ -140,15 +140,15 @@ function skipWords(bytes: Uint8Array, at: number): number {
   return at + index * 4;
 }
 
-/** The highest bit of each byte of a word that is special, and perhaps of bytes after one that is. */
+/**
+ * The highest bit of each byte of a word that is special, and perhaps of bytes after one that is. That it was not set
+ * before is asked once for all three, as neither exclusive or changes it.
+ */
 function marksOf(word = 0): number {
-  const quotes = word ^ 0x22222222;
-  const backslashes = word ^ 0x5c5c5c5c;
-  return (
-    ((word - 0x20202020) & ~word) |
-    ((quotes - 0x01010101) & ~quotes) |
-    ((backslashes - 0x01010101) & ~backslashes)
-  );
+  const below = word - 0x20202020;
+  const quotes = (word ^ 0x22222222) - 0x01010101;
+  const backslashes = (word ^ 0x5c5c5c5c) - 0x01010101;
+  return (below | quotes | backslashes) & ~word;
 }
 
 /** The index of the last byte of the escape whose letter stands at `at`, or -1. */
