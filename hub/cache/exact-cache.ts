@@ -24,6 +24,8 @@ export type KeepOptions = {
   readonly tag: string;
   /** What is to be kept for less than a millisecond is not kept. */
   readonly ttlMs: number;
+  /** False for a value that another program may have put there: it is removed, and filled anew. All are read unless given. */
+  readonly isReadable?: (value: string) => boolean;
 };
 
 /** Whether a cache can be reached. The one in memory always can. */
@@ -82,5 +84,7 @@ export interface ExactCache extends Part {
    * it any more, and forgets it as soon as it can.
    */
   forget(tag?: string): Promise<number>;
+  /** Whether what has a tag, or anything, was to be forgotten and is still there. What is in memory never is. */
+  isOwed?(tag?: string): boolean;
   stats(): Promise<CacheStats>;
 }

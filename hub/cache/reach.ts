@@ -1,5 +1,5 @@
 import { type Clock, messageOf } from '#core';
-import { type RedisLinkEvents, createRedisLink } from '#redis';
+import { type RedisLinkEvents, createDeadlines, createRedisLink } from '#redis';
 
 export type ReachOptions = {
   readonly url: string;
@@ -22,7 +22,8 @@ export type Question = {
 
 /** Redis, as far as it answers at once. */
 export interface Reach {
-  readonly isUp: boolean;
+  /** Whether anything is asked: there is a connection, and the last answer was not late. */
+  readonly isAsked: boolean;
   open(): Promise<void>;
   /**
    * Runs a script on the keys. After an answer that was late nothing is asked until one has come in time
@@ -31,16 +32,26 @@ export interface Reach {
   ask(script: string, values: readonly (string | number)[]): Question;
   /** As `ask`, for what others are to know: it is said after an answer that was late, too. */
   tell(script: string, values: readonly (string | number)[]): Question;
+  /**
+   * What the first of the keys, which is a hash, has under a field: null where that is nothing, undefined where
+   * there is no answer in time, as for `ask`. What is asked first is answered first.
+   */
+  read(field: string): Promise<string | null | undefined>;
+  /** The time of Redis, in milliseconds since the epoch; undefined as for `read`. */
+  time(): Promise<number | undefined>;
   close(): Promise<void>;
 }
 
 type Needs = RedisLinkEvents & {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Called for each question that was not answered in time, or with an error: then with its script. */
-  failed(reason: string, script?: string): void;
-  /** Called for each answer in time, before whoever asked has it. */
-  answered(script: string, words: readonly string[]): void;
+  /**
+   * Called for each question that was not answered in time, or with an error: then with what was asked, a
+   * script or the name of a command.
+   */
+  failed(reason: string, asked?: string): void;
+  /** Called for each answer in time, before whoever asked has it, with its first word. */
+  answered(asked: string, what?: string): void;
 };
 
 const probeScript = `return { 'here' }`;
@@ -51,6 +62,7 @@ const probeMs = 500;
 export function createReach(options: ReachOptions, needs: Needs): Reach {
   const { keys, reachMs, answerMs, maxRetryMs } = options;
   const { clock } = needs;
+  const [hash = ''] = keys;
   const address = new URL(options.url).host;
   const link = createRedisLink(
     { url: options.url, channel: options.channel, answerMs, maxRetryMs },
@@ -66,49 +78,52 @@ export function createReach(options: ReachOptions, needs: Needs): Reach {
       },
     },
   );
+  const deadlines = createDeadlines(reachMs, clock);
   let isLate = false;
   let retry: Disposable | undefined;
 
-  async function evaluate(
+  function evaluate(
     script: string,
     values: readonly (string | number)[],
   ): Promise<readonly string[] | undefined> {
-    try {
-      return wordsOf(await link.evaluate(script, keys, values));
-    } catch (error) {
+    return link.evaluate(script, keys, values).then(wordsOf, (error: unknown) => {
       needs.failed(messageOf(error), script);
       return undefined;
-    }
+    });
   }
 
   function tell(script: string, values: readonly (string | number)[]): Question {
     if (!link.isUp) return unanswered;
     const atLast = evaluate(script, values);
-    return { atLast, inTime: isLate ? nothing : timely(script, atLast) };
+    return { atLast, inTime: isLate ? nothing : timely(script, atLast, firstOf) };
   }
 
   /** Waits for an answer as long as it is in time, and looks into it where it is not. */
-  async function timely(
-    script: string,
-    atLast: Promise<readonly string[] | undefined>,
-  ): Promise<readonly string[] | undefined> {
-    const late = Promise.withResolvers<undefined>();
-    // One turn more: an answer that came while this process was busy is read in that turn.
-    using _timer = clock.after(reachMs, () => setImmediate(late.resolve, undefined));
-    let isHere = false;
-    const here = atLast.then(answer => {
-      isHere = true;
-      return answer;
-    });
-    const answer = await Promise.race([here, late.promise]);
-    if (answer) needs.answered(script, answer);
-    if (isHere) return answer;
-    needs.failed(`${address} did not answer within ${reachMs} ms`);
-    if (!isLate) {
+  function timely<T>(
+    asked: string,
+    answer: Promise<T | undefined>,
+    whatOf?: (answer: T) => string | undefined,
+  ): Promise<T | undefined> {
+    const { promise, resolve } = Promise.withResolvers<T | undefined>();
+    const waiting = deadlines.begin(() => {
+      resolve(undefined);
+      needs.failed(`${address} did not answer within ${reachMs} ms`);
+      if (isLate) return;
       isLate = true;
-      void here.then(probe);
-    }
-    return undefined;
+      void answer.then(probe, probe);
+    });
+    answer.then(
+      told => {
+        if (!waiting.end()) return;
+        if (told !== undefined) needs.answered(asked, whatOf?.(told));
+        resolve(told);
+      },
+      (error: unknown) => {
+        needs.failed(messageOf(error), asked);
+        if (waiting.end()) resolve(undefined);
+      },
+    );
+    return promise;
   }
 
   async function probe(): Promise<void> {
@@ -118,18 +133,27 @@ export function createReach(options: ReachOptions, needs: Needs): Reach {
     if (!link.isUp) return;
     if (answer && clock.monotonic() - since <= reachMs) {
       isLate = false;
-      needs.answered(probeScript, answer);
+      needs.answered(probeScript, firstOf(answer));
     } else retry = clock.after(probeMs, () => void probe());
   }
 
   return {
-    get isUp() {
-      return link.isUp;
+    get isAsked() {
+      return link.isUp && !isLate;
     },
     open: () => link.open(),
     ask: (script, values) => (isLate ? unanswered : tell(script, values)),
     tell,
+    read(field) {
+      if (isLate || !link.isUp) return nothing;
+      return timely('HGET', link.read(hash, field));
+    },
+    time() {
+      if (isLate || !link.isUp) return nothing;
+      return timely('TIME', link.time());
+    },
     async close() {
+      deadlines[Symbol.dispose]();
       retry?.[Symbol.dispose]();
       await link.close();
     },
@@ -142,3 +166,5 @@ const unanswered: Question = { inTime: nothing, atLast: nothing };
 function wordsOf(answer: unknown): readonly string[] {
   return Array.isArray(answer) ? answer.map(String) : [];
 }
+
+const firstOf = ([what]: readonly string[]) => what;

@@ -4,8 +4,9 @@ import { createFlights } from './flights.ts';
 import { createReach } from './reach.ts';
 import { createRedisFlight } from './redis-flight.ts';
 import { createForgetting } from './redis-forgetting.ts';
+import { createRedisHits } from './redis-hits.ts';
 import { createNews, parseNews } from './redis-news.ts';
-import { finishScript, hitScript, keyNames, peekScript } from './redis-scripts.ts';
+import { finishScript, keyNames, peekScript } from './redis-scripts.ts';
 import { createTally } from './redis-tally.ts';
 
 export type RedisCacheOptions = {
@@ -37,7 +38,7 @@ type Needs = {
 };
 
 /** Grows with the layout of what is kept: caches of different layouts do not meet. */
-const layout = '1:';
+const layout = '2:';
 
 /**
  * A cache that hubs share through Redis. `redis-scripts.ts` says what is there and how it is kept in order.
@@ -56,7 +57,7 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
   const news = createNews(clock);
   let status: CacheStatus = { kind: 'down', since: clock.now(), error: 'not connected yet' };
   let logged: CacheStatus['kind'] | undefined;
-  /** The script by which the error of the status was found; undefined where any answer in time ends it. */
+  /** What was asked when the error of the status was found, as `Reach` calls it; undefined where any answer in time ends it. */
   let failing: string | undefined;
   let opening: Promise<void> | undefined;
 
@@ -73,6 +74,7 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
       },
       down(reason) {
         become('down', reason);
+        hits.lost();
         news.fire({ kind: 'lost' });
       },
       heard(message) {
@@ -80,18 +82,19 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
         if (said) news.fire(said);
       },
       failed,
-      answered(script, [what]) {
+      answered(asked, what) {
         if (status.kind === 'down' || !('error' in status)) return;
-        const isWell = failing === undefined || (failing === script && what !== 'full');
+        const isWell = failing === undefined || (failing === asked && what !== 'full');
         if (isWell) status = { kind: 'up', since: status.since };
       },
     },
   );
-  const tally = createTally(reach);
-  const forgetting = createForgetting(reach, channel);
+  const tally = createTally(reach, clock);
+  const hits = createRedisHits({ clock, reach, tally });
+  const forgetting = createForgetting(reach, channel, clock);
   const flights = createFlights(({ from }) => {
     tally.count(from === 'hit' ? 'hits' : 'joined');
-    void tally.tell();
+    tally.tellSoon();
   });
   news.event(said => {
     if (said.kind === 'forgot') flights.forget(said.tag);
@@ -109,9 +112,9 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
     },
   );
 
-  function failed(error: string, script?: string): void {
+  function failed(error: string, asked?: string): void {
     tally.count('errors');
-    failing = script;
+    failing = asked;
     if (status.kind === 'up') status = { ...status, error };
   }
 
@@ -132,15 +135,12 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
     },
     async stop() {
       flights.stop();
+      forgetting.stop();
       await opening;
-      await tally.tell();
+      await tally.tellAll();
       await reach.close();
     },
-    async hit(key) {
-      if (forgetting.isOwed()) return undefined;
-      const [what, value = '', age] = (await reach.ask(hitScript, [key]).inTime) ?? [];
-      return what === 'hit' ? { value, from: 'hit', ageMs: Number(age) } : undefined;
-    },
+    hit: key => (reach.isAsked && !forgetting.isOwed() ? hits.find(key) : undefined),
     getOrFill: (key, keep, fill, signal) =>
       flights.board(key, keep.tag, signal, flight => fly(key, keep, fill, flight)),
     async peek(key) {
@@ -160,6 +160,7 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
       flights.forget(tag);
       return forgetting.forget(tag);
     },
+    isOwed: tag => forgetting.isOwed(tag),
     async stats() {
       const figures = await tally.figures();
       return { backend: 'redis', status, ...figures, maxEntries, maxBytes };

@@ -1,8 +1,9 @@
 /**
  * How hubs keep one cache in Redis. Each script is one step for all of them. What is kept:
  *
- * - `values` and `facts`, two hashes by key; the facts are "bytes created expires tag", times in
- *   milliseconds of Redis, so that no clock but that of Redis counts, and the tag as JSON.
+ * - `values`, a hash by key of "created expires value", times in milliseconds of Redis, so that no clock but
+ *   that of Redis counts: all that a hit needs comes by one HGET, for which no script runs.
+ * - `facts`, a hash by key of "bytes expires tag", the tag as JSON.
  * - `recency`, `expiry` and `tags`, three sorted sets of the same keys: by a number that grows with each
  *   use, by the end of their time, and by their tags (all scores 0, members begin with the tag).
  * - `locks`, a hash by key of who fills: "token until tag". One that is past its time counts for nothing.
@@ -24,43 +25,43 @@ export const keyNames = [
   'counters',
 ] as const;
 
-/** What a hit needs: all hubs together run it more often than all else. */
+/** What was kept later than this after now, by a clock of Redis that was set back since, has expired. */
+export const futureMs = 1_000;
+
+/** How a value is found: hubs read it so as well, in `redis-hits.ts`. */
 const lookUp = `
 local values, facts, recency, expiry, tags, locks, counters = unpack(KEYS)
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function text(number) return string.format('%.0f', number) end
-local function known(key)
-  local bytes, created, expires, tag =
-    string.match(redis.call('HGET', facts, key) or '', '^(%d+) (%d+) (%d+) (.*)$')
-  return tonumber(bytes), tonumber(created), tonumber(expires), tag
-end
 local function found(key)
-  local bytes, created, expires = known(key)
-  if not bytes or expires <= now then return nil end
-  local value = redis.call('HGET', values, key)
-  if value then return { 'hit', value, text(math.max(0, now - created)) } end
-end
-local function used(key, counter)
-  local hit = found(key)
-  if not hit then return nil end
-  -- A Redis that takes no more writes still serves what it has.
-  local order = redis.pcall('HINCRBY', counters, 'order', 1)
-  if type(order) == 'number' then
-    redis.call('ZADD', recency, 'XX', order, key)
-    redis.call('HINCRBY', counters, counter, 1)
-  end
-  return hit
+  local kept = redis.call('HGET', values, key) or ''
+  local created, expires, from = string.match(kept, '^(%d+) (%d+) ()')
+  if not created or tonumber(expires) <= now or tonumber(created) > now + ${futureMs} then return nil end
+  return { 'hit', string.sub(kept, from), text(math.max(0, now - tonumber(created))) }
 end
 `;
 
 const common = `${lookUp}
+local function known(key)
+  local bytes, expires, tag = string.match(redis.call('HGET', facts, key) or '', '^(%d+) (%d+) (.*)$')
+  return tonumber(bytes), tonumber(expires), tag
+end
+local function used(keys)
+  -- A Redis that takes no more writes still serves what it has.
+  local order = redis.pcall('HINCRBY', counters, 'order', #keys)
+  if type(order) ~= 'number' then return false end
+  for place, key in ipairs(keys) do
+    redis.call('ZADD', recency, 'XX', order - #keys + place, key)
+  end
+  return true
+end
 local function holder(key)
   local token, till, tag = string.match(redis.call('HGET', locks, key) or '', '^(%S+) (%d+) (.*)$')
   if token and tonumber(till) > now then return token, tonumber(till) - now, tag end
 end
 local function remove(key)
-  local bytes, created, expires, tag = known(key)
+  local bytes, expires, tag = known(key)
   if not bytes then return end
   redis.call('HDEL', values, key)
   redis.call('HDEL', facts, key)
@@ -87,16 +88,20 @@ const idleMs = 86_400_000;
 const maxLocks = 10_000;
 
 /**
- * Arguments: key, tag, token, for how long the key is locked, and `hits` or `joined`. Answers `hit` with
+ * Arguments: key, tag, token, for how long the key is locked, `hits` or `joined`, and the token of a fill that
+ * has ended, whose lock counts for nothing. Answers `hit` with
  * the value and its age, `yours` where the caller is to fill, or `wait` and for how long the lock of
  * another one lasts. `full`: there are too many locks, and the caller fills without one.
  */
 export const askScript = `${common}
-local key, tag, token, lockMs, counter = unpack(ARGV)
-local hit = used(key, counter)
-if hit then return hit end
+local key, tag, token, lockMs, counter, ended = unpack(ARGV)
+local hit = found(key)
+if hit then
+  if used({ key }) then redis.call('HINCRBY', counters, counter, 1) end
+  return hit
+end
 local owner, leftMs = holder(key)
-if owner and owner ~= token then return { 'wait', text(leftMs) } end
+if owner and owner ~= token and owner ~= ended then return { 'wait', text(leftMs) } end
 if redis.call('HLEN', locks) >= ${maxLocks} then
   local all = redis.call('HGETALL', locks)
   for place = 1, #all, 2 do
@@ -129,62 +134,67 @@ export const finishScript = `${common}
 local key, tag, token, outcome, value, ttlMs, maxEntries, maxBytes, channel = unpack(ARGV)
 maxEntries, maxBytes = tonumber(maxEntries), tonumber(maxBytes)
 if holder(key) ~= token then return { 'lost' } end
+local order = outcome == 'kept' and redis.pcall('HINCRBY', counters, 'order', 1)
+-- Before what may fail: nobody is to wait for a fill that has ended.
+redis.pcall('HDEL', locks, key)
 local refusal
-if outcome == 'kept' then
-  local order = redis.pcall('HINCRBY', counters, 'order', 1)
-  if type(order) == 'table' then
-    outcome, refusal = 'given', order.err
+if type(order) == 'table' then
+  outcome, refusal = 'given', order.err
+elseif order then
+  local size = redis.call('HLEN', values)
+  local isWhole = size == redis.call('HLEN', facts) and size == redis.call('ZCARD', recency)
+    and size == redis.call('ZCARD', expiry) and size == redis.call('ZCARD', tags)
+    and (size == 0 or redis.call('HEXISTS', counters, 'bytes') == 1)
+  if not isWhole then
+    redis.call('DEL', values, facts, recency, expiry, tags)
+    redis.call('HSET', counters, 'bytes', 0)
+  end
+  sweep(100)
+  remove(key)
+  local bytes = #key + #value
+  if bytes > maxBytes then
+    outcome = 'given'
   else
-    local size = redis.call('HLEN', values)
-    local isWhole = size == redis.call('HLEN', facts) and size == redis.call('ZCARD', recency)
-      and size == redis.call('ZCARD', expiry) and size == redis.call('ZCARD', tags)
-      and (size == 0 or redis.call('HEXISTS', counters, 'bytes') == 1)
-    if not isWhole then
-      redis.call('DEL', values, facts, recency, expiry, tags)
-      redis.call('HSET', counters, 'bytes', 0)
+    redis.call('HSET', values, key, text(now) .. ' ' .. text(now + ttlMs) .. ' ' .. value)
+    redis.call('HSET', facts, key, bytes .. ' ' .. text(now + ttlMs) .. ' ' .. tag)
+    redis.call('ZADD', recency, order, key)
+    redis.call('ZADD', expiry, text(now + ttlMs), key)
+    redis.call('ZADD', tags, 0, tag .. key)
+    local total = redis.call('HINCRBY', counters, 'bytes', bytes)
+    local count = redis.call('ZCARD', recency)
+    while count > 0 and (count > maxEntries or total > maxBytes) do
+      remove(redis.call('ZRANGE', recency, 0, 0)[1])
+      redis.call('HINCRBY', counters, 'evictions', 1)
+      total = tonumber(redis.call('HGET', counters, 'bytes'))
+      count = count - 1
     end
-    sweep(100)
-    remove(key)
-    local bytes = #key + #value
-    if bytes > maxBytes then
-      outcome = 'given'
-    else
-      redis.call('HSET', values, key, value)
-      redis.call('HSET', facts, key, bytes .. ' ' .. text(now) .. ' ' .. text(now + ttlMs) .. ' ' .. tag)
-      redis.call('ZADD', recency, order, key)
-      redis.call('ZADD', expiry, text(now + ttlMs), key)
-      redis.call('ZADD', tags, 0, tag .. key)
-      local total = redis.call('HINCRBY', counters, 'bytes', bytes)
-      local count = redis.call('ZCARD', recency)
-      while count > 0 and (count > maxEntries or total > maxBytes) do
-        remove(redis.call('ZRANGE', recency, 0, 0)[1])
-        redis.call('HINCRBY', counters, 'evictions', 1)
-        total = tonumber(redis.call('HGET', counters, 'bytes'))
-        count = count - 1
-      end
-      -- All to the same end: of what is alive no part is missing.
-      local lastMs = math.max(tonumber(ttlMs), redis.call('PTTL', values) - 1000) + 1000
-      for _, name in ipairs({ values, facts, recency, expiry, tags }) do
-        redis.call('PEXPIRE', name, text(lastMs))
-      end
-      last(counters, lastMs)
+    -- All to the same end: of what is alive no part is missing.
+    local lastMs = math.max(tonumber(ttlMs), redis.call('PTTL', values) - 1000) + 1000
+    for _, name in ipairs({ values, facts, recency, expiry, tags }) do
+      redis.call('PEXPIRE', name, text(lastMs))
     end
+    last(counters, lastMs)
   end
 end
-redis.call('HDEL', locks, key)
 told(channel, { key = key, outcome = outcome, value = outcome == 'given' and value or nil })
 if refusal then return { 'full', refusal } end
 return { outcome }
 `;
 
-/** Argument: key. Answers as `askScript` does where there is a value, which is used by this, else `none`. */
-export const hitScript = `${lookUp}
-return used(ARGV[1], 'hits') or { 'none' }
-`;
-
-/** Argument: key. Answers as `hitScript` does, and is no use of the value. */
+/** Argument: key. Answers as `askScript` does where there is a value, else `none`. It is no use of the value. */
 export const peekScript = `${lookUp}
 return found(ARGV[1]) or { 'none' }
+`;
+
+/** Arguments: key and value. The key has that value no more, which is none of a hub's; another one it keeps. */
+export const dropScript = `${common}
+local key, value = unpack(ARGV)
+local hit = found(key)
+if hit and hit[2] == value then
+  remove(key)
+  redis.call('HDEL', values, key)
+end
+return { 'dropped' }
 `;
 
 /** One step forgets at most so many entries of a tag: others wait meanwhile. */
@@ -210,7 +220,7 @@ else
   local members = redis.call('ZRANGEBYLEX', tags, '[' .. tag, '(' .. tag .. '\\255', 'LIMIT', 0, ${maxForgotten})
   for _, member in ipairs(members) do
     local key = string.sub(member, #tag + 1)
-    local bytes, created, expires = known(key)
+    local bytes, expires = known(key)
     if bytes and expires > now then forgotten = forgotten + 1 end
     remove(key)
     redis.call('ZREM', tags, member)
@@ -225,8 +235,8 @@ return { text(forgotten), more }
 const maxSwept = 1_000;
 
 /**
- * Arguments: hits, misses, joined and errors that a hub counted by itself. Answers whether they were added
- * (`counted`, or why not), `more` where entries remain that have expired, and then entries, bytes, hits, misses,
+ * Arguments: hits, misses, joined and errors that a hub counted by itself, and keys that were used since, the
+ * last one used last. Answers whether they were added (`counted`, or why not), `more` where entries remain that have expired, and then entries, bytes, hits, misses,
  * joined, evictions and errors of all hubs.
  */
 export const countScript = `${common}
@@ -238,6 +248,7 @@ for place, name in ipairs({ 'hits', 'misses', 'joined', 'errors' }) do
     last(counters, ${idleMs})
   end
 end
+if #ARGV > 4 and used({ unpack(ARGV, 5) }) then last(counters, ${idleMs}) end
 if sweep(${maxSwept}) == ${maxSwept} then more = 'more' end
 local answer = { counted, more, text(redis.call('ZCARD', recency)) }
 for _, name in ipairs({ 'bytes', 'hits', 'misses', 'joined', 'evictions', 'errors' }) do

@@ -1,11 +1,12 @@
 import type { ExactCache, Fill } from '#cache';
 import { type EnhancementRules, foldClientName } from '#config';
-import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
+import { type Clock, type Log, type Part, messageOf } from '#core';
 import type { Models } from '#models';
 import { type Attempt, type EnhanceProgress, createChain } from './chain.ts';
 import { createCounts } from './counts.ts';
 import { createDigests } from './digests.ts';
 import type { EnhanceRequest, Enhancement } from './enhancement.ts';
+import { forgetResults } from './forget-results.ts';
 import type { CachesStats, Explanation } from './insight.ts';
 import { type Kept, readKept, writeKept } from './kept.ts';
 import { keysOf } from './keys.ts';
@@ -38,7 +39,7 @@ export interface Enhancer extends Part {
   explain(prompt: string, client: string | undefined, signal: AbortSignal): Promise<Explanation>;
   /**
    * Forgets the results of a client, or all; resolves with how many entries of each cache. Rejects with
-   * HUB_CACHE_UNREACHABLE where only those of equal prompts are forgotten.
+   * HUB_CACHE_UNREACHABLE where those of one cache could not be removed now.
    */
   forget(client?: string): Promise<{ readonly exact: number; readonly semantic: number }>;
   /** What both caches hold and have done, and what has become of prompts. */
@@ -171,10 +172,14 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
         near?.keep({ prompt, chosen, scope }, made.prompt);
       return { value: writeKept(made), isKept };
     };
-    const keeping = { tag: chosen.client, ttlMs: chosen.rule.ttlMs };
+    const keeping = {
+      tag: chosen.client,
+      ttlMs: chosen.rule.ttlMs,
+      isReadable: (value: string) => readKept(value) !== undefined,
+    };
     const found = await exact.getOrFill(keys.exact, keeping, fill, signal);
     const kept = readKept(found.value);
-    // Another program may have put something else there.
+    // What another program has put there could not be removed.
     if (!kept) return outcomeOf(await make(job, undefined, signal), request);
     return (found.from === 'hit' ? hitOf(found, kept) : undefined) ?? outcomeOf(kept, request);
   }
@@ -272,19 +277,8 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
         semantic: await semantic?.stats(),
       };
     },
-    async forget(client) {
-      const tag = client === undefined ? undefined : foldClientName(client);
-      const inExact = await exact.forget(tag);
-      try {
-        return { exact: inExact, semantic: (await near?.forget(tag)) ?? 0 };
-      } catch (cause) {
-        throw new HubError(
-          'HUB_CACHE_UNREACHABLE',
-          `${inExact} results of equal prompts are forgotten, and none of prompts that mean the same: ${messageOf(cause)}. Try again when it can be reached`,
-          { cause, data: { retryable: true } },
-        );
-      }
-    },
+    forget: client =>
+      forgetResults(exact, near, client === undefined ? undefined : foldClientName(client)),
   };
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { type Clock, backoffMs, messageOf } from '#core';
+import { createDeadlines } from './deadlines.ts';
 
 export type RedisLinkOptions = {
   /** With any password in it, which goes into no message. */
@@ -36,6 +37,10 @@ export interface RedisLink {
     keys: readonly string[],
     values: readonly (string | number)[],
   ): Promise<unknown>;
+  /** What a hash has under a field; null where that is nothing. Rejects as `evaluate` does. */
+  read(hash: string, field: string): Promise<string | null>;
+  /** The time of Redis, in milliseconds since the epoch with their fractions. Rejects as `evaluate` does. */
+  time(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -59,6 +64,7 @@ export function createRedisLink(
   let attempts = 0;
   let retry: Disposable | undefined;
   const digests = new Map<string, string>();
+  const deadlines = createDeadlines(options.answerMs, needs.clock);
 
   function retryMs(): number {
     const backoff = { firstMs: firstRetryMs, maxMs: options.maxRetryMs, jitter: 0.5 };
@@ -67,14 +73,18 @@ export function createRedisLink(
 
   function down(): void {
     isUp = false;
-    if (!closed) needs.down(trouble ?? `the connection to ${address} was lost`);
+    if (!closed) needs.down(trouble ?? lost);
     trouble = undefined;
   }
 
-  const reasonOf = (error: unknown) =>
-    messageOf(error) === timedOut
-      ? `${address} did not answer within ${options.answerMs} ms`
-      : `${address}: ${messageOf(error)}`;
+  const lost = `the connection to ${address} was lost`;
+  const late = `${address} did not answer within ${options.answerMs} ms`;
+
+  function reasonOf(error: unknown): string {
+    const message = messageOf(error);
+    if (message === timedOut) return late;
+    return isLoss(error) ? `${lost} (${message})` : `${address}: ${message}`;
+  }
 
   function giveUp(redis: Redis, reason: string): void {
     trouble = reason;
@@ -82,6 +92,30 @@ export function createRedisLink(
     // The end of the connection is told as well, with the same reason.
     trouble = reason;
     if (redis.status === 'ready') redis.disconnect(true);
+  }
+
+  /** The answer to a command, which is sent before this returns. */
+  function ask<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const redis = client;
+    if (!redis || !isUp) {
+      reject(new Error(`${address}: there is no connection`));
+      return promise;
+    }
+    const answer = command(redis);
+    const waiting = deadlines.begin(() => {
+      giveUp(redis, late);
+      reject(new Error(`${address} did not answer`));
+    });
+    answer.then(
+      value => {
+        if (waiting.end()) resolve(value);
+      },
+      (error: unknown) => {
+        if (waiting.end()) reject(new Error(`${address}: ${messageOf(error)}`));
+      },
+    );
+    return promise;
   }
 
   async function run(
@@ -107,6 +141,7 @@ export function createRedisLink(
   }
 
   async function connect(redis: Redis): Promise<void> {
+    redis.options.commandTimeout = options.answerMs;
     try {
       await redis.connect();
     } catch {
@@ -122,6 +157,8 @@ export function createRedisLink(
       return;
     }
     if (closed || redis.status !== 'ready') return;
+    // It is a timer for each command, which takes longer than the command: from here on `deadlines` does it.
+    Object.assign(redis.options, { commandTimeout: undefined });
     attempts = 0;
     isUp = true;
     needs.up();
@@ -142,7 +179,6 @@ export function createRedisLink(
         autoResendUnfulfilledCommands: false,
         autoResubscribe: false,
         maxRetriesPerRequest: 0,
-        commandTimeout: options.answerMs,
         connectTimeout: connectMs,
         disconnectTimeout: partMs,
         disableClientInfo: true,
@@ -159,21 +195,15 @@ export function createRedisLink(
       });
       void connect(redis);
     },
-    async evaluate(script, keys, values) {
-      const redis = client;
-      if (!redis || !isUp) throw new Error(`${address}: there is no connection`);
-      try {
-        return await run(redis, script, [keys.length, ...keys, ...values]);
-      } catch (error) {
-        if (messageOf(error) !== timedOut) throw new Error(`${address}: ${messageOf(error)}`);
-        giveUp(redis, reasonOf(error));
-        throw new Error(`${address} did not answer`);
-      }
-    },
+    evaluate: (script, keys, values) =>
+      ask(redis => run(redis, script, [keys.length, ...keys, ...values])),
+    read: (hash, field) => ask(redis => redis.hget(hash, field)),
+    time: () => ask(async redis => millisecondsOf(await redis.time())),
     async close() {
       closed = true;
       isUp = false;
       retry?.[Symbol.dispose]();
+      deadlines[Symbol.dispose]();
       const ended = Promise.withResolvers<void>();
       if (!client || client.status === 'end') ended.resolve();
       else client.once('end', () => ended.resolve());
@@ -182,3 +212,13 @@ export function createRedisLink(
     },
   };
 }
+
+/** Whether a socket says that its other end is gone, which it does by another code when it is written to. */
+const isLoss = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  (error.code === 'EPIPE' || error.code === 'ECONNRESET');
+
+/** Redis tells seconds, and the microseconds in the one that runs. */
+const millisecondsOf = ([seconds, microseconds]: readonly number[]): number =>
+  Number(seconds) * 1_000 + Number(microseconds) / 1_000;

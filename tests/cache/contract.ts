@@ -226,7 +226,9 @@ export function cacheContract(kind: CacheKind): void {
         await keep(cache, 'long', 'kept');
         await keep(cache, 'short', 'gone', { ...forLong, ttlMs: 500 });
         await isHit(cache, 'short', 'gone');
+        assert.equal((await cache.hit('short'))?.value, 'gone');
         await place.outlive(500);
+        assert.equal(await cache.hit('short'), undefined);
         await counts(cache, { entries: 1, bytes: 8 });
         assert.equal(await isThere(cache, 'short'), false);
         await keep(cache, 'short', 'filled again');

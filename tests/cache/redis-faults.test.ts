@@ -277,7 +277,7 @@ describeWithEngine('exact caches of two hubs', () => {
       const held = heldFill();
       const filling = hub.cache.getOrFill('d', forLong, held.fill, never);
       await held.begun();
-      assert.equal(await redis.cli('del', `${place.prefix}1:${part}`), '1');
+      assert.equal(await redis.cli('del', `${place.prefix}2:${part}`), '1');
       held.letGo();
       assert.equal((await filling).value, 'filled');
       for (const key of [...keys, 'd'])
@@ -377,6 +377,76 @@ describeWithEngine('exact caches of two hubs', () => {
     await isHit(other.cache, 'b', 'another');
   });
 
+  test('forget by themselves what Redis refused to forget, as soon as it takes writes', async () => {
+    await using hub = await startHub({ url: redis.url });
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'stale');
+    await redis.cli('config', 'set', 'min-replicas-to-write', '1');
+    try {
+      assert.equal(await hub.cache.forget('editor'), 0);
+      assert.deepEqual([hub.cache.isOwed?.('editor'), hub.cache.isOwed?.('other')], [true, false]);
+      assert.match(await errorOf(hub.cache), /NOREPLICAS/);
+    } finally {
+      await redis.cli('config', 'set', 'min-replicas-to-write', '0');
+    }
+    await until(() => hub.cache.isOwed?.('editor') === false, 'what is owed to be forgotten');
+    await keep(hub.cache, 'a', 'fresh');
+    await isHit(hub.cache, 'a', 'fresh');
+  });
+
+  test('do not wait for a fill of their own whose end Redis has refused', async () => {
+    await using hub = await startHub({ url: redis.url, lockMs: 60_000, pollMs: 60_000 });
+    await becomes('up', hub);
+    const held = heldFill();
+    const filling = hub.cache.getOrFill('a', forLong, held.fill, never);
+    await held.begun();
+    await redis.cli('config', 'set', 'min-replicas-to-write', '1');
+    try {
+      held.letGo();
+      assert.equal((await filling).value, 'filled');
+      assert.ok((await missMs(hub.cache, 'a')) < busyMs, 'it waits for itself');
+    } finally {
+      await redis.cli('config', 'set', 'min-replicas-to-write', '0');
+    }
+    assert.ok((await missMs(hub.cache, 'a')) < busyMs, 'it waits for what is over');
+    await isHit(hub.cache, 'a', 'filled');
+  });
+
+  test('do not wait for a fill whose end has failed half way', async () => {
+    const place = { url: redis.url, prefix: newPrefix(), lockMs: 60_000, pollMs: 60_000 };
+    await using one = await startHub(place);
+    await using other = await startHub(place);
+    await becomes('up', one, other);
+    await redis.cli('set', `${place.prefix}2:tags`, 'of another program');
+    for (const hub of [one, other, one])
+      assert.ok((await missMs(hub.cache, 'a')) < busyMs, 'it waits');
+  });
+
+  test('fill anew what was kept later than Redis says it is now', async () => {
+    const place = { url: redis.url, prefix: newPrefix() };
+    await using hub = await startHub(place);
+    await becomes('up', hub);
+    const later = Date.now() + 3_600_000;
+    await redis.cli('hset', `${place.prefix}2:values`, 'a', `${later} ${2 * later} of later`);
+    assert.equal(await isThere(hub.cache, 'a'), false);
+    await keep(hub.cache, 'a', 'of now');
+    await isHit(hub.cache, 'a', 'of now');
+  });
+
+  test('fill anew what nobody can read, and let go of nothing else', async () => {
+    const place = { url: redis.url, prefix: newPrefix() };
+    await using hub = await startHub(place);
+    await becomes('up', hub);
+    await keep(hub.cache, 'b', 'another');
+    await redis.cli('hset', `${place.prefix}2:values`, 'a', '1 99999999999999 null');
+    const readable = { ...forLong, isReadable: (value: string) => value !== 'null' };
+    const found = await hub.cache.getOrFill('a', readable, giving('fresh'), never);
+    assert.deepEqual([found.value, found.from], ['fresh', 'filled']);
+    await isHit(hub.cache, 'a', 'fresh');
+    await isHit(hub.cache, 'b', 'another');
+    await counts(hub.cache, { entries: 2 });
+  });
+
   test('hear nothing in what is not theirs', async () => {
     const place = { url: redis.url, prefix: newPrefix() };
     await using one = await startHub(place);
@@ -395,7 +465,7 @@ describeWithEngine('exact caches of two hubs', () => {
       '{"key":1}',
       '{"key":"a","outcome":"given"}',
     ])
-      await redis.cli('publish', `${place.prefix}1:news`, message);
+      await redis.cli('publish', `${place.prefix}2:news`, message);
     held.letGo();
     assert.equal((await filling).from, 'filled');
     assert.equal((await waiting).value, 'filled');

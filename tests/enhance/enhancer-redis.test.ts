@@ -78,6 +78,22 @@ describeWithEngine('enhancers that share a Redis', () => {
     assert.equal((await hubs.one.enhance('one')).source, 'model');
   });
 
+  test('say that it could not be forgotten what Redis refused to forget', async () => {
+    await using hubs = await openTwo(patient, 5_000);
+    await hubs.one.enhance('one');
+    await redis.cli('config', 'set', 'min-replicas-to-write', '1');
+    try {
+      await assert.rejects(
+        hubs.one.enhancer.forget(),
+        ({ code, message }) =>
+          code === 'HUB_CACHE_UNREACHABLE' && /could not be removed from Redis now/.test(message),
+      );
+    } finally {
+      await redis.cli('config', 'set', 'min-replicas-to-write', '0');
+    }
+    assert.deepEqual((await hubs.one.enhancer.forget()).semantic, 0);
+  });
+
   test('improve prompts in time while it says nothing, and when it dies under them', async () => {
     await using hubs = await openTwo(brief);
     await hubs.one.enhance('zero');
