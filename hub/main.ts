@@ -287,7 +287,11 @@ if (process.env['npm_lifecycle_event'] !== undefined) {
   }, 500).unref();
 }
 
+// What a command waits for may be a timer alone, such as that of a Redis that is not there while the hub starts, and
+// no timer of the hub's clock keeps the process running.
+const running = setInterval(() => {}, 60_000);
 const code = await cli.run(process.argv.slice(2), io);
+clearInterval(running);
 await opened?.close();
 // Not left to the event loop: a log that nobody reads would keep the process for ever.
 if (opened) process.exit(process.exitCode ?? code);
