@@ -26,6 +26,8 @@ if (status === FAILED)
     join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'agenthub'),
   );
 
-// The npm package has the sources as JavaScript, since Node strips no types under node_modules.
+// A clone runs what was built of its sources, until one is edited. The npm package has no sources, as Node strips no
+// types under node_modules.
 const isClone = existsSync(join(root, 'hub', 'main.ts'));
-await import(isClone ? '../hub/main.ts' : '../dist/main.js');
+const isBuilt = !isClone || (await import('./build.mjs')).findBuild(root) !== undefined;
+await import(isBuilt ? '../dist/main.js' : '../hub/main.ts');

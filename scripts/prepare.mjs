@@ -1,66 +1,62 @@
 // Runs before `npm start`, `npm test`, `npm run check` and `npm run bench`, on whatever Node (>= 20) the
 // machine has and with no dependency of its own: installs what package-lock.json says when it is
-// not there, makes sure that the Node which runs the hub is new enough, and compiles the hub where its
-// sources have changed. With all in place it reads two files, looks at the times of others, and is done.
+// not there, makes sure that the Node which runs the hub is new enough, and builds the hub where its
+// sources have changed. With all in place it reads three files, looks at the times of others, and is done.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findBuild } from '../bin/build.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const ownNodeFolder = path.join(root, 'node_modules', 'node');
 const requiredNodeMajor = 24;
-const waitForOtherInstallMs = 10 * 60_000;
+const waitForOtherMs = 10 * 60_000;
 
 // The image brings its own Node and was installed when it was built.
 if (process.env.AGENTHUB_IN_CONTAINER === undefined) await prepare();
 
 async function prepare() {
-  if (whatIsMissing() !== undefined) await alone(install);
-  if (!runsOnNewEnoughNode()) {
-    fail(
-      `AgentHub needs Node ${requiredNodeMajor}, but ${process.version} would run it. The npm package ` +
-        '"node" brings it if its install script may run: set ignore-scripts to false (npm config set ' +
-        `ignore-scripts false), delete node_modules and try again, or put Node ${requiredNodeMajor} on the PATH.`,
-    );
-  }
-  compile();
+  if (isPrepared()) return;
+  await alone(() => {
+    if (isPrepared()) return;
+    install();
+    if (!runsOnNewEnoughNode()) {
+      fail(
+        `AgentHub needs Node ${requiredNodeMajor}, but ${process.version} would run it. The npm package ` +
+          '"node" brings it if its install script may run: set ignore-scripts to false (npm config set ' +
+          `ignore-scripts false), delete node_modules and try again, or put Node ${requiredNodeMajor} on the PATH.`,
+      );
+    }
+    build();
+  });
 }
 
-/** Compiles the sources that are newer than their last compilation. Without it the hub runs all the same. */
-function compile() {
-  const stamp = path.join(root, 'node_modules', '.cache', 'agenthub', 'compiled');
-  const since = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const hub = path.join(root, 'hub');
-  const isNewer = file => statSync(path.join(hub, file)).mtimeMs > since;
-  if (!readdirSync(hub, { recursive: true }).some(isNewer)) return;
-  const begun = new Date();
+function isPrepared() {
+  // An install deletes what was compiled, and leaves what was built.
+  const compiled = path.join(root, 'node_modules', '.cache', 'agenthub');
+  return whatIsMissing() === undefined && findBuild(root) !== undefined && existsSync(compiled);
+}
+
+/** Builds and compiles the hub. It runs without either, from its sources. */
+function build() {
   const node = majorOf(process.version) >= requiredNodeMajor ? process.execPath : ownNode();
-  const script = path.join(root, 'scripts', 'compile.mjs');
-  if (spawnSync(node, [script], { stdio: 'ignore' }).status !== 0) return;
-  writeFileSync(stamp, '');
-  // What was saved meanwhile is compiled by the next time.
-  utimesSync(stamp, begun, begun);
+  const run = script =>
+    spawnSync(node, [path.join(root, 'scripts', script)], { stdio: 'ignore' }).status === 0;
+  if (!run('build.mjs'))
+    console.error(
+      'The hub cannot be built, and starts slower from its sources: "node scripts/build.mjs" says why.',
+    );
+  run('compile.mjs');
 }
 
 /** Runs `work` while no other process prepares this folder; one that died holding the lock is not waited for. */
 async function alone(work) {
   const name = createHash('sha256').update(root).digest('hex').slice(0, 16);
   const lock = path.join(tmpdir(), `agenthub-prepare-${name}.lock`);
-  const deadline = Date.now() + waitForOtherInstallMs;
+  const deadline = Date.now() + waitForOtherMs;
   let said = false;
   for (;;) {
     if (take(lock)) break;
@@ -68,9 +64,10 @@ async function alone(work) {
     // An empty file was created this instant and gets its number in the next.
     if (holder > 0 && !isAlive(holder)) rmSync(lock, { force: true });
     else if (Date.now() > deadline) {
-      fail(`Another install of this folder has not ended. If none runs, delete ${lock}.`);
+      fail(`Another process prepares this folder and has not ended. If none runs, delete ${lock}.`);
     } else {
-      if (!said) console.error(`Waiting for another install of this folder (process ${holder}).`);
+      if (!said)
+        console.error(`Waiting for another process that prepares this folder (${holder}).`);
       said = true;
       await new Promise(resolve => setTimeout(resolve, 250));
     }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'vitest';
+import { copyTree } from '#helpers/tree';
 
 /** Modules that cost memory when they are imported for more than their types, and what to do instead. */
 const costly: Readonly<Record<string, string>> = {
@@ -31,10 +31,11 @@ test('what costs memory is not imported before it is used (decisions/0007)', () 
 });
 
 test('no first use has to load the type stripper: all of the hub is compiled beforehand', async () => {
-  const cache = await mkdtemp(join(tmpdir(), 'agenthub-compiled-'));
-  const env = { ...process.env, NODE_COMPILE_CACHE: cache };
+  // As in the image: without a build.
+  const tree = await copyTree();
+  const env = { ...process.env, NODE_COMPILE_CACHE: join(tree, 'cache') };
   const script = `
-    await import('${pathToFileURL('hub/servers/install/installs.ts').href}');
+    await import('${pathToFileURL(join(tree, 'hub/servers/install/installs.ts')).href}');
     console.log(process.moduleLoadList.some(name => name.includes('amaro')));
   `;
   const isLoaded = () =>
@@ -43,10 +44,10 @@ test('no first use has to load the type stripper: all of the hub is compiled bef
       env,
     }).trim();
   try {
-    execFileSync(process.execPath, ['scripts/compile.mjs'], { env });
+    execFileSync(process.execPath, [join(tree, 'scripts/compile.mjs')], { env });
     assert.equal(isLoaded(), 'false');
   } finally {
-    await rm(cache, { recursive: true });
+    await rm(tree, { recursive: true });
   }
 });
 

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, globSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
@@ -102,6 +110,10 @@ describe.skipIf(problem !== undefined)(
     test('installs what it needs, and says loudly that servers are not isolated', () => {
       assert.match(hub.output(), /Installing|added \d+ packages/i);
       assert.equal(hub.output().match(/NO DOCKER ENGINE ANSWERS/g)?.length, 1);
+    });
+
+    test('builds what it runs', () => {
+      assert.ok(existsSync(join(folder, 'dist', 'main.js')));
     });
 
     for (const version of sdkVersions)

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
@@ -105,7 +113,8 @@ describe.skipIf(problem !== undefined)(
         'configs/enhancement-rules.json',
         'configs/hub.schema.json',
         'configs/mcp-servers.json',
-        'dist/app.js',
+        'dist/LICENSE.zod',
+        'dist/main.js',
         'images/npm/Dockerfile',
         'images/python/Dockerfile',
       ])
@@ -115,14 +124,25 @@ describe.skipIf(problem !== undefined)(
     });
 
     test('has every file of the rooms that is no source, where the code looks for it', () => {
-      const kept = readdirSync(join(root, 'hub'), { recursive: true, withFileTypes: true })
-        .filter(entry => entry.isFile() && !/\.(?:ts|md)$/.test(entry.name))
-        .map(entry => join(entry.parentPath, entry.name).slice(join(root, 'hub').length + 1));
-      for (const file of kept) assert.ok(contents.includes(`dist/${file}`), file);
+      const kept = readdirSync(join(root, 'hub'), { recursive: true, withFileTypes: true }).filter(
+        entry => entry.isFile() && !/\.(?:ts|md)$/.test(entry.name),
+      );
+      assert.ok(kept.length > 0);
+      for (const { parentPath, name } of kept) {
+        assert.equal(basename(parentPath), 'assets', `${parentPath}/${name}`);
+        assert.ok(contents.includes(`dist/assets/${name}`), name);
+      }
     });
 
-    test('leaves nothing in the tree that it was packed from', () => {
-      assert.equal(existsSync(join(root, 'dist')), false);
+    test('has the build of the sources as they are, and nothing of earlier ones', () => {
+      const { output } = JSON.parse(readFileSync(join(root, 'dist', 'build.json'), 'utf8'));
+      const built = contents.filter(file => file.startsWith('dist/'));
+      assert.deepEqual(
+        built.toSorted(),
+        Object.keys(output)
+          .map(name => `dist/${name}`)
+          .toSorted(),
+      );
     });
 
     test('tells its version', async () => {

@@ -1,0 +1,14 @@
+import { cp, mkdtemp, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..', '..');
+const parts = ['bin', 'configs', 'hub', 'scripts', 'package.json', 'package-lock.json'];
+
+/** Copies what the hub is built of and runs from into a new folder, which has the packages of this one. */
+export async function copyTree(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-tree-'));
+  for (const part of parts) await cp(join(root, part), join(folder, part), { recursive: true });
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
