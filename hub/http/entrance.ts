@@ -1,9 +1,10 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { http, https } from '#core';
+import { type Clock, http, https } from '#core';
 import type { View } from '#routing';
 import type { Servers } from '#servers';
 import type { Connections, Streamable, WebSockets } from '#transports';
+import { createPlainPosts } from './plain-posts.ts';
 
 export type EntranceOptions = {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
@@ -20,7 +21,8 @@ export type EntranceNeeds = {
   readonly webSockets: WebSockets;
   readonly connections: Pick<Connections, 'isDraining'>;
   /** Whether the hub lets a request in. Who is not let in is refused by `otherwise`. */
-  readonly letsIn: (request: IncomingMessage) => boolean;
+  readonly letsIn: (request: Pick<IncomingMessage, 'headers'>) => boolean;
+  readonly clock: Pick<Clock, 'now'>;
   /** Answers whatever does not go the short way. */
   readonly otherwise: RequestListener;
 };
@@ -33,8 +35,9 @@ const maxPipelined = 64;
 
 /**
  * The listening end of the hub. A plain POST to an MCP endpoint, which is nearly all there is, goes to
- * the transport from here: on the way of a call routes and hooks cost as much as the relaying does
- * (tests/bench). Anything unusual takes the way of the routes, which knows all the refusals.
+ * the transport from here, and where nothing else came before it, without Node's HTTP (decisions/0015): on
+ * the way of a call routes and hooks cost as much as the relaying does (tests/bench). Anything unusual takes
+ * the way of the routes, which knows all the refusals.
  */
 export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): Server {
   const boundPipeline = createPipelineBound();
@@ -76,8 +79,46 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
     if (view === undefined) socket.destroy();
     else needs.webSockets.accept(request, socket, head, view);
   });
+  // What comes by TLS is Node's alone.
+  if (!options.tls) answerPlainPosts(server, patience, { ...options, ...needs });
   return server;
 }
+
+/** Has the connections of a server answered without Node's HTTP, for as long as they bring plain POSTs. */
+function answerPlainPosts(
+  server: Server,
+  { headMs }: Patience,
+  needs: EntranceNeeds & Pick<EntranceOptions, 'maxBodyBytes'>,
+): void {
+  const accepts = server.listeners('connection');
+  const plain = createPlainPosts(
+    { maxBodyBytes: needs.maxBodyBytes, firstMs: headMs, idleMs: keepAliveMs },
+    {
+      ...needs,
+      viewOf: url => viewOf(url, needs.servers),
+      // Node takes connections that others have accepted, by this event.
+      handOver(socket, bytes) {
+        for (const accept of accepts) Reflect.apply(accept, server, [socket]);
+        socket.unshift(bytes);
+      },
+      timedOut: socket => void server.emit('clientError', requestTimeout(), socket),
+    },
+  );
+  server.removeAllListeners('connection');
+  server.on('connection', plain.take);
+  // Node knows no other connections than those it reads.
+  const closeItsOwn = server.closeAllConnections.bind(server);
+  server.closeAllConnections = () => {
+    plain.endAll();
+    closeItsOwn();
+  };
+}
+
+/** The error by which Node tells the same of the connections that it reads. */
+const requestTimeout = () =>
+  Object.assign(new Error('the request did not arrive in time'), {
+    code: 'ERR_HTTP_REQUEST_TIMEOUT',
+  });
 
 /**
  * Counts the requests that wait for the answer to one before them; ends the connection and answers false

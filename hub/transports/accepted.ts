@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { HttpRequest } from './http-message.ts';
 
 /** What the client takes as an answer; without the header, anything. */
-export function acceptedTypes(request: IncomingMessage): {
+export function acceptedTypes(request: HttpRequest): {
   readonly json: boolean;
   readonly stream: boolean;
 } {
@@ -14,7 +14,7 @@ export function acceptedTypes(request: IncomingMessage): {
 }
 
 /** Whether the body is said to be JSON, which MCP requires of every POST. */
-export function isJson(request: IncomingMessage): boolean {
+export function isJson(request: HttpRequest): boolean {
   const type = request.headers['content-type'];
   return type === 'application/json' || /^application\/json\s*(;|$)/i.test(type ?? '');
 }

@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer';
-import type { ServerResponse } from 'node:http';
 import { type Reply, encodeError, membersOf, rawText, readMessage, rpcCodes, whole } from '#rpc';
+import type { HttpResponse } from './http-message.ts';
 
 /** A connection that takes nothing of an answer for this long is dropped, as its client does not read. */
 export const stalledMs = 60_000;
 
 /** One JSON body, in one write. */
 export function sendJson(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   body: Reply,
   headers?: Readonly<Record<string, string>>,
@@ -45,7 +45,7 @@ const closing = Buffer.from(']');
 
 /** Answers with a JSON-RPC error that carries the id of the request in `body`, where there is one. */
 export function refuse(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   code: number,
   message: string,

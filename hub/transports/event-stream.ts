@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { HttpResponse } from './http-message.ts';
 import type { ReplayBudget, Share } from './replay-budget.ts';
 
 /** How much of a stream is kept for clients that lost their connection, and how far one may lag. */
@@ -26,7 +26,7 @@ export interface EventStream {
    * Gives the stream a connection and sends what follows the event `after`; without `after`, what no
    * connection was sent yet. False where that is not kept any more.
    */
-  attach(response: ServerResponse, after: number | undefined): boolean;
+  attach(response: HttpResponse, after: number | undefined): boolean;
   /** Sends an event without data, by which the client learns an id to resume from. */
   prime(): void;
   /** A comment that keeps proxies and sockets from giving up on a silent stream, due within `stalledMs`. */
@@ -65,9 +65,9 @@ export function createEventStream(
   /** The newest event that some connection was sent. */
   let sent = 0;
   let ended = false;
-  let connection: ServerResponse | undefined;
+  let connection: HttpResponse | undefined;
 
-  function connect(to: ServerResponse | undefined): void {
+  function connect(to: HttpResponse | undefined): void {
     connection = to;
     budget.rank(share, ended ? 'ended' : to ? 'attached' : 'detached');
   }

@@ -1,8 +1,8 @@
-import type { ServerResponse } from 'node:http';
 import type { Exchange } from '#routing';
 import { type Reply, whole } from '#rpc';
 import { batchOf, sendJson } from './answer.ts';
 import type { EventStream } from './event-stream.ts';
+import type { HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 
 export type PostOptions = {
@@ -22,7 +22,7 @@ export type PostOptions = {
 
 /** The answering of one POST. */
 export type Post = Exchange & {
-  readonly response: ServerResponse;
+  readonly response: HttpResponse;
   readonly http: HttpSession;
   readonly options: PostOptions;
   /** Set once something was said before the answer, or it took long. */
@@ -30,11 +30,7 @@ export type Post = Exchange & {
 };
 
 /** It has one function of its own and no more, as each call has one of these. */
-export function createPost(
-  response: ServerResponse,
-  http: HttpSession,
-  options: PostOptions,
-): Post {
+export function createPost(response: HttpResponse, http: HttpSession, options: PostOptions): Post {
   const post: Post = {
     response,
     http,

@@ -6,6 +6,7 @@ export {
   createConnections,
 } from './connection-table.ts';
 export { maxMessageBytes } from './connection.ts';
+export type { HttpRequest, HttpResponse } from './http-message.ts';
 export { type Sse, createSse, messagesPath } from './sse.ts';
 export { type BridgeNeeds, type BridgeOptions, bridgeStdio } from './stdio-bridge.ts';
 export type { StdioStreams } from './stdio-frames.ts';

@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http';
 import { stalledMs } from './answer.ts';
+import type { HttpResponse } from './http-message.ts';
 
 /** A connection with more than this unsent is dropped, and its request with it. */
 export const maxUnsentBytes = 64 * 1024 * 1024;
@@ -17,7 +17,7 @@ const comment = ': keep-alive\n\n';
 const eventOf = (message: Buffer) => Buffer.concat([head, message, end]);
 
 /** Begins a stream of server-sent events, whose first event goes out in one write with the head. */
-export function beginEvents(response: ServerResponse): void {
+export function beginEvents(response: HttpResponse): void {
   response.writeHead(200, headers);
   // Comments count as movement, unless they wait for a client that does not read.
   response.setTimeout(stalledMs, () => response.destroy());
@@ -27,17 +27,17 @@ export function beginEvents(response: ServerResponse): void {
  * Sends one message. The events have no ids: MCP 2026-07-28 knows no resuming, and a client that lost
  * the connection asks again.
  */
-export function sendEvent(response: ServerResponse, message: Buffer): void {
+export function sendEvent(response: HttpResponse, message: Buffer): void {
   if (response.writableLength > maxUnsentBytes) response.destroy();
   else response.write(eventOf(message));
 }
 
 /** Sends the last message and ends the stream, in one write. */
-export function sendLastEvent(response: ServerResponse, message: Buffer): void {
+export function sendLastEvent(response: HttpResponse, message: Buffer): void {
   response.end(eventOf(message));
 }
 
 /** A comment, by which proxies and sockets see that the stream is alive. */
-export function sendComment(response: ServerResponse): void {
+export function sendComment(response: HttpResponse): void {
   response.write(comment);
 }

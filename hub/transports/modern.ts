@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { type Clock, type Log, HubError } from '#core';
 import type { Exchange, Router, Session, View } from '#routing';
 import {
@@ -14,6 +14,7 @@ import {
 } from '#rpc';
 import type { acceptedTypes } from './accepted.ts';
 import { refuse, sendJson, statusOf } from './answer.ts';
+import type { HttpResponse } from './http-message.ts';
 import { claimOf, createRequestCheck } from './modern-request.ts';
 import { beginEvents, sendComment, sendEvent, sendLastEvent } from './modern-stream.ts';
 import { refused } from './refusals.ts';
@@ -23,7 +24,7 @@ import { sendUnavailable } from './unavailable.ts';
 /** What a POST of MCP 2026-07-28 came with. */
 export type ModernPost = {
   readonly headers: IncomingHttpHeaders;
-  readonly response: ServerResponse;
+  readonly response: HttpResponse;
   readonly view: View;
   readonly accepts: ReturnType<typeof acceptedTypes>;
   readonly batch: boolean;
@@ -55,7 +56,7 @@ export type ModernNeeds = {
 
 /** The answering of one request. */
 type Answering = Exchange & {
-  readonly response: ServerResponse;
+  readonly response: HttpResponse;
   readonly session: Session;
   /** When it began, on the monotonic clock. */
   readonly since: number;

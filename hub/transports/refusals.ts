@@ -1,23 +1,19 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { modernVersions, protocolVersions } from '#rpc';
-import { refuse } from './answer.ts';
+import { encodeError, modernVersions, protocolVersions } from '#rpc';
+import { refuse, sendJson } from './answer.ts';
+import type { HttpRequest, HttpResponse } from './http-message.ts';
 
 /** The code of refusals that JSON-RPC and MCP have no code for, as the SDKs have it. */
 export const refused = -32000;
 
 /** Answers 400 to a request of a revision that the hub does not know. */
-export function refuseVersion(response: ServerResponse, version: unknown, body?: Buffer): void {
+export function refuseVersion(response: HttpResponse, version: unknown, body?: Buffer): void {
   const known = [...modernVersions, ...protocolVersions].join(', ');
   const why = `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${known}`;
   refuse(response, 400, refused, why, body);
 }
 
 /** Answers 405 and names the methods that are allowed. */
-export function refuseMethod(
-  request: IncomingMessage,
-  response: ServerResponse,
-  allowed: string,
-): void {
-  response.setHeader('allow', allowed);
-  refuse(response, 405, refused, `${request.method} is not a method of this endpoint`);
+export function refuseMethod(request: HttpRequest, response: HttpResponse, allowed: string): void {
+  const why = `${request.method} is not a method of this endpoint`;
+  sendJson(response, 405, encodeError('null', refused, why), { allow: allowed });
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, type Log, createLedger } from '#core';
 import type { Router, Session, View } from '#routing';
 import {
@@ -17,6 +16,7 @@ import { acceptedTypes, isJson } from './accepted.ts';
 import { idOf, refuse, sendJson } from './answer.ts';
 import { parseEventId } from './event-stream.ts';
 import { type Post, beginStream, createPost, finish } from './exchange.ts';
+import type { HttpRequest, HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 import { createModern } from './modern.ts';
 import { isModern } from './modern-request.ts';
@@ -31,7 +31,7 @@ import { busy, sendUnavailable, stopping } from './unavailable.ts';
  */
 export interface Streamable {
   /** Answers a request to an MCP endpoint. `body` is what a POST carried. */
-  handle(request: IncomingMessage, response: ServerResponse, body: Buffer, view: View): void;
+  handle(request: HttpRequest, response: HttpResponse, body: Buffer, view: View): void;
   readonly sessionCount: number;
   /** Ends the sessions of a view, which is there no more. */
   end(view: View, reason: string): void;
@@ -102,8 +102,8 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
 
   /** The session that a request names; answers 400 or 404 itself where there is none. */
   function sessionOf(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: HttpRequest,
+    response: HttpResponse,
     view: View,
     body?: Buffer,
   ): HttpSession | undefined {
@@ -121,12 +121,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     return undefined;
   }
 
-  function receive(
-    request: IncomingMessage,
-    response: ServerResponse,
-    body: Buffer,
-    view: View,
-  ): void {
+  function receive(request: HttpRequest, response: HttpResponse, body: Buffer, view: View): void {
     const accepts = acceptedTypes(request);
     if (!accepts.json && !accepts.stream)
       return refuse(
@@ -227,7 +222,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     }
   }
 
-  function get(request: IncomingMessage, response: ServerResponse, view: View): void {
+  function get(request: HttpRequest, response: HttpResponse, view: View): void {
     if (!acceptedTypes(request).stream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream');
     const http = sessionOf(request, response, view);

@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http';
 import { HubError } from '#core';
 import { errorAnswer } from '#rpc';
 import { sendJson } from './answer.ts';
+import type { HttpResponse } from './http-message.ts';
 
 /** What a hub that is told to stop says to whoever wants more of it. */
 export const stopping = () =>
@@ -17,6 +17,6 @@ export const busy = (count: number) =>
 export const retryAfterSeconds = 5;
 
 /** Answers 503 to a request whose id is given as JSON text, and says when to try again. */
-export function sendUnavailable(response: ServerResponse, id: string, error: unknown): void {
+export function sendUnavailable(response: HttpResponse, id: string, error: unknown): void {
   sendJson(response, 503, errorAnswer(id, error), { 'retry-after': String(retryAfterSeconds) });
 }

@@ -1,0 +1,102 @@
+import { Buffer } from 'node:buffer';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** The head of a POST of JSON that there is only one way to read. */
+export type PlainHead = {
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  /** What stands around the length of the body: a head that differs in nothing else says the same. */
+  readonly before: Buffer;
+  readonly after: Buffer;
+};
+
+/** As much of the body as is there. */
+export type PlainBody = {
+  readonly body: Buffer;
+  /** How much of it is still to come, in bytes; below 0 where there is more than the body. */
+  readonly missing: number;
+};
+
+const headEnd = Buffer.from('\r\n\r\n');
+/** Node refuses heads of more than twice this. */
+const maxHeadBytes = 8 * 1024;
+const line = '\r\n';
+const printable = /^[\x20-\x7e]+$/;
+/** A field name, a colon, one space at most, and a value without space around it (RFC 9110, section 5.5). */
+const field = /^([!#$%&'*+.^_`|~\dA-Za-z-]+): ?(\S|\S.*\S)$/;
+const requestLine = /^POST (\/[\w./~-]*) HTTP\/1\.1$/;
+const lengthField = 'content-length';
+const mostDigits = 9;
+const length = new RegExp(`^\\d{1,${mostDigits}}$`);
+/** Headers by which the bytes that follow, or the connection, become something else. */
+const unusual = new Set([
+  'expect',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+/** Node refuses, or leaves out, some of those that have more than ten times as many. */
+const maxHeaders = 100;
+
+/**
+ * Reads the head that these bytes begin with. Undefined for whatever has more than one reading, or another
+ * meaning than most: it is left to Node's parser, and so is every request of a browser.
+ */
+export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
+  const end = bytes.indexOf(headEnd);
+  if (end < 0 || end > maxHeadBytes) return undefined;
+  const head = bytes.toString('latin1', 0, end);
+  const [first = '', ...rest] = head.split(line);
+  const url = requestLine.exec(first)?.[1];
+  if (url === undefined || rest.length > maxHeaders) return undefined;
+  const headers = new Map<string, string>();
+  let at = first.length;
+  let cut = 0;
+  let digits = '';
+  for (const text of rest) {
+    at += line.length;
+    const [, written = '', value = ''] = (printable.test(text) && field.exec(text)) || [];
+    const name = written.toLowerCase();
+    if (name === '' || headers.has(name) || unusual.has(name)) return undefined;
+    headers.set(name, value);
+    at += text.length;
+    if (name === lengthField) {
+      digits = value;
+      cut = at - value.length;
+    }
+  }
+  const isPlain =
+    length.test(digits) &&
+    headers.get('content-type') === 'application/json' &&
+    (headers.get('connection') ?? 'keep-alive') === 'keep-alive' &&
+    !headers.has('origin');
+  // Copies: the bytes are part of all that came with them.
+  const copy = (from: number, to: number) => Buffer.from(bytes.subarray(from, to));
+  return isPlain
+    ? {
+        url,
+        headers: Object.fromEntries(headers),
+        before: copy(0, cut),
+        after: copy(cut + digits.length, end + headEnd.length),
+      }
+    : undefined;
+}
+
+/** The body under a head that differs from a known one in its length alone; undefined for another head. */
+export function bodyUnder(bytes: Buffer, { before, after }: PlainHead): PlainBody | undefined {
+  const isSame = bytes.length > before.length && before.compare(bytes, 0, before.length) === 0;
+  if (!isSame) return undefined;
+  let at = before.length;
+  let bodyBytes = 0;
+  for (; at < before.length + mostDigits; at++) {
+    const digit = (bytes[at] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9) break;
+    bodyBytes = 10 * bodyBytes + digit;
+  }
+  if (at === before.length) return undefined;
+  for (const byte of after) if (bytes[at++] !== byte) return undefined;
+  const body = bytes.subarray(at);
+  return { body, missing: bodyBytes - body.length };
+}

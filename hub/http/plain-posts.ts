@@ -1,0 +1,202 @@
+import { Buffer } from 'node:buffer';
+import type { Socket } from 'node:net';
+import type { Clock } from '#core';
+import type { View } from '#routing';
+import type { Streamable } from '#transports';
+import { type PlainBody, type PlainHead, bodyUnder, parsePlainHead } from './plain-head.ts';
+import { type PlainLink, PlainResponse } from './plain-response.ts';
+
+/**
+ * Answers plain POSTs to MCP endpoints without Node's HTTP in between, which costs as much as all that the hub
+ * does for a call. A connection that brings anything else is Node's from there on (decisions/0015).
+ */
+export interface PlainPosts {
+  /** Takes over a connection that has brought nothing yet. */
+  readonly take: (socket: Socket) => void;
+  /** Ends all connections that it has. */
+  readonly endAll: () => void;
+}
+
+export type PlainPostsOptions = {
+  readonly maxBodyBytes: number;
+  /** How long a connection may bring nothing at first, and between two requests, in milliseconds. */
+  readonly firstMs: number;
+  readonly idleMs: number;
+};
+
+export type PlainPostsNeeds = {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly streamable: Pick<Streamable, 'handle'>;
+  /** Whether the hub lets in a request with these headers, which says the same each time. */
+  readonly letsIn: (head: Pick<PlainHead, 'headers'>) => boolean;
+  /** What an MCP endpoint shows; undefined for every other path. */
+  readonly viewOf: (url: string) => View | undefined;
+  /** Has Node read the connection from here on, of which these bytes have been read already. */
+  readonly handOver: (socket: Socket, bytes: Buffer) => void;
+  /** Answers a connection that has never brought anything. */
+  readonly timedOut: (socket: Socket) => void;
+};
+
+/** What more than this wait for the answer to one before them, is read when that is there. */
+const maxPipelined = 64;
+/** A client may send its next request as late as it was told that it could. */
+const graceMs = 1_000;
+
+export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNeeds): PlainPosts {
+  const { streamable, letsIn, viewOf } = needs;
+  const sockets = new Set<Socket>();
+  const commonLines = createCommonLines(options.idleMs, needs.clock);
+  const idleMs = options.idleMs + graceMs;
+
+  function take(socket: Socket): void {
+    /** The head that the client sent last: most send the same with every request. */
+    let known: PlainHead | undefined;
+    let current: PlainResponse | undefined;
+    /** What is worked on as well, and is sent after it. */
+    const later: PlainResponse[] = [];
+    /** What is not plain, or too much at a time, and is read when all before it is answered. */
+    let waiting: Buffer | undefined;
+    /** The beginning of a request: there are clients that write its head and its body one after the other. */
+    let begun: Buffer | undefined;
+    let stalled: (() => void) | undefined;
+    let isFirst = true;
+
+    const link: PlainLink = {
+      socket,
+      commonLines,
+      answered() {
+        stalled = undefined;
+        current = later.shift();
+        if (current) {
+          current.takeTurn();
+          return;
+        }
+        if (socket.timeout !== idleMs) socket.setTimeout(idleMs);
+        // Whoever sends this answer has not left its own work yet.
+        if (waiting) setImmediate(proceed);
+        // A client that takes no answers is not read either.
+        else if (socket.writableNeedDrain) socket.pause();
+      },
+      patience(delayMs, onStalled) {
+        socket.setTimeout(delayMs);
+        if (onStalled) stalled = onStalled;
+        // With the end of what waits to be sent, it is the client's turn again.
+        else socket.write('', rest);
+      },
+    };
+
+    function rest(): void {
+      if (!current) socket.setTimeout(idleMs);
+    }
+
+    /** The body of the plain POST that these bytes begin, whose head is known from here on; undefined for anything else. */
+    function bodyOf(bytes: Buffer): PlainBody | undefined {
+      const usual = known && bodyUnder(bytes, known);
+      if (usual) return usual;
+      known = parsePlainHead(bytes);
+      return known && letsIn(known) ? bodyUnder(bytes, known) : undefined;
+    }
+
+    function receive(chunk: Buffer): void {
+      const bytes = begun ? Buffer.concat([begun, chunk]) : chunk;
+      const post = later.length < maxPipelined ? bodyOf(bytes) : undefined;
+      const view = post && known && viewOf(known.url);
+      if (!known || !post || view === undefined || !isTaken(post) || (begun && post.missing > 0)) {
+        begun = undefined;
+        waitOrLeave(bytes);
+      } else if (post.missing > 0) begun = bytes;
+      else {
+        begun = undefined;
+        isFirst = false;
+        const response = new PlainResponse(link, current === undefined);
+        if (current) later.push(response);
+        else current = response;
+        streamable.handle({ method: 'POST', headers: known.headers }, response, post.body, view);
+      }
+    }
+
+    /** Whether a body is no larger than it may be, and nothing is behind it. */
+    function isTaken({ body, missing }: PlainBody): boolean {
+      const length = body.length + missing;
+      return missing >= 0 && length > 0 && length <= options.maxBodyBytes;
+    }
+
+    /** Node would send its answers before those that are still to come. */
+    function waitOrLeave(bytes: Buffer): void {
+      if (!current) return leave(bytes);
+      waiting = bytes;
+      socket.pause();
+    }
+
+    /** What the client has not been read for is read now. */
+    function proceed(): void {
+      if (current || socket.destroyed || socket.writableNeedDrain) return;
+      const chunk = waiting;
+      waiting = undefined;
+      socket.resume();
+      if (chunk) receive(chunk);
+    }
+
+    function timeout(): void {
+      if (stalled) stalled();
+      // Node gives the rest of a request some time, and says so when that is over.
+      else if (begun && !current) leave(begun);
+      else if (isFirst) {
+        forget();
+        // What is said to it may reach nobody.
+        socket.on('error', fail);
+        needs.timedOut(socket);
+      }
+      // What a call takes is not counted.
+      else if (!current) socket.destroy();
+    }
+
+    /** As Node does it: a client that writes no more is done. */
+    const end = () => void socket.end();
+    const fail = () => void socket.destroy();
+
+    function close(): void {
+      sockets.delete(socket);
+      for (const response of current ? [current, ...later] : []) response.closed();
+    }
+
+    function leave(bytes: Buffer): void {
+      forget();
+      needs.handOver(socket, bytes);
+    }
+
+    function forget(): void {
+      sockets.delete(socket);
+      socket.setTimeout(0);
+      socket.off('data', receive).off('drain', proceed).off('timeout', timeout);
+      socket.off('end', end).off('error', fail).off('close', close);
+    }
+
+    sockets.add(socket);
+    socket.setTimeout(options.firstMs);
+    socket.on('data', receive).on('drain', proceed).on('timeout', timeout);
+    socket.on('end', end).on('error', fail).on('close', close);
+  }
+
+  return {
+    take,
+    endAll() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** The lines that all responses have in common. The date in them has seconds: it is written once in each. */
+function createCommonLines(idleMs: number, clock: Pick<Clock, 'now'>): () => string {
+  const connection = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(idleMs / 1000)}\r\n`;
+  let second = -1;
+  let lines = '';
+  return () => {
+    const now = Math.floor(clock.now() / 1000);
+    if (now !== second) {
+      second = now;
+      lines = `Date: ${new Date(now * 1000).toUTCString()}\r\n${connection}`;
+    }
+    return lines;
+  };
+}
