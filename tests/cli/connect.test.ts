@@ -251,10 +251,14 @@ describe('the program itself', () => {
       env: { PATH: process.env['PATH'], HOME: scratch.home, TERM: 'xterm' },
     });
     let out = '';
+    let isTyped = false;
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => {
         out += chunk.toString();
-        if (typed !== undefined && out.includes('[y/N] ')) child.stdin.end(typed);
+        if (typed === undefined || isTyped || !out.includes('[y/N] ')) return;
+        isTyped = true;
+        // An end would be typed as well, and may be read before a signal comes.
+        child.stdin.write(typed);
       });
     if (typed === undefined) child.stdin.end();
     const [code] = await once(child, 'close');

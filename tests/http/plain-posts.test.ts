@@ -28,9 +28,12 @@ function isWhole(text: string): boolean {
   return end >= 0 && text.length >= end + 4 + Number(length ?? 0);
 }
 
-/** Without what differs from one answer to the next: the date, the numbers of streams, and how long these are. */
+/**
+ * Without what differs from one answer to the next: the date, the numbers of streams, and how long these are where
+ * they come in chunks.
+ */
 const sameOf = (text: string) =>
-  text.replace(/^Date: .*\r\n/m, '').replace(/^[\da-f]+\r\nid: \d+-/gm, 'id: ');
+  text.replace(/^Date: .*\r\n/m, '').replace(/^(?:[\da-f]+\r\n)?id: \d+-/gm, 'id: ');
 
 const ping = (id: number | string) =>
   `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"ping"}`;
