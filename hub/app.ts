@@ -63,6 +63,8 @@ const activityBounds = {
 } as const;
 /** How long the client on stdin and stdout is answered after it wrote its last: it waits two seconds itself. */
 const stdioGraceMs = 1_000;
+/** When what answers all but calls is loaded, where nobody has asked for it before: first of all, servers start. */
+const routesAfterMs = 1_000;
 /** How long a client on stdin waits for servers that start, so that its first list is whole. */
 const firstListsMs = 10_000;
 /** Starts the hub: opens its data, finds the engine, listens, and starts its servers. */
@@ -187,7 +189,14 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       await drained;
     },
   };
-  const ends = options.listens ? [http] : [];
+  let soon: Disposable | undefined;
+  const routes: Part = {
+    name: 'routes',
+    async start() {
+      soon = clock.after(routesAfterMs, () => void http.load());
+    },
+    stop: async () => soon?.[Symbol.dispose](),
+  };
   const meeting: Part = { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() };
   opened.use(
     await startAll(
@@ -195,7 +204,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
         ...(telemetry ? [telemetry] : []),
         meeting,
         docker,
-        ...ends,
+        ...(options.listens ? [http, routes] : []),
         running,
         source,
         prompts,

@@ -5,6 +5,7 @@ import type { View } from '#routing';
 import type { Servers } from '#servers';
 import type { Connections, Streamable, WebSockets } from '#transports';
 import { createPlainPosts } from './plain-posts.ts';
+import { refuseUnreadable } from './unreadable.ts';
 
 export type EntranceOptions = {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
@@ -74,6 +75,7 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
   const server = options.tls
     ? https.createServer({ ...options.tls, ...how }, listener)
     : http.createServer(how, listener);
+  server.on('clientError', refuseUnreadable);
   server.on('upgrade', (request, socket, head) => {
     const view = upgradeOf(request);
     if (view === undefined) socket.destroy();

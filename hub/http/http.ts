@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Activity } from '#activity';
@@ -23,8 +24,8 @@ import { bugOf, problemOf, retryAfter, statusOf } from './errors.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { dashboardRoutes, isOfDashboard } from './dashboard/routes.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
+import { type Listening, listenOn } from './listen.ts';
 import { createMethods } from './methods.ts';
-import { refuseUnreadable } from './unreadable.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { type ConfigControl, configRoutes } from './routes/config.ts';
 import { createFollowing } from './routes/follow.ts';
@@ -79,7 +80,10 @@ export type HttpNeeds = {
   readonly newId: () => string;
 };
 
+/** Its `start` listens, and answers calls from there on. */
 export type Http = Part & {
+  /** Loads what answers all but calls, for which the first such request waits otherwise. */
+  load(): Promise<void>;
   /** Where it listens, once started, with the host as it was given: `http://127.0.0.1:9090`. */
   readonly address: string;
   /** By which it is opened on its own machine, once started: `http://localhost:9090`. */
@@ -88,7 +92,7 @@ export type Http = Part & {
   measure(): Promise<readonly Family[]>;
 };
 
-/** The hub's HTTP server. Answers nothing before `start`; `stop` lets calls in flight end. */
+/** The hub's HTTP server. Answers nothing before `start`. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const { log } = needs;
   const guard = createGuard(options);
@@ -100,27 +104,19 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const sessions = () => needs.streamable.sessionCount + needs.connections.size;
   const measured: FamiliesNeeds = { ...needs, usages, sessions };
   let app: FastifyInstance | undefined;
+  let loading: Promise<FastifyInstance> | undefined;
+  let listening: Listening | undefined;
   let address = '';
   let url = '';
 
+  const routes = async () => (app = await (loading ??= build()));
+
   async function build(): Promise<FastifyInstance> {
-    const tls = options.tls && {
-      cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
-      key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
-    };
-    // A hub that only serves stdin has no use for it.
+    // It takes as long to load as a server to start, and calls do without it.
     const { LogController, fastify } = await import('fastify');
     const server = fastify({
-      ...(tls && { https: tls }),
-      serverFactory: otherwise =>
-        createEntrance(
-          { ...options, tls },
-          { ...needs, letsIn: request => guard(request) === undefined, otherwise },
-        ),
       bodyLimit: options.maxBodyBytes,
-      forceCloseConnections: true,
       exposeHeadRoutes: false,
-      clientErrorHandler: refuseUnreadable,
       // A path that cannot be decoded reaches no hook: who asks is looked at here.
       frameworkErrors(error, request, reply) {
         cors.mark(request.raw, reply.raw);
@@ -169,8 +165,15 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     dashboardRoutes(server, options, { ...needs, health, usages });
     mcpRoutes(server, needs);
     sseRoutes(server, needs);
+    await server.ready();
     return server;
   }
+
+  /** Answers by the routes. */
+  const otherwise: RequestListener = (request, response) => {
+    if (app) app.routing(request, response);
+    else void routes().then(loaded => loaded.routing(request, response));
+  };
 
   /** Refuses who may not speak to the hub; true where it did. */
   function refuseForeign(request: FastifyRequest, reply: FastifyReply): boolean {
@@ -208,22 +211,25 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       return url;
     },
     async start() {
-      const server = await build();
-      try {
-        await server.listen({ host: options.host, port: options.port });
-      } catch (error) {
-        await server.close();
-        throw listenError(options, error);
-      }
-      app = server;
+      const tls = options.tls && {
+        cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
+        key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
+      };
+      const letsIn = (request: Pick<IncomingMessage, 'headers'>) => guard(request) === undefined;
+      listening = await listenOn(options, () =>
+        createEntrance({ ...options, tls }, { ...needs, letsIn, otherwise }),
+      );
+      const { port } = listening;
       const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
-      const bound = server.server.address();
-      const port = typeof bound === 'object' && bound ? bound.port : options.port;
       address = `${options.tls ? 'https' : 'http'}://${host}:${port}`;
       url = addressOf({ host: options.host, port, isSecure: options.tls !== undefined });
     },
+    async load() {
+      await routes();
+    },
     async stop() {
-      await app?.close();
+      await listening?.close();
+      await (await loading)?.close();
     },
     async measure() {
       const { readFamilies } = await import('./families.ts');
@@ -261,21 +267,6 @@ function fromFastify(cause: unknown, request: FastifyRequest): HubError | undefi
       ? `its Content-Type is ${JSON.stringify(headers['content-type'] ?? '')}: send JSON, with "Content-Type: application/json"`
       : cause.message;
   return new HubError('HUB_REQUEST_INVALID', `the request cannot be read: ${why}`, { cause });
-}
-
-function listenError(options: HttpOptions, error: unknown): unknown {
-  if (!(error instanceof Error) || !('code' in error)) return error;
-  if (error.code === 'EADDRINUSE')
-    return new HubError(
-      'HUB_PORT_TAKEN',
-      `ROUTER_PORT: ${options.host}:${options.port} is in use, perhaps by another hub. Stop that, or set another port`,
-      { cause: error },
-    );
-  return new HubError(
-    'HUB_LISTEN_REFUSED',
-    `ROUTER_HOST, ROUTER_PORT: the hub cannot listen on ${options.host}:${options.port} (${messageOf(error)})`,
-    { cause: error },
-  );
 }
 
 async function readPem(setting: string, file: string): Promise<Buffer> {

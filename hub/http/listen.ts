@@ -1,0 +1,80 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { HubError, messageOf } from '#core';
+
+/** What listens on one port, at one address or at several. */
+export type Listening = {
+  readonly port: number;
+  /** Takes no more connections, and ends those that there are. */
+  close(): Promise<void>;
+};
+
+type Place = { readonly host: string; readonly port: number };
+
+/**
+ * Listens on a port. `localhost` is each address that it has here, since some clients try but one of them. Rejects
+ * with HUB_PORT_TAKEN or HUB_LISTEN_REFUSED where the first cannot be had; the hub does without the others.
+ */
+export async function listenOn(
+  place: Place,
+  createServer: () => Server,
+  resolve = addressesOf,
+): Promise<Listening> {
+  const { host, port } = place;
+  const server = createServer();
+  let others: readonly string[];
+  try {
+    const [first = host, ...rest] = await resolve(host);
+    others = rest;
+    await listen(server, first, port);
+  } catch (error) {
+    throw listenError(place, error);
+  }
+  const bound = server.address();
+  const own = typeof bound === 'object' && bound ? bound.port : port;
+  const servers = [server];
+  for (const other of others) {
+    const another = createServer();
+    try {
+      await listen(another, other, own);
+      servers.push(another);
+    } catch {
+      // Where IPv6 is switched off, the machine may still have a name for its address.
+    }
+  }
+  return { port: own, close: async () => void (await Promise.all(servers.map(close))) };
+}
+
+async function addressesOf(host: string): Promise<readonly string[]> {
+  if (host !== 'localhost') return [host];
+  const found = await lookup(host, { all: true });
+  return [...new Set(found.map(({ address }) => address))];
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  server.listen({ host, port });
+  await once(server, 'listening');
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+function listenError(place: Place, error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error;
+  if (error.code === 'EADDRINUSE')
+    return new HubError(
+      'HUB_PORT_TAKEN',
+      `ROUTER_PORT: ${place.host}:${place.port} is in use, perhaps by another hub. Stop that, or set another port`,
+      { cause: error },
+    );
+  return new HubError(
+    'HUB_LISTEN_REFUSED',
+    `ROUTER_HOST, ROUTER_PORT: the hub cannot listen on ${place.host}:${place.port} (${messageOf(error)})`,
+    { cause: error },
+  );
+}

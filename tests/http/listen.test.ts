@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { describe, test } from 'vitest';
+import { startHub } from '#helpers/hub';
+import { listenOn } from '../../hub/http/listen.ts';
+
+const { cache } = createRequire(import.meta.url);
+const isFastifyLoaded = () => Object.keys(cache).some(file => file.includes('/fastify/'));
+
+test('a call is answered before the routes are loaded, and what needs them then loads them', async () => {
+  await using hub = await startHub([{ name: 'echo' }]);
+  const answer = await fetch(`${hub.url}/mcp/echo`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+  });
+  assert.equal(answer.status, 400, 'there is no session');
+  assert.equal(isFastifyLoaded(), false);
+  const [health, missing] = await Promise.all(
+    ['/health', '/none'].map(async path => (await fetch(hub.url + path)).status),
+  );
+  assert.deepEqual([health, missing], [200, 404]);
+  assert.equal(isFastifyLoaded(), true);
+});
+
+describe('a name of several addresses', () => {
+  const answering = () => createServer((_, response) => void response.end('here'));
+  const several = async () => ['127.0.0.1', '127.0.0.2'];
+
+  test('is listened on at each of them, at the same port', async () => {
+    const listening = await listenOn({ host: 'localhost', port: 0 }, answering, several);
+    for (const address of await several()) {
+      const answer = await fetch(`http://${address}:${listening.port}/`);
+      assert.equal(await answer.text(), 'here', address);
+    }
+    const idle = connect(listening.port, '127.0.0.2');
+    await once(idle, 'connect');
+    const gone = once(idle, 'close');
+    await Promise.all([listening.close(), gone]);
+  });
+
+  test('is listened on where one of the others cannot be had, and refused without the first', async () => {
+    const taken = await listenOn({ host: '127.0.0.2', port: 0 }, answering);
+    try {
+      const place = { host: 'localhost', port: taken.port };
+      const listening = await listenOn(place, answering, several);
+      assert.equal(listening.port, taken.port);
+      await listening.close();
+      await assert.rejects(
+        listenOn(place, answering, async () => ['127.0.0.2', '127.0.0.1']),
+        { code: 'HUB_PORT_TAKEN' },
+      );
+    } finally {
+      await taken.close();
+    }
+  });
+});
