@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, states, until } from '#helpers/hub-process';
 import { type Scene, becomes, createScene, described, inContainer } from './scene.ts';
-import { type SecondEngine, secondEngineProblem, startSecondEngine } from './second-engine.ts';
+import {
+  type SecondEngine,
+  type SecondEngines,
+  prepareSecondEngines,
+  secondEngineProblem,
+} from './second-engine.ts';
 
 const image = 'node:24-bookworm-slim';
 const problem = await secondEngineProblem();
@@ -14,16 +19,19 @@ const report = (what: string, ms: number) =>
 const servers = { victim: inContainer('stateful.mjs') };
 
 function lostEngine(): void {
+  let engines: SecondEngines;
   let engine: SecondEngine | undefined;
   let scene: Scene | undefined;
 
+  beforeAll(async () => void (engines = await prepareSecondEngines(image)));
+  afterAll(async () => await engines[Symbol.asyncDispose]());
   afterEach(async () => {
     await scene?.[Symbol.asyncDispose]();
     await engine?.[Symbol.asyncDispose]();
   });
 
   async function begin(liveRestore: boolean): Promise<{ hub: HubProcess; engine: SecondEngine }> {
-    engine = await startSecondEngine(image, { liveRestore });
+    engine = await engines.start({ liveRestore });
     scene = await createScene({ servers, engine });
     const hub = await scene.start();
     for (const name of ['victim', 'neighbour']) await becomes(hub, name, 'running');

@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -50,17 +50,39 @@ export async function secondEngineProblem(): Promise<string | undefined> {
   return typeof found === 'string' ? found : undefined;
 }
 
-/**
- * Starts an engine beside the one that answers the tests, in a network namespace of its own, without
- * networks but `none`, and with one image of the other in it.
- */
-export async function startSecondEngine(
-  image: string,
+/** Starts engines beside the one that answers the tests, each with one image of that. */
+export type SecondEngines = AsyncDisposable & {
+  start(options: { readonly liveRestore: boolean }): Promise<SecondEngine>;
+};
+
+/** Loads the image once, which takes an engine as long as a test: each gets a copy of what came of it. */
+export async function prepareSecondEngines(image: string): Promise<SecondEngines> {
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-engines-'));
+  const loaded = join(folder, 'data');
+  const { host, end, ...first } = await startSecondEngine({ liveRestore: false });
+  try {
+    await run('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${host} load`]);
+    await end('SIGTERM');
+    await run('cp', ['-a', first.dataFolder, loaded]);
+  } finally {
+    await first[Symbol.asyncDispose]();
+  }
+  return {
+    start: options => startSecondEngine(options, loaded),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+/** In a network namespace of its own, without networks but `none`, with a copy of the data where these are given. */
+async function startSecondEngine(
   options: { readonly liveRestore: boolean },
-): Promise<SecondEngine> {
+  data?: string,
+): Promise<SecondEngine & { readonly dataFolder: string }> {
   const found = await findRunning();
   if (typeof found === 'string') throw new Error(found);
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-engine-'));
+  const dataFolder = join(folder, 'data');
+  if (data !== undefined) await run('cp', ['-a', data, dataFolder]);
   const socketPath = join(folder, 'docker.sock');
   const host = `unix://${socketPath}`;
   const { 'init-path': initPath } = await configOf(found);
@@ -69,7 +91,7 @@ export async function startSecondEngine(
     config,
     JSON.stringify({
       hosts: [host],
-      'data-root': join(folder, 'data'),
+      'data-root': dataFolder,
       'exec-root': join(folder, 'exec'),
       pidfile: join(folder, 'dockerd.pid'),
       ...(initPath !== undefined && { 'init-path': initPath }),
@@ -100,10 +122,10 @@ export async function startSecondEngine(
   }
 
   await start();
-  execFileSync('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${host} load`]);
 
   return {
     host,
+    dataFolder,
     socketPath,
     end,
     start,

@@ -157,11 +157,12 @@ describe('the level that a server of 2025 is asked for on behalf of requests of 
     const { hub, clock, asked, call, client } = await scene();
     await using _ = hub;
     const slow = call('slow', { ms: 60_000 }, 'debug');
+    const requestId = client.lastId();
     await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
     await call('pid', {}, 'debug');
     clock.advance(5 * minute);
     assert.deepEqual(asked(), ['debug']);
-    await client.notify('notifications/cancelled', { requestId: client.lastId() });
+    await client.notify('notifications/cancelled', { requestId });
     await slow;
     clock.advance(minute);
     assert.deepEqual(asked(), ['debug', 'info']);

@@ -130,7 +130,7 @@ test(
       for (const { text } of clients) pids.push(Number(/"text":"(\d+) /.exec(text)?.[1]));
       // Some leave while their server works, and some while it waits for their answer.
       for (const [index, client] of clients.slice(0, 10).entries())
-        client.begin(index % 2 === 0 ? 'ask' : 'slow', { secret: secretOf(index), ms: 10_000 });
+        client.begin(index % 2 === 0 ? 'ask' : 'slow', { secret: secretOf(index), ms: 4_000 });
       await until(() => hub.router.inFlight === 10);
       for (const client of clients) client.drop();
       await forgotten(hub, clock);

@@ -79,10 +79,9 @@ describe('a Qdrant that', () => {
     const vectors = await hub();
     await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
     await qdrant.goAway();
-    await assert.rejects(
-      vectors.near('docs', at(0), all),
-      isFailure('unreachable', /ECONNREFUSED/),
-    );
+    // The first may still go to a connection that was closed just now, and the next cannot.
+    for (const why of [/ECONNREFUSED|other side closed|ECONNRESET/, /ECONNREFUSED/])
+      await assert.rejects(vectors.near('docs', at(0), all), isFailure('unreachable', why));
     await qdrant.comeBack();
     assert.deepEqual(await namesIn(vectors), ['kept']);
   });
