@@ -59,10 +59,10 @@ export type SecondEngines = AsyncDisposable & {
 export async function prepareSecondEngines(image: string): Promise<SecondEngines> {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-engines-'));
   const loaded = join(folder, 'data');
-  const { host, end, ...first } = await startSecondEngine({ liveRestore: false });
+  const first = await startSecondEngine({ liveRestore: false });
   try {
-    await run('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${host} load`]);
-    await end('SIGTERM');
+    await run('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${first.host} load`]);
+    await first.end('SIGTERM');
     await run('cp', ['-a', first.dataFolder, loaded]);
   } finally {
     await first[Symbol.asyncDispose]();
