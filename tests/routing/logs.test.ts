@@ -163,7 +163,7 @@ describe('the level that a server of 2025 is asked for on behalf of requests of 
     clock.advance(5 * minute);
     assert.deepEqual(asked(), ['debug']);
     await client.notify('notifications/cancelled', { requestId });
-    await slow;
+    assert.equal(at(await slow, 'error', 'code'), -32800);
     clock.advance(minute);
     assert.deepEqual(asked(), ['debug', 'info']);
   });
