@@ -101,7 +101,7 @@ async function giveTo(handle: FileHandle, { uid, gid, mode }: Ownership): Promis
 }
 
 /** Without it a crash may bring the old name back. Some systems do not sync folders, and need not. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   try {
     const folder = await open(path, 'r');
     try {
