@@ -13,7 +13,7 @@ type Expanded = {
 };
 
 /** The keys of a server, and of the hub, in which variables are filled in. */
-const expandedKeys = [
+export const expandedKeys: readonly string[] = [
   'token',
   'command',
   'args',
@@ -59,6 +59,12 @@ export function expandServer(entry: unknown, path: Path, env: Environment): Expa
     ]),
   );
   return { value, unresolved, problems };
+}
+
+/** The names of the variables that a text refers to, each once, in its order. */
+export function variablesIn(text: string): readonly string[] {
+  const names = Array.from(text.matchAll(marks), ([, inside]) => reference.exec(inside ?? '')?.[1]);
+  return [...new Set(names.filter(name => name !== undefined))];
 }
 
 /** One string with its variables filled in, and a sentence for each that cannot be. */

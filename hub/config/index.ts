@@ -18,6 +18,7 @@ export {
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit.ts';
 export type { Environment } from './env.ts';
 export { schemaJson } from './export.ts';
+export { type Loosening, type LooseningKind, findLoosenings } from './loosenings.ts';
 export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
 export { type FileSeen, fileSeen } from './files.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';

@@ -1,0 +1,150 @@
+import { type JsonObject, isObject } from '#core';
+import type { LocalLaunch, RemoteLaunch, ServerConfig } from './config.ts';
+import { expandedKeys, variablesIn } from './env.ts';
+import { pathsOfKnownPackage } from './known-packages.ts';
+
+export type LooseningKind =
+  'runtime' | 'network' | 'user' | 'mount' | 'volume' | 'variable' | 'header' | 'url' | 'sensitive';
+
+/** A setting of an entry that gives its server more than the default sandbox does. */
+export type Loosening = {
+  /**
+   * What a confirmation repeats: `mount:/home/me/notes:/notes:rw`, `network:bridge`, `user:0:0`, `runtime:process`,
+   * `variable:GITHUB_TOKEN`, `volume:memory-data`, `header:Authorization`, `url:https://host/${KEY}`,
+   * `allow_sensitive`. Unique in one entry, and the same whenever the entry is read.
+   */
+  readonly name: string;
+  readonly kind: LooseningKind;
+  /** One sentence for people: what the server could do with it. */
+  readonly message: string;
+  /** True where an entry that arrives over the API has to be confirmed; read-only mounts, for one, do not. */
+  readonly needsConfirmation: boolean;
+};
+
+/**
+ * Everything in an entry that gives its server more than the default sandbox. Pure.
+ *
+ * @param entry The entry as it would stand in the file, with its `${NAME}` unexpanded.
+ * @param config What the loader makes of that entry: its paths are absolute, with links followed.
+ * @param others The other servers of the file; a volume that one of them has too is reported.
+ */
+export function findLoosenings(
+  entry: JsonObject,
+  config: ServerConfig,
+  others: readonly ServerConfig[] = [],
+): readonly Loosening[] {
+  const { launch } = config;
+  const own = launch.kind === 'local' ? ofLocal(launch) : ofRemote(entry, launch);
+  const shared = sharedVolumesOf(config, others);
+  return [...own, ...shared, ...ofVariables(entry), ...ofSensitive(entry)];
+}
+
+function ofLocal(launch: LocalLaunch): readonly Loosening[] {
+  const { network, mounts, user } = launch.sandbox;
+  const command = [launch.command ?? launch.package?.spec ?? '', ...launch.args].join(' ');
+  const found: Loosening[] = [];
+  if (launch.runtime === 'process')
+    found.push({
+      name: 'runtime:process',
+      kind: 'runtime',
+      message: `It runs ${JSON.stringify(command)} on this machine with your rights and without a sandbox.`,
+      needsConfirmation: true,
+    });
+  if (network !== 'none')
+    found.push({
+      name: `network:${network}`,
+      kind: 'network',
+      message: 'It can reach the network, and send there whatever it can read.',
+      needsConfirmation: true,
+    });
+  if (user !== undefined) found.push(ofUser(user));
+  for (const { source, target, readOnly } of mounts)
+    found.push({
+      name: `mount:${source}:${target}:${readOnly ? 'ro' : 'rw'}`,
+      kind: 'mount',
+      message: readOnly
+        ? `It can read ${source} of this machine.`
+        : `It can read, change and delete everything in ${source} of this machine.`,
+      needsConfirmation: !readOnly,
+    });
+  return unique(found);
+}
+
+/** A user or group by name is looked up in the image's own files, which may map any name to root. */
+function ofUser(user: string): Loosening {
+  const parts = user.split(':');
+  const named = parts.find(part => !/^\d+$/.test(part));
+  const isRoot = parts.some(part => /^0+$/.test(part) || part === 'root');
+  const message = isRoot
+    ? `It runs as root in its container ("user": "${user}"), and what it writes into mounts belongs to root.`
+    : named === undefined
+      ? `It runs as user ${user}, and has the rights of that user on everything mounted.`
+      : `It runs as ${user}, and the image decides who that is: it may be root.`;
+  const needsConfirmation = isRoot || named !== undefined;
+  return { name: `user:${user}`, kind: 'user', message, needsConfirmation };
+}
+
+function ofRemote(entry: JsonObject, { url, headers }: RemoteLaunch): readonly Loosening[] {
+  const host = URL.parse(url)?.host ?? 'its address';
+  const written = entry['url'];
+  const ofHeaders = Object.keys(headers).map((name): Loosening => ({
+    name: `header:${name}`,
+    kind: 'header',
+    message: `The hub sends the header ${name} to ${host} with every request.`,
+    needsConfirmation: false,
+  }));
+  if (typeof written !== 'string' || variablesIn(written).length === 0) return ofHeaders;
+  const message = `Variables of the hub's environment become part of the address ${written}.`;
+  return [{ name: `url:${written}`, kind: 'url', message, needsConfirmation: false }, ...ofHeaders];
+}
+
+/** Volumes of an entry that another server has too: each reads and changes the data of the other. */
+function sharedVolumesOf(
+  config: ServerConfig,
+  others: readonly ServerConfig[],
+): readonly Loosening[] {
+  return unique(
+    volumesOf(config).flatMap((volume): readonly Loosening[] => {
+      const other = others.find(one => one.name !== config.name && volumesOf(one).includes(volume));
+      if (!other) return [];
+      const message = `It can read and change the data of the server ${other.name} in the volume ${volume}.`;
+      return [{ name: `volume:${volume}`, kind: 'volume', message, needsConfirmation: true }];
+    }),
+  );
+}
+
+function volumesOf({ name, launch }: ServerConfig): readonly string[] {
+  if (launch.kind !== 'local') return [];
+  const place = { kind: 'docker', server: name } as const;
+  const known = launch.package ? pathsOfKnownPackage(launch.package, place).volumes : [];
+  return [...launch.sandbox.volumes, ...known].map(volume => volume.name);
+}
+
+function ofVariables(entry: JsonObject): readonly Loosening[] {
+  const places = new Map<string, string[]>();
+  const look = (value: unknown, path: string): void => {
+    if (typeof value === 'string')
+      for (const name of variablesIn(value)) places.set(name, [...(places.get(name) ?? []), path]);
+    else if (Array.isArray(value))
+      for (const [index, item] of value.entries()) look(item, `${path}[${index}]`);
+    else if (isObject(value))
+      for (const [key, item] of Object.entries(value)) look(item, `${path}.${key}`);
+  };
+  for (const key of expandedKeys) look(entry[key], key);
+  return [...places].map(([name, paths]) => ({
+    name: `variable:${name}`,
+    kind: 'variable',
+    message: `It is given the value that ${name} has in the hub's environment or .env (in ${paths.join(', ')}).`,
+    needsConfirmation: true,
+  }));
+}
+
+function ofSensitive(entry: JsonObject): readonly Loosening[] {
+  if (entry['allow_sensitive'] !== true) return [];
+  const message = 'It may be given keys and passwords of this machine, which its mounts may hold.';
+  return [{ name: 'allow_sensitive', kind: 'sensitive', message, needsConfirmation: true }];
+}
+
+const unique = (found: readonly Loosening[]): readonly Loosening[] => [
+  ...new Map(found.map(one => [one.name, one])).values(),
+];
