@@ -59,12 +59,13 @@ export async function measureEnhance(options: {
 
   async function openHub(name: string, settings: Readonly<Record<string, string>>) {
     const hub = opened.use(
-      await spawnHub(`agenthub-bench-${name}`, {}, undefined, {
-        OLLAMA_HOST: ollama.url,
-        REDIS_URL: '',
-        QDRANT_URL: '',
-        ...settings,
-      }),
+      await spawnHub(
+        `agenthub-bench-${name}`,
+        {},
+        {
+          settings: { OLLAMA_HOST: ollama.url, REDIS_URL: '', QDRANT_URL: '', ...settings },
+        },
+      ),
     );
     await answers(`${hub.url}/ollama/models`);
     const connection = await openConnection(new URL(`${hub.url}/ollama/enhance`), json);

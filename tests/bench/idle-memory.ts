@@ -11,8 +11,11 @@ const settleMs = 5_000;
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url));
 
-/** Resident memory of the hub alone, in MB, once 20 servers are running and nobody calls. */
-export async function idleMemory(runtime: RuntimeKind): Promise<number | undefined> {
+/** Resident memory of the hub alone, in MB, once 20 servers are running and nobody calls. `root` is the hub's checkout. */
+export async function idleMemory(
+  runtime: RuntimeKind,
+  root = process.cwd(),
+): Promise<number | undefined> {
   const entry =
     runtime === 'docker'
       ? {
@@ -26,6 +29,7 @@ export async function idleMemory(runtime: RuntimeKind): Promise<number | undefin
   await using hub = await startHub(
     'agenthub-bench-idle',
     Object.fromEntries(names.map(name => [name, { ...entry, runtime, auto_start: true }])),
+    { root },
   );
   await delay(settleMs);
   return residentMb(hub.pid);

@@ -1,8 +1,10 @@
 // npm run bench [-- --quick]: measures the claims of speed and prints them. It fails only where a reply
-// was wrong: how fast a machine is today is for people to judge. `-- prompts` measures the caches of prompts
-// alone, `-- telemetry` what traces cost, and `-- pairs` has a real embedding model tell how good they are (pairs-table.ts).
+// was wrong: how fast a machine is today is for people to judge. `-- against <commit>` compares the working tree with
+// a commit, `-- prompts` measures the caches of prompts alone, `-- telemetry` what traces cost, and `-- pairs` has a
+// real embedding model tell how good they are (pairs-table.ts).
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
+import { compareWithCommit } from './against.ts';
 import { findImage } from './containers.ts';
 import { findPackage, measureFleetStart } from './fleet-start.ts';
 import { type Findings, gateLines } from './gates.ts';
@@ -33,6 +35,19 @@ const starts = values.quick ? 3 : 7;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const progress = (text: string) => console.error(text);
 
+if (positionals[0] === 'against') {
+  const { lines, wrong } = await compareWithCommit(
+    {
+      commit: positionals[1] ?? 'HEAD',
+      ...(values.quick ? speed : { rounds: 15, durationMs: 700 }),
+      runtimes:
+        ((await probeEngine()) ?? (await findImage())) ? ['process'] : ['process', 'docker'],
+    },
+    progress,
+  );
+  for (const line of lines) console.log(line);
+  process.exit(wrong === 0 ? 0 : 1);
+}
 if (positionals[0] === 'prompts') {
   const withRedis = (await probeEngine()) === undefined;
   const { lines, wrong } = await measurePrompts({ quick: values.quick, withRedis });

@@ -76,7 +76,12 @@ export async function compareRelays(
   return comparisons;
 }
 
-async function measure(runtime: RuntimeKind, { pid, load }: Subject, job: Job): Promise<Figures> {
+/** Has a subject do a job once. */
+export async function measure(
+  runtime: RuntimeKind,
+  { pid, load }: Pick<Subject, 'pid' | 'load'>,
+  job: Job,
+): Promise<Figures> {
   // Without containers the engine has nothing to do with it, whatever else it does.
   const engine = () => (runtime === 'docker' ? engineCpuMs() : undefined);
   let most = residentMb(pid);

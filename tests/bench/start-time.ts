@@ -18,20 +18,22 @@ const giveUpMs = 30_000;
 export async function startTime(rounds: number): Promise<number | undefined> {
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-bench-start-'));
   try {
-    await startOnce(dataDir);
+    const root = process.cwd();
+    await startOnce(dataDir, root);
     const seen: number[] = [];
-    for (let round = 0; round < rounds; round++) seen.push(await startOnce(dataDir));
+    for (let round = 0; round < rounds; round++) seen.push(await startOnce(dataDir, root));
     return median(seen);
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
 }
 
-async function startOnce(dataDir: string): Promise<number> {
+/** From starting the hub of a checkout to the answer of its first call, in ms. */
+export async function startOnce(dataDir: string, root: string): Promise<number> {
   const servers = {
     bench: { command: process.execPath, args: [serverFile], runtime: 'process', auto_start: true },
   };
-  await using hub = await spawnHub('agenthub-bench-start', servers, dataDir);
+  await using hub = await spawnHub('agenthub-bench-start', servers, { dataDir, root });
   const url = `${hub.url}/mcp`;
   const begin = hub.spawnedAt;
   for (;;) {

@@ -41,7 +41,7 @@ export async function measureTelemetry({
   const subjects = await Promise.all(
     Object.entries(kinds).map(async ([name, settings], index) => {
       const servers = { bench: { ...entry, auto_start: true } };
-      const hub = opened.use(await startHub(`agenthub-bench-t${index}`, servers, settings));
+      const hub = opened.use(await startHub(`agenthub-bench-t${index}`, servers, { settings }));
       const load = opened.use(
         await startLoad({ kind: 'mcp', url: `${hub.url}/mcp`, tool: 'bench_fill' }),
       );

@@ -16,25 +16,33 @@ const pollMs = 100;
 
 type Servers = Readonly<Record<string, object>>;
 
+export type HubOptions = {
+  /** Its own, and removed with it, unless given. */
+  readonly dataDir?: string;
+  /** Environment variables besides those of this process. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** The checkout whose hub is started: the working tree unless given. */
+  readonly root?: string;
+};
+
 /** Starts the hub as `npm start` does, with these servers, and waits until all of them are running. */
 export async function startHub(
   name: string,
   servers: Servers,
-  settings: Readonly<Record<string, string>> = {},
+  options: HubOptions = {},
 ): Promise<Hub> {
   await using opened = new AsyncDisposableStack();
-  const hub = opened.use(await spawnHub(name, servers, undefined, settings));
+  const hub = opened.use(await spawnHub(name, servers, options));
   await allRunning(hub.url);
   const kept = opened.move();
   return { ...hub, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** Starts the hub, with more settings where given, and waits for nothing. Its data are its own, unless a folder for them is given. */
+/** Starts the hub and waits for nothing. */
 export async function spawnHub(
   name: string,
   servers: Servers,
-  dataDir?: string,
-  settings: Readonly<Record<string, string>> = {},
+  { dataDir, settings = {}, root = process.cwd() }: HubOptions = {},
 ): Promise<Hub> {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-bench-'));
@@ -42,7 +50,7 @@ export async function spawnHub(
   const config = join(folder, 'servers.json');
   await writeFile(config, JSON.stringify({ servers }));
   const port = await freePort();
-  const words = await startArguments();
+  const words = await startArguments(root);
   const spawnedAt = performance.now();
   const hub = opened.use(
     run(process.execPath, [...words, '--config', config, '--port', String(port)], {
@@ -59,10 +67,10 @@ export async function spawnHub(
 }
 
 /** What follows `node` in the script `start`, so that flags set there count here too. */
-async function startArguments(): Promise<readonly string[]> {
-  const manifest = JSON.parse(await readFile('package.json', 'utf8'));
+async function startArguments(root: string): Promise<readonly string[]> {
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   const [, ...rest] = String(manifest.scripts.start).split(' ');
-  return rest;
+  return rest.map(word => (word.endsWith('.mjs') ? join(root, word) : word));
 }
 
 async function allRunning(url: string): Promise<void> {
