@@ -1,4 +1,5 @@
-import { isSecretName, redactText } from '#telemetry';
+import { isSecretName } from '#core';
+import { redactText } from '#telemetry';
 
 /** A value that was taken out of an entry, and the variable in which it is from now on. */
 export type Variable = { readonly name: string; readonly value: string };

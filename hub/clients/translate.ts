@@ -1,5 +1,4 @@
-import type { JsonObject } from '#core';
-import { isSecretName } from '#telemetry';
+import { type JsonObject, isSecretName } from '#core';
 import type { ClientName } from './client.ts';
 import { type Places, hubText } from './client-variables.ts';
 import { type DockerLine, findDockerLine } from './docker-line.ts';

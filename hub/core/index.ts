@@ -16,3 +16,15 @@ export { type Json, type JsonObject, isObject } from './json.ts';
 export { type Ledger, type Register, createLedger, createRegister } from './ledger.ts';
 export { type Part, startAll } from './lifecycle.ts';
 export { type Log, silent } from './log.ts';
+export {
+  assignment,
+  basicCredential,
+  credential,
+  introducedCredentials,
+  isPlaceholder,
+  isSecretName,
+  isUserAndPassword,
+  mentionsSecret,
+  secretName,
+  secretWords,
+} from './secret-patterns.ts';

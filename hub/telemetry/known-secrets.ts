@@ -1,4 +1,5 @@
-import { isSecretName, minKnownLength } from './redact.ts';
+import { isSecretName } from '#core';
+import { minKnownLength } from './redact.ts';
 
 /** What of a server's config may hold secrets. */
 export type Launched = {

@@ -1,4 +1,5 @@
-import { isObject } from '#core';
+import { isObject, isSecretName } from '#core';
+import { formsOf } from './known-forms.ts';
 import { redactShapes } from './secret-shapes.ts';
 
 /** Removes what must not be shown. What it gives back is for people and for logs, never for a server. */
@@ -17,22 +18,6 @@ const tooDeep = '[too deep]';
 export const minKnownLength = 8;
 /** Levels of a value that are looked through; a message of a server may have as many. */
 const maxDepth = 64;
-
-/** Names under which a credential may stand, in small letters with `_` between the words. */
-const secretName =
-  /^(?:env|(?:.*_)?(?:authorization|cookies?|credentials?|headers|pass(?:word|wd|phrase|code)?|pwd|secrets?|token|jwt|bearer|auth|pat|dsn|(?:api|access|private|signing|encryption|auth)_?keys?(?:_id)?))$/;
-/** Tokens that only count, or name a place in a list. */
-const harmlessName = /^(?:progress|next_page|page|cursor|continuation)_?token$/;
-
-/** Is this what a variable, header, option or member is called that holds a credential? */
-export function isSecretName(name: string): boolean {
-  const words = name
-    .replace(/^-+/, '')
-    .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
-    .replaceAll(/[-. ]/g, '_')
-    .toLowerCase();
-  return secretName.test(words) && !harmlessName.test(words);
-}
 
 /** The text without what looks like a credential. */
 export const redactText = (text: string): string => redactShapes(text, redacted);
@@ -77,25 +62,19 @@ function prepare(values: readonly string[]): Known {
   return { values, remove: text => withoutCut(text.replace(any, redacted), ordered) };
 }
 
-const escaped = (form: string) => form.replaceAll(/[$()*+./?[\\\]^{|}-]/g, '\\$&');
-
-/** A value as it stands in other texts: by itself, in JSON, in an address, and line by line. */
-function formsOf(value: string): readonly string[] {
-  const lines = value.includes('\n') ? value.split(/\r?\n/).map(line => line.trim()) : [];
-  // After "Bearer" or "Basic" the credential itself begins.
-  const words = /^\S+ \S+$/.test(value) ? value.split(' ') : [];
-  return [value, value.trim(), ...words, ...lines].flatMap(form => [
-    form,
-    JSON.stringify(form).slice(1, -1),
-    ...(form.isWellFormed() ? [encodeURIComponent(form)] : []),
-  ]);
-}
+/** The form for a regular expression, which takes hexadecimal of percent-encoding in both cases. */
+const escaped = (form: string) =>
+  form
+    .replaceAll(/[$()*+./?[\\\]^{|}-]/g, '\\$&')
+    .replaceAll(/%[A-F\d]{2}/g, code => `(?:${code}|${code.toLowerCase()})`);
 
 /** The text without the beginning of a known value that it ends with, since it was cut there. */
 function withoutCut(text: string, forms: readonly string[]): string {
-  for (const form of forms)
-    for (let length = Math.min(form.length - 1, text.length); length >= minKnownLength; length--)
-      if (text.endsWith(form.slice(0, length))) return text.slice(0, -length) + redacted;
+  for (const form of forms) {
+    const tail = Math.max(0, text.length - form.length + 1);
+    const at = text.indexOf(form.slice(0, minKnownLength), tail);
+    if (at >= 0 && form.startsWith(text.slice(at))) return text.slice(0, at) + redacted;
+  }
   return text;
 }
 

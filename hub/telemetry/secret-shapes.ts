@@ -1,68 +1,81 @@
-/** What services and protocols write as a credential and as nothing else. */
-const shapes = new RegExp(
-  [
-    // Keys in PEM, also where the end was cut off.
-    String.raw`-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----[^]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|$)`,
-    // JSON web tokens.
-    String.raw`(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?`,
-    // AWS, Google, DigitalOcean.
-    String.raw`(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`,
-    String.raw`(?<![A-Za-z0-9])(?:AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}|do[opr]_v1_[a-f0-9]{32,})`,
-    // GitHub, GitLab, npm, PyPI, Docker, Hugging Face, HashiCorp.
-    String.raw`(?<![A-Za-z0-9])(?:gh[pousr]_\w{8,}|github_pat_\w{8,}|gl(?:pat|dt|rt|cbt)-[\w-]{8,}|npm_[A-Za-z0-9]{20,}|pypi-[\w-]{30,}|dckr_pat_[\w-]{16,}|hf_[A-Za-z0-9]{16,}|hv[sbr]\.[\w-]{16,})`,
-    // OpenAI, Anthropic, Stripe, Slack, SendGrid, Telegram, Shopify, Linear, Notion, age.
-    String.raw`(?<![A-Za-z0-9])(?:sk-[\w-]{8,}|[srp]k_(?:live|test)_\w{8,}|whsec_\w{16,}|xox[abeoprs]-[\w-]{8,}|SG\.[\w-]{16,}\.[\w-]{16,}|\d{8,10}:AA[\w-]{30,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|(?:lin_api|ntn)_\w{20,}|AGE-SECRET-KEY-1[A-Z0-9]{20,})`,
-  ].join('|'),
-  'g',
-);
+import {
+  assignment,
+  basicCredential,
+  credential,
+  introducedCredentials,
+  isPlaceholder,
+  isUserAndPassword,
+  secretName,
+  secretWords,
+} from '#core';
 
-/** A user's password in an address. */
-const inAddress = /(\b[a-z][a-z0-9+.-]{1,30}:\/\/[^\s:@/"'<>]{0,200}:)[^\s@/"'<>]{1,400}(?=@)/gi;
-/** "Bearer xyz" and "Basic xyz": one that is a word of a sentence has neither a figure nor such a length. */
-const scheme = /\b(bearer|basic|digest)(\s+)(?=[\w.~+/=-]*\d|[\w.~+/=-]{20})[\w.~+/=-]{6,}/gi;
-
-const names = String.raw`authorization|cookie|credential|pass(?:word|wd|phrase)|pwd|secret|token|(?:api|access|private|signing|encryption|auth)[_-]?key(?:[_-]?id)?`;
-const memberName = String.raw`(?!(?:progress|next_?page|page|continuation)_?token)[\w.-]{0,60}?(?:${names})`;
 /** A member of JSON, also in a text that was cut. */
 const member = new RegExp(
-  String.raw`("${memberName}"\s{0,4}:\s{0,4})(?:"(?:[^"\\]|\\[^])*"?|\d[\d.]*)`,
+  String.raw`("${secretName}"\s{0,4}:\s{0,4})(?:"(?:[^"\\]|\\[^])*"?|\d[\d.]*)`,
   'gi',
 );
 /** The same in JSON that stands in a string of other JSON. */
 const innerMember = new RegExp(
-  String.raw`(\\"${memberName}\\"\s{0,4}:\s{0,4}\\")(?:[^"\\]|\\\\\\?[^]|\\[^"\\])+`,
+  String.raw`(\\"${secretName}\\"\s{0,4}:\s{0,4}\\")(?:[^"\\]|\\\\\\?[^]|\\[^"\\])+`,
   'gi',
 );
-/** `NAME=value`, `--name=value` and `?name=value`. */
-const assigned = new RegExp(
-  String.raw`(?<![\w])([\w.-]{0,60}?(?:${names})=["']?)[^\s"'&;,]{3,}`,
-  'gi',
-);
-/** `Name: value`, where the value is no word of a sentence: it has a figure in it. */
-const headed = new RegExp(
-  String.raw`(?<![\w])([\w.-]{0,60}?(?:${names}):\s{0,4}["']?)(?!\[redacted\])(?=[^\s"',;]*\d)[^\s"',;]{6,}`,
-  'gi',
+/** `name = value` as a line of its own: the value is the rest of the line. */
+const line = new RegExp(
+  String.raw`^([ \t]{0,16}(?:export[ \t]+)?${secretName}[ \t]{1,4}=[ \t]{1,4})(?!\[redacted\])([^\s"'\x60=>][^\n]{2,})$`,
+  'gim',
 );
 /** `--token value`. */
 const option = new RegExp(
-  String.raw`((?:^|\s)--?[\w-]{0,60}?(?:${names})\s{1,4})(?!-)[^\s"']{4,}`,
+  String.raw`((?:^|\s)--?[\w-]{0,60}?(?:${secretWords})\s{1,4})(?!-)[^\s"']{4,}`,
   'gi',
 );
 
 /** Most texts name nothing of the kind, and are not searched for what would follow it. */
-const anyName = new RegExp(names, 'i');
+const anyName = new RegExp(secretWords, 'i');
 
 /** The text with `instead` in place of whatever looks like a credential. Takes time linear in its length. */
 export function redactShapes(text: string, instead: string): string {
-  const shown = text
-    .replace(shapes, instead)
-    .replace(inAddress, `$1${instead}`)
-    .replace(scheme, `$1$2${instead}`);
+  let shown = text.replace(credential, instead);
+  for (const pattern of introducedCredentials) shown = shown.replace(pattern, `$1${instead}`);
+  shown = shown.replace(basicCredential, (all, scheme: string, value: string) =>
+    isUserAndPassword(value) ? `${scheme}${instead}` : all,
+  );
   if (!anyName.test(shown)) return shown;
   return shown
     .replace(member, `$1"${instead}"`)
     .replace(innerMember, `$1${instead}`)
-    .replace(assigned, `$1${instead}`)
-    .replace(headed, `$1${instead}`)
+    .replace(line, (all, name: string, value: string) =>
+      isPlaceholder(value.split(/\s/, 1)[0] ?? '') ? all : `${name}${instead}`,
+    )
+    .replace(
+      assignment,
+      (
+        all: string,
+        name: string,
+        operator: string,
+        quote: string | undefined,
+        quoted: string | undefined,
+        bare: string | undefined,
+      ) =>
+        isSecretValue(operator, quoted, bare)
+          ? `${name}${quote ?? ''}${instead}${quote !== undefined && all.endsWith(quote) ? quote : ''}`
+          : all,
+    )
     .replace(option, `$1${instead}`);
+}
+
+/**
+ * `NAME=value` is a setting whatever it says. With spaces around the operator it may be code, and after a colon a
+ * sentence, whose words have no figure in them.
+ */
+function isSecretValue(
+  operator: string,
+  quoted: string | undefined,
+  bare: string | undefined,
+): boolean {
+  if (quoted !== undefined) return !isPlaceholder(quoted);
+  if (bare === undefined) return false;
+  if (operator === '=') return true;
+  if (operator.includes('=')) return !isPlaceholder(bare);
+  return bare.length >= 6 && /\d/.test(bare) && !isPlaceholder(bare);
 }

@@ -30,6 +30,24 @@ describe('a text is shown without what looks like a credential', () => {
       `{"text":"{\\"token\\":\\"${gone}\\",\\"z\\":1}"}`,
     ],
     ['{"secret":"cut off he', `{"secret":"${gone}"`],
+    ['Authorization: Basic YWJjOmRlZg==', `Authorization: Basic ${gone}`],
+    ['-H "Proxy-Authorization: Basic YWJjOmRlZg=="', `-H "Proxy-Authorization: Basic ${gone}"`],
+    ['sent Basic YWJjOmRlZg== to it', `sent Basic ${gone} to it`],
+    ['Authorization: Digest username="me", response="f00"', `Authorization: Digest ${gone}`],
+    ['Cookie: session=abcdefghijkl', `Cookie: session=${gone}`],
+    ['password = hunter', `password = ${gone}`],
+    ['it has api_key = abcdef in it', `it has api_key = ${gone} in it`],
+    ['  db_password = correct horse battery', `  db_password = ${gone}`],
+    ['with "password" : \'two words\', then', `with "password" : '${gone}', then`],
+    ['password = "two words"', `password = "${gone}"`],
+    ['PASSWORD="two words" x', `PASSWORD="${gone}" x`],
+    [':secret => "abc def"', `:secret => "${gone}"`],
+    ['clientSecret := abcdef', `clientSecret := ${gone}`],
+    ['Passwort = geheim', `Passwort = ${gone}`],
+    ['curl -u admin:hunter https://h', `curl -u admin:${gone} https://h`],
+    ['machine h login me password hunter', `machine h login me password ${gone}`],
+    ['db.example.com:5432:shop:app:hunter', `db.example.com:5432:shop:app:${gone}`],
+    ['AccountKey=abcdefghij0123456789+/ABC==;x', `AccountKey=${gone};x`],
   ] as const)('%s', ([text, shown]) => {
     assert.equal(redactText(text), shown);
   });
@@ -41,6 +59,14 @@ describe('a text is shown without what looks like a credential', () => {
     'task-abcdefghijkl is done, see https://host/path',
     'basic information about bearer tokens',
     'http://localhost:9090/mcp',
+    'Basic authentication is needed, see Basic Auth',
+    'if (token == null) token = undefined',
+    'const token = process.env.API_TOKEN',
+    'docker run --user 1000:1000 image',
+    'max_tokens = 100, cancellationToken: none',
+    'at /srv/app/token.ts:12:5',
+    '12:30:45:msg:error',
+    'the token: it is expired',
   ])('and nothing else: %s', text => {
     assert.equal(redactText(text), text);
   });
@@ -113,8 +139,41 @@ describe('values that are known to be secret', () => {
     ['line two-two-two', `line ${gone}`],
     ['only abc-def-ghi', `only ${gone}`],
     ['cut at hunter2-hunt', `cut at ${gone}`],
+    ['base64 aHVudGVyMi1odW50ZXIy', `base64 ${gone}`],
+    [`user=${btoa('me:hunter2-hunter2')}`, 'user=bWU6[redacted]'],
+    ['say%20%22hush%22%20now', gone],
+    ['say+%22hush%22+now', gone],
   ] as const)('are taken out of %s', ([given, shown]) => {
     assert.equal(text(given), shown);
+  });
+
+  test('are taken out of encoded text, whatever stands around and by whatever encoder', () => {
+    const secret = "päss/w?rd>~!with(all)'kinds'";
+    const known = createRedaction(() => [secret]).text;
+    for (const around of ['', 'a', 'ab', 'abc'])
+      for (const after of ['', 'x', 'xy']) {
+        const bytes = Buffer.from(`${around}${secret}${after}`);
+        const encoded = [bytes.toString('base64'), bytes.toString('base64url')];
+        for (const text of [...encoded, ...encoded.map(encodeURIComponent)]) {
+          const left = Buffer.from(known(text).replace('[redacted]', ''), 'base64');
+          assert.ok(known(text).includes(gone), text);
+          assert.ok(left.length <= around.length + after.length + 4, known(text));
+        }
+      }
+    const percent = encodeURIComponent(secret);
+    const small = percent.replaceAll(/%../g, code => code.toLowerCase());
+    const strict = percent.replaceAll(/[!'()*~]/g, mark => `%${mark.charCodeAt(0).toString(16)}`);
+    const form = new URLSearchParams({ q: secret }).toString().slice(2);
+    for (const text of [percent, small, strict, form]) assert.equal(known(text), gone);
+  });
+
+  test('are taken out of a long text in little time, however many there are', () => {
+    const values = Array.from({ length: 200 }, (_, index) => `value-${index}-of-a-server/${index}`);
+    const known = createRedaction(() => values).text;
+    known('prepared');
+    const began = performance.now();
+    assert.match(known(`${'A text of 16 by. '.repeat(60_000)} value-7-of-a-server/7`), /redacted/);
+    assert.ok(performance.now() - began < 2_000);
   });
 
   test('are taken out of strings in values', () => {

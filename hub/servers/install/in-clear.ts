@@ -1,12 +1,7 @@
-import { isObject } from '#core';
+import { isObject, mentionsSecret } from '#core';
+import { redactText } from '#telemetry';
 import type { Entry } from './request.ts';
 
-/** What variables, headers, options and parameters are called that hold secrets. */
-const secretName =
-  /token|secret|passw|passphrase|credential|api[_-]?key|access[_-]?key|private[_-]?key|authorization|cookie|(?:^|[_-])(?:key|pat|auth|pwd)$/i;
-/** What secrets of well-known services look like, keys in PEM, and passwords in addresses. */
-const secretValue =
-  /\b(?:gh[opsur]_|github_pat_|glpat-|sk-|xox[abeprs]-|AKIA|AIza|npm_|hf_|eyJ[\w-]+\.)[\w-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|:\/\/[^\s/:@]*:[^\s/@$]+@/;
 /** `${NAME}` and `${secret:NAME}`, but not a default, which is text as well. */
 const reference = /\$\{[^{}]*\}/g;
 
@@ -18,11 +13,11 @@ export function findInClear(entry: Entry, known: ReadonlySet<string>): readonly 
   const found: string[] = [];
   const look = (path: string, name: string, value: unknown) => {
     if (typeof value !== 'string' || value === '') return;
-    const isSecret = known.has(path) || secretName.test(name);
+    const isSecret = known.has(path) || mentionsSecret(name);
     const references = value.match(reference) ?? [];
     const rest = value.replaceAll(reference, '');
     const isNamed = references.length > 0 && !references.some(one => one.includes(':-'));
-    if (secretValue.test(rest) || (isSecret && !isNamed)) found.push(path);
+    if (redactText(rest) !== rest || (isSecret && !isNamed)) found.push(path);
   };
   for (const part of ['env', 'headers']) {
     const group = entry[part];
