@@ -21,6 +21,8 @@ export type BrokerOptions = {
   readonly hubName: string;
   /** Folders on the engine's machine below which servers may be given folders. None by default. */
   readonly mountRoots: readonly string[];
+  /** The hosts of the registries that images may be pulled from. */
+  readonly registries: readonly string[];
   /** Holds the folders npm/ and python/ that images are built from. */
   readonly imagesDir: string;
 };
@@ -54,11 +56,11 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
     void answer(request, response);
   });
   server.maxConnections = mostConnections;
-  server.on('upgrade', (request, client) => {
+  server.on('upgrade', (request, client, head) => {
     tunnels.add(client);
     client.on('close', () => tunnels.delete(client));
     client.on('error', () => {});
-    void upgrade(request, client);
+    void upgrade(request, client, head);
   });
 
   return {
@@ -94,7 +96,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
     }
   }
 
-  async function upgrade(request: IncomingMessage, client: Duplex): Promise<void> {
+  async function upgrade(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     try {
       const { headers } = request;
       if (headers.upgrade !== 'tcp') throw refusal(`an upgrade to ${show(headers.upgrade)}`);
@@ -107,7 +109,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
       }
       const call = await admit(request);
       if (!call.hijack) throw refusal(`an upgrade of ${show(request.url)}`);
-      openTunnel(engine, call, client);
+      openTunnel(engine, call, client, head);
     } catch (error) {
       const { status, message } = report(error, request);
       sayAndClose(client, status, say(message));

@@ -6,6 +6,7 @@ import {
   ownLabels,
   ownName,
   rebuildBody,
+  volumeLabels,
   words,
 } from './schema.ts';
 
@@ -33,9 +34,13 @@ function containerSchema(owner: Owner) {
   return z.strictObject({
     Image: z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
     // Numbers only: a name is looked up in the image's own files, which may map any name to root.
-    User: z.string().regex(/^[1-9]\d{0,8}(:\d{1,9})?$/, {
-      error: 'must be the number of a user other than root, such as "1000" or "1000:1000"',
-    }),
+    User: z
+      .string()
+      .regex(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/, {
+        error: 'must be the numbers of a user and a group other than root, such as "1000:1000"',
+      })
+      // Without a group the engine takes the one in the image's own files, or root's where they know no such user.
+      .transform(user => (user.includes(':') ? user : `${user}:${user}`)),
     Env: words.optional(),
     Entrypoint: words.optional(),
     Cmd: words.optional(),
@@ -128,7 +133,7 @@ function mountSchema(owner: Owner) {
       Target: containerPath,
       ReadOnly: z.boolean().optional(),
       // The engine makes a volume that is not there, with these labels. A driver's options could make it any folder.
-      VolumeOptions: z.strictObject({ Labels: ownLabels(owner) }).prefault({}),
+      VolumeOptions: z.strictObject({ Labels: volumeLabels(owner) }).prefault({}),
     }),
   ]);
 }

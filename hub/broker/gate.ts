@@ -7,6 +7,7 @@ import { checkSource, resolveSource } from './mounts.ts';
 import { checkBuilt, checkVolume, findOwned } from './owner.ts';
 import { rebuildFilters, rebuildQuery } from './query.ts';
 import { refusal } from './refusal.ts';
+import { checkRegistry } from './registries.ts';
 import { findRoute } from './routes.ts';
 import { type Owner, hubLabel } from './schema.ts';
 import { parseTarget } from './target.ts';
@@ -31,6 +32,7 @@ export type Asked = {
 
 export type GateOptions = Owner & {
   readonly mountRoots: readonly string[];
+  readonly registries: readonly string[];
   /** Holds the folders npm/ and python/ that images are built from. */
   readonly imagesDir: string;
 };
@@ -65,6 +67,11 @@ export function createGate(
         const query = rebuildQuery(parsed.query, route.query);
         const id = await findOwned(engine, duty.object, duty.name, options.hubId);
         return finish(route.path.replace('{id}', id), query);
+      }
+      case 'pull': {
+        const query = rebuildQuery(parsed.query, route.query);
+        checkRegistry(query.get('fromImage') ?? '', options.registries);
+        return finish(route.path, query);
       }
       case 'built_image': {
         const query = rebuildQuery(parsed.query, route.query);
@@ -112,7 +119,7 @@ export function createGate(
     const Mounts = [];
     for (const mount of host.Mounts ?? []) {
       if (mount.Type === 'volume') {
-        await checkVolume(engine, mount.Source);
+        await checkVolume(engine, mount.Source, options);
         Mounts.push(mount);
       } else {
         Mounts.push({ ...mount, Source: await resolveSource(mount.Source, options.mountRoots) });

@@ -1,7 +1,7 @@
 import { isObject } from '#core';
 import type { Engine } from './engine.ts';
 import { refusal, unknownObject } from './refusal.ts';
-import { hubLabel, managedLabel } from './schema.ts';
+import { type Owner, hubLabel, managedLabel, nameLabel } from './schema.ts';
 import { show } from './target.ts';
 
 /** Where the engine tells of each kind of object, what its labels stand in, and what it is known by. */
@@ -44,19 +44,38 @@ export async function checkBuilt(engine: Engine, reference: string): Promise<voi
 }
 
 /**
- * A volume must have been made for a server, or not be there yet: the engine then makes it, with our
- * labels. The hub that made it may have had another id: what a server keeps outlives the hub, and is
- * found again by its name, which begins with this hub's.
+ * A volume must have been made by this hub, or not be there yet: the engine then makes it, with our
+ * labels. The hub that made it may have had another id, as one that was started in another way has; its name is
+ * then on the volume. That the volume's own name begins with the hub's says nothing: that of
+ * "agenthub-test" begins with "agenthub-" too. No hub gives a volume options of its driver, which can make it any folder.
  */
-export async function checkVolume(engine: Engine, name: string): Promise<void> {
+export async function checkVolume(
+  engine: Pick<Engine, 'ask'>,
+  name: string,
+  { hubId, hubName }: Owner,
+): Promise<void> {
   const { status, body } = await engine.ask(`/volumes/${name}`);
   if (status === 404) return;
-  const labels = isObject(body) ? body['Labels'] : undefined;
-  if (status !== 200 || !isObject(labels) || labels[managedLabel] !== 'true')
+  const found = status === 200 && isObject(body) ? body : {};
+  const labels = isObject(found['Labels']) ? found['Labels'] : {};
+  const isOurs = labels[hubLabel] === hubId || labels[nameLabel] === hubName;
+  if (labels[managedLabel] !== 'true' || !isOurs) {
+    const owner = labels[nameLabel] ?? labels[hubLabel];
+    const whose =
+      typeof owner === 'string' && labels[managedLabel] === 'true'
+        ? `belongs to the hub ${show(owner)}`
+        : 'was not made for a server';
+    throw refusal(`the volume ${show(name)}: it exists and ${whose}. ${another(name)}`);
+  }
+  const options = found['Options'] ?? {};
+  if (found['Driver'] !== 'local' || !isObject(options) || Object.keys(options).length > 0)
     throw refusal(
-      `the volume ${show(name)}: it exists and was not made for a server. Name another in "volumes", or remove it (docker volume rm ${name})`,
+      `the volume ${show(name)}: it has options of its driver (${show(options)}), which no hub gives it. ${another(name)}`,
     );
 }
+
+const another = (name: string) =>
+  `Name another in "volumes", or remove this one with all that it holds (docker volume rm ${name})`;
 
 function isOurs(labels: unknown, hubId: string): boolean {
   return isObject(labels) && labels[hubLabel] === hubId;

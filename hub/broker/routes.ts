@@ -18,6 +18,8 @@ export type Duty =
   | { readonly duty: 'filter'; readonly others: readonly string[] }
   | { readonly duty: 'create_container' }
   | { readonly duty: 'create_network' }
+  /** An image, from a registry that is on the list. */
+  | { readonly duty: 'pull' }
   | { readonly duty: 'build' };
 
 export type Route = {
@@ -75,6 +77,7 @@ const rows: readonly Row[] = [
       fromImage: pattern(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,254}$/),
       tag: pattern(/^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,127}$/),
     },
+    duty: () => ({ duty: 'pull' }),
   },
   {
     method: 'DELETE',

@@ -6,6 +6,8 @@ import { show } from './target.ts';
 export const hubLabel = 'io.agenthub.hub';
 export const managedLabel = 'io.agenthub.managed';
 export const baseLabel = 'io.agenthub.base';
+/** On volumes: the name of the hub that made it, which is the same however the hub is started. */
+export const nameLabel = 'io.agenthub.name';
 
 export type Owner = {
   /** The value of the hub's label. */
@@ -65,6 +67,17 @@ export function ownLabels({ hubId, hubName }: Owner) {
         .optional(),
       'com.docker.compose.config-hash': text.optional(),
       'com.docker.compose.project.config_files': z.literal('').optional(),
+    })
+    .prefault({});
+}
+
+/** The labels of a volume: what a server keeps outlives the hub's id, and not its name. */
+export function volumeLabels({ hubId, hubName }: Owner) {
+  return z
+    .strictObject({
+      [hubLabel]: z.literal(hubId).default(hubId),
+      [managedLabel]: z.literal('true').default('true'),
+      [nameLabel]: z.literal(hubName).default(hubName),
     })
     .prefault({});
 }

@@ -1,5 +1,6 @@
 import { HubError } from '#core';
 import type { BrokerOptions } from './broker.ts';
+import { readRegistries } from './registries.ts';
 import { show } from './target.ts';
 
 /** What the broker is told by its environment. Throws HUB_CONFIG_INVALID, naming variable, value and remedy. */
@@ -42,6 +43,7 @@ export function readBrokerOptions(
       .split(',')
       .map(root => root.trim())
       .filter(root => root !== ''),
+    registries: readRegistries(env['BROKER_REGISTRIES']),
     imagesDir,
   };
 }

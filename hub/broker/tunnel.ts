@@ -7,8 +7,9 @@ const mostRefusalBytes = 64 * 1024;
 /**
  * Joins a client that asked for a raw stream with the engine. Never times out. Either side may end
  * its half and go on listening; when one is gone, the other gets what is still on its way and is closed.
+ * `sent` is what the client has sent behind the head of its request, before there was an answer.
  */
-export function openTunnel(engine: Engine, call: EngineCall, client: Duplex): void {
+export function openTunnel(engine: Engine, call: EngineCall, client: Duplex, sent: Buffer): void {
   if (client instanceof Socket) client.setTimeout(0).setNoDelay(true);
   const asked = engine.open({ ...call, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } });
   const giveUp = () => asked.destroy();
@@ -28,6 +29,7 @@ export function openTunnel(engine: Engine, call: EngineCall, client: Duplex): vo
       `HTTP/1.1 101 UPGRADED\r\nContent-Type: ${type}\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n`,
     );
     if (head.length > 0) client.write(head);
+    if (sent.length > 0) socket.write(sent);
     join(client, socket);
   });
   asked.end();

@@ -37,12 +37,18 @@ test('what hardens a container is there, asked for or not', () => {
   });
 });
 
-test('a volume that the engine makes carries the label of the hub', () => {
+test('a volume that the engine makes carries the labels of the hub', () => {
   const mount = rebuild(containerBody({ Mounts: [volume] })).HostConfig.Mounts?.[0];
-  assert.deepEqual(mount, {
-    ...volume,
-    VolumeOptions: { Labels: { 'io.agenthub.hub': owner.hubId, 'io.agenthub.managed': 'true' } },
-  });
+  const Labels = {
+    'io.agenthub.hub': owner.hubId,
+    'io.agenthub.managed': 'true',
+    'io.agenthub.name': owner.hubName,
+  };
+  assert.deepEqual(mount, { ...volume, VolumeOptions: { Labels } });
+});
+
+test('a user without a group gets one, as the engine would take that of root', () => {
+  assert.equal(rebuild(containerBody({}, { User: '1000' })).User, '1000:1000');
 });
 
 describe('a host part is refused, by name, that asks for', () => {
@@ -142,6 +148,10 @@ describe('a container is refused, by name, that has', () => {
     ['the user 0 with more digits', { User: '00' }, /"User"/],
     ['a user by name, which the image may map to root', { User: 'toor' }, /"User".*"toor"/],
     ['a group by name', { User: '1000:wheel' }, /"User"/],
+    ['the group root', { User: '1000:root' }, /"User"/],
+    ['the group 0', { User: '1000:0' }, /"User".*a user and a group other than root/],
+    ['the group 0 with more digits', { User: '1000:00' }, /"User"/],
+    ['an empty group', { User: '1000:' }, /"User"/],
     ['no user', { User: '' }, /"User"/],
     ['no user at all', { User: undefined }, /"User"/],
     ['a host part in another case', { hostconfig: { Privileged: true } }, /key "hostconfig"/],

@@ -26,7 +26,7 @@ test('a creation whose client has gone counts until the engine has answered', as
   engine.listen({ path: enginePath });
   await once(engine, 'listening');
   const broker = createBroker(
-    { ...owner, socketPath, enginePath, mountRoots: [root], imagesDir: folder },
+    { ...owner, socketPath, enginePath, mountRoots: [root], registries: [], imagesDir: folder },
     { log: silent, readBuildContext: async () => Buffer.alloc(0) },
   );
   await broker.start(AbortSignal.timeout(5000));

@@ -31,7 +31,9 @@ test.each<[string, Partial<DockerTarget>, string]>([
   ['all that an entry can say', {}, 'node'],
   ['an image that runs as root', { network: 'none', mounts: [], volumes: [] }, ''],
   ['no logs', { logs: 'none' }, '1000:1000'],
-  ['a user of its own', { user: '1001:0' }, ''],
+  ['a user of its own', { user: '1001:1002' }, ''],
+  ['a user without a group', { user: '1001' }, ''],
+  ['an image whose user is in the group root', {}, '1001:0'],
 ])('what the driver writes for a container passes the broker unchanged: %s', (_, change, user) => {
   const changed = { ...target, ...change };
   const body: unknown = JSON.parse(

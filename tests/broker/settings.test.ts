@@ -9,8 +9,21 @@ test('the hub is all that must be named', () => {
     hubId: 'compose-agenthub',
     hubName: 'agenthub',
     mountRoots: [],
+    registries: [
+      'docker.io',
+      'ghcr.io',
+      'quay.io',
+      'mcr.microsoft.com',
+      'registry.gitlab.com',
+      'public.ecr.aws',
+    ],
     imagesDir: 'images',
   });
+});
+
+test('registries stand with commas between them, and take the place of the usual ones', () => {
+  const env = { HUB_ID: 'a', BROKER_REGISTRIES: 'Registry.example:5000, ghcr.io' };
+  assert.deepEqual(readBrokerOptions(env, '').registries, ['registry.example:5000', 'ghcr.io']);
 });
 
 test('roots stand with commas between them', () => {
@@ -23,6 +36,7 @@ test.each([
   ['HUB_ID', 'a"b', /HUB_ID is "a\\"b"\. Set it to /],
   ['HUB_NAME', 'A', /HUB_NAME is "A"/],
   ['BROKER_SOCKET', 'docker.sock', /BROKER_SOCKET is "docker\.sock"/],
+  ['BROKER_REGISTRIES', 'https://ghcr.io', /AGENTHUB_REGISTRIES.*"https:\/\/ghcr\.io" is no reg/],
   ['DOCKER_SOCKET', 'unix:///x', /DOCKER_SOCKET is "unix:\/\/\/x"/],
 ])('%s is refused: %s', (name, value, message) => {
   assert.throws(() => readBrokerOptions({ HUB_ID: 'a', [name]: value }, ''), {

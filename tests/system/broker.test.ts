@@ -17,6 +17,7 @@ import { containerBody, owner } from '../broker/bodies.ts';
 const enginePath = '/var/run/docker.sock';
 const image = 'node:24-bookworm-slim';
 const { hubId, hubName } = owner;
+const registries = ['docker.io'];
 const foreign = `foreign-${process.pid}`;
 
 let folder = '';
@@ -148,6 +149,7 @@ describeWithEngine('the broker', () => {
         hubId,
         hubName,
         mountRoots: [root],
+        registries,
         imagesDir: join(folder, 'images'),
       },
       { log: silent, readBuildContext },
@@ -178,7 +180,15 @@ describeWithEngine('the broker', () => {
   });
 
   test('a second one is not started on the same socket', async () => {
-    const options = { socketPath, enginePath, hubId, hubName, mountRoots: [], imagesDir: folder };
+    const options = {
+      socketPath,
+      enginePath,
+      hubId,
+      hubName,
+      mountRoots: [],
+      registries,
+      imagesDir: folder,
+    };
     const second = createBroker(options, { log: silent, readBuildContext });
     await assert.rejects(second.start(AbortSignal.timeout(5_000)), { code: 'HUB_PORT_TAKEN' });
     assert.equal((await viaBroker('GET', '/version')).status, 200);
@@ -186,7 +196,7 @@ describeWithEngine('the broker', () => {
 
   test('says so where no engine answers', async () => {
     const path = join(folder, 'lonely.sock');
-    const options = { hubId, hubName, mountRoots: [], imagesDir: folder };
+    const options = { hubId, hubName, mountRoots: [], registries, imagesDir: folder };
     const lonely = createBroker(
       { ...options, socketPath: path, enginePath: join(folder, 'nothing.sock') },
       { log: silent, readBuildContext },
@@ -232,9 +242,13 @@ describeWithEngine('the broker', () => {
       await create('again', containerBody({ Mounts: [Mounts[1]] }));
     });
 
-    test('on the volume that a server of this name had under an earlier hub', async () => {
+    test('on the volume that a hub of this name has made under another id', async () => {
       const Name = `${hubName}-kept`;
-      const Labels = { 'io.agenthub.hub': 'another', 'io.agenthub.managed': 'true' };
+      const Labels = {
+        'io.agenthub.hub': 'another',
+        'io.agenthub.managed': 'true',
+        'io.agenthub.name': hubName,
+      };
       await viaEngine('POST', '/volumes/create', { Name, Labels });
       leftovers.push(`/volumes/${Name}`);
       const mount = { Type: 'volume', Source: Name, Target: '/data', ReadOnly: false };
@@ -303,6 +317,40 @@ describeWithEngine('the broker', () => {
       const answer = await viaBroker('POST', target, containerBody(host()));
       assertRefused(answer, message, /no such/.test(message.source) ? 404 : 403);
       assert.equal((await viaEngine('GET', `/containers/${hubName}-refused/json`)).status, 404);
+    });
+
+    test.each<[string, object, RegExp]>([
+      [
+        'of another hub, whose name begins like that of this one',
+        { Labels: { 'io.agenthub.managed': 'true', 'io.agenthub.hub': 'another' } },
+        /belongs to the hub "another"/,
+      ],
+      [
+        'of this hub, that is a folder of the machine',
+        {
+          Labels: { 'io.agenthub.managed': 'true', 'io.agenthub.hub': hubId },
+          DriverOpts: { type: 'none', o: 'bind', device: '/' },
+        },
+        /has options of its driver/,
+      ],
+    ])('with a volume %s', async (_, options, message) => {
+      const Name = `${hubName}-test-${process.pid}`;
+      await viaEngine('POST', '/volumes/create', { Name, ...options });
+      const mount = { Type: 'volume', Source: Name, Target: '/x' };
+      const target = `/containers/create?name=${hubName}-refused`;
+      try {
+        assertRefused(await viaBroker('POST', target, containerBody({ Mounts: [mount] })), message);
+      } finally {
+        await viaEngine('DELETE', `/volumes/${Name}`);
+      }
+    });
+
+    test('on a volume of its own making: volumes are made with servers only', async () => {
+      const DriverOpts = { type: 'none', o: 'bind', device: '/' };
+      const Name = `${hubName}-made`;
+      const answer = await viaBroker('POST', '/volumes/create', { Name, DriverOpts });
+      assertRefused(answer, /does not admit "POST" "\/volumes\/create"/);
+      assert.equal((await viaEngine('GET', `/volumes/${Name}`)).status, 404);
     });
 
     test('with privileges in a host part of another case, or in the first of two', async () => {
@@ -455,6 +503,17 @@ describeWithEngine('the broker', () => {
       });
       assert.equal(answer.status, 200);
     });
+  });
+
+  test('an image is pulled from a registry on the list only', async () => {
+    const pull = (image: string) =>
+      viaBroker('POST', `/images/create?fromImage=${encodeURIComponent(image)}&tag=1`);
+    assertRefused(
+      await pull('registry.example/server'),
+      /a pull from "registry\.example", which is none of docker\.io\. Add it to AGENTHUB_REGISTRIES /,
+    );
+    // The engine tries, whatever comes of it here.
+    assert.notEqual((await pull('agenthub/no-such-image')).status, 403);
   });
 
   test('a build uses the files of the broker, whatever is sent', async () => {

@@ -21,7 +21,7 @@ async function upkeepBy(way: 'socket' | 'broker') {
   const socketPath = join(folder, 'docker.sock');
   const enginePath = engineHost.replace('unix://', '');
   const broker = createBroker(
-    { socketPath, enginePath, hubId, hubName, mountRoots: [], imagesDir },
+    { socketPath, enginePath, hubId, hubName, mountRoots: [], registries: [], imagesDir },
     { log: silent, readBuildContext },
   );
   if (way === 'broker') await broker.start(new AbortController().signal);

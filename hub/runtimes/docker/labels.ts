@@ -8,6 +8,8 @@ const instanceLabel = 'io.agenthub.instance';
 export const digestLabel = 'io.agenthub.digest';
 /** Marks whatever any hub has made. */
 export const managedLabel = 'io.agenthub.managed';
+/** On volumes: the name of the hub that made it, which is the same however the hub is started. */
+export const nameLabel = 'io.agenthub.name';
 /** On images: which base they were built on, and from which package. */
 export const baseLabel = 'io.agenthub.base';
 export const packageLabel = 'io.agenthub.package';

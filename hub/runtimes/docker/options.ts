@@ -1,6 +1,6 @@
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
-import { composeLabelsOf, hubLabel, labelsOf, managedLabel } from './labels.ts';
+import { composeLabelsOf, hubLabel, labelsOf, managedLabel, nameLabel } from './labels.ts';
 
 type MountBody = {
   readonly Type: 'bind' | 'volume';
@@ -141,15 +141,27 @@ function mounts(owner: Owner, target: DockerTarget): readonly MountBody[] {
       Source: volumeName(owner, volume),
       Target: volume.target,
       ReadOnly: false,
-      VolumeOptions: { Labels: { [hubLabel]: owner.hubId, [managedLabel]: 'true' } },
+      VolumeOptions: {
+        Labels: {
+          [hubLabel]: owner.hubId,
+          [managedLabel]: 'true',
+          [nameLabel]: owner.hubName,
+        },
+      },
     })),
   ];
 }
 
 /**
  * The entry's user, else the image's own where that is a number other than root's. A name is looked up
- * in the image's own files, which may map any name to root: an unprivileged user takes its place.
+ * in the image's own files, which may map any name to root: an unprivileged user takes its place. A number
+ * without a group gets the group of the same number, as the engine would take one of the image's files, or root's.
  */
 export function userOf(target: DockerTarget, image: Image): string {
-  return target.user ?? (/^[1-9]\d{0,8}(:\d{1,9})?$/.test(image.user) ? image.user : unprivileged);
+  if (target.user !== undefined) return /^\d+$/.test(target.user) ? both(target.user) : target.user;
+  const [, user, group = '0'] = /^([1-9]\d{0,8})(?::(\d{1,9}))?$/.exec(image.user) ?? [];
+  if (user === undefined) return unprivileged;
+  return Number(group) === 0 ? both(user) : image.user;
 }
+
+const both = (number: string) => `${number}:${number}`;

@@ -88,11 +88,14 @@ describe('the body that a container is created from', () => {
     ['00', undefined, '65532:65532'],
     ['root:staff', undefined, '65532:65532'],
     ['1000:1000', undefined, '1000:1000'],
-    ['1000', undefined, '1000'],
+    ['1000', undefined, '1000:1000'],
+    ['1001:0', undefined, '1001:1001'],
     ['node', undefined, '65532:65532'],
     ['node:node', undefined, '65532:65532'],
     ['1000:staff', undefined, '65532:65532'],
-    ['node', '1234', '1234'],
+    ['node', '1234', '1234:1234'],
+    ['', '1234:99', '1234:99'],
+    ['', 'node', 'node'],
     ['', '0:0', '0:0'],
   ] as const)
     test(`the user is ${expected} where the image says "${imageUser}" and the spec ${specUser}`, () => {
@@ -164,7 +167,13 @@ describe('the body that a container is created from', () => {
         Source: 'hub-memory',
         Target: '/data',
         ReadOnly: false,
-        VolumeOptions: { Labels: { 'io.agenthub.hub': 'id-1', 'io.agenthub.managed': 'true' } },
+        VolumeOptions: {
+          Labels: {
+            'io.agenthub.hub': 'id-1',
+            'io.agenthub.managed': 'true',
+            'io.agenthub.name': 'hub',
+          },
+        },
       },
     ]);
     assert.deepEqual(Tmpfs, { '/tmp': tmpfs }, 'a path that is mounted is not mounted twice');

@@ -1,0 +1,53 @@
+import { HubError } from '#core';
+import { refusal } from './refusal.ts';
+import { show } from './target.ts';
+
+/** Those that most public images of MCP servers come from. */
+const usual = [
+  'docker.io',
+  'ghcr.io',
+  'quay.io',
+  'mcr.microsoft.com',
+  'registry.gitlab.com',
+  'public.ecr.aws',
+];
+
+const host = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+
+/**
+ * The registries that images may be pulled from: host names with commas between them, and those of public
+ * images where nothing is set. Throws HUB_CONFIG_INVALID for what is no host.
+ */
+export function readRegistries(text: string | undefined): readonly string[] {
+  const names = (text ?? '')
+    .split(',')
+    .map(name => name.trim().toLowerCase())
+    .filter(name => name !== '');
+  const bad = names.find(name => !host.test(name));
+  if (bad !== undefined)
+    throw new HubError(
+      'HUB_CONFIG_INVALID',
+      `AGENTHUB_REGISTRIES, which is BROKER_REGISTRIES here: ${show(bad)} is no registry. ` +
+        'Name hosts such as ghcr.io or registry.example:5000, with commas between them',
+    );
+  return names.length === 0 ? usual : names;
+}
+
+/** Throws HUB_BROKER_REFUSED unless the engine would ask one of these registries for the image. */
+export function checkRegistry(image: string, registries: readonly string[]): void {
+  const registry = registryOf(image);
+  if (registries.includes(registry)) return;
+  throw refusal(
+    `a pull from ${show(registry)}, which is none of ${registries.join(', ')}. ` +
+      'Add it to AGENTHUB_REGISTRIES (without the compose files: BROKER_REGISTRIES of the broker), ' +
+      `or pull the image yourself (docker pull ${image})`,
+  );
+}
+
+/** The host that the engine asks, by its own rule: what stands before the first slash, if that can be no part of a name. */
+function registryOf(image: string): string {
+  const [first = '', ...rest] = image.split('/');
+  const isHost = /[.:]/.test(first) || first === 'localhost' || first !== first.toLowerCase();
+  if (rest.length === 0 || !isHost || first === 'index.docker.io') return 'docker.io';
+  return first.toLowerCase();
+}
