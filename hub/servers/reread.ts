@@ -35,7 +35,10 @@ export type RereadsNeeds = {
   readonly log: Log;
   /** False once the server is gone: nothing is read then, and nothing replaced. */
   readonly isCurrent: () => boolean;
-  readonly replace: (kind: ListKind, reading: Reading) => void;
+  /** `isAnnounced`: the server said that the list changed, which clients are told even where it did not. */
+  readonly replace: (kind: ListKind, reading: Reading, isAnnounced: boolean) => void;
+  /** The server said that a list changed which could not be read. */
+  readonly announce: (kind: ListKind) => void;
 };
 
 /**
@@ -56,18 +59,28 @@ export function createRereads(
   let early: Set<ListKind> | undefined = new Set();
   const under = new Map<ListKind, 'read' | 'changed again'>();
   const readings = new Map<ListKind, Promise<void>>();
+  const beingRead = new Set<ListKind>();
+  /** Changes that clients are told of when the list has been read again, equal or not. */
+  const announced = new Set<ListKind>();
 
   /** One reading. Of those that change while it lasts it may have seen the old or the new. */
   function read(kind: ListKind): Promise<void> {
+    const isAnnounced = announced.delete(kind);
+    beingRead.add(kind);
     const reading = readList(server, asking, kind, timeoutMs, needs)
       .then(
         found => {
-          if (needs.isCurrent()) needs.replace(kind, found);
+          if (needs.isCurrent()) needs.replace(kind, found, isAnnounced);
         },
-        (error: unknown) =>
-          log.warn({ list: kind, error: messageOf(error) }, 'a changed list could not be read'),
+        (error: unknown) => {
+          log.warn({ list: kind, error: messageOf(error) }, 'a changed list could not be read');
+          if (isAnnounced && needs.isCurrent()) needs.announce(kind);
+        },
       )
-      .finally(() => readings.delete(kind));
+      .finally(() => {
+        readings.delete(kind);
+        beingRead.delete(kind);
+      });
     readings.set(kind, reading);
     return reading;
   }
@@ -93,12 +106,24 @@ export function createRereads(
     else if (needs.isCurrent()) void reread(kind);
   }
 
+  /**
+   * Notes that clients are told of this change. One that comes while the hub reads the list is not noted: some
+   * servers announce a change whenever their list is read. It is told where the list has changed.
+   */
+  function noteAnnounced(kind: ListKind): void {
+    // Resources and templates share one notification: their clients are told once.
+    if (kind !== 'template' && !early && !beingRead.has(kind)) announced.add(kind);
+  }
+
   const offered = (kind: ListKind) => capabilities[listMethods[kind].capability];
 
   return {
     hear({ method }) {
       const kinds = kindsOf.get(method);
-      kinds?.forEach(changed);
+      for (const kind of kinds ?? []) {
+        noteAnnounced(kind);
+        changed(kind);
+      }
       return kinds !== undefined;
     },
     begin() {

@@ -65,7 +65,10 @@ export interface Server {
   readonly config: ServerConfig;
   readonly status: ServerStatus;
   readonly changed: Event<ServerStatus>;
-  /** Fires with the list that differs from what it was; after a restart for every list that differs. */
+  /**
+   * Fires with the list that differs from what it was, or of which the server says that it changed; after a
+   * restart for every list that differs.
+   */
   readonly listed: Event<ListKind>;
   /** Notifications that are about no request in flight, except those on lists. */
   readonly notified: Event<Told>;

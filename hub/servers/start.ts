@@ -15,7 +15,7 @@ import {
 import type { LimitedLog } from './limited-log.ts';
 import { type ListKind, type Reading, readListing } from './listing.ts';
 import { probeEra } from './probe.ts';
-import { type Rereads, createRereads, isListChange } from './reread.ts';
+import { type Rereads, type RereadsNeeds, createRereads, isListChange } from './reread.ts';
 import type { Interest, Own, Running, ServerNeeds } from './server.ts';
 import { type Subscription, createSubscription } from './subscription.ts';
 import { type Upstream, createUpstream } from './upstream.ts';
@@ -52,7 +52,8 @@ export type StartNeeds = Pick<
   readonly interest: () => Interest;
   readonly notified: (notification: Told) => void;
   readonly asked: (asked: Asked) => void;
-  readonly replace: (kind: ListKind, reading: Reading) => void;
+  readonly replace: RereadsNeeds['replace'];
+  readonly announce: RereadsNeeds['announce'];
   readonly isCurrent: (upstream: Upstream) => boolean;
   /** An instance is about to be launched: what an earlier one wrote is not about it. */
   readonly launching: () => void;
@@ -251,6 +252,7 @@ async function greet(
     log,
     isCurrent: () => needs.isCurrent(upstream),
     replace: needs.replace,
+    announce: needs.announce,
   });
   const subscription =
     era === 'modern'

@@ -99,10 +99,11 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     interest: () => interest,
     notified: notified.fire,
     asked: asked.fire,
-    replace(kind, reading) {
-      offers.replace(kind, reading);
+    replace(kind, reading, isAnnounced) {
+      offers.replace(kind, reading, isAnnounced);
       memory.keep(offers.listing, loop.life?.running.instance.identity);
     },
+    announce: listed.fire,
     isCurrent: upstream => loop.life?.running.upstream === upstream,
     launching() {
       hasRun = false;

@@ -12,18 +12,24 @@ const settled = () => new Promise(resolve => setImmediate(resolve));
 
 /** A server that answers lists at once, and does `upon` whenever one is read. */
 function scene(
-  options: { readonly upon?: () => void; readonly refuses?: boolean; readonly early?: true } = {},
+  options: {
+    readonly upon?: () => void;
+    readonly refuses?: boolean;
+    readonly early?: true;
+    readonly offers?: object;
+  } = {},
 ) {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const asked: string[] = [];
   const replaced: ListKind[] = [];
+  const announced: ListKind[] = [];
   let current = true;
   const rereads = createRereads(
     {
       server: 'files',
       timeoutMs: 1_000,
-      capabilities: { tools: { listChanged: true }, prompts: {} },
+      capabilities: { tools: { listChanged: true }, prompts: {}, ...options.offers },
     },
     {
       async request(method) {
@@ -31,7 +37,9 @@ function scene(
         options.upon?.();
         if (options.refuses) throw new HubError('HUB_SERVER_DOWN', 'files is gone');
         const answer = readMessage(
-          Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"tools":[],"prompts":[]}}'),
+          Buffer.from(
+            '{"jsonrpc":"2.0","id":1,"result":{"tools":[],"prompts":[],"resources":[],"resourceTemplates":[]}}',
+          ),
         );
         return answer.kind === 'answer' ? answer : assert.fail(answer.kind);
       },
@@ -40,7 +48,11 @@ function scene(
       clock,
       log: options.refuses ? log : silent,
       isCurrent: () => current,
-      replace: kind => void replaced.push(kind),
+      replace(kind, _, isAnnounced) {
+        replaced.push(kind);
+        if (isAnnounced) announced.push(kind);
+      },
+      announce: kind => void announced.push(kind),
     },
   );
   /** The server says that its tools or its prompts changed. */
@@ -49,7 +61,16 @@ function scene(
     assert.ok(rereads.hear(notificationOf(method)));
   }
   if (options.early !== true) rereads.begin();
-  return { clock, logged, asked, replaced, rereads, changed, leave: () => (current = false) };
+  return {
+    clock,
+    logged,
+    asked,
+    replaced,
+    announced,
+    rereads,
+    changed,
+    leave: () => (current = false),
+  };
 }
 
 function notificationOf(method: string): Notification {
@@ -138,6 +159,52 @@ describe('a list that changed', () => {
     assert.deepEqual(asked, []);
     assert.ok(rereads.hear(notificationOf('notifications/resources/list_changed')));
     assert.deepEqual(asked, ['resources/list', 'resources/templates/list']);
+  });
+});
+
+describe('what a server says of a change is passed on whether the list differs or not', () => {
+  test('once for all that it says before the list is read again', async () => {
+    const { clock, announced, changed } = scene();
+    changed('tool');
+    await settled();
+    assert.deepEqual(announced, ['tool']);
+    changed('tool');
+    changed('tool');
+    clock.advance(1_000);
+    await settled();
+    assert.deepEqual(announced, ['tool', 'tool']);
+  });
+
+  test('also where the list cannot be read', async () => {
+    const { announced, changed } = scene({ refuses: true });
+    changed('tool');
+    await settled();
+    assert.deepEqual(announced, ['tool']);
+  });
+
+  test('once for resources and their templates', async () => {
+    const { announced, rereads } = scene({ offers: { resources: {} } });
+    rereads.hear(notificationOf('notifications/resources/list_changed'));
+    await settled();
+    assert.deepEqual(announced, ['resource']);
+  });
+
+  test('but not where the hub reading the list made the server say so', async () => {
+    const server: ReturnType<typeof scene> = scene({ upon: () => server.changed('tool') });
+    void server.rereads.refresh('tool');
+    for (let second = 0; second < 5; second++) {
+      await settled();
+      server.clock.advance(1_000);
+    }
+    assert.ok(server.asked.length > 2);
+    assert.deepEqual(server.announced, []);
+  });
+
+  test('but not what was only doubted', async () => {
+    const { rereads, announced } = scene();
+    rereads.doubt();
+    await settled();
+    assert.deepEqual(announced, []);
   });
 });
 

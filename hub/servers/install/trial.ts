@@ -76,6 +76,7 @@ export async function tryServer(
         asked: ({ request, answer }) =>
           answer(errorAnswer(rawText(request.bytes, request.id), noClient())),
         replace() {},
+        announce() {},
         isCurrent: () => false,
         launching: () => stderr.clear(),
         opened: (instance, upstream) => void failWhenGone(instance, upstream),
