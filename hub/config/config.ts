@@ -37,6 +37,8 @@ export type ServerConfig = {
   readonly startTimeoutMs: number;
   /** A call that makes no progress for this long fails. */
   readonly callTimeoutMs: number;
+  /** How long a call at a shared server waits for a client that was asked by `input_required`. */
+  readonly inputTimeoutMs: number;
   readonly maxLineBytes: number;
   /** Calls that the server works on at once; more wait. */
   readonly maxConcurrentCalls: number;

@@ -42,6 +42,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name' | 'enabled'>, 're
     healthCheckIntervalMs: 'apply',
     startTimeoutMs: 'apply',
     callTimeoutMs: 'apply',
+    inputTimeoutMs: 'apply',
     maxConcurrentCalls: 'apply',
     maxQueuedCalls: 'apply',
     idleStopMs: 'apply',

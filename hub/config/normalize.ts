@@ -68,6 +68,7 @@ export async function normalizeServer(
       healthCheckIntervalMs: entry.health_check_interval * 1000,
       startTimeoutMs: entry.start_timeout * 1000,
       callTimeoutMs: entry.timeout * 1000,
+      inputTimeoutMs: entry.input_timeout * 1000,
       maxLineBytes,
       maxConcurrentCalls: entry.max_concurrent_calls,
       maxQueuedCalls: entry.max_queued_calls,

@@ -4,11 +4,9 @@ import {
   type Edit,
   type LogLevel,
   type Span,
-  dropMembers,
   encodeResult,
   errorAnswer,
   membersOf,
-  metaKeys,
   rawText,
   rpcCodes,
   valueOf,
@@ -17,7 +15,7 @@ import type { Asked, Caller, Exchange, Owner, Running, Server } from '#servers';
 import { lacking } from './asks.ts';
 import type { Call } from './call.ts';
 import { callNeeds, refusedCapability } from './capabilities.ts';
-import { dress } from './dress.ts';
+import { clientMetadata, dress, undress } from './dress.ts';
 import { isWanted } from './levels.ts';
 import { returned, sent } from './observer.ts';
 import { readAnswer } from './send.ts';
@@ -61,7 +59,10 @@ export type ConversationNeeds = {
   readonly over: (conversation: Conversation) => void;
 };
 
-/** How long a client may take to come back with answers: people are asked. */
+/**
+ * How long a client may take to come back with answers: people are asked. At a shared server
+ * `input_timeout` of its entry counts, since nobody else can be asked while a call waits.
+ */
 const lifeMs = 10 * 60_000;
 
 /** How often a server may send a client to pages before it gives a result. */
@@ -161,11 +162,15 @@ export function createConversation(
     round++;
     caller.exchange = nowhere;
     caller.progressToken = undefined;
-    expiry = needs.clock.after(lifeMs, () => giveUp('the client did not come back'));
+    const { instance, inputTimeoutMs } = server.config;
+    const waitMs = instance === 'session' ? lifeMs : inputTimeoutMs;
+    expiry = needs.clock.after(waitMs, () =>
+      giveUp(`the client did not come back within ${waitMs / 1000} seconds`),
+    );
     const asking = turn;
     turn = newTurn();
     const { id, visits } = options;
-    const state = needs.states.issue({ id, round, visits }, call, lifeMs);
+    const state = needs.states.issue({ id, round, visits }, call, waitMs);
     asking.resolve({ bytes: inputRequired(`{${requests.join(',')}}`, state), done: false });
   }
 
@@ -220,7 +225,7 @@ export function createConversation(
   const reply = ({ bytes, done }: Outcome) => (done ? finished(bytes) : bytes);
 
   const token = opening.meta?.get('progressToken');
-  const edits = withTrace(opening, [...options.edits, ...undress(opening)], ofClient);
+  const edits = withTrace(opening, [...options.edits, ...undress(opening)], clientMetadata);
   const relayed = upstream.relay(
     { request: opening.request, id: opening.id, edits, progressToken: token },
     caller,
@@ -285,17 +290,3 @@ function newTurn(): PromiseWithResolvers<Outcome> {
 /** The code of an error; undefined for a result. */
 const codeOf = ({ failed, bytes, payload }: Answer): unknown =>
   failed ? valueOf(bytes, membersOf(bytes, payload)?.get('code')) : undefined;
-
-/** What a client of the stateless revision says of itself in each request. */
-const ofClient: ReadonlySet<string> = new Set([
-  metaKeys.protocolVersion,
-  metaKeys.clientCapabilities,
-  metaKeys.clientInfo,
-  metaKeys.logLevel,
-]);
-
-/** A server with a session has been told all that before, and could take it for the other revision. */
-function undress({ request, meta }: Call): readonly Edit[] {
-  const span = membersOf(request.bytes, request.params)?.get('_meta');
-  return span && meta ? dropMembers(request.bytes, span, meta, ofClient) : [];
-}

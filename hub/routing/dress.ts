@@ -2,6 +2,7 @@ import { isObject } from '#core';
 import {
   type Answer,
   type Edit,
+  dropMembers,
   membersOf,
   metaKeys,
   rpcCodes,
@@ -10,6 +11,7 @@ import {
   stringAt,
   valueOf,
 } from '#rpc';
+import type { Call } from './call.ts';
 import { readAnswer } from './send.ts';
 
 /** Results that say how long they may be kept (MCP 2026-07-28, caching). */
@@ -81,4 +83,21 @@ export function discovered(initialized: unknown): object {
     ...(typeof instructions === 'string' && { instructions }),
     _meta: { [metaKeys.serverInfo]: serverInfo },
   };
+}
+
+/** What a client of the stateless revision says of itself in each request. */
+export const clientMetadata: ReadonlySet<string> = new Set([
+  metaKeys.protocolVersion,
+  metaKeys.clientCapabilities,
+  metaKeys.clientInfo,
+  metaKeys.logLevel,
+]);
+
+/**
+ * Takes that out of a request: a server with a session has been told it before, and could take the request for
+ * one of the other revision.
+ */
+export function undress({ request, meta }: Call): readonly Edit[] {
+  const span = membersOf(request.bytes, request.params)?.get('_meta');
+  return span && meta ? dropMembers(request.bytes, span, meta, clientMetadata) : [];
 }

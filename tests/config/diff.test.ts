@@ -59,6 +59,7 @@ describe('what becomes of the process when this changes', () => {
     [{ idleStopMs: 1 }, 'apply'],
     [{ maxInstances: 1 }, 'apply'],
     [{ instanceIdleMs: 1 }, 'apply'],
+    [{ inputTimeoutMs: 1 }, 'apply'],
     [{ maxLineBytes: 1 }, 'replace'],
     [{ instance: 'session' }, 'replace'],
     [{ era: 'legacy' }, 'replace'],

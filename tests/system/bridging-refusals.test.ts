@@ -91,7 +91,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
 
   beforeAll(async () => {
     clock = createManualClock();
-    hub = await startHub(fixtures.slice(0, 1), { clock });
+    hub = await startHub([fixtures[0], fixtures[2]], { clock });
     url = `${hub.url}/mcp/s2025`;
   });
   afterAll(async () => {
@@ -233,6 +233,30 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     inputRequired(await callOf2026(url, 'ask_person'));
     await expire();
     inputRequired(await callOf2026(url, 'ask_person'));
+  });
+
+  test.for(['2025', '2026'] as const)(
+    'that never comes back keeps a client of %s from being asked for a minute, and its call is ended then',
+    async era => {
+      inputRequired(await callOf2026(url, 'ask_person'));
+      await using client = await connectEra(era, url);
+      const { message } = await refusal(client.call('ask_person'));
+      assert.match(message, /several clients/);
+      clock.advance(60_000);
+      assert.equal(upstream().inFlight(), 0, 'the call is over');
+      // The server has read by then that nobody waits for it.
+      await until(() => upstream().onlyCaller() === 'none');
+      assert.equal(await client.call('ask_person'), 'the person: accept {"name":"Ada"}');
+      assert.match(JSON.parse(await refusals()).at(-1), /did not come back within 60 seconds/);
+    },
+  );
+
+  test('at an instance of its own may take ten minutes, as it keeps nobody from being asked', async () => {
+    const own = `${hub.url}/mcp/own`;
+    const { requestState, keys } = inputRequired(await callOf2026(own, 'ask_person'));
+    clock.advance(tenMinutes - 1);
+    const more = { requestState, ...answering(keys, accepted) };
+    assert.match(textOf(await callOf2026(own, 'ask_person', { more })), /accept/);
   });
 
   test('that hangs up cancels the call at the server', async () => {

@@ -23,6 +23,7 @@ export function entryOf(config: ServerConfig): JsonObject {
     health_check_interval: config.healthCheckIntervalMs / 1000,
     start_timeout: config.startTimeoutMs / 1000,
     timeout: config.callTimeoutMs / 1000,
+    input_timeout: config.inputTimeoutMs / 1000,
     max_concurrent_calls: config.maxConcurrentCalls,
     max_queued_calls: config.maxQueuedCalls,
     max_line: config.maxLineBytes,
