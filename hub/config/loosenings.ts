@@ -1,5 +1,5 @@
 import { type JsonObject, isObject } from '#core';
-import type { LocalLaunch, RemoteLaunch, ServerConfig } from './config.ts';
+import type { LocalLaunch, RemoteLaunch, Sandbox, ServerConfig } from './config.ts';
 import { expandedKeys, variablesIn } from './env.ts';
 import { pathsOfKnownPackage } from './known-packages.ts';
 
@@ -22,7 +22,8 @@ export type Loosening = {
 };
 
 /**
- * Everything in an entry that gives its server more than the default sandbox. Pure.
+ * Everything in an entry that gives its server more than the default sandbox. No value of a variable is in the
+ * answer: whoever asks for an entry must not be able to read the hub's environment. Pure.
  *
  * @param entry The entry as it would stand in the file, with its `${NAME}` unexpanded.
  * @param config What the loader makes of that entry: its paths are absolute, with links followed.
@@ -34,20 +35,19 @@ export function findLoosenings(
   others: readonly ServerConfig[] = [],
 ): readonly Loosening[] {
   const { launch } = config;
-  const own = launch.kind === 'local' ? ofLocal(launch) : ofRemote(entry, launch);
+  const own = launch.kind === 'local' ? ofLocal(entry, launch) : ofRemote(entry, launch);
   const shared = sharedVolumesOf(config, others);
   return [...own, ...shared, ...ofVariables(entry), ...ofSensitive(entry)];
 }
 
-function ofLocal(launch: LocalLaunch): readonly Loosening[] {
-  const { network, mounts, user } = launch.sandbox;
-  const command = [launch.command ?? launch.package?.spec ?? '', ...launch.args].join(' ');
+function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
+  const { network, user } = launch.sandbox;
   const found: Loosening[] = [];
   if (launch.runtime === 'process')
     found.push({
       name: 'runtime:process',
       kind: 'runtime',
-      message: `It runs ${JSON.stringify(command)} on this machine with your rights and without a sandbox.`,
+      message: `It runs ${JSON.stringify(commandOf(entry))} on this machine with your rights and without a sandbox.`,
       needsConfirmation: true,
     });
   if (network !== 'none')
@@ -58,7 +58,7 @@ function ofLocal(launch: LocalLaunch): readonly Loosening[] {
       needsConfirmation: true,
     });
   if (user !== undefined) found.push(ofUser(user));
-  for (const { source, target, readOnly } of mounts)
+  for (const { source, target, readOnly } of mountsOf(entry, launch))
     found.push({
       name: `mount:${source}:${target}:${readOnly ? 'ro' : 'rw'}`,
       kind: 'mount',
@@ -68,6 +68,33 @@ function ofLocal(launch: LocalLaunch): readonly Loosening[] {
       needsConfirmation: !readOnly,
     });
   return unique(found);
+}
+
+/** The command line as it is written: `${NAME}` in it stays as it is. */
+function commandOf({ command, package: named, args }: JsonObject): string {
+  const words = [command ?? named, ...(Array.isArray(args) ? args : [])];
+  return words.filter(word => typeof word === 'string').join(' ');
+}
+
+/** The mounts with their real paths, but as they are written where a variable is part of one. */
+function mountsOf(entry: JsonObject, { sandbox }: LocalLaunch): Sandbox['mounts'] {
+  const written = Array.isArray(entry['mounts']) ? entry['mounts'] : [];
+  return sandbox.mounts.map((mount, index) => {
+    const { source, target } = asWritten(written[index]);
+    return variablesIn(`${source}${target}`).length === 0
+      ? mount
+      : { source, target, readOnly: mount.readOnly };
+  });
+}
+
+function asWritten(mount: unknown): { readonly source: string; readonly target: string } {
+  if (typeof mount === 'string') {
+    // A default in a variable, "${A:-b}", has a colon too.
+    const [, source = mount, target = ''] = /^(.+):(\/[^:]*?)(?::(?:ro|rw))?$/s.exec(mount) ?? [];
+    return { source, target };
+  }
+  const { source, target } = isObject(mount) ? mount : {};
+  return { source: String(source), target: String(target) };
 }
 
 /** A user or group by name is looked up in the image's own files, which may map any name to root. */
@@ -85,15 +112,16 @@ function ofUser(user: string): Loosening {
 }
 
 function ofRemote(entry: JsonObject, { url, headers }: RemoteLaunch): readonly Loosening[] {
-  const host = URL.parse(url)?.host ?? 'its address';
   const written = entry['url'];
+  const hasVariables = typeof written === 'string' && variablesIn(written).length > 0;
+  const host = (hasVariables ? undefined : URL.parse(url)?.host) ?? 'its address';
   const ofHeaders = Object.keys(headers).map((name): Loosening => ({
     name: `header:${name}`,
     kind: 'header',
     message: `The hub sends the header ${name} to ${host} with every request.`,
     needsConfirmation: false,
   }));
-  if (typeof written !== 'string' || variablesIn(written).length === 0) return ofHeaders;
+  if (!hasVariables) return ofHeaders;
   const message = `Variables of the hub's environment become part of the address ${written}.`;
   return [{ name: `url:${written}`, kind: 'url', message, needsConfirmation: false }, ...ofHeaders];
 }
@@ -134,7 +162,7 @@ function ofVariables(entry: JsonObject): readonly Loosening[] {
   return [...places].map(([name, paths]) => ({
     name: `variable:${name}`,
     kind: 'variable',
-    message: `It is given the value that ${name} has in the hub's environment or .env (in ${paths.join(', ')}).`,
+    message: `It is given what ${name} holds in the hub's environment or .env (in ${paths.join(', ')}).`,
     needsConfirmation: true,
   }));
 }

@@ -22,6 +22,7 @@ export const codes = {
   HUB_LISTEN_REFUSED: 'forbidden',
   HUB_PORT_TAKEN: 'conflict',
   HUB_DATA_LOCKED: 'conflict',
+  HUB_CONFIRMATION_NEEDED: 'conflict',
   HUB_SERVER_UNKNOWN: 'not_found',
   HUB_SERVER_EXISTS: 'conflict',
   HUB_SERVER_DISABLED: 'conflict',

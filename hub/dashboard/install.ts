@@ -17,6 +17,14 @@ export const emptyForm: InstallForm = {
   env: '',
 };
 
+/** Something that the entry asks for beyond the default sandbox. */
+export type Asked = {
+  readonly name: string;
+  readonly message: string;
+  /** Whether the person agreed to it when the form was sent. */
+  readonly isAgreed: boolean;
+};
+
 /** An install, as far as it is. */
 export type Job = {
   readonly id: string;
@@ -31,11 +39,15 @@ export type Job = {
   readonly problem: string | undefined;
 };
 
-/** The form, with what is being installed. `problem` is why the form was not taken. */
+/**
+ * The form, with what is being installed. `problem` is why the form was not taken, and `asked` what the person has to
+ * agree to before it is.
+ */
 export function install(
   form: InstallForm,
   jobs: readonly Job[],
   problem: string | undefined,
+  asked: readonly Asked[] = [],
 ): Html {
   return html`${heading('Install a server')}
 <p class="lead">It is built in an image of its own, started once to see what it offers, and written to the config file. If any of that fails, nothing is left.</p>
@@ -50,11 +62,18 @@ ${problem !== undefined && html`<p class="notice bad" role="alert" id="problem">
 <p><label for="args">Arguments <span class="note">one a line</span></label><textarea id="args" name="args" spellcheck="false">${form.args}</textarea></p>
 <p><label for="env">Environment <span class="note">NAME=value, one a line</span></label><textarea id="env" name="env" spellcheck="false" autocomplete="off" aria-describedby="env-said">${form.env}</textarea><span class="note" id="env-said">A secret is better written as <code>NAME=\${NAME}</code>, with its value in the environment of the hub: what stands here is written to the config file.</span></p>
 </div></details>
+${asked.length > 0 && confirmation(asked)}
 <p><button class="primary" id="begin">Install</button></p>
 </form>
 <section aria-labelledby="jobs"><h2 id="jobs">Installs since the hub started</h2>
 ${jobs.length === 0 ? empty('None yet.') : html`<ul class="parts">${jobs.map(one => html`<li><div class="heading"><a href="${paths.job(one.id)}">${one.what}</a>${jobBadge(one)}</div></li>`)}</ul>`}</section>`;
 }
+
+/** A box for each, which the browser wants checked before it sends the form. */
+const confirmation = (asked: readonly Asked[]) =>
+  html`<fieldset class="notice bad" id="confirm"><legend>This server asks for more than the default sandbox</legend>
+${asked.map(({ name, message, isAgreed }) => html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`)}
+<p class="note">Nothing was begun. Check what you agree to and install it, or change the form.</p></fieldset>`;
 
 const moreIsGiven = ({ network, transport, args, env }: InstallForm) =>
   [network, transport, args, env].some(value => value !== '');

@@ -63,7 +63,7 @@ export type HttpNeeds = {
   /** How breakers stand with those of other hubs. */
   readonly sharing: Pick<Sharing, 'status'>;
   /** Absent: servers are installed and removed in the file only. */
-  readonly installs?: Pick<Installs, 'install' | 'remove'>;
+  readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
   /** What improves prompts, loaded with the first use. Absent: the hub improves none. */
   readonly prompts?: () => Promise<Prompts>;
   readonly promptHealth?: PromptHealth;

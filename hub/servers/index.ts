@@ -26,6 +26,7 @@ export {
 } from './plan.ts';
 export { nextVariant } from './start.ts';
 export { type InstallRequest, type Progress as InstallProgress } from './install/request.ts';
+export type { Unconfirmed } from './install/confirmation.ts';
 export type { Installed, Installs, InstallsNeeds } from './install/installs.ts';
 export { createLazyInstalls, draftLazily, maxUnfinished, tryServerLazily } from './install/lazy.ts';
 export { createFolderUpkeep } from './install/folder-upkeep.ts';

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import type { CliNeeds } from '#cli';
 import { isObject } from '#core';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import { createInstallHub } from '../servers/install/hub.ts';
@@ -21,7 +22,8 @@ afterAll(async () => {
 
 const findHub = async (url: string | undefined) => ({ url: url ?? hub.url, token: undefined });
 /** A command line over the hub of these tests. */
-const cli = (args: readonly string[], fake?: Fake) => run(args, { findHub }, fake);
+const cli = (args: readonly string[], fake?: Fake, needs: Partial<CliNeeds> = {}) =>
+  run(args, { findHub, ...needs }, fake);
 const jsonOf = (text: string): unknown => JSON.parse(text);
 const fieldOf = (value: unknown, key: string) => (isObject(value) ? value[key] : undefined);
 
@@ -279,7 +281,7 @@ describe('add and remove', () => {
 
   test('options become the entry, and secrets in clear are warned of', async () => {
     const { code, out, err } = await cli(
-      'add echo@1.0.0 --name own --json --arg=--deep --arg x -e GIVEN -e API_KEY=a=b --tag work --network bridge'.split(
+      'add echo@1.0.0 --name own --json --arg=--deep --arg x -e GIVEN -e API_KEY=a=b --tag work --network bridge --allow network:bridge --allow variable:GIVEN'.split(
         ' ',
       ),
     );
@@ -294,6 +296,55 @@ describe('add and remove', () => {
     assert.deepEqual(fieldOf(jsonOf(out), 'in_clear'), ['env.API_KEY']);
     const removed = jsonOf((await cli(['remove', 'own', '--purge', '--json'])).out);
     assert.equal(fieldOf(removed, 'name'), 'own');
+  });
+
+  const loosened = ['add', 'echo@1.0.0', '--name', 'own', '--network', 'bridge', '-e', 'GIVEN'];
+
+  test('each setting beyond the default sandbox is asked for, one by one', async () => {
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return 'y';
+    };
+    const { code, err } = await cli(loosened, undefined, { ask });
+    assert.equal(code, 0, err);
+    assert.deepEqual(asked, ['Allow network:bridge? [y/N] ', 'Allow variable:GIVEN? [y/N] ']);
+    assert.match(err, /^own: It can reach the network/m);
+    assert.match(err, /^own: It is given what GIVEN holds .*env\.GIVEN/m);
+    await cli(['remove', 'own']);
+  });
+
+  test('a no to one of them installs nothing', async () => {
+    const ask = async (question: string) => (question.includes('network') ? 'y' : '');
+    const { code, err } = await cli(loosened, undefined, { ask });
+    assert.equal(code, 1);
+    assert.match(err, /Nothing was installed\.$/);
+    assert.equal(installing.entries.size, 0);
+  });
+
+  test('--allow agrees to one, and the others are asked for', async () => {
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return 'yes';
+    };
+    const { code } = await cli([...loosened, '--allow', 'variable:GIVEN'], undefined, { ask });
+    assert.equal(code, 0);
+    assert.deepEqual(asked, ['Allow network:bridge? [y/N] ']);
+    await cli(['remove', 'own']);
+  });
+
+  test('where nobody can be asked, the flags that agree are named', async () => {
+    const { code, err } = await cli(loosened);
+    assert.equal(code, 2);
+    assert.match(err, /add --allow network:bridge --allow variable:GIVEN$/);
+    const wrong = await cli([...loosened, '--allow', 'network:host']);
+    assert.equal(wrong.code, 2);
+    assert.match(
+      wrong.err,
+      /--allow: "network:host" is not among what own asks for: network:bridge/,
+    );
+    assert.equal(installing.entries.size, 0);
   });
 
   test('what the installer wrote is shown where it fails', async () => {

@@ -2,7 +2,7 @@ import { mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Loosening, findLoosenings, loadConfig } from '#config';
+import { type Environment, type Loosening, findLoosenings, loadConfig } from '#config';
 import type { JsonObject } from '#core';
 
 let folder: string;
@@ -14,10 +14,10 @@ beforeAll(async () => {
 async function looseningsOf(
   entry: JsonObject,
   others: JsonObject = {},
+  env: Environment = { KEY: 'k', HOST: 'a.example', OTHER: 'o' },
 ): Promise<readonly Loosening[]> {
   const file = join(folder, 'servers.json');
   await writeFile(file, JSON.stringify({ servers: { own: entry, ...others } }));
-  const env = { KEY: 'k', HOST: 'a.example', OTHER: 'o' };
   const { servers } = await loadConfig(file, { env, home: folder });
   const [own] = servers;
   if (!own) throw new Error('the entry has no config');
@@ -60,7 +60,7 @@ describe('loosenings of an entry', () => {
       'a variable in a mount',
       { package: package_, mounts: ['/srv/${KEY}:/a'] },
       ['variable:KEY'],
-      ['mount:/srv/k:/a:ro'],
+      ['mount:/srv/${KEY}:/a:ro'],
     ],
     ['a dollar sign that is none', { package: package_, args: ['$${KEY}'] }, [], []],
     ['text that is not filled in', { package: package_, description: '${KEY}' }, [], []],
@@ -90,6 +90,29 @@ describe('loosenings of an entry', () => {
     const found = await looseningsOf(entry, others);
     expect(found.map(({ name }) => name)).toEqual(['volume:memory-data']);
     expect(found[0]?.message).toContain('the server memory');
+  });
+
+  it('tells no value of a variable', async () => {
+    const env = { KEY: 'shh-1', OTHER: '/shh-2', HOST: 'shh-3.example' };
+    const entries: readonly JsonObject[] = [
+      {
+        command: '${KEY}',
+        args: ['${KEY}'],
+        runtime: 'process',
+        mounts: [
+          '${OTHER}:/a',
+          '${OTHER:-/x}:/d:rw',
+          { source: '${OTHER}', target: '/b', read_only: false },
+          { source: '/srv', target: '${OTHER}' },
+        ],
+      },
+      { url: 'https://${HOST}/', headers: { A: '${KEY}' } },
+    ];
+    for (const entry of entries) {
+      const found = await looseningsOf(entry, {}, env);
+      expect(found.length).toBeGreaterThan(2);
+      expect(JSON.stringify(found)).not.toContain('shh');
+    }
   });
 
   it('tells where a variable goes', async () => {

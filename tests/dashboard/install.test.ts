@@ -21,6 +21,7 @@ function createInstalls() {
     begun,
     removed,
     installs: {
+      review: async () => [],
       async install(
         request: InstallRequest,
         tell: (progress: InstallProgress) => void,
@@ -84,6 +85,37 @@ test('an install is begun by a form, goes on by itself, and shows each step and 
     (await page.get('/dashboard/install')).text,
     /docker:fresh:1\.0<\/a>[\s\S]*installed/,
   );
+});
+
+test('what an entry asks for beyond the default sandbox is asked of the person, each with a box', async () => {
+  const { begun, installs } = createInstalls();
+  const asked = [
+    { name: 'network:bridge', message: 'It can reach the network.' },
+    { name: 'mount:/srv/"a":/x:rw', message: `It can change ${secret}.` },
+  ];
+  await using hub = await startHub([], { installs: { ...installs, review: async () => asked } });
+  const page = visitor(hub);
+  const form = { package: 'docker:fresh:1.0', network: 'bridge' };
+  const first = await page.post('/dashboard/install', form);
+  assert.equal(first.status, 409);
+  assert.match(
+    first.text,
+    /name="confirm" value="network:bridge" required> It can reach the network\. <code>/,
+  );
+  assert.match(first.text, /value="mount:\/srv\/&quot;a&quot;:\/x:rw" required>/);
+  assert.doesNotMatch(first.text, new RegExp(secret));
+  assert.match(first.text, /name="package" value="docker:fresh:1\.0"/);
+
+  const half = await page.post('/dashboard/install', { ...form, confirm: 'network:bridge' });
+  assert.equal(half.status, 409);
+  assert.match(half.text, /value="network:bridge" required checked>/);
+  assert.equal(begun.length, 0);
+
+  const confirm = asked.map(({ name }) => name);
+  const checked = new URLSearchParams(form);
+  for (const name of confirm) checked.append('confirm', name);
+  leadsTo(await page.post('/dashboard/install', checked));
+  assert.deepEqual(begun[0]?.request.confirm, confirm);
 });
 
 test('an install that fails says why and what to try; one that is cancelled is given up', async () => {

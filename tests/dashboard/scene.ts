@@ -15,7 +15,7 @@ export function visitor({ url }: Pick<TestHub, 'url'>, always: Headers = {}) {
   };
   return {
     get: (path: string, headers: Headers = {}) => ask(path, { headers: { ...always, ...headers } }),
-    post: (path: string, form: Headers = {}, headers: Headers = {}) =>
+    post: (path: string, form: Headers | URLSearchParams = {}, headers: Headers = {}) =>
       ask(path, {
         method: 'POST',
         headers: {

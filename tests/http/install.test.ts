@@ -104,6 +104,88 @@ describe('POST /servers/install', () => {
     assert.equal(hub.config.entries.size, 0);
   });
 
+  /** What an entry may not have without a word, and its names. */
+  const loosened: readonly (readonly [body: object, names: readonly string[]])[] = [
+    [{ runtime: 'process' }, ['runtime:process']],
+    [{ user: 0 }, ['user:0']],
+    [{ user: '1000:0' }, ['user:1000:0']],
+    [{ user: 'app' }, ['user:app']],
+    [{ network: 'bridge' }, ['network:bridge']],
+    [{ mounts: ['/srv/notes:/x:rw'] }, ['mount:/srv/notes:/x:rw']],
+    [
+      { mounts: [{ source: '/srv/notes', target: '/x', read_only: false }] },
+      ['mount:/srv/notes:/x:rw'],
+    ],
+    [{ env: { A: 'x${GIVEN}' } }, ['variable:GIVEN']],
+    [{ args: ['${GIVEN}'] }, ['variable:GIVEN']],
+    [{ mounts: ['${GIVEN:-/srv}:/x'] }, ['variable:GIVEN']],
+    [{ package: 'https://mcp.example/${GIVEN}', headers: { A: '${GIVEN}' } }, ['variable:GIVEN']],
+    [
+      {
+        package: undefined,
+        server: {
+          name: 'a/b',
+          packages: [
+            {
+              registryType: 'npm',
+              identifier: 'echo',
+              version: '1.0.0',
+              environmentVariables: [{ name: 'A' }],
+            },
+          ],
+        },
+        env: { A: '${GIVEN}' },
+      },
+      ['variable:GIVEN'],
+    ],
+    [{ runtime: 'process', network: 'bridge' }, ['runtime:process', 'network:bridge']],
+  ];
+
+  test.each(loosened)('wants %j to be confirmed as %j', async (body, names) => {
+    await using hub = await installing();
+    const wanted = { package: 'echo@1.0.0', name: 'mine', ...body };
+    for (const headers of [json, events])
+      for (const [confirm, unknown] of [
+        [undefined, []],
+        [names.slice(1), []],
+        [[...names, 'network:all'], ['network:all']],
+        [['runtime:'], ['runtime:']],
+      ] as const) {
+        const answer = await hub.post({ ...wanted, ...(confirm && { confirm }) }, headers);
+        assert.equal(answer.status, 409);
+        const { error } = await answer.json();
+        assert.ok(isObject(error));
+        assert.equal(error['code'], 'HUB_CONFIRMATION_NEEDED');
+        const { loosenings } = error;
+        assert.ok(Array.isArray(loosenings));
+        assert.deepEqual(
+          loosenings.map((one: unknown) => isObject(one) && one['name']),
+          names,
+        );
+        assert.deepEqual(error['unknown'], unknown);
+        const missing = names.filter(name => !(confirm ?? []).some(one => one === name));
+        assert.deepEqual(error['missing'], missing);
+        assert.doesNotMatch(JSON.stringify(error), /value/, 'no value of a variable is shown');
+      }
+    assert.equal(hub.config.entries.size + hub.config.launched.length, 0, 'nothing was begun');
+  });
+
+  test('installs what is confirmed by its names', async () => {
+    await using hub = await installing();
+    const body = { package: 'echo@1.0.0', runtime: 'process', env: { A: '${GIVEN}' } };
+    const answer = await hub.post({ ...body, confirm: ['variable:GIVEN', 'runtime:process'] });
+    assert.equal(answer.status, 201, await answer.body());
+    assert.deepEqual(hub.config.entries.get('echo'), body, '"confirm" is no key of an entry');
+  });
+
+  test('wants the volume of another server to be confirmed', async () => {
+    await using hub = await installing();
+    await hub.config.write('notes', { package: 'echo@1.0.0', volumes: { diary: '/data' } });
+    const answer = await hub.post({ package: 'echo@1.0.0', volumes: { diary: '/x' } });
+    assert.equal(answer.status, 409);
+    assert.match(await answer.body(), /volume:diary.*data of the server notes/);
+  });
+
   test('refuses a name that is taken with 409', async () => {
     await using hub = await installing();
     await (await hub.post({ package: 'echo@1.0.0' })).body();
@@ -136,6 +218,7 @@ describe('POST /servers/install', () => {
 
   test('tells nothing of a bug but where the log has it', async () => {
     const installs = {
+      review: async () => [],
       install(_: unknown, tell: (progress: { step: 'build'; text: string }) => void) {
         tell({ step: 'build', text: 'begun' });
         return Promise.reject(new TypeError('a secret'));

@@ -40,6 +40,7 @@ describeWithEngine('a hub that is killed while it tries a server out', () => {
           name,
           package: `docker:${nodeImage}`,
           volumes: [{ name: volume, target: '/data' }],
+          ...(volume === 'kept' && { confirm: ['volume:kept'] }),
           ...slow,
         }),
       });

@@ -1,7 +1,9 @@
-import { warningsOf } from '#config';
+import { findLoosenings, warningsOf } from '#config';
 import { HubError, type JsonObject, isObject } from '#core';
-import type { Command, Io, Values } from '../command.ts';
+import type { ClientsNeeds } from '../client-change.ts';
+import type { Command, ExitCode, Io, Values } from '../command.ts';
 import { type FileNeeds, loadForEdit } from '../config-file.ts';
+import { allowOption, askedIn, confirmEach } from '../confirm.ts';
 import {
   type HubClient,
   type HubNeeds,
@@ -23,8 +25,10 @@ type Wanted = {
   readonly rest: JsonObject;
 };
 
+type Needs = HubNeeds & FileNeeds & Pick<ClientsNeeds, 'ask'>;
+
 /** `agenthub add`: installs a server with the hub, or writes its entry where none runs. */
-export function createAdd(needs: HubNeeds & FileNeeds): Command {
+export function createAdd(needs: Needs): Command {
   return {
     name: 'add',
     summary: 'Install a server and try it out, then write its entry into the config.',
@@ -77,9 +81,11 @@ export function createAdd(needs: HubNeeds & FileNeeds): Command {
         placeholder: 'word',
         help: 'A word to choose it by. May stand several times.',
       },
+      ...allowOption,
       ...hubOptions,
     },
     details: [
+      'What gives the server more than the default sandbox (a writable mount, the network, a variable of the hub, ...) is asked for one by one. Where nobody can answer, --allow names each.',
       'Where no hub runs, the entry is written into the config file, and the server is installed at the next start.',
       '--json prints what POST /servers/install answers: {"name", "package", "tools", "warnings", ...}; where no hub runs, {"name", "file", "installed": false, "warnings"}.',
     ],
@@ -99,24 +105,52 @@ export function createAdd(needs: HubNeeds & FileNeeds): Command {
       const wanted = wantedOf(values);
       const hub = await openHub(needs, values, io.signal);
       try {
-        const installed = await install(hub, wanted, io);
+        const installed = await installConfirmed(hub, wanted, values, { ...needs, io });
+        if (installed === undefined) return declined(io);
         if (values['json'] === true) io.out(asJson(installed));
         else tell(installed, io);
+        return 0;
       } catch (error) {
         if (values['url'] !== undefined || !isAbsent(error)) throw error;
-        await writeEntry(wanted, needs, values['json'] === true, io);
+        return await writeEntry(wanted, values, { ...needs, io });
       }
-      return 0;
     },
   };
 }
 
-async function install(hub: HubClient, wanted: Wanted, { progress }: Io): Promise<unknown> {
+/** Undefined where the person does not agree to what the server asks for. */
+async function installConfirmed(
+  hub: HubClient,
+  wanted: Wanted,
+  values: Values,
+  { ask, io }: Pick<ClientsNeeds, 'ask'> & { readonly io: Io },
+): Promise<unknown> {
+  try {
+    return await install(hub, wanted, textsOf(values, 'allow'), io);
+  } catch (error) {
+    const { server, asked } = askedIn(error) ?? {};
+    if (server === undefined || !asked) throw error;
+    const confirmed = await confirmEach(server, asked, values, { ask, io });
+    return confirmed && (await install(hub, wanted, confirmed, io));
+  }
+}
+
+function declined({ err }: Io): ExitCode {
+  err('Nothing was installed.');
+  return 1;
+}
+
+async function install(
+  hub: HubClient,
+  wanted: Wanted,
+  confirm: readonly string[],
+  { progress }: Io,
+): Promise<unknown> {
   const { rest, ...body } = wanted;
   const asking = {
     method: 'POST',
     path: '/servers/install',
-    body: { ...body, ...rest },
+    body: { ...body, ...rest, ...(confirm.length > 0 && { confirm }) },
   } as const;
   for await (const { type, data } of hub.follow(asking)) {
     const said = parse(data);
@@ -142,10 +176,10 @@ function tell(installed: unknown, { out, err, screen, errorScreen }: Io): void {
 /** For a hub that reads it later: the entry is checked as that would do it, and nothing is built or started. */
 async function writeEntry(
   { rest, name: wantedName, package: spec, ...wanted }: Wanted,
-  needs: FileNeeds,
-  wantsJson: boolean,
-  { out, err, screen, errorScreen }: Io,
-): Promise<void> {
+  values: Values,
+  { io, ...needs }: Needs & { readonly io: Io },
+): Promise<ExitCode> {
+  const { out, err, screen, errorScreen } = io;
   const { file, config } = await loadForEdit(needs);
   const { draftLazily } = await import('#servers');
   const { name, entry } = await draftLazily(
@@ -156,17 +190,28 @@ async function writeEntry(
       source: { package: spec },
       transport: undefined,
       variables: {},
+      confirm: [],
     },
     tried => config.servers.some(server => server.name === tried),
   );
-  const edited = await (await needs.editConfig()).addServer(file, name, entry);
+  const editor = await needs.editConfig();
+  const previewed = await editor.preview(file, name, entry);
+  const asked = findLoosenings(entry, previewed, config.servers).filter(
+    one => one.needsConfirmation,
+  );
+  if (!(await confirmEach(name, asked, values, { ...needs, io }))) return declined(io);
+  const edited = await editor.addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
   const warnings = warningsOf({ ...edited, servers: own });
-  if (wantsJson) return out(asJson({ name, file, installed: false, warnings }));
+  if (values['json'] === true) {
+    out(asJson({ name, file, installed: false, warnings }));
+    return 0;
+  }
   out(
     `${screen.paint('green', 'added')} ${name} to ${file}. No hub runs: it is installed at the next start ("agenthub serve")`,
   );
   for (const warning of warnings) err(`${errorScreen.paint('yellow', 'warning')}: ${warning}`);
+  return 0;
 }
 
 function wantedOf(values: Values): Wanted {

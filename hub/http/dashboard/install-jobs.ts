@@ -1,6 +1,6 @@
 import { type Log, HubError } from '#core';
 import type { InstallForm, Job } from '#dashboard';
-import type { Installs } from '#servers';
+import type { Installs, Unconfirmed } from '#servers';
 import { bugOf } from '../errors.ts';
 import { textAt } from './request.ts';
 import { readInstallBody } from '../routes/install-body.ts';
@@ -10,13 +10,21 @@ export interface InstallJobs {
   /** The newest first. */
   readonly all: readonly Job[];
   find(id: string): Job | undefined;
-  /** Answers with the id of the job. Throws HUB_REQUEST_INVALID, and HUB_INSTALLS_FULL. */
-  begin(form: InstallForm): string;
+  /**
+   * What the person has to agree to before it is installed. Begins nothing. Throws HUB_REQUEST_INVALID; what is
+   * wrong with the entry itself is told by the job.
+   */
+  review(form: InstallForm): Promise<readonly Unconfirmed[]>;
+  /**
+   * Answers with the id of the job; `confirm` is what the person has agreed to. Throws HUB_REQUEST_INVALID, and
+   * HUB_INSTALLS_FULL.
+   */
+  begin(form: InstallForm, confirm: readonly string[]): string;
   cancel(id: string): void;
 }
 
 type Needs = {
-  readonly installs: Pick<Installs, 'install'>;
+  readonly installs: Pick<Installs, 'install' | 'review'>;
   readonly redact: (text: string) => string;
   readonly newId: () => string;
   readonly log: Log;
@@ -85,8 +93,17 @@ export function createInstallJobs(needs: Needs): InstallJobs {
       return [...jobs.values()].map(({ job }) => job).toReversed();
     },
     find: id => jobs.get(id)?.job,
-    begin(form) {
+    async review(form) {
       const wanted = readInstallBody(bodyOf(form));
+      try {
+        return await needs.installs.review(wanted);
+      } catch (error) {
+        if (error instanceof HubError && error.code !== 'HUB_REQUEST_INVALID') return [];
+        throw error;
+      }
+    },
+    begin(form, confirm) {
+      const wanted = readInstallBody({ ...bodyOf(form), confirm });
       makeRoom();
       const id = needs.newId();
       const running: Running = {

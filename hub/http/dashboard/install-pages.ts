@@ -40,8 +40,18 @@ export function installPages(
     async beginInstall(request, reply) {
       if (!jobs) return refuse(request, reply, 409, fileOnly);
       const form = installFormOf(request);
+      const confirm = formOf(request).getAll('confirm');
       try {
-        return reply.redirect(paths.job(jobs.begin(form)), 303);
+        const asked = await jobs.review(form);
+        const names = asked.map(({ name }) => name);
+        if (names.every(name => confirm.includes(name)))
+          return reply.redirect(paths.job(jobs.begin(form, names)), 303);
+        const shown = asked.map(({ name, message }) => ({
+          name,
+          message: redact(message),
+          isAgreed: confirm.includes(name),
+        }));
+        return page(reply, { ...title, main: install(form, jobs.all, undefined, shown) }, 409);
       } catch (error) {
         if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
         const main = install(form, jobs.all, redact(error.message));

@@ -26,7 +26,7 @@ export type DashboardNeeds = {
   /** Removes what must not be shown. */
   readonly redact: (text: string) => string;
   /** Absent: servers are installed and removed in the file only. */
-  readonly installs?: Pick<Installs, 'install' | 'remove'>;
+  readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
   readonly prompts?: () => Promise<Prompts>;
   readonly promptHealth?: Pick<PromptHealth, 'loaded'>;
   readonly hubVersion: string;

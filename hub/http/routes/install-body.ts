@@ -61,6 +61,7 @@ const body = z
     args: z.array(text).max(1000).optional(),
     env: texts.default({}),
     headers: texts.default({}),
+    confirm: z.array(z.string().max(65_536)).max(1000).default([]),
   })
   .catchall(z.json('write what JSON can hold'));
 
@@ -92,6 +93,7 @@ export function readInstallBody(given: unknown): InstallRequest {
     args,
     env,
     headers,
+    confirm,
     ...rest
   } = parsed.data;
   if ((named === undefined) === (server === undefined))
@@ -110,6 +112,7 @@ export function readInstallBody(given: unknown): InstallRequest {
     args,
     env,
     headers,
+    confirm,
     rest,
   };
 }

@@ -5,6 +5,7 @@ import type { Table } from '#store';
 import type { Listing } from '../listing.ts';
 import type { Server } from '../server.ts';
 import { type Belongings, type BelongingsNeeds, belongingsOf, keyOf, ownOf } from './belongings.ts';
+import { type Unconfirmed, confirmationsFor, requireConfirmed } from './confirmation.ts';
 import { draftOf } from './draft.ts';
 import { failureAt } from './failure.ts';
 import { findInClear } from './in-clear.ts';
@@ -21,8 +22,14 @@ import { createUnfinished, withoutLeft } from './unfinished.ts';
  */
 export interface Installs extends Part {
   /**
+   * What `confirm` of this request has to name, for a page that asks a person first. Begins nothing. Throws
+   * HubError where the request could not be installed.
+   */
+  review(request: InstallRequest): Promise<readonly Unconfirmed[]>;
+  /**
    * Validates, resolves, builds, tries out and writes, and answers with what came of it. All or nothing: where
-   * it throws HubError, or the signal aborts before the entry is written, nothing of it is left.
+   * it throws HubError, or the signal aborts before the entry is written, nothing of it is left. Throws
+   * HUB_CONFIRMATION_NEEDED before anything is begun where the request does not confirm what the entry asks for.
    */
   install(
     request: InstallRequest,
@@ -110,10 +117,10 @@ export function createInstalls(needs: InstallsNeeds): Installs {
     const events: LaunchEvents = { stderr: keep, progress: keep };
     try {
       begin('validate', `the entry of ${name} is checked`);
-      config = await needs.check(name, draft.entry);
+      config = await checkConfirmed(name, draft.entry, request.confirm);
       begin('resolve', 'the version is found out');
       const pinned = await pin(draft.entry, config, signal);
-      if (pinned !== draft.entry) config = await needs.check(name, pinned);
+      if (pinned !== draft.entry) config = await checkConfirmed(name, pinned, request.confirm);
       const { entry, chosen } = { entry: pinned, chosen: config };
       if (typeof entry['package'] === 'string') say(`it is ${entry['package']}`);
       const belongings = belongingsOf(chosen, needs);
@@ -143,6 +150,23 @@ export function createInstalls(needs: InstallsNeeds): Installs {
         config?.launch.kind === 'local' && config.launch.sandbox.network === 'none';
       throw failureAt(step, error, output, { isNetworkless });
     }
+  }
+
+  async function checkConfirmed(
+    name: string,
+    entry: Entry,
+    confirmed: readonly string[],
+  ): Promise<ServerConfig> {
+    const config = await needs.check(name, entry);
+    requireConfirmed(name, confirmationsFor(entry, config, needs.configs()), confirmed);
+    return config;
+  }
+
+  async function review(request: InstallRequest): Promise<readonly Unconfirmed[]> {
+    const draft = draftOf(request);
+    using place = places.take(request.name, draft.name);
+    const config = await needs.check(place.name, draft.entry);
+    return confirmationsFor(draft.entry, config, needs.configs());
   }
 
   /** The entry with the exact version of its package. */
@@ -196,6 +220,10 @@ export function createInstalls(needs: InstallsNeeds): Installs {
 
   return {
     name: 'installs',
+    async review(request) {
+      refuseWhenEnding(request.name ?? 'the server');
+      return await review(request);
+    },
     async install(request, tell, signal) {
       refuseWhenEnding(request.name ?? 'the server');
       return await follow(install(request, tell, signal));

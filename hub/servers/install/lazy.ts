@@ -27,6 +27,9 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
       isOver = true;
       await (await loaded)?.stop();
     },
+    async review(request) {
+      return await (await (loaded ??= load())).review(request);
+    },
     async install(request, tell, signal) {
       return await (await (loaded ??= load())).install(request, tell, signal);
     },

@@ -13,6 +13,8 @@ export type InstallRequest = {
   readonly args: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
+  /** The names of the loosenings of the sandbox that the caller agrees to: each that the entry has, and no other. */
+  readonly confirm: readonly string[];
   /** The other keys of an entry, as they are to stand in the file. */
   readonly rest: JsonObject;
 };

@@ -193,6 +193,7 @@ export function requestOf(request: Partial<InstallRequest>): InstallRequest {
     args: undefined,
     env: {},
     headers: {},
+    confirm: [],
     rest: {},
     ...request,
   };

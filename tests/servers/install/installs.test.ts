@@ -137,7 +137,7 @@ describe('an install', () => {
   test('writes what the caller writes by the name of a variable as it is', async () => {
     await using hub = createInstallHub();
     const env = { API_TOKEN: '${GIVEN}', OTHER_TOKEN: 'ghp_0123456789abcdef' };
-    const installed = await hub.install({ env });
+    const installed = await hub.install({ env, confirm: ['variable:GIVEN'] });
     assert.deepEqual(hub.entries.get('echo')?.['env'], env);
     assert.deepEqual(installed['in_clear'], ['env.OTHER_TOKEN']);
     assert.ok(!JSON.stringify(installed).includes('ghp_'));

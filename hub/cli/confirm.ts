@@ -1,0 +1,74 @@
+import { HubError, isObject } from '#core';
+import type { ClientsNeeds } from './client-change.ts';
+import type { Io, Options, Values } from './command.ts';
+import { textsOf } from './values.ts';
+
+/** A setting that gives a server more than the default sandbox, which a person has to agree to. */
+export type Asked = { readonly name: string; readonly message: string };
+
+/** `--allow`, of every command that adds servers. */
+export const allowOption = {
+  allow: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'name',
+    help: 'Agree to a setting beyond the default sandbox, by the name that the question has. May stand several times.',
+  },
+} as const satisfies Options;
+
+/**
+ * Shows each setting and asks for it, unless `--allow` names it. Answers with the names of all where the person
+ * agrees to all; undefined after the first no. Throws HUB_USAGE for a name in `--allow` that the server does not
+ * have, and where nobody can be asked.
+ */
+export async function confirmEach(
+  server: string,
+  asked: readonly Asked[],
+  values: Values,
+  { ask, io }: Pick<ClientsNeeds, 'ask'> & { readonly io: Io },
+): Promise<readonly string[] | undefined> {
+  const allowed = textsOf(values, 'allow');
+  const names = asked.map(({ name }) => name);
+  const unknown = allowed.find(name => !names.includes(name));
+  if (unknown !== undefined)
+    throw new HubError(
+      'HUB_USAGE',
+      `--allow: ${JSON.stringify(unknown)} is not among what ${server} asks for: ${names.join(', ') || 'nothing beyond the default sandbox'}. Remove it`,
+    );
+  const open = asked.filter(({ name }) => !allowed.includes(name));
+  if (open.length > 0 && (!ask || values['json'] === true)) throw unasked(server, open);
+  for (const { name, message } of open) {
+    const shown = (text: string) => io.errorScreen.foreign(text).replaceAll('\n', ' ');
+    io.err(shown(`${server}: ${message}`));
+    const answer = (await ask?.(shown(`Allow ${name}? [y/N] `), io.signal)) ?? '';
+    if (!/^y(?:es)?$/i.test(answer.trim())) return undefined;
+  }
+  return names;
+}
+
+const unasked = (server: string, open: readonly Asked[]) =>
+  new HubError(
+    'HUB_USAGE',
+    [
+      `${server} asks for more than the default sandbox, and nobody can be asked here:`,
+      ...open.map(({ name, message }) => `  ${name}: ${message}`),
+      `Nothing was written. To agree, add ${open.map(({ name }) => `--allow ${quoted(name)}`).join(' ')}`,
+    ].join('\n'),
+  );
+
+/** What the hub wants to be confirmed, where that is why it refused; with the name of the server. */
+export function askedIn(
+  error: unknown,
+): { readonly server: string; readonly asked: readonly Asked[] } | undefined {
+  if (!(error instanceof HubError) || error.code !== 'HUB_CONFIRMATION_NEEDED') return undefined;
+  const { loosenings, server = 'The server' } = error.data;
+  const list: readonly unknown[] = Array.isArray(loosenings) ? loosenings : [];
+  const asked = list
+    .filter(isObject)
+    .map(({ name, message }) => ({ name: String(name), message: String(message) }));
+  return { server, asked };
+}
+
+/** As a shell takes it for one word. */
+const quoted = (name: string) =>
+  /^[\w:/.@=-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
