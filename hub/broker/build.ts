@@ -17,6 +17,9 @@ const specs = {
     /^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,200}[a-zA-Z0-9])?(\[[a-zA-Z0-9,._-]{1,200}\])?((==|>=|<=|~=|!=|<|>)[a-zA-Z0-9][a-zA-Z0-9.*+!_-]{0,100}){0,1}$/,
 };
 
+/** Packages that may be installed beside the one of a build. */
+const maxExtras = 50;
+
 const admitted = ['t', 'buildargs', 'labels', 'forcerm', 'rm'];
 
 /**
@@ -35,12 +38,19 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
     );
   }
   const args = parseObject(given.get('buildargs') ?? '{}', 'buildargs');
-  const spec = onlyKey(args, 'PACKAGE');
+  refuseOthers(args, ['PACKAGE', 'EXTRAS', ...(base === 'python' ? ['BASE'] : [])]);
+  const { PACKAGE: spec, EXTRAS: extras, BASE: image } = args;
   if (typeof spec !== 'string' || !specs[base].test(spec)) {
     throw refusal(
       `a build of ${show(spec)}: it must be the name of a package, with a version or without`,
     );
   }
+  if (extras !== undefined && !areExtras(extras, base))
+    throw refusal(
+      `a build with ${show(extras)}: these must be at most ${maxExtras} names of packages, with versions or without, divided by one space each`,
+    );
+  if (image !== undefined && !isPython(image))
+    throw refusal(`a build on ${show(image)}: it must be python:3.x-slim`);
   // The namespaces of the hub's own images lie elsewhere, so that no build can take their place.
   const tag = given.get('t') ?? '';
   if (
@@ -55,7 +65,11 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   if (unknown !== undefined) throw refusal(`the label ${show(unknown)} of a build`);
   const query = new URLSearchParams({
     t: tag,
-    buildargs: JSON.stringify({ PACKAGE: spec }),
+    buildargs: JSON.stringify({
+      PACKAGE: spec,
+      ...(extras !== undefined && { EXTRAS: extras }),
+      ...(image !== undefined && { BASE: image }),
+    }),
     labels: JSON.stringify({
       'io.agenthub.managed': 'true',
       [baseLabel]: base,
@@ -68,8 +82,18 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   return { base, query };
 }
 
-function onlyKey(value: { readonly [key: string]: unknown }, key: string): unknown {
-  const other = Object.keys(value).find(each => each !== key);
+function refuseOthers(
+  value: { readonly [key: string]: unknown },
+  allowed: readonly string[],
+): void {
+  const other = Object.keys(value).find(each => !allowed.includes(each));
   if (other !== undefined) throw refusal(`the build argument ${show(other)}`);
-  return value[key];
 }
+
+const areExtras = (text: unknown, base: Build['base']) =>
+  typeof text === 'string' &&
+  text.split(' ').length <= maxExtras &&
+  text.split(' ').every(extra => specs[base].test(extra));
+
+const isPython = (image: unknown) =>
+  typeof image === 'string' && /^python:3\.\d{1,2}(\.\d{1,2})?-slim$/.test(image);

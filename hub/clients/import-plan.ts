@@ -92,7 +92,8 @@ async function planOne(
   const { launch } = server;
   if (launch.kind === 'local' && launch.package === undefined && launch.image === undefined)
     return skip(
-      `it runs ${JSON.stringify(launch.command)} of this machine, which is in no container. Add it by hand with "image" or "package", or with "runtime": "process", which is not isolated`,
+      launch.noPackage ??
+        `it runs ${JSON.stringify(launch.command)} of this machine, which is in no container. Add it by hand with "image" or "package", or with "runtime": "process", which is not isolated`,
     );
   const same = known.find(other => isDeepStrictEqual(whatRuns(other), whatRuns(server)));
   if (same) return { item: { found, action: 'present', name: same.name }, variables: [] };

@@ -1,9 +1,9 @@
+import { type CommandLine, plainLine } from '#config';
 import { type JsonObject, isSecretName } from '#core';
 import type { ClientName } from './client.ts';
 import { type Places, hubText } from './client-variables.ts';
 import { type DockerLine, findDockerLine } from './docker-line.ts';
 import type { ForeignEntry } from './foreign-entry.ts';
-import { type CommandLine, plainLine } from './launcher.ts';
 import type { SecretValues } from './secret-values.ts';
 
 /** An entry of the hub's config, or why there can be none. */

@@ -64,11 +64,15 @@ export type LocalLaunch = {
   readonly image: string | undefined;
   /** A package to build an image from, or to run by npx or uvx as a process. */
   readonly package: PackageSpec | undefined;
-  /** As written; absent where `package` or `image` says all. */
+  /** As written, or a program of `package`; absent where `package` or `image` says all. */
   readonly command: string | undefined;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDirectory: string | undefined;
+  /** The line as written, where another launcher than npx and uvx runs the package as a process. */
+  readonly written?: { readonly command: string; readonly args: readonly string[] };
+  /** Why a line of a launcher became no package, with the remedy. */
+  readonly noPackage?: string;
   readonly sandbox: Sandbox;
 };
 
@@ -76,6 +80,10 @@ export type PackageSpec = {
   readonly ecosystem: 'npm' | 'pypi';
   /** Name and version as the installer takes them: `@scope/name@1.2.3`, `name==1.2.3`, or a bare name. */
   readonly spec: string;
+  /** Packages of the same registry that are installed beside it. */
+  readonly with?: readonly string[];
+  /** The version of Python, such as `3.12`; absent for that of the base image. */
+  readonly python?: string;
 };
 
 /** What the container of a server may do. The defaults are the strictest. */

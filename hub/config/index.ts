@@ -21,6 +21,7 @@ export { schemaJson } from './export.ts';
 export { type Loosening, type LooseningKind, findLoosenings } from './loosenings.ts';
 export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
 export { type FileSeen, fileSeen } from './files.ts';
+export { type CommandLine, plainLine } from './launcher.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
 export { type LoadOptions, type Reading, loadConfig, readConfig } from './load.ts';
 export {

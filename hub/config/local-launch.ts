@@ -1,11 +1,7 @@
 import type { LocalLaunch, PackageSpec } from './config.ts';
-import {
-  type PackageLine,
-  findPackage,
-  findPackageLine,
-  isImage,
-  nameOfPackage,
-} from './package-spec.ts';
+import { type CommandLine, plainLine } from './launcher.ts';
+import { findPackageLine, isProgram } from './package-line.ts';
+import { findExtra, findPackage, isImage, nameOfPackage } from './package-spec.ts';
 import { resolveInside } from './paths.ts';
 import { type Machine, sandboxOf } from './sandbox.ts';
 import type { ServerEntry } from './server-schema.ts';
@@ -23,7 +19,7 @@ type LocalDraft = Machine & {
   readonly written: ReadonlySet<string>;
 };
 
-type What = Pick<LocalLaunch, 'image' | 'package' | 'command' | 'args'>;
+type What = Pick<LocalLaunch, 'image' | 'package' | 'command' | 'args' | 'written' | 'noPackage'>;
 
 const packageForms =
   'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI) or "docker:name:tag" (an image); no options, ranges, URLs or git references';
@@ -58,11 +54,12 @@ function whatToRun(draft: LocalDraft, report: Report): What | undefined {
   const { command, image, args = [] } = entry;
   if (entry.package !== undefined) {
     if (image !== undefined) report(['image'], 'does not go with "package": keep one of them');
-    return fromPackage(entry.package, command, args, report);
+    const what = fromPackage(entry.package, command, args, report);
+    return what && withExtras(what, draft, report);
   }
   if (image !== undefined) {
     if (!isImage(image)) report(['image'], 'write an image reference such as "name:tag"', true);
-    return { image, package: undefined, command, args };
+    return withExtras({ image, package: undefined, command, args }, draft, report);
   }
   if (command === undefined) {
     report(['command'], 'is missing: add "command" and "args", or "package", "image" or "url"');
@@ -70,10 +67,58 @@ function whatToRun(draft: LocalDraft, report: Report): What | undefined {
   }
   if (form === 'servers' && !written.has('args'))
     report(['args'], 'is missing: add the arguments of "command", "args": [] for none');
+  return withExtras(fromLine({ command, args }), draft, report);
+}
+
+/** A line of a launcher runs its package; all others stay as they are. */
+function fromLine({ command, args }: CommandLine): What {
   const line = findPackageLine(command, args);
-  return line
-    ? { image: undefined, package: line.package, command: undefined, args: line.args }
-    : { image: undefined, package: undefined, command, args };
+  // A program with a folder is one that the person has chosen.
+  const other = line || /[\\/]/.test(command) ? { command, args } : plainLine({ command, args });
+  const found = line ?? findPackageLine(other.command, other.args);
+  const base = { image: undefined, package: undefined, command, args };
+  if (!found) return base;
+  if ('why' in found) return { ...base, noPackage: found.why };
+  return {
+    ...base,
+    package: found.package,
+    command: found.program,
+    args: found.args,
+    ...(!line && { written: { command, args } }),
+  };
+}
+
+/** The keys that say with what a package is installed. */
+function withExtras(what: What, { entry }: LocalDraft, report: Report): What {
+  const { package: source } = what;
+  if (!source) {
+    for (const key of ['with', 'python'] as const)
+      if (entry[key]?.length)
+        report([key], 'goes with "package", or a "command" that runs one: remove it');
+    return what;
+  }
+  const extras = new Set(source.with ?? []);
+  for (const [index, written] of entry.with.entries()) {
+    const extra = findExtra(source.ecosystem, written);
+    if (extra === undefined)
+      report(
+        ['with', index],
+        'write a package of the same registry, such as "name==1.0" (PyPI) or "@org/name@1.2.3" (npm)',
+        true,
+      );
+    else extras.add(extra);
+  }
+  const python = entry.python ?? source.python;
+  if (python !== undefined && source.ecosystem === 'npm')
+    report(['python'], 'goes with a package of PyPI ("uvx:name"): remove it');
+  return {
+    ...what,
+    package: {
+      ...source,
+      ...(extras.size > 0 && { with: [...extras] }),
+      ...(python !== undefined && { python }),
+    },
+  };
 }
 
 function fromPackage(
@@ -90,21 +135,25 @@ function fromPackage(
   if (source.kind === 'image') return { image: source.image, package: undefined, command, args };
   const base = { image: undefined, command: undefined };
   if (command === undefined) return { ...base, package: source.package, args };
+  const plain = plainLine({ command, args });
+  const line = findPackageLine(plain.command, plain.args);
+  // A word that is no launcher is another program of the package.
+  if (!line && isProgram(command)) return { ...base, package: source.package, command, args };
   // Files name the package beside the command line that runs it; the two must then agree.
-  const line = findPackageLine(command, args);
-  const agreed = line && agree(source.package, line);
-  if (!agreed)
+  const agreed = line && 'package' in line ? agree(source.package, line.package) : undefined;
+  if (!agreed || !line || 'why' in line) {
     report(['command'], `does not run the "package" beside it: remove "command", or "package"`);
-  return agreed && { ...base, package: agreed, args: line.args };
+    return undefined;
+  }
+  return { ...base, package: agreed, command: line.program, args: line.args };
 }
 
 /** Of the two specs the one with a version; undefined for two packages, or two versions of one. */
-function agree(named: PackageSpec, line: PackageLine): PackageSpec | undefined {
+function agree(named: PackageSpec, line: PackageSpec): PackageSpec | undefined {
   const name = nameOfPackage(named);
-  if (named.ecosystem !== line.package.ecosystem || name !== nameOfPackage(line.package))
-    return undefined;
-  if (line.package.spec === name || line.package.spec === named.spec) return named;
-  return named.spec === name ? line.package : undefined;
+  if (named.ecosystem !== line.ecosystem || name !== nameOfPackage(line)) return undefined;
+  if (line.spec === name || line.spec === named.spec) return { ...line, spec: named.spec };
+  return named.spec === name ? line : undefined;
 }
 
 async function workingDirectory(

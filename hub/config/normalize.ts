@@ -22,6 +22,8 @@ const longestLineBytes = 512 * kib * kib;
 /** What says how a process is run, and so goes against a `url`. */
 const localKeys = [
   'package',
+  'with',
+  'python',
   'image',
   'command',
   'args',

@@ -6,6 +6,8 @@ import { isObject } from '#core';
  * (`cwd`, `mounts`, `resources`), or hold what is secret even as it is written (`env`, `headers`).
  */
 const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url'] as const;
+/** Keys that came later: entries without them keep the digest that they had. */
+const laterKeys = ['with', 'python'] as const;
 
 /**
  * A digest of what an entry launches, as the files say it, before variables are filled in: the same on
@@ -13,7 +15,10 @@ const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url']
  */
 export function originOf(entry: unknown): string | undefined {
   if (!isObject(entry)) return undefined;
-  const said = keys.map(key => (key === 'url' ? withoutQuery(entry[key]) : entry[key]));
+  const said = [
+    ...keys.map(key => (key === 'url' ? withoutQuery(entry[key]) : entry[key])),
+    ...laterKeys.filter(key => key in entry).map(key => ({ [key]: entry[key] })),
+  ];
   return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 32);
 }
 

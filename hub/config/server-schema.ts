@@ -86,11 +86,25 @@ export const serverSchema = z
       .describe(
         'npm package ("@org/server@1.2.3"), PyPI package ("uvx:name==1.0") or image ("docker:name:tag").',
       ),
+    with: z
+      .array(text)
+      .max(50)
+      .default([])
+      .describe(
+        'Packages of the same registry that are installed beside "package", one string each, such as "pandas==2.3.3".',
+      ),
+    python: z
+      .string()
+      .regex(/^3\.\d{1,2}(?:\.\d{1,2})?$/, 'write a version such as "3.12"')
+      .optional()
+      .describe("Version of Python that a PyPI package runs on. Default: that of the hub's image."),
     image: text.optional().describe('Container image to run as it is.'),
     command: text
       .min(1)
       .optional()
-      .describe('Program of a stdio server; in an image, its entrypoint.'),
+      .describe(
+        'Program of a stdio server; in an image, its entrypoint; with "package", another program of it.',
+      ),
     args: z
       .array(text)
       .optional()

@@ -14,7 +14,9 @@ export function warningsOf({ servers, naming }: Config): readonly string[] {
   const unplaced = servers.flatMap(({ name, enabled, launch }) =>
     enabled && launch.kind === 'local' && launch.runtime !== 'process' && !isInAnImage(launch)
       ? [
-          `${name}: the command ${JSON.stringify(launch.command)} is in no image, so where Docker is used it cannot start. Set "image", "package", or "runtime": "process"`,
+          launch.noPackage === undefined
+            ? `${name}: the command ${JSON.stringify(launch.command)} is in no image, so where Docker is used it cannot start. Set "image", "package", or "runtime": "process"`
+            : `${name}: the line of ${JSON.stringify(launch.command)} cannot start where Docker is used: ${launch.noPackage}`,
         ]
       : [],
   );

@@ -24,6 +24,10 @@ export type PackageSource = {
   readonly ecosystem: 'npm' | 'pypi';
   /** Name and version as the installer takes them: `@scope/name@1.2.3`, `name==1.2.3`, or a bare name. */
   readonly spec: string;
+  /** Packages of the same registry that are installed beside it. */
+  readonly with?: readonly string[];
+  /** The version of Python, such as `3.12`; absent for that of the base image. */
+  readonly python?: string;
 };
 
 export type Mount = {

@@ -85,7 +85,13 @@ export function eraKeyOf(
     launch.kind === 'remote'
       ? [launch.url]
       : identity === undefined
-        ? [launch.package?.spec, launch.command, launch.args, launch.workingDirectory]
+        ? [
+            launch.package?.spec,
+            ...(launch.package?.with ?? []),
+            launch.command,
+            launch.args,
+            launch.workingDirectory,
+          ]
         : [identity, launch.command, launch.args];
   return createHash('sha256').update(JSON.stringify(program)).digest('hex').slice(0, 32);
 }

@@ -88,14 +88,16 @@ function dockerTarget(
   if (image === undefined && !launch.package)
     throw new HubError(
       'HUB_LAUNCH_INVALID',
-      `${server}: the command ${JSON.stringify(command)} is not in any image. Set "image" to one that holds it, "package" to an npm or PyPI package, or "runtime": "process" to run it on this machine without a sandbox`,
+      launch.noPackage === undefined
+        ? `${server}: the command ${JSON.stringify(command)} is not in any image. Set "image" to one that holds it, "package" to an npm or PyPI package, or "runtime": "process" to run it on this machine without a sandbox`
+        : `${server}: the line of ${JSON.stringify(command)} cannot become an image: ${launch.noPackage}`,
       { data: { server } },
     );
   const taken = new Set([...sandbox.volumes, ...sandbox.mounts].map(({ target }) => target));
   return {
     kind: 'docker',
     image: image === undefined ? { package: packageOf(launch) } : { reference: image },
-    ...(image !== undefined && command !== undefined && { command }),
+    ...(command !== undefined && { command }),
     args: launch.args,
     // A working folder of this machine means nothing in the image of a package.
     ...(image !== undefined && workingDirectory !== undefined && { workingDirectory }),
@@ -109,24 +111,41 @@ function dockerTarget(
 }
 
 function processTarget(server: string, launch: LocalLaunch): Target {
-  const { command, args, workingDirectory } = launch;
+  const { command, args, workingDirectory, written } = launch;
   const place = workingDirectory === undefined ? {} : { workingDirectory };
-  if (launch.package) {
-    const { ecosystem, spec } = launch.package;
-    return ecosystem === 'npm'
-      ? { kind: 'process', command: 'npx', args: ['-y', spec, ...args], ...place }
-      : {
-          kind: 'process',
-          command: 'uvx',
-          args: ['--from', spec, nameOf(spec), ...args],
-          ...place,
-        };
-  }
+  if (written) return { kind: 'process', ...written, ...place };
+  if (launch.package)
+    return { kind: 'process', ...launcherLine(launch.package, command, args), ...place };
   if (command === undefined)
     throw new HubError('HUB_LAUNCH_INVALID', `${server}: neither "command" nor "package" is set`, {
       data: { server },
     });
   return { kind: 'process', command, args, ...place };
+}
+
+/** The line of npx or uvx that runs a package, or another program of it. */
+function launcherLine(
+  { ecosystem, spec, with: extras = [], python }: PackageSource,
+  program: string | undefined,
+  args: readonly string[],
+): { readonly command: string; readonly args: readonly string[] } {
+  if (ecosystem === 'pypi')
+    return {
+      command: 'uvx',
+      args: [
+        ...(python === undefined ? [] : ['--python', python]),
+        ...extras.flatMap(extra => ['--with', extra]),
+        '--from',
+        spec,
+        program ?? nameOf(spec),
+        ...args,
+      ],
+    };
+  if (program === undefined && extras.length === 0)
+    return { command: 'npx', args: ['-y', spec, ...args] };
+  const packages = [spec, ...extras].map(one => `--package=${one}`);
+  const own = spec.replace(/^@[^/]*\//, '').replace(/@.*$/, '');
+  return { command: 'npx', args: ['-y', ...packages, program ?? own, ...args] };
 }
 
 function packageOf(launch: LocalLaunch): PackageSource {

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 const root = '/opt/server';
 const read = file => JSON.parse(readFileSync(`${root}/${file}`, 'utf8'));
 
-const [name = ''] = Object.keys(read('package.json').dependencies ?? {});
+const [, name = ''] = /^((?:@[^/]*\/)?[^@]+)/.exec(process.argv[2] ?? '') ?? [];
 const { bin = {} } = read(`node_modules/${name}/package.json`);
 const ownName = name.replace(/^@[^/]*\//, '');
 const commands = typeof bin === 'string' ? { [ownName]: bin } : bin;

@@ -41,6 +41,34 @@ describe('a package is built that is named', () => {
   });
 });
 
+test.each([
+  ['npm', { EXTRAS: 'left-pad @org/x@1.2.3' }],
+  ['python', { EXTRAS: 'httpx<1 mcp[cli]', BASE: 'python:3.12-slim' }],
+  ['python', { BASE: 'python:3.12.4-slim' }],
+])('a package of %s is built with %j', (base, more) => {
+  const buildargs = JSON.stringify({ PACKAGE: 'x', ...more });
+  const { query } = rebuildBuild(asked(base, 'x', { buildargs }));
+  assert.deepEqual(JSON.parse(query.get('buildargs') ?? ''), { PACKAGE: 'x', ...more });
+});
+
+test.each([
+  ['npm', { EXTRAS: 'a --registry=x' }],
+  ['npm', { EXTRAS: 'a  b' }],
+  ['npm', { EXTRAS: '' }],
+  ['npm', { EXTRAS: Array.from({ length: 51 }, () => 'a').join(' ') }],
+  ['python', { EXTRAS: 'a -r/etc/passwd' }],
+  ['python', { EXTRAS: 'a\nb' }],
+  ['python', { EXTRAS: ['a'] }],
+  ['python', { BASE: 'evil.example/python:3.12-slim' }],
+  ['python', { BASE: 'python:3.12-slim-evil' }],
+  ['python', { BASE: 3 }],
+])('a package of %s is not built with %j', (base, more) => {
+  const buildargs = JSON.stringify({ PACKAGE: 'x', ...more });
+  assert.throws(() => rebuildBuild(asked(base, 'x', { buildargs })), {
+    code: 'HUB_BROKER_REFUSED',
+  });
+});
+
 describe('nothing is built that is named', () => {
   test.each<[string, unknown]>([
     ['npm', 'git+https://example.com/x.git'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { findPackage, findPackageLine, isImage } from '../../hub/config/package-spec.ts';
+import { findPackage, isImage } from '../../hub/config/package-spec.ts';
 
 describe('the package key', () => {
   test.for([
@@ -65,47 +65,6 @@ describe('the package key', () => {
     `x${'y'.repeat(300)}`,
   ])('%j is no package', written => {
     assert.equal(findPackage(written), undefined);
-  });
-});
-
-describe('command lines that only run a package', () => {
-  test.for([
-    ['npx -y @org/server@1 a -b', 'npm', '@org/server@1', 'a -b'],
-    ['npx --yes server', 'npm', 'server', ''],
-    ['npx server -y', 'npm', 'server', '-y'],
-    ['npx -y -p @org/server@1 server a', 'npm', '@org/server@1', 'a'],
-    ['npx --package=@org/server -y server', 'npm', '@org/server', ''],
-    ['uvx server', 'pypi', 'server', ''],
-    ['uvx server@1.2 --port 1', 'pypi', 'server==1.2', '--port 1'],
-    ['uvx --from server==1.2 server a', 'pypi', 'server==1.2', 'a'],
-    ['uvx --from=server server', 'pypi', 'server', ''],
-  ] as const)('%s', ([line, ecosystem, spec, rest]) => {
-    const [command = '', ...args] = line.split(' ');
-    const expected = { package: { ecosystem, spec }, args: rest === '' ? [] : rest.split(' ') };
-    assert.deepEqual(findPackageLine(command, args), expected);
-  });
-
-  test.for([
-    'npx',
-    'npx -y',
-    'npx -y github:org/repository',
-    'npx -y ./local',
-    'npx -c server',
-    'npx --registry=http://registry.example server',
-    'npx -p a -p b a',
-    'npx -p @org/server another-program',
-    'npx -p',
-    'uvx',
-    'uvx --with extra server',
-    'uvx --from git+https://git.example/x x',
-    'uvx --from server another-program',
-    'uvx --from',
-    '/usr/bin/npx -y server',
-    'node server.js',
-    'docker run -i --rm mcp/time',
-  ])('%s stays a command', line => {
-    const [command = '', ...args] = line.split(' ');
-    assert.equal(findPackageLine(command, args), undefined);
   });
 });
 

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'vitest';
+import { loadConfig } from '#config';
 import { HubError } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import type { DockerTarget, PackageSource } from '#runtimes';
+import { planLaunch } from '../../hub/servers/plan.ts';
 import { askerOf, createHub, docker, factOf, until } from '../runtimes/docker/hub.ts';
 
 const buildMs = 240_000;
@@ -133,6 +138,28 @@ describeWithEngine('images of packages', () => {
     assert.match(JSON.stringify(now), /Europe\/Berlin/);
   });
 
+  test(
+    'lines of uvx and npx with more packages and another program become images, and run',
+    { timeout: buildMs },
+    async () => {
+      await using hub = createHub();
+      const python =
+        'import json, six, cowsay, sys; print(json.dumps({"jsonrpc": "2.0", "id": 0, "result": [six.__version__, "cow" in cowsay.char_names, sys.prefix]}), flush=True); sys.stdin.read()';
+      const line = ['--python', '3.13', '--with', 'six==1.17.0', '--from', 'cowsay==6.1', 'python'];
+      const extra = await hub.launch(
+        hub.spec('extra', await targetOf({ command: 'uvx', args: [...line, '-c', python] })),
+      );
+      assert.deepEqual(await askerOf(extra).ask('look'), ['1.17.0', true, '/opt/server']);
+
+      const args = [`--package=${memory.spec}`, '-y', 'mcp-server-memory'];
+      const program = await hub.launch(
+        hub.spec('program', await targetOf({ command: 'npx', args })),
+      );
+      const answer = JSON.stringify(await askerOf(program).ask('initialize', handshake));
+      assert.match(answer, /"name":"memory-server"/);
+    },
+  );
+
   for (const [what, source, words] of [
     [
       'a package that npm does not have',
@@ -193,6 +220,19 @@ describeWithEngine('images of packages', () => {
     },
   );
 });
+
+/** How an entry of the config is launched in a container. */
+async function targetOf(entry: object): Promise<Partial<DockerTarget>> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-lines-'));
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, JSON.stringify({ servers: { line: entry } }));
+  const { servers } = await loadConfig(file, { env: {}, home: folder.path });
+  const [config] = servers;
+  assert.ok(config);
+  const { target } = planLaunch(config, { auto: 'docker', dataDir: folder.path });
+  assert.ok(target.kind === 'docker');
+  return { ...target, volumes: [] };
+}
 
 /** The containers that the engine runs the steps of a package's build in. */
 async function buildersOf(source: PackageSource, all = true): Promise<readonly string[]> {

@@ -118,7 +118,11 @@ export function createEngine(address: Address, clock: Clock): Engine {
         async (engine, abortSignal) => {
           const query = {
             t: options.tag,
-            buildargs: { PACKAGE: options.package },
+            buildargs: {
+              PACKAGE: options.package,
+              ...(options.with && { EXTRAS: options.with.join(' ') }),
+              ...(options.base !== undefined && { BASE: options.base }),
+            },
             labels: options.labels,
             // Else the engine keeps the container of the step that failed.
             forcerm: 1,

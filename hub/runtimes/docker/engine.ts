@@ -46,10 +46,14 @@ export type NetworkInfo = {
 /** What the hub reads of a volume. */
 export type VolumeInfo = Omit<NetworkInfo, 'id'>;
 
-/** `PACKAGE` and the labels are all that a build is given besides its context. */
+/** All that a build is given besides its context. */
 export type BuildOptions = {
   readonly tag: string;
   readonly package: string;
+  /** Packages that are installed beside it. */
+  readonly with?: readonly string[];
+  /** Another image than that of the context to build on. */
+  readonly base?: string;
   readonly labels: Readonly<Record<string, string>>;
 };
 

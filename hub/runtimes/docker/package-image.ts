@@ -17,7 +17,7 @@ const forms: Readonly<Record<PackageSource['ecosystem'], { form: RegExp; example
     example: '@modelcontextprotocol/server-memory@2026.8.31',
   },
   pypi: {
-    form: /^([a-z0-9][a-z0-9._-]*(?:\[[a-z0-9,._-]+\])?)(?:(?:==|~=|>=|<=|<|>)([a-z0-9][a-z0-9.+!*,<>=~-]*))?$/i,
+    form: /^([a-z0-9][a-z0-9._-]*(?:\[[a-z0-9,._-]+\])?)(?:(?:==|~=|!=|>=|<=|<|>)([a-z0-9][a-z0-9.+!*,<>=~-]*))?$/i,
     example: 'mcp-server-time==2026.10.19',
   },
 };
@@ -28,7 +28,7 @@ const forms: Readonly<Record<PackageSource['ecosystem'], { form: RegExp; example
  * needs a registry. Throws HUB_LAUNCH_INVALID for a spec that is no name with a version.
  */
 export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
-  const { ecosystem, spec } = source;
+  const { ecosystem, spec, with: extras = [], python } = source;
   const { form, example } = forms[ecosystem];
   const [, name, version = 'latest'] = form.exec(spec) ?? [];
   if (name === undefined)
@@ -36,12 +36,23 @@ export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
       'HUB_LAUNCH_INVALID',
       `"${spec}" is no package of ${ecosystem}. Write its name and version, such as ${example}`,
     );
-  const hash = createHash('sha256').update(context).update(spec).digest('hex').slice(0, 12);
+  for (const extra of extras)
+    if (!form.test(extra))
+      throw new HubError(
+        'HUB_LAUNCH_INVALID',
+        `"${extra}" is no package of ${ecosystem}, so it cannot be installed beside ${spec}. Write its name and version, such as ${example}`,
+      );
+  // What is absent does not count, so that images of a package alone keep their tags.
+  const more = extras.length > 0 || python !== undefined ? JSON.stringify([extras, python]) : '';
+  const digest = createHash('sha256').update(context).update(spec).update(more).digest('hex');
+  const hash = digest.slice(0, 12);
   const base = baseOf[ecosystem];
   const tag = `${tidy(version).slice(0, 100) || 'latest'}-${hash}`;
   return {
     tag: `agenthub/${base}-${tidy(name).slice(0, 100)}:${tag}`,
     package: spec,
+    ...(extras.length > 0 && { with: extras }),
+    ...(python !== undefined && { base: `python:${python}-slim` }),
     labels: { [managedLabel]: 'true', [baseLabel]: base, [packageLabel]: spec },
   };
 }

@@ -1,0 +1,187 @@
+import type { PackageSpec } from './config.ts';
+import { findExtra, nameOfPackage, npmPackage, pypiPackage } from './package-spec.ts';
+
+/**
+ * What a command line of npx, uvx and their like runs: the package with the arguments for its program, or why the
+ * line cannot become a package, with the remedy.
+ */
+export type PackageLine =
+  | { readonly package: PackageSpec; readonly args: readonly string[]; readonly program?: string }
+  | { readonly why: string };
+
+/** Options of a launcher. All others are refused by name. */
+type Grammar = {
+  /** Options that change nothing about what runs. */
+  readonly switches: ReadonlySet<string>;
+  /** Options whose value is ignored. */
+  readonly ignored: ReadonlySet<string>;
+  /** Options with a value that `read` returns, by the name under which it returns them. */
+  readonly valued: ReadonlyMap<string, string>;
+};
+
+type Read = {
+  readonly found: ReadonlyMap<string, readonly string[]>;
+  /** The first word that is not an option, and the words after it. */
+  readonly words: readonly string[];
+};
+
+const wordsOf = (text: string): ReadonlySet<string> => new Set(text.split(' '));
+
+const npx: Grammar = {
+  switches: wordsOf(
+    '-y --yes -q --quiet -s --silent -d --verbose --bun --prefer-offline --prefer-online --no-audit --no-fund --ignore-existing',
+  ),
+  ignored: new Set(['--loglevel', '--cache']),
+  valued: new Map([
+    ['-p', 'package'],
+    ['--package', 'package'],
+  ]),
+};
+
+const uvx: Grammar = {
+  switches: wordsOf(
+    '-q --quiet -qq -v --verbose -n --no-cache --no-cache-dir --isolated --refresh -U --upgrade --no-progress --no-config --native-tls --system-certs --managed-python --no-managed-python --no-python-downloads --no-env-file --no-build --preview',
+  ),
+  ignored: new Set(['--color', '--cache-dir', '--python-preference', '--link-mode']),
+  valued: new Map([
+    ['--from', 'from'],
+    // The name of the option in pipx.
+    ['--spec', 'from'],
+    ['-w', 'with'],
+    ['--with', 'with'],
+    ['-p', 'python'],
+    ['--python', 'python'],
+  ]),
+};
+
+/** Remedies for options that are refused; all others have the common one. */
+const remedies: Readonly<Record<string, string>> = {
+  '-c': 'Name the program and its arguments in the line instead',
+  '--call': 'Name the program and its arguments in the line instead',
+  '--with-requirements': 'Name each package of that file with --with',
+  '--env-file': 'Write the variables of that file into "env"',
+};
+const elsewhere =
+  'set "image" to an image that holds the program, or "runtime": "process" to run the line on this machine without a sandbox';
+
+/** Reads a command line; undefined where its program is no launcher of packages. */
+export function findPackageLine(command: string, args: readonly string[]): PackageLine | undefined {
+  if (command === 'npx' || command === 'npx.cmd') return npxLine(args);
+  return command === 'uvx' || command === 'uvx.exe' ? uvxLine(args) : undefined;
+}
+
+function npxLine(args: readonly string[]): PackageLine {
+  const line = read('npx', npx, args);
+  if ('why' in line) return line;
+  const named = line.found.get('package') ?? [];
+  const [first, ...rest] = line.words;
+  if (first === undefined)
+    return { why: 'the "npx" line names no program to run. Add the name of the package' };
+  if (named.length === 0) {
+    const found = npmPackage(first);
+    return found ? { package: found, args: rest } : notInstallable('npm', first);
+  }
+  if (!isProgram(first)) return { why: `${JSON.stringify(first)} is not the name of a program` };
+  const packages: PackageSpec[] = [];
+  for (const written of named) {
+    const found = npmPackage(written);
+    if (!found) return notInstallable('npm', written);
+    packages.push(found);
+  }
+  const isOwn = (one: PackageSpec) => bareName(one) === first;
+  const [main = packages[0]] = packages.filter(isOwn);
+  if (!main) return notInstallable('npm', '');
+  const others = packages.filter(one => one !== main).map(({ spec }) => spec);
+  return withProgram({ ...main, ...(others.length > 0 && { with: others }) }, first, rest);
+}
+
+function uvxLine(args: readonly string[]): PackageLine {
+  const line = read('uvx', uvx, args);
+  if ('why' in line) return line;
+  const [first, ...rest] = line.words;
+  if (first === undefined)
+    return { why: 'the "uvx" line names no program to run. Add the name of the package' };
+  const written = line.found.get('from')?.at(-1) ?? first;
+  const [, name = '', extra, version = ''] = /^([\w.-]+)(\[[\w,.-]+\])?([^]*)$/.exec(written) ?? [];
+  const found = pypiPackage(`${name}${version}`);
+  if (!found) return notInstallable('pypi', written);
+  const extras: string[] = extra === undefined ? [] : [`${name}${extra}`];
+  for (const text of (line.found.get('with') ?? []).flatMap(splitList)) {
+    const one = findExtra('pypi', text);
+    if (one === undefined) return notInstallable('pypi', text);
+    extras.push(one);
+  }
+  const wanted = line.found.get('python')?.at(-1);
+  const python = wanted === undefined ? undefined : pythonVersion(wanted);
+  if (wanted !== undefined && python === undefined)
+    return { why: `--python ${JSON.stringify(wanted)} is no version. Write one such as 3.13` };
+  const source: PackageSpec = {
+    ...found,
+    ...(extras.length > 0 && { with: extras }),
+    ...(python !== undefined && { python }),
+  };
+  // Without --from the word is a package, and its program is called like it.
+  if (!line.found.has('from')) return { package: source, args: rest };
+  return isProgram(first)
+    ? withProgram(source, first, rest)
+    : { why: `${JSON.stringify(first)} is not the name of a program` };
+}
+
+/** A program that is called like its package needs no name of its own. */
+function withProgram(source: PackageSpec, program: string, args: readonly string[]): PackageLine {
+  const isOwn = normal(bareName(source)) === normal(program);
+  return { package: source, args, ...(!isOwn && { program }) };
+}
+
+function read(
+  launcher: 'npx' | 'uvx',
+  { switches, ignored, valued }: Grammar,
+  args: readonly string[],
+): Read | { readonly why: string } {
+  const found = new Map<string, string[]>();
+  for (let at = 0; at < args.length; at += 1) {
+    const arg = args[at] ?? '';
+    if (arg === '--') return { found, words: args.slice(at + 1) };
+    if (!arg.startsWith('-')) return { found, words: args.slice(at) };
+    if (switches.has(arg)) continue;
+    const [, option = arg, inline] = /^(--[^=]+)=([^]*)$/.exec(arg) ?? [];
+    const key = valued.get(option);
+    if (key === undefined && !ignored.has(option))
+      return {
+        why: `the option ${JSON.stringify(option)} of ${JSON.stringify(launcher)} cannot be kept in an image. ${remedies[option] ?? `Remove it, ${elsewhere}`}`,
+      };
+    const value = inline ?? args[(at += 1)];
+    if (value === undefined) return { why: `a value is missing after ${JSON.stringify(option)}` };
+    if (key !== undefined) found.set(key, [...(found.get(key) ?? []), value]);
+  }
+  return { found, words: [] };
+}
+
+function notInstallable(ecosystem: PackageSpec['ecosystem'], written: string) {
+  const registry = ecosystem === 'npm' ? 'npm' : 'PyPI';
+  const isRange = /^(?:@[\w.-]+\/)?[\w.-]+\s*(?:@?[\^~<>*]|!=)/.test(written);
+  const form = ecosystem === 'npm' ? '@org/server@1.2.3' : 'name==1.0';
+  const remedy = isRange
+    ? `Write one version, such as ${form}`
+    : `Name a release that ${registry} has, such as ${form}, ${elsewhere}`;
+  return {
+    // An address may hold a password.
+    why: `${JSON.stringify(written.replace(/\/\/[^@/]*@/, '//…@'))} is not the name of a package of ${registry}, and the hub installs only those: no git repositories, URLs, folders or ranges. ${remedy}`,
+  };
+}
+
+/** `a,b[x,y]` as uv reads it: commas between brackets divide nothing. */
+const splitList = (text: string) =>
+  text
+    .split(/,(?![^[]*\])/)
+    .map(part => part.trim())
+    .filter(part => part !== '');
+
+/** `3.12`, `3.12.4`, `python3.12`, `cpython@3.12`. */
+const pythonVersion = (text: string) =>
+  /^(?:python|cpython[@-]|py)?(3\.\d{1,2}(?:\.\d{1,2})?)$/.exec(text)?.[1];
+
+/** The bare name of a program. */
+export const isProgram = (text: string) => /^\w[\w.-]{0,100}$/.test(text);
+const bareName = (source: PackageSpec) => nameOfPackage(source).replace(/^@[^/]*\//, '');
+const normal = (name: string) => name.toLowerCase().replaceAll(/[-_.]+/g, '-');

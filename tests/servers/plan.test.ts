@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { loadConfig, warningsOf } from '#config';
+import { planLaunch } from '../../hub/servers/plan.ts';
+
+async function configOf(entry: object) {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-plan-'));
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, JSON.stringify({ servers: { one: entry } }));
+  return await loadConfig(file, { env: {}, home: folder.path });
+}
+
+async function lineOf(entry: object): Promise<string> {
+  const { servers } = await configOf(entry);
+  assert.ok(servers[0]);
+  const { target } = planLaunch(servers[0], { auto: 'process', dataDir: '/data' });
+  assert.ok(target.kind === 'process');
+  return [target.command, ...target.args].join(' ');
+}
+
+describe('a package as a process', () => {
+  test.for([
+    [{ package: 'a@1' }, 'npx -y a@1'],
+    [
+      { package: '@o/a@1', with: ['b@2'], args: ['x'] },
+      'npx -y --package=@o/a@1 --package=b@2 a x',
+    ],
+    [{ package: '@o/a@1', command: 'other' }, 'npx -y --package=@o/a@1 other'],
+    [{ package: 'uvx:a==1' }, 'uvx --from a==1 a'],
+    [
+      { package: 'uvx:a==1', with: ['b'], python: '3.12', command: 'other', args: ['x'] },
+      'uvx --python 3.12 --with b --from a==1 other x',
+    ],
+    [
+      { command: 'uvx', args: ['--with', 'b', 'a'], with: ['c'] },
+      'uvx --with b --with c --from a a',
+    ],
+    // What is on this machine is known to the person only.
+    [{ command: 'pipx', args: ['run', '--spec', 'a', 'b'] }, 'pipx run --spec a b'],
+    [{ command: 'bunx', args: ['a'] }, 'bunx a'],
+    [{ command: 'npx', args: ['--registry=http://r', 'a'] }, 'npx --registry=http://r a'],
+  ] as const)('%j is %s', async ([entry, line]) => {
+    assert.equal(await lineOf(entry), line);
+  });
+});
+
+test('a line that cannot become an image says which option and what to do, at the start and as a warning', async () => {
+  const config = await configOf({ command: 'uvx', args: ['--index-url', 'http://x', 'a'] });
+  const words =
+    /the option "--index-url" of "uvx" cannot be kept in an image\. Remove it, set "image"/;
+  assert.match(warningsOf(config).join('\n'), words);
+  const [server] = config.servers;
+  assert.ok(server);
+  assert.throws(() => planLaunch(server, { auto: 'docker', dataDir: '/' }), {
+    code: 'HUB_LAUNCH_INVALID',
+    message: words,
+  });
+});
+
+test.for([
+  [{ image: 'a', with: ['b'] }, /servers\.one\.with: goes with "package"/],
+  [{ command: 'node', args: ['x'], python: '3.12' }, /servers\.one\.python: goes with "package"/],
+  [{ package: 'a', python: '3.12' }, /servers\.one\.python: goes with a package of PyPI/],
+  [{ package: 'a', with: ['git+https://x/y'] }, /servers\.one\.with\[0\]: .*write a package/],
+  [{ package: 'a', with: ['--registry=x'] }, /servers\.one\.with\[0\]/],
+  [{ package: 'a', command: '/bin/sh' }, /servers\.one\.command: does not run the "package"/],
+  [{ url: 'https://x.example/mcp', with: ['a'] }, /servers\.one\.with: does not go with "url"/],
+] as const)('%j is refused', async ([entry, message]) => {
+  await assert.rejects(configOf(entry), { code: 'HUB_CONFIG_INVALID', message });
+});
