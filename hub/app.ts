@@ -148,6 +148,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       port: settings.port,
       tls: settings.tls,
       token: settings.token,
+      ownerKey: undefined,
+      administration: 'on',
       allowedHosts: settings.allowedHosts,
       allowedOrigins: settings.allowedOrigins,
       maxBodyBytes: maxMessageBytes,

@@ -4,6 +4,7 @@ import { type Clock, http, https } from '#core';
 import type { View } from '#routing';
 import type { Servers } from '#servers';
 import type { Connections, Streamable, WebSockets } from '#transports';
+import { type GuardedRequest, type Peer, guardedRequest } from './guarded-request.ts';
 import { createPlainPosts } from './plain-posts.ts';
 import { refuseUnreadable } from './unreadable.ts';
 
@@ -21,8 +22,10 @@ export type EntranceNeeds = {
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly webSockets: WebSockets;
   readonly connections: Pick<Connections, 'isDraining'>;
-  /** Whether the hub lets a request in. Who is not let in is refused by `otherwise`. */
-  readonly letsIn: (request: Pick<IncomingMessage, 'headers'>) => boolean;
+  /** Whether the guard admits a request to an MCP endpoint. `otherwise` refuses those that it does not. */
+  readonly admits: (request: GuardedRequest) => boolean;
+  /** Whose process opened a connection. */
+  readonly peerOf: (socket: Socket) => Peer;
   readonly clock: Pick<Clock, 'now'>;
   /** Answers whatever does not go the short way. */
   readonly otherwise: RequestListener;
@@ -42,6 +45,8 @@ const maxPipelined = 64;
  */
 export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): Server {
   const boundPipeline = createPipelineBound();
+  const isAdmitted = (request: IncomingMessage) =>
+    needs.admits(guardedRequest(request, needs.peerOf(request.socket)));
   const listener: RequestListener = (request, response) => {
     // Without a socket it waits for the answer to another request of the same connection.
     if (response.socket === null && !boundPipeline(request, response)) return;
@@ -50,7 +55,7 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
       length > 0 && length <= options.maxBodyBytes
         ? viewOf(request.url ?? '', needs.servers)
         : undefined;
-    if (view === undefined || !needs.letsIn(request)) needs.otherwise(request, response);
+    if (view === undefined || !isAdmitted(request)) needs.otherwise(request, response);
     else readBody(request, length, body => needs.streamable.handle(request, response, body, view));
   };
   /**
@@ -58,7 +63,7 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
    * would rather speak HTTP/2, sent a request like any other; so did whoever comes while the hub stops.
    */
   const upgradeOf = (request: IncomingMessage): View | undefined =>
-    isWebSocket(request) && !needs.connections.isDraining && needs.letsIn(request)
+    isWebSocket(request) && !needs.connections.isDraining && isAdmitted(request)
       ? viewOf((request.url ?? '').split('?')[0] ?? '', needs.servers)
       : undefined;
   const { patience = defaultPatience } = options;
@@ -107,7 +112,7 @@ function answerPlainPosts(
     },
   );
   server.removeAllListeners('connection');
-  server.on('connection', plain.take);
+  server.on('connection', socket => plain.take(socket, needs.peerOf(socket)));
   // Node knows no other connections than those it reads.
   const closeItsOwn = server.closeAllConnections.bind(server);
   server.closeAllConnections = () => {

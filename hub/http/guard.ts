@@ -1,96 +1,138 @@
-import { timingSafeEqual, createHash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { isIPv4, isIPv6 } from 'node:net';
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { type GuardedRequest, type Refusal, digest } from './guarded-request.ts';
+import { createOrigins } from './origins.ts';
+import { createOwnHosts, hostOfTarget } from './own-hosts.ts';
+
+/**
+ * What a route is for. `call`: MCP and the views that only read. `administer`: everything that changes the
+ * hub or its servers, or shows what they were sent. A route says so by `config: { scope: 'administer' }`.
+ */
+export type Scope = 'call' | 'administer';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Absent: `call`. */
+    readonly scope?: Scope;
+  }
+}
 
 export type GuardOptions = {
   /** Where the hub listens: a name or an IP address, IPv6 without brackets. */
   readonly host: string;
   /** Host names besides the loopback ones by which clients may reach the hub. */
   readonly allowedHosts: readonly string[];
-  /** Origins besides loopback ones from which pages may call the hub. */
+  /** Origins besides the hub's own whose pages may call it. */
   readonly allowedOrigins: readonly string[];
-  /** The bearer token that every request must carry, where one is set. */
+  /** ROUTER_TOKEN: the bearer token of calls. It administers nothing. */
   readonly token: string | undefined;
+  /** The bearer token of administration, which also makes calls. Undefined: no key administers this hub. */
+  readonly ownerKey: string | undefined;
+  /** `off` refuses administration to everyone, whatever they present. */
+  readonly administration: 'on' | 'off';
 };
 
-/** Why a request is not let in. */
-export type Refusal = { readonly status: 401 | 403; readonly message: string };
+/** A token that calls need although ROUTER_TOKEN is not set, and the reason as a clause. */
+export type CallToken = { readonly token: string; readonly why: string };
 
-const loopbackHosts = ['localhost', '[::1]'];
-/** Every address of the machine, and the name of none. */
-const wildcards = ['0.0.0.0', '::'];
+export type GuardNeeds = {
+  /** Whether the headers carry the cookie of a dashboard login. */
+  readonly isLoggedIn: (headers: IncomingHttpHeaders) => boolean;
+  /** Read at every request, so that a reload can ask for a token or revoke it. */
+  readonly callToken: () => CallToken | undefined;
+};
+
+/** Decides whether a request may be answered. */
+export interface Guard {
+  /** Called for every request, immediately before it is executed. The decision must not be kept. */
+  check(request: GuardedRequest, scope: Scope): Refusal | undefined;
+}
+
+const noNeeds: GuardNeeds = { isLoggedIn: () => false, callToken: () => undefined };
 
 /**
- * Decides who may speak to the hub, before anything else is done: a page on the web may reach a local
- * port by a name of its own that resolves to 127.0.0.1 (DNS rebinding), so Host and Origin must be
- * names of this machine (MCP 2025-11-25, transports, security warning).
+ * The one guard of the hub. A web page can reach a local port under a name of its own that resolves to
+ * 127.0.0.1 (DNS rebinding), so Host and Origin are checked first (MCP 2025-11-25, transports, security
+ * warning); then the credentials that the scope needs.
+ *
+ * Without a token, calls are open to the hub's own user on loopback, and a bearer token that a client
+ * sends all the same is ignored: clients keep a token in their files after the setting is gone.
  */
-export function createGuard(
-  options: GuardOptions,
-): (request: Pick<IncomingMessage, 'headers'>) => Refusal | undefined {
-  const hosts = new Set([
-    ...loopbackHosts,
-    ...(wildcards.includes(options.host) ? [] : [hostHeaderOf(options.host)]),
-    ...options.allowedHosts.map(host => host.toLowerCase()),
-  ]);
-  const origins = new Set(options.allowedOrigins.map(origin => origin.toLowerCase()));
-  const expected = options.token === undefined ? undefined : digest(`Bearer ${options.token}`);
+export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = {}): Guard {
+  const needs = { ...noNeeds, ...given };
+  const ownHosts = createOwnHosts(options);
+  const refuseOrigin = createOrigins(options.allowedOrigins);
+  const ownerKey = bearerDigest(options.ownerKey);
+  const token = bearerDigest(options.token);
+  let madeToken: CallToken['token'] | undefined;
+  let madeDigest: Buffer | undefined;
 
-  function isOwnHost(host: string): boolean {
-    const name = host.toLowerCase().replace(/:\d+$/, '');
-    // All of 127.0.0.0/8 is this machine (RFC 1122, section 3.2.1.3).
-    return hosts.has(name) || (name.startsWith('127.') && isIPv4(name));
-  }
-
-  function isOwnOrigin(origin: string): boolean {
-    if (origins.has(origin.toLowerCase())) return true;
-    const match = /^https?:\/\/([^/]+)$/i.exec(origin);
-    return match?.[1] !== undefined && isOwnHost(match[1]);
-  }
-
-  return ({ headers }) => {
+  function refuseHost({ hostCount, target, headers }: GuardedRequest): Refusal | undefined {
+    if (hostCount > 1)
+      return refusal(400, `the request has ${hostCount} Host headers. Send exactly one`);
+    const inTarget = hostOfTarget(target);
+    if (inTarget !== undefined && !ownHosts.has(inTarget))
+      return refusal(
+        400,
+        `the request target names the host ${JSON.stringify(inTarget)}, which is not this hub. Send the path only`,
+      );
     const host = headers.host ?? '';
-    if (!isOwnHost(host))
-      return {
-        status: 403,
-        message: `Host ${JSON.stringify(host)} is not this hub. Use localhost, or add the name to ROUTER_ALLOWED_HOSTS`,
-      };
-    if (headers.origin !== undefined && !isOwnOrigin(headers.origin))
-      return {
-        status: 403,
-        message: `Origin ${JSON.stringify(headers.origin)} may not call this hub. Add it to ROUTER_ALLOWED_ORIGINS if it should`,
-      };
-    if (headers.origin === undefined && isOfForeignPage(headers))
-      return {
-        status: 403,
-        message:
-          'Sec-Fetch-Site is "cross-site": pages of other sites may not call this hub without an Origin. Fetch it with CORS, from an origin of ROUTER_ALLOWED_ORIGINS',
-      };
-    if (expected && !timingSafeEqual(digest(credentialsOf(headers)), expected))
-      return { status: 401, message: 'Authorization must be "Bearer" and the hub\'s token' };
-    return undefined;
+    if (ownHosts.has(host)) return undefined;
+    return refusal(
+      403,
+      `Host ${JSON.stringify(host)} is not this hub. Use localhost, or add the name to ROUTER_ALLOWED_HOSTS`,
+    );
+  }
+
+  function refuseCall({ credentials, headers, peer }: GuardedRequest): Refusal | undefined {
+    if (isSame(credentials, ownerKey)) return undefined;
+    const made = token ? undefined : needs.callToken();
+    if (token || made) {
+      if (made && made.token !== madeToken) {
+        madeToken = made.token;
+        madeDigest = bearerDigest(made.token);
+      }
+      if (isSame(credentials, token ?? madeDigest) || needs.isLoggedIn(headers)) return undefined;
+      return refusal(
+        401,
+        made
+          ? `Authorization must be "Bearer" and the hub's token for calls: ${made.why}. Run \`agenthub connect\` again, which writes the token into the files of clients`
+          : 'Authorization must be "Bearer" and the hub\'s token',
+      );
+    }
+    return peer.kind === 'refused'
+      ? refusal(
+          403,
+          `${peer.why}, and without ROUTER_TOKEN only the hub's own user may call it. Set ROUTER_TOKEN, and send it as bearer token`,
+        )
+      : undefined;
+  }
+
+  function refuseAdministration({ credentials, headers }: GuardedRequest): Refusal | undefined {
+    if (options.administration === 'off')
+      return refusal(
+        403,
+        'administration is "off" in this hub\'s settings: change its files instead',
+      );
+    if (isSame(credentials, ownerKey) || needs.isLoggedIn(headers)) return undefined;
+    return refusal(
+      401,
+      "this needs the owner's key as bearer token, or a login to the dashboard. The `agenthub` command reads the key by itself; `agenthub open` logs a browser in",
+    );
+  }
+
+  return {
+    check: (request, scope) =>
+      refuseHost(request) ??
+      refuseOrigin(request) ??
+      (scope === 'call' ? refuseCall(request) : refuseAdministration(request)),
   };
 }
 
-/**
- * Whether a browser asks on behalf of a page of another site that does not say which: an image or a frame
- * of it has no Origin, and would open a stream all the same. Someone may follow a link to the hub.
- */
-function isOfForeignPage(headers: IncomingMessage['headers']): boolean {
-  const isFollowed =
-    headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
-  return headers['sec-fetch-site'] === 'cross-site' && !isFollowed;
-}
+const refusal = (status: Refusal['status'], message: string): Refusal => ({ status, message });
 
-/** An address as clients write it in Host: IPv6 in brackets, in its short form and without its zone. */
-function hostHeaderOf(host: string): string {
-  if (!isIPv6(host)) return host.toLowerCase();
-  return new URL(`http://[${host.replace(/%.*/, '')}]`).hostname;
-}
+const bearerDigest = (token: string | undefined) =>
+  token === undefined ? undefined : digest(`Bearer ${token}`);
 
-/** The header with its scheme, whose case does not matter (RFC 9110, section 11.1), in ours. */
-const credentialsOf = ({ authorization = '' }: IncomingMessage['headers']) =>
-  authorization.replace(/^bearer +/i, 'Bearer ');
-
-/** Equal lengths, so that the comparison tells nothing of the token. */
-const digest = (text: string) => createHash('sha256').update(text).digest();
+const isSame = (presented: Buffer | undefined, expected: Buffer | undefined): boolean =>
+  presented !== undefined && expected !== undefined && timingSafeEqual(presented, expected);

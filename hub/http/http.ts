@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { IncomingMessage, RequestListener } from 'node:http';
-import { isIPv6 } from 'node:net';
+import type { RequestListener } from 'node:http';
+import { type Socket, isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Activity } from '#activity';
 import { type Clock, type Log, type Part, HubError, addressOf, messageOf } from '#core';
@@ -23,7 +23,8 @@ import { type Patience, createEntrance } from './entrance.ts';
 import { bugOf, problemOf, retryAfter, statusOf } from './errors.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { dashboardRoutes, isOfDashboard } from './dashboard/routes.ts';
-import { type GuardOptions, createGuard } from './guard.ts';
+import { type GuardNeeds, type GuardOptions, createGuard } from './guard.ts';
+import { type GuardedRequest, type Peer, guardedRequest } from './guarded-request.ts';
 import { type Listening, listenOn } from './listen.ts';
 import { createMethods } from './methods.ts';
 import { activityRoutes } from './routes/activity.ts';
@@ -62,6 +63,10 @@ export type HttpNeeds = {
   readonly config: ConfigControl;
   /** How breakers stand with those of other hubs. */
   readonly sharing: Pick<Sharing, 'status'>;
+  /** What the guard asks besides its options. Absent: nobody is logged in, and only ROUTER_TOKEN is a token. */
+  readonly guard?: Partial<GuardNeeds>;
+  /** Whose process opened a connection. Absent: that is not checked. */
+  readonly peerOf?: (socket: Socket) => Peer;
   /** Absent: servers are installed and removed in the file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
   /** What improves prompts, loaded with the first use. Absent: the hub improves none. */
@@ -95,7 +100,8 @@ export type Http = Part & {
 /** The hub's HTTP server. Answers nothing before `start`. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const { log } = needs;
-  const guard = createGuard(options);
+  const guard = createGuard(options, needs.guard);
+  const peerOf = needs.peerOf ?? (() => unchecked);
   const cors = createCors(options.allowedOrigins);
   const usages = createContainerUsages(
     () => needs.servers.all.flatMap(one => [one, ...needs.servers.instances.list(one)]),
@@ -175,9 +181,11 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     else void routes().then(loaded => loaded.routing(request, response));
   };
 
-  /** Refuses who may not speak to the hub; true where it did. */
+  /** Refuses a request that the guard does not admit to its route; true where it did. */
   function refuseForeign(request: FastifyRequest, reply: FastifyReply): boolean {
-    const refusal = guard(request.raw);
+    const peer = peerOf(request.raw.socket);
+    const guarded = guardedRequest(request.raw, peer, isOfDashboard(request.url));
+    const refusal = guard.check(guarded, request.routeOptions.config.scope ?? 'call');
     // A browser does not send the token before it knows that it may.
     if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
     // It asks for the token in a form.
@@ -215,9 +223,9 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
         cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
         key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
       };
-      const letsIn = (request: Pick<IncomingMessage, 'headers'>) => guard(request) === undefined;
+      const admits = (request: GuardedRequest) => guard.check(request, 'call') === undefined;
       listening = await listenOn(options, () =>
-        createEntrance({ ...options, tls }, { ...needs, letsIn, otherwise }),
+        createEntrance({ ...options, tls }, { ...needs, admits, peerOf, otherwise }),
       );
       const { port } = listening;
       const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
@@ -237,6 +245,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     },
   };
 }
+
+const unchecked: Peer = { kind: 'unchecked' };
 
 const noCompiler = () => () => {
   throw new Error('routes of the hub have no schema');

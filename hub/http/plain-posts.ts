@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '#core';
 import type { View } from '#routing';
 import type { Streamable } from '#transports';
+import { type GuardedRequest, type Peer, credentialsOf } from './guarded-request.ts';
 import { type PlainBody, type PlainHead, bodyUnder, parsePlainHead } from './plain-head.ts';
 import { type PlainLink, PlainResponse } from './plain-response.ts';
 
@@ -12,7 +13,7 @@ import { type PlainLink, PlainResponse } from './plain-response.ts';
  */
 export interface PlainPosts {
   /** Takes over a connection that has brought nothing yet. */
-  readonly take: (socket: Socket) => void;
+  readonly take: (socket: Socket, peer: Peer) => void;
   /** Ends all connections that it has. */
   readonly endAll: () => void;
 }
@@ -27,8 +28,8 @@ export type PlainPostsOptions = {
 export type PlainPostsNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   readonly streamable: Pick<Streamable, 'handle'>;
-  /** Whether the hub lets in a request with these headers, which says the same each time. */
-  readonly letsIn: (head: Pick<PlainHead, 'headers'>) => boolean;
+  /** Whether the guard admits a request. Asked for each, also for one whose head was sent before. */
+  readonly admits: (request: GuardedRequest) => boolean;
   /** What an MCP endpoint shows; undefined for every other path. */
   readonly viewOf: (url: string) => View | undefined;
   /** Has Node read the connection from here on, of which these bytes have been read already. */
@@ -37,20 +38,22 @@ export type PlainPostsNeeds = {
   readonly timedOut: (socket: Socket) => void;
 };
 
+type KnownHead = { readonly head: PlainHead; readonly request: GuardedRequest };
+
 /** What more than this wait for the answer to one before them, is read when that is there. */
 const maxPipelined = 64;
 /** A client may send its next request as late as it was told that it could. */
 const graceMs = 1_000;
 
 export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNeeds): PlainPosts {
-  const { streamable, letsIn, viewOf } = needs;
+  const { streamable, admits, viewOf } = needs;
   const sockets = new Set<Socket>();
   const commonLines = createCommonLines(options.idleMs, needs.clock);
   const idleMs = options.idleMs + graceMs;
 
-  function take(socket: Socket): void {
-    /** The head that the client sent last: most send the same with every request. */
-    let known: PlainHead | undefined;
+  function take(socket: Socket, peer: Peer): void {
+    /** The head that the client sent last, parsed: most send the same with every request. It says nothing about admission. */
+    let known: KnownHead | undefined;
     let current: PlainResponse | undefined;
     /** What is worked on as well, and is sent after it. */
     const later: PlainResponse[] = [];
@@ -89,18 +92,24 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
       if (!current) socket.setTimeout(idleMs);
     }
 
-    /** The body of the plain POST that these bytes begin, whose head is known from here on; undefined for anything else. */
+    /**
+     * The body of the admitted plain POST that these bytes begin, whose head is known from here on; undefined for
+     * anything else.
+     */
     function bodyOf(bytes: Buffer): PlainBody | undefined {
-      const usual = known && bodyUnder(bytes, known);
-      if (usual) return usual;
-      known = parsePlainHead(bytes);
-      return known && letsIn(known) ? bodyUnder(bytes, known) : undefined;
+      let body = known && bodyUnder(bytes, known.head);
+      if (!body) {
+        const head = parsePlainHead(bytes);
+        known = head && { head, request: guardedPost(head, peer) };
+        body = head && bodyUnder(bytes, head);
+      }
+      return known && body && admits(known.request) ? body : undefined;
     }
 
     function receive(chunk: Buffer): void {
       const bytes = begun ? Buffer.concat([begun, chunk]) : chunk;
       const post = later.length < maxPipelined ? bodyOf(bytes) : undefined;
-      const view = post && known && viewOf(known.url);
+      const view = post && known && viewOf(known.head.url);
       if (!known || !post || view === undefined || !isTaken(post) || (begun && post.missing > 0)) {
         begun = undefined;
         waitOrLeave(bytes);
@@ -111,7 +120,12 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
         const response = new PlainResponse(link, current === undefined);
         if (current) later.push(response);
         else current = response;
-        streamable.handle({ method: 'POST', headers: known.headers }, response, post.body, view);
+        streamable.handle(
+          { method: 'POST', headers: known.head.headers },
+          response,
+          post.body,
+          view,
+        );
       }
     }
 
@@ -185,6 +199,17 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
     },
   };
 }
+
+/** A plain head has each of its headers once. */
+const guardedPost = ({ url, headers }: PlainHead, peer: Peer): GuardedRequest => ({
+  method: 'POST',
+  target: url,
+  headers,
+  hostCount: 1,
+  credentials: credentialsOf(headers),
+  peer,
+  takesForms: false,
+});
 
 /** The lines that all responses have in common. The date in them has seconds: it is written once in each. */
 function createCommonLines(idleMs: number, clock: Pick<Clock, 'now'>): () => string {

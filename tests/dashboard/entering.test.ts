@@ -48,7 +48,7 @@ describe('a form', () => {
       },
     );
     assert.equal(status, 403);
-    assert.match(text, /was not asked for by a page of the hub itself/);
+    assert.match(text, /may not call this hub/);
     assert.equal(hub.server('echo').status.state, 'running');
     assert.equal(hub.activity.lastId, 0);
   });

@@ -57,6 +57,10 @@ export type HubOptions = {
   readonly installs?: HttpNeeds['installs'];
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptSource;
+  /** Absent: nobody is logged in to the dashboard, and ROUTER_TOKEN is the only token of calls. */
+  readonly guard?: HttpNeeds['guard'];
+  /** Whose process opened a connection. Absent: that is not checked. */
+  readonly peerOf?: HttpNeeds['peerOf'];
   /** False: servers are started by the test. */
   readonly start?: boolean;
 };
@@ -230,6 +234,8 @@ export async function startHub(
       allowedHosts: [],
       allowedOrigins: [],
       token: undefined,
+      ownerKey: undefined,
+      administration: 'on',
       tls: undefined,
       ...options.http,
     },
@@ -251,6 +257,8 @@ export async function startHub(
       residentBytes: () => process.memoryUsage.rss(),
       redact: redactText,
       ...(options.installs && { installs: options.installs }),
+      ...(options.guard && { guard: options.guard }),
+      ...(options.peerOf && { peerOf: options.peerOf }),
       hubVersion,
       clock,
       log,

@@ -1,13 +1,45 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createGuard } from '../../hub/http/guard.ts';
+import {
+  type GuardNeeds,
+  type GuardOptions,
+  type Scope,
+  createGuard,
+} from '../../hub/http/guard.ts';
+import { type GuardedRequest, credentialsOf } from '../../hub/http/guarded-request.ts';
 
-const guard = createGuard({
+const defaults: GuardOptions = {
   host: '127.0.0.1',
   allowedHosts: ['Hub.example'],
   allowedOrigins: ['https://notes.example'],
   token: undefined,
-});
+  ownerKey: undefined,
+  administration: 'on',
+};
+
+type Asked = Partial<GuardedRequest> & { readonly scope?: Scope };
+
+/** Asks a guard about a GET of /health with these headers, and whatever else is given. */
+function asking(options: Partial<GuardOptions> = {}, needs: Partial<GuardNeeds> = {}) {
+  const guard = createGuard({ ...defaults, ...options }, needs);
+  return (headers: GuardedRequest['headers'], { scope = 'call', ...rest }: Asked = {}) =>
+    guard.check(
+      {
+        method: 'GET',
+        target: '/health',
+        headers,
+        hostCount: headers.host === undefined ? 0 : 1,
+        credentials: credentialsOf(headers),
+        peer: { kind: 'unchecked' },
+        takesForms: false,
+        ...rest,
+      },
+      scope,
+    );
+}
+
+const ask = asking();
+const host = 'localhost';
 
 describe('the guard', () => {
   const hosts: readonly (readonly [string | undefined, boolean])[] = [
@@ -46,32 +78,38 @@ describe('the guard', () => {
   ];
   for (const [host, allowed] of hosts)
     test(`${allowed ? 'lets in' : 'refuses'} the Host ${String(host)}`, () => {
-      const refusal = guard({ headers: host === undefined ? {} : { host } });
+      const refusal = ask(host === undefined ? {} : { host });
       assert.equal(refusal?.status, allowed ? undefined : 403);
       if (!allowed) assert.match(refusal?.message ?? '', /ROUTER_ALLOWED_HOSTS/);
     });
 
   const origins: readonly (readonly [string, boolean])[] = [
-    ['http://localhost', true],
-    ['http://localhost:5173', true],
-    ['https://127.0.0.1:9090', true],
-    ['http://[::1]:9090', true],
+    ['http://localhost:9090', true],
+    ['https://localhost:9090', true],
+    ['http://LOCALHOST:9090', true],
+    ['http://localhost', false],
+    ['http://localhost:3000', false],
+    ['http://127.0.0.1:9090', false],
+    ['http://[::1]:9090', false],
     ['https://notes.example', true],
+    ['HTTPS://Notes.example', true],
     ['http://notes.example', false],
     ['null', false],
     ['', false],
     ['https://evil.example', false],
-    ['http://localhost.evil.example', false],
-    ['http://localhost@evil.example', false],
-    ['http://evil.example/localhost', false],
+    ['http://localhost:9090.evil.example', false],
+    ['http://localhost:9090@evil.example', false],
+    ['http://evil.example/localhost:9090', false],
     ['file://', false],
+    ['file://localhost:9090', false],
     ['chrome-extension://abc', false],
-    ['http://localhost/', false],
+    ['http://localhost:9090/', false],
   ];
   for (const [origin, allowed] of origins)
     test(`${allowed ? 'lets in' : 'refuses'} the Origin ${JSON.stringify(origin)}`, () => {
-      const refusal = guard({ headers: { host: 'localhost', origin } });
+      const refusal = ask({ host: 'localhost:9090', origin });
       assert.equal(refusal?.status, allowed ? undefined : 403);
+      if (!allowed) assert.match(refusal?.message ?? '', /ROUTER_ALLOWED_ORIGINS/);
     });
 
   /** What a browser sends with a request that has no Origin: site, mode and destination. */
@@ -80,19 +118,66 @@ describe('the guard', () => {
     ['cross-site', 'no-cors', 'empty', false],
     ['cross-site', 'navigate', 'iframe', false],
     ['cross-site', 'navigate', 'document', true],
-    ['same-site', 'no-cors', 'image', true],
+    ['same-site', 'no-cors', 'image', false],
+    ['same-site', 'websocket', 'websocket', false],
+    ['same-site', 'navigate', 'document', true],
     ['same-origin', 'cors', 'empty', true],
     ['none', 'navigate', 'document', true],
   ];
   for (const [site, mode, dest, allowed] of pages)
     test(`${allowed ? 'lets in' : 'refuses'} a page that is ${site}, by ${mode}, for: ${dest}`, () => {
       const fetched = { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest };
-      const refusal = guard({ headers: { host: 'localhost', ...fetched } });
+      const refusal = ask({ host, ...fetched });
       assert.equal(refusal?.status, allowed ? undefined : 403);
       if (!allowed) assert.match(refusal?.message ?? '', /ROUTER_ALLOWED_ORIGINS/);
-      const origin = 'https://notes.example';
-      assert.equal(guard({ headers: { host: 'localhost', origin, ...fetched } }), undefined);
+      assert.equal(ask({ host, origin: 'https://notes.example', ...fetched }), undefined);
+      const posted = ask({ host, ...fetched }, { method: 'POST' });
+      const isOwn = site === 'same-origin' || site === 'none';
+      assert.equal(posted?.status, isOwn ? undefined : 403, 'a form is no link');
     });
+
+  const types: readonly (readonly [string | undefined, boolean])[] = [
+    ['application/json', true],
+    ['Application/JSON; charset=utf-8', true],
+    ['text/plain', false],
+    ['text/plain; application/json', false],
+    ['application/jsonp', false],
+    ['application/x-www-form-urlencoded', false],
+    [undefined, false],
+  ];
+  for (const [type, allowed] of types)
+    test(`${allowed ? 'takes' : 'refuses'} the type ${type} of a page`, () => {
+      const sent = { host, ...(type !== undefined && { 'content-type': type }) };
+      const post = { method: 'POST' };
+      for (const origin of [`http://${host}`, 'https://notes.example'])
+        assert.equal(ask({ ...sent, origin }, post)?.status, allowed ? undefined : 415, origin);
+      assert.equal(ask(sent, post), undefined, 'which is no page');
+      const form = { ...post, takesForms: true };
+      assert.equal(ask({ ...sent, origin: `http://${host}` }, form), undefined);
+      const foreign = ask({ ...sent, origin: 'https://notes.example' }, form);
+      assert.equal(foreign?.status, allowed ? undefined : 415, 'forms are for own pages');
+    });
+
+  const targets: readonly (readonly [string, boolean])[] = [
+    ['/mcp', true],
+    ['//evil.example/mcp', true],
+    ['*', true],
+    ['http://localhost:9090/mcp', true],
+    ['HTTP://LOCALHOST/mcp', true],
+    ['http://evil.example/mcp', false],
+    ['https://evil.example', false],
+    ['http://localhost@evil.example/mcp', false],
+    ['http:///mcp', false],
+    ['ftp:evil.example', false],
+  ];
+  for (const [target, allowed] of targets)
+    test(`${allowed ? 'takes' : 'refuses'} the request target ${target}`, () => {
+      assert.equal(ask({ host }, { target })?.status, allowed ? undefined : 400);
+    });
+
+  test('refuses two Host headers, whatever they say', () => {
+    assert.equal(ask({ host }, { hostCount: 2 })?.status, 400);
+  });
 
   const listening: readonly (readonly [string, string, boolean])[] = [
     ['192.0.2.2', '192.0.2.2:9090', true],
@@ -107,26 +192,74 @@ describe('the guard', () => {
   ];
   for (const [host, asked, allowed] of listening)
     test(`of a hub that listens on ${host} ${allowed ? 'lets in' : 'refuses'} ${asked}`, () => {
-      const own = createGuard({ host, allowedHosts: [], allowedOrigins: [], token: undefined });
-      assert.equal(own({ headers: { host: asked } })?.status, allowed ? undefined : 403);
+      const own = asking({ host });
+      assert.equal(own({ host: asked })?.status, allowed ? undefined : 403);
     });
 
-  test('asks every request for the token where there is one', () => {
-    const locked = createGuard({
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      token: 'secret',
-    });
-    const host = 'localhost';
-    assert.equal(locked({ headers: { host } })?.status, 401);
+  test('asks every call for the token where there is one', () => {
+    const locked = asking({ token: 'secret' });
+    assert.equal(locked({ host })?.status, 401);
     for (const authorization of ['', 'secret', 'Bearer', 'Bearer ', 'Bearer secre', 'Basic secret'])
-      assert.equal(locked({ headers: { host, authorization } })?.status, 401, authorization);
+      assert.equal(locked({ host, authorization })?.status, 401, authorization);
     for (const authorization of ['Bearer secret', 'bearer secret', 'BEARER  secret'])
-      assert.equal(locked({ headers: { host, authorization } }), undefined, authorization);
-    assert.equal(
-      locked({ headers: { host: 'evil.example', authorization: 'Bearer secret' } })?.status,
-      403,
+      assert.equal(locked({ host, authorization }), undefined, authorization);
+    const rebound = locked({ host: 'evil.example', authorization: 'Bearer secret' });
+    assert.equal(rebound?.status, 403);
+  });
+
+  test('ignores a token where calls need none', () => {
+    assert.equal(ask({ host, authorization: 'Bearer outdated' }), undefined);
+  });
+
+  test("lets administer who has the owner's key or is logged in, and nobody else", () => {
+    const guard = asking(
+      { token: 'secret', ownerKey: 'key' },
+      { isLoggedIn: ({ cookie }) => cookie === 'in' },
     );
+    const scope = 'administer';
+    for (const authorization of [undefined, 'Bearer secret', 'Bearer ke', 'Basic key']) {
+      const sent = { host, ...(authorization !== undefined && { authorization }) };
+      assert.equal(guard(sent, { scope })?.status, 401, authorization);
+    }
+    for (const sent of [{ authorization: 'bearer key' }, { cookie: 'in' }]) {
+      assert.equal(guard({ host, ...sent }, { scope }), undefined);
+      assert.equal(guard({ host, ...sent }), undefined, 'and make calls');
+    }
+    assert.equal(asking()({ host, authorization: 'Bearer undefined' }, { scope })?.status, 401);
+  });
+
+  test('refuses administration to everybody where it is off, and names the setting', () => {
+    const closed = asking({ ownerKey: 'key', administration: 'off' }, { isLoggedIn: () => true });
+    const refused = closed({ host, authorization: 'Bearer key' }, { scope: 'administer' });
+    assert.equal(refused?.status, 403);
+    assert.match(refused.message, /administration is "off"/);
+    assert.equal(closed({ host }), undefined, 'calls go on');
+  });
+
+  test("refuses calls of another user, who has neither the token nor the owner's key", () => {
+    const peer = { kind: 'refused', why: 'the connection is of user 1001' } as const;
+    const refused = asking()({ host, authorization: 'Bearer any' }, { peer });
+    assert.equal(refused?.status, 403);
+    assert.match(refused.message, /of user 1001.*ROUTER_TOKEN/);
+    const authorization = 'Bearer secret';
+    for (const options of [{ token: 'secret' }, { ownerKey: 'secret' }])
+      assert.equal(asking(options)({ host, authorization }, { peer }), undefined);
+    assert.equal(asking()({ host }, { peer: { kind: 'same-user' } }), undefined);
+  });
+
+  test('asks for a token of calls from the request after it is needed, and no longer than that', () => {
+    let callToken: ReturnType<GuardNeeds['callToken']>;
+    const guard = asking({}, { callToken: () => callToken });
+    const authorization = 'Bearer one';
+    assert.equal(guard({ host }), undefined);
+    callToken = { token: 'one', why: 'a server has a network' };
+    assert.match(guard({ host })?.message ?? '', /a server has a network.*agenthub connect/);
+    assert.equal(guard({ host, authorization }), undefined);
+    callToken = { ...callToken, token: 'two' };
+    assert.equal(guard({ host, authorization })?.status, 401);
+    callToken = undefined;
+    assert.equal(guard({ host }), undefined);
+    const set = asking({ token: 'set' }, { callToken: () => ({ token: 'one', why: '' }) });
+    assert.equal(set({ host, authorization })?.status, 401, 'ROUTER_TOKEN is the only one then');
   });
 });

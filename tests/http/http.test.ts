@@ -400,7 +400,7 @@ describe('a page of an allowed origin', () => {
     assert.equal((await preflight(url, { origin })).status, 401, 'that is no preflight');
     const local = { origin: 'http://localhost:5173', ...asking };
     const other = await preflight(url, local);
-    assert.equal(other.status, 401, 'a loopback origin is not one that was configured');
+    assert.equal(other.status, 403, 'a loopback origin is not one that was configured');
     assert.equal(other.headers['access-control-allow-origin'], undefined);
     const foreign = await preflight(url, { origin: 'https://evil.example', ...asking });
     assert.equal(foreign.status, 403);
@@ -460,21 +460,28 @@ describe('a page of an allowed origin', () => {
     isReadable(await send(`${hub.url}/no/such`, { headers: own }), 'no path');
     isReadable(await send(`${hub.url}/mcp/%`, { headers: own }), 'a path that is none');
     isReadable(
-      await send(`${hub.url}/mcp/echo/tools/list`, { method: 'POST', headers: own }),
+      await send(`${hub.url}/mcp/echo/tools/list`, {
+        method: 'POST',
+        headers: { ...own, ...json },
+      }),
       'a single call',
     );
+    const plain = await send(`${hub.url}/mcp/echo/tools/list`, { method: 'POST', headers: own });
+    assert.equal(plain.status, 415);
+    isReadable(plain, 'a refused type');
     const local = { ...own, origin: 'http://localhost:5173' };
     const other = await send(`${hub.url}/health`, { headers: local });
-    assert.equal(other.status, 200);
+    assert.equal(other.status, 403);
     assert.equal(other.headers['access-control-allow-origin'], undefined);
     assert.equal(other.headers['vary'], 'Origin');
   });
 
   test('is all that these headers are for', async () => {
     await using hub = await startHub(echo);
-    const { headers } = await send(`${hub.url}/health`, {
-      headers: { origin: 'http://localhost' },
+    const { status, headers } = await send(`${hub.url}/health`, {
+      headers: { origin: hub.url },
     });
+    assert.equal(status, 200);
     assert.equal(headers['access-control-allow-origin'], undefined);
     assert.equal(headers['vary'], undefined);
   });

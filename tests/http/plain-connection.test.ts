@@ -23,7 +23,7 @@ async function start(handle: Handle, { onTimedOut, ...times }: Options = {}) {
     {
       clock: { now: () => Date.now() },
       streamable: { handle: (_, response, body) => handle(response, body.toString()) },
-      letsIn: ({ headers }) => headers.host === 'localhost',
+      admits: ({ headers }) => headers.host === 'localhost',
       viewOf: url => (url === '/mcp' ? 'all' : undefined),
       handOver(socket, bytes) {
         handedOver.push(bytes.toString());
@@ -36,7 +36,9 @@ async function start(handle: Handle, { onTimedOut, ...times }: Options = {}) {
       },
     },
   );
-  const server = createServer({ allowHalfOpen: true }, posts.take).listen(0, '127.0.0.1');
+  const server = createServer({ allowHalfOpen: true }, socket =>
+    posts.take(socket, { kind: 'unchecked' }),
+  ).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   assert.ok(typeof address === 'object' && address);

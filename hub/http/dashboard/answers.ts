@@ -19,7 +19,6 @@ import type { Given } from './given.ts';
 import { installPages } from './install-pages.ts';
 import { createInstallJobs } from './install-jobs.ts';
 import { createLogin } from './login.ts';
-import { isFromHere } from './origin.ts';
 import { pages } from './pages.ts';
 import { createServerViews } from './server-views.ts';
 import { serverPages } from './server-pages.ts';
@@ -133,8 +132,6 @@ export async function createDashboard(
     async enter(request, reply) {
       begun.set(request, clock.monotonic());
       for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
-      if (request.method === 'POST' && !isFromHere(request.headers))
-        return answering.refuse(request, reply, 403, foreign);
       if (openRoutes.includes(request.routeOptions.url) || login.isIn(request)) return undefined;
       return askForToken(reply, request.method === 'GET' ? request.url : '/dashboard', false);
     },
@@ -175,12 +172,6 @@ export async function createDashboard(
 
 /** A way within the dashboard, so that nobody is sent elsewhere by a link. */
 const isOwnPath = (path: string) => /^\/dashboard(?:[/?][^\\\s]*)?$/.test(path);
-
-const foreign: Failure = {
-  title: 'Not from here',
-  message:
-    'This was not asked for by a page of the hub itself. Open the dashboard, and do it there.',
-};
 
 const noPage = ({ url }: FastifyRequest): Failure => ({
   title: 'Not found',
