@@ -2,7 +2,7 @@ import { randomFillSync, randomUUID } from 'node:crypto';
 import { createActivity } from '#activity';
 import { type RulesSource, warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
-import { type ConfigControl, type Engine, createHttp } from '#http';
+import { type ConfigControl, type Engine, createHttp, createSocketTables } from '#http';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createRouter } from '#routing';
 import { breakerKeyOf, createLazyInstalls, createPins, registriesOf } from '#servers';
@@ -167,6 +167,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       installs,
       prompts: () => prompts.open(),
       promptHealth: prompts.health,
+      // Whoever has the token may call, of whatever user.
+      ...(settings.token === undefined && usersOfPeers()),
       activity,
       metrics,
       residentBytes: () => process.memoryUsage.rss(),
@@ -248,6 +250,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     },
   };
 }
+
+/** What tells the users of connections apart, which Linux alone can. */
+const usersOfPeers = () =>
+  process.platform === 'linux' && process.getuid
+    ? { peers: { tables: createSocketTables(), uid: process.getuid() } }
+    : {};
 
 /** What sends traces and metrics, for a hub that is told where to. */
 async function openTelemetry(

@@ -4,7 +4,8 @@ import { type Clock, http, https } from '#core';
 import type { View } from '#routing';
 import type { Servers } from '#servers';
 import type { Connections, Streamable, WebSockets } from '#transports';
-import { type GuardedRequest, type Peer, guardedRequest } from './guarded-request.ts';
+import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
+import type { Peers } from './peers.ts';
 import { createPlainPosts } from './plain-posts.ts';
 import { refuseUnreadable } from './unreadable.ts';
 
@@ -24,8 +25,7 @@ export type EntranceNeeds = {
   readonly connections: Pick<Connections, 'isDraining'>;
   /** Whether the guard admits a request to an MCP endpoint. `otherwise` refuses those that it does not. */
   readonly admits: (request: GuardedRequest) => boolean;
-  /** Whose process opened a connection. */
-  readonly peerOf: (socket: Socket) => Peer;
+  readonly peers: Peers;
   readonly clock: Pick<Clock, 'now'>;
   /** Answers whatever does not go the short way. */
   readonly otherwise: RequestListener;
@@ -46,7 +46,7 @@ const maxPipelined = 64;
 export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): Server {
   const boundPipeline = createPipelineBound();
   const isAdmitted = (request: IncomingMessage) =>
-    needs.admits(guardedRequest(request, needs.peerOf(request.socket)));
+    needs.admits(guardedRequest(request, needs.peers.of(request.socket)));
   const listener: RequestListener = (request, response) => {
     // Without a socket it waits for the answer to another request of the same connection.
     if (response.socket === null && !boundPipeline(request, response)) return;
@@ -86,8 +86,9 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
     if (view === undefined) socket.destroy();
     else needs.webSockets.accept(request, socket, head, view);
   });
-  // What comes by TLS is Node's alone.
-  if (!options.tls) answerPlainPosts(server, patience, { ...options, ...needs });
+  // Node reads all connections by TLS.
+  if (options.tls) identifyFirst(server, needs.peers);
+  else answerPlainPosts(server, patience, { ...options, ...needs });
   return server;
 }
 
@@ -112,13 +113,28 @@ function answerPlainPosts(
     },
   );
   server.removeAllListeners('connection');
-  server.on('connection', socket => plain.take(socket, needs.peerOf(socket)));
+  const { peers } = needs;
+  server.on('connection', (socket: Socket) =>
+    peers.identify(socket, () => plain.take(socket, peers.of(socket))),
+  );
   // Node knows no other connections than those it reads.
   const closeItsOwn = server.closeAllConnections.bind(server);
   server.closeAllConnections = () => {
+    peers.endAll();
     plain.endAll();
     closeItsOwn();
   };
+}
+
+/** Finds out whose process opened a connection before Node reads requests from it. */
+function identifyFirst(server: Server, peers: Peers): void {
+  const accepts = server.listeners('secureConnection');
+  server.removeAllListeners('secureConnection');
+  server.on('secureConnection', (socket: Socket) =>
+    peers.identify(socket, () => {
+      for (const accept of accepts) Reflect.apply(accept, server, [socket]);
+    }),
+  );
 }
 
 /** The error by which Node tells the same of the connections that it reads. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { type Socket, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Activity } from '#activity';
 import { type Clock, type Log, type Part, HubError, addressOf, messageOf } from '#core';
@@ -24,9 +24,10 @@ import { bugOf, problemOf, retryAfter, statusOf } from './errors.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { dashboardRoutes, isOfDashboard } from './dashboard/routes.ts';
 import { type GuardNeeds, type GuardOptions, createGuard } from './guard.ts';
-import { type GuardedRequest, type Peer, guardedRequest } from './guarded-request.ts';
+import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
 import { type Listening, listenOn } from './listen.ts';
 import { createMethods } from './methods.ts';
+import { type PeersNeeds, createPeers } from './peers.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { type ConfigControl, configRoutes } from './routes/config.ts';
 import { createFollowing } from './routes/follow.ts';
@@ -65,8 +66,8 @@ export type HttpNeeds = {
   readonly sharing: Pick<Sharing, 'status'>;
   /** What the guard asks besides its options. Absent: nobody is logged in, and only ROUTER_TOKEN is a token. */
   readonly guard?: Partial<GuardNeeds>;
-  /** Whose process opened a connection. Absent: that is not checked. */
-  readonly peerOf?: (socket: Socket) => Peer;
+  /** The kernel's tables of sockets, and the user that the hub runs as. Absent: users are not told apart. */
+  readonly peers?: PeersNeeds;
   /** Absent: servers are installed and removed in the file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
   /** What improves prompts, loaded with the first use. Absent: the hub improves none. */
@@ -101,7 +102,7 @@ export type Http = Part & {
 export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const { log } = needs;
   const guard = createGuard(options, needs.guard);
-  const peerOf = needs.peerOf ?? (() => unchecked);
+  const peers = createPeers(needs.peers ?? { tables: undefined, uid: 0 });
   const cors = createCors(options.allowedOrigins);
   const usages = createContainerUsages(
     () => needs.servers.all.flatMap(one => [one, ...needs.servers.instances.list(one)]),
@@ -183,7 +184,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
 
   /** Refuses a request that the guard does not admit to its route; true where it did. */
   function refuseForeign(request: FastifyRequest, reply: FastifyReply): boolean {
-    const peer = peerOf(request.raw.socket);
+    const peer = peers.of(request.raw.socket);
     const guarded = guardedRequest(request.raw, peer, isOfDashboard(request.url));
     const refusal = guard.check(guarded, request.routeOptions.config.scope ?? 'call');
     // A browser does not send the token before it knows that it may.
@@ -225,7 +226,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       };
       const admits = (request: GuardedRequest) => guard.check(request, 'call') === undefined;
       listening = await listenOn(options, () =>
-        createEntrance({ ...options, tls }, { ...needs, admits, peerOf, otherwise }),
+        createEntrance({ ...options, tls }, { ...needs, admits, peers, otherwise }),
       );
       const { port } = listening;
       const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
@@ -245,8 +246,6 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     },
   };
 }
-
-const unchecked: Peer = { kind: 'unchecked' };
 
 const noCompiler = () => () => {
   throw new Error('routes of the hub have no schema');

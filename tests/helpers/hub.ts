@@ -59,8 +59,8 @@ export type HubOptions = {
   readonly prompts?: PromptSource;
   /** Absent: nobody is logged in to the dashboard, and ROUTER_TOKEN is the only token of calls. */
   readonly guard?: HttpNeeds['guard'];
-  /** Whose process opened a connection. Absent: that is not checked. */
-  readonly peerOf?: HttpNeeds['peerOf'];
+  /** Absent: the users of connections are not told apart. */
+  readonly peers?: HttpNeeds['peers'];
   /** False: servers are started by the test. */
   readonly start?: boolean;
 };
@@ -258,7 +258,7 @@ export async function startHub(
       redact: redactText,
       ...(options.installs && { installs: options.installs }),
       ...(options.guard && { guard: options.guard }),
-      ...(options.peerOf && { peerOf: options.peerOf }),
+      ...(options.peers && { peers: options.peers }),
       hubVersion,
       clock,
       log,

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { describe, test } from 'vitest';
+import { startHub, until } from '#helpers/hub';
+import { createSocketTables } from '../../hub/http/socket-tables.ts';
+import { openSession, send } from '../transports/raw.ts';
+
+const { getuid } = process;
+const isLinux = process.platform === 'linux';
+const uid = getuid?.() ?? 0;
+const tables = createSocketTables();
+/** Only root can start a process of another user. */
+const canSwitch = isLinux && uid === 0;
+const other = 65_534;
+
+const initialize = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'a', version: '1' },
+  },
+};
+
+/** Calls the hub in every way there is, and writes what came of each as JSON. */
+const caller = `
+const [url, authorization] = process.argv.slice(1);
+const headers = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  ...(authorization && { authorization }),
+};
+const body = ${JSON.stringify(JSON.stringify(initialize))};
+const statusOf = async (path, init) => {
+  const response = await fetch(url + path, { headers, ...init });
+  await response.body.cancel();
+  return response.status;
+};
+const socket = new WebSocket(url.replace('http', 'ws') + '/mcp');
+const upgrade = await new Promise(resolve => {
+  socket.onopen = () => resolve(101);
+  socket.onerror = () => resolve('refused');
+});
+console.log(JSON.stringify({
+  post: await statusOf('/mcp', { method: 'POST', body }),
+  view: await statusOf('/servers'),
+  page: await statusOf('/dashboard'),
+  stream: await statusOf('/sse'),
+  upgrade,
+  said: await (await fetch(url + '/health', { headers })).text(),
+}));
+process.exit();
+`;
+
+const run = (script: string, as: number, ...given: readonly string[]): ChildProcess =>
+  spawn(process.execPath, ['--input-type=module', '-e', script, '--', ...given], {
+    uid: as,
+    cwd: '/',
+    env: {},
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+
+async function callAs(as: number, ...given: readonly string[]) {
+  const { stdout } = run(caller, as, ...given);
+  const { said, ...statuses } = JSON.parse(await text(stdout ?? assert.fail()));
+  return { said: String(said), statuses };
+}
+
+const served = { post: 200, view: 200, page: 200, stream: 200, upgrade: 101 };
+const refused = { post: 403, view: 403, page: 403, stream: 403, upgrade: 'refused' };
+
+describe.skipIf(!isLinux)('on loopback', () => {
+  test.skipIf(!canSwitch)(
+    'another user is refused in every way, and told of ROUTER_TOKEN',
+    async () => {
+      await using hub = await startHub([], { peers: { tables, uid } });
+      const { said, statuses } = await callAs(other, hub.url);
+      assert.deepEqual(statuses, refused);
+      assert.match(said, /opened by user 65534 and the hub runs as user 0.*ROUTER_TOKEN/);
+      assert.equal(hub.streamable.sessionCount + hub.connections.size, 0);
+    },
+  );
+
+  test('the same user is served in every way', async () => {
+    await using hub = await startHub([], { peers: { tables, uid } });
+    assert.deepEqual((await callAs(uid, hub.url)).statuses, served);
+  });
+
+  test.skipIf(!canSwitch)("another user who has the owner's key is served", async () => {
+    await using hub = await startHub([], { http: { ownerKey: 'key' }, peers: { tables, uid } });
+    const { statuses } = await callAs(other, hub.url, 'Bearer key');
+    // A browser's WebSocket, as Node has it, sends no key.
+    assert.deepEqual(statuses, { ...served, upgrade: 'refused' });
+  });
+
+  test('calls by IPv6 and by a socket of both kinds are told apart too', async () => {
+    await using hub = await startHub([], {
+      http: { host: 'localhost' },
+      peers: { tables, uid: uid + 1 },
+    });
+    const { port } = new URL(hub.url);
+    for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]'])
+      try {
+        const response = await send(`http://${host}:${port}/health`, {
+          headers: { host: 'localhost' },
+        });
+        assert.equal(response.status, 403, host);
+        assert.match(await response.body(), /opened by user/);
+      } catch (error) {
+        // A machine without IPv6.
+        if (!(error instanceof Error) || host === '127.0.0.1') throw error;
+        assert.match(error.message, /ECONNREFUSED|EADDRNOTAVAIL|ENETUNREACH|EAFNOSUPPORT/);
+      }
+  });
+
+  test('a client that has exited is not taken for root', async () => {
+    const exited = Promise.withResolvers<void>();
+    let looked = 0;
+    const late = createSocketTables(async table => {
+      looked++;
+      await exited.promise;
+      return await readTable(table);
+    });
+    await using hub = await startHub([], { peers: { tables: late, uid: 0 } });
+    const body = JSON.stringify(initialize);
+    const script = `
+      import { connect } from 'node:net';
+      const { hostname: host, port } = new URL(process.argv[1]);
+      const socket = connect({ host, port }, () => {
+        socket.write(process.argv[2], () => process.exit());
+      });
+    `;
+    const request = [
+      'POST /mcp HTTP/1.1',
+      'host: localhost',
+      'content-type: application/json',
+      'accept: application/json, text/event-stream',
+      `content-length: ${body.length}`,
+      '',
+      body,
+    ].join('\r\n');
+    await once(run(script, uid, hub.url, request), 'exit');
+    await until(() => looked > 0);
+    exited.resolve();
+    await until(() => hub.logged.some(({ message }) => message.includes('is gone')));
+    assert.equal(hub.streamable.sessionCount, 0);
+  });
+
+  test('connections that wait for it are ended with the hub', async () => {
+    let looked = 0;
+    const never = createSocketTables(() => {
+      looked++;
+      return new Promise(() => {});
+    });
+    const hub = await startHub([], { peers: { tables: never, uid } });
+    const lost = assert.rejects(send(`${hub.url}/health`), /ECONNRESET|socket hang up/);
+    await until(() => looked > 0);
+    await hub[Symbol.asyncDispose]();
+    await lost;
+  });
+
+  test('a hub that cannot find it out refuses, and says why', async () => {
+    const broken = createSocketTables(() => Promise.reject(new Error('EACCES')));
+    await using hub = await startHub([], { peers: { tables: broken, uid } });
+    const response = await send(`${hub.url}/health`);
+    assert.equal(response.status, 403);
+    assert.match(await response.body(), /cannot tell which user.*EACCES.*ROUTER_TOKEN/);
+  });
+
+  test('a hub that has a token asks for that alone', async () => {
+    await using hub = await startHub([], {
+      http: { token: 'secret' },
+      peers: { tables, uid: uid + 1 },
+    });
+    const authorization = 'Bearer secret';
+    assert.equal((await send(`${hub.url}/health`, { headers: { authorization } })).status, 200);
+  });
+});
+
+test('where no table is given, nobody is told apart', async () => {
+  await using hub = await startHub([]);
+  const session = await openSession(`${hub.url}/mcp`);
+  assert.equal((await session.end()).status, 204);
+});
+
+async function readTable(table: string): Promise<string> {
+  const { readFile } = await import('node:fs/promises');
+  return await readFile(`/proc/net/${table}`, 'latin1');
+}
