@@ -88,11 +88,19 @@ export function headerMismatch(
   const method = headers[mcpHeaders.method];
   if (method !== request.method)
     return mismatch('Mcp-Method', method, `the method ${shown(request.method)}`);
-  const name = nameIn(request, params);
-  if (name !== undefined) {
+  const member = nameMember(request.method);
+  if (member !== undefined) {
+    const span = params?.get(member);
+    const name = stringAt(request.bytes, span);
     const value = textOf(headers[mcpHeaders.name]);
-    if (value === undefined || decodeHeaderValue(value) !== name)
-      return mismatch('Mcp-Name', value, `params.${nameMember(request.method)} ${shown(name)}`);
+    if (name !== undefined) {
+      if (value === undefined || decodeHeaderValue(value) !== name)
+        return mismatch('Mcp-Name', value, `params.${member} ${shown(name)}`);
+    } else if (span || value !== undefined) {
+      // A reader of the header alone would take 1 and "1" for the same name.
+      const is = span ? shown(startOf(request.bytes, span)) : 'missing';
+      return mismatch('Mcp-Name', value, `params.${member}, which must be a string and is ${is}`);
+    }
   }
   for (const { header, path } of declared) {
     const at = `params.arguments.${path.join('.')}`;
@@ -157,6 +165,10 @@ const textOf = (value: string | readonly string[] | undefined) =>
 const maxShown = 100;
 const shown = (text: string) =>
   JSON.stringify(text.length > maxShown ? `${text.slice(0, maxShown)}...` : text);
+
+/** As much of a value as `shown` shows, and a byte more to tell that it was longer. */
+const startOf = (bytes: Buffer, { start, end }: Span) =>
+  rawText(bytes, { start, end: Math.min(end, start + maxShown + 1) });
 
 function mismatch(
   header: string,

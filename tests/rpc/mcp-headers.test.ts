@@ -193,6 +193,25 @@ describe('headers and body', () => {
     assert.match(problem(call({}), { ...method, 'mcp-name': '=?base64?dA=?=' }) ?? '', /Mcp-Name/);
   });
 
+  test('disagree where the name in the body is no string, whatever the header says', () => {
+    for (const [name, is] of [
+      [1, '"1"'],
+      [null, '"null"'],
+      [['t'], String.raw`"[\"t\"]"`],
+      [undefined, 'missing'],
+    ] as const)
+      assert.equal(
+        problem(requestOf('tools/call', { name }), { ...method, 'mcp-name': '1' }),
+        `the header Mcp-Name is "1": it must repeat params.name, which must be a string and is ${is}`,
+      );
+    assert.equal(
+      problem(requestOf('resources/read', { uri: 1 }), { 'mcp-method': 'resources/read' }),
+      'the header Mcp-Name is missing: it must repeat params.uri, which must be a string and is "1"',
+    );
+    const long = problem(requestOf('tools/call', { name: { a: 'x'.repeat(1000) } }), method);
+    assert.ok(long && long.length < 250, long);
+  });
+
   const agreeing: readonly (readonly [string, object | string, string | undefined])[] = [
     ['a string', { region: 'a' }, 'a'],
     ['a string in Base64', { region: 'Hello' }, '=?base64?SGVsbG8=?='],
