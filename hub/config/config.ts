@@ -44,6 +44,8 @@ export type ServerConfig = {
   readonly maxConcurrentCalls: number;
   /** Calls that wait for their turn; more are refused. */
   readonly maxQueuedCalls: number;
+  /** Messages a second that answer no request, such as notifications; the server is read no faster. */
+  readonly maxNotifications: number;
   /** Without a call for this long, a shared server is stopped until the next one. Undefined: never. */
   readonly idleStopMs: number | undefined;
   /** One instance for all clients, or one for each client with a session. */

@@ -45,6 +45,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name' | 'enabled'>, 're
     inputTimeoutMs: 'apply',
     maxConcurrentCalls: 'apply',
     maxQueuedCalls: 'apply',
+    maxNotifications: 'apply',
     idleStopMs: 'apply',
     maxInstances: 'apply',
     instanceIdleMs: 'apply',

@@ -74,6 +74,7 @@ export async function normalizeServer(
       maxLineBytes,
       maxConcurrentCalls: entry.max_concurrent_calls,
       maxQueuedCalls: entry.max_queued_calls,
+      maxNotifications: entry.max_notifications,
       idleStopMs: entry.idle_stop === undefined ? undefined : entry.idle_stop * 1000,
       instance: entry.instance,
       era: entry.era,

@@ -211,6 +211,14 @@ export const serverSchema = z
       .describe(
         'Most calls that wait for their turn; more are refused at once, to be tried again.',
       ),
+    max_notifications: z
+      .int()
+      .min(10)
+      .max(1_000_000)
+      .default(1000)
+      .describe(
+        'Most notifications, progress and requests a second that the server sends; one that sends more is read no faster, and nothing of it is lost.',
+      ),
     idle_stop: seconds
       .optional()
       .describe(

@@ -31,6 +31,12 @@ export interface Channel {
    * one write. Throws HUB_SERVER_BUSY above the bound of bytes that wait, HUB_SERVER_DOWN once closed.
    */
   send(bytes: Buffer): void;
+  /**
+   * Reads no more until `resume`, so that the other end has to wait with what it writes. What has been read
+   * already is still handed over. Absent where the other end cannot be held back.
+   */
+  readonly pause?: () => void;
+  readonly resume?: () => void;
   /** Settles exactly once and never rejects: closing is an ordinary event. */
   readonly closed: Promise<Closed>;
   /** Closes for writing and reading. Safe to call twice. */

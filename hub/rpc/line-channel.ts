@@ -26,6 +26,9 @@ export type LineSink = {
   waitingBytes(): number;
   /** No more is written. Must not throw. */
   end(): void;
+  /** Stops `push` from being called, and lets it be called again. Absent where that is not possible. */
+  pause?(): void;
+  resume?(): void;
 };
 
 /** A channel over two byte streams, and the hooks by which a driver feeds it. */
@@ -96,11 +99,17 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
     queue = [];
     queuedBytes = 0;
     settle(reason);
+    // Nothing that comes is handed over any more, and the end of the stream must be seen.
+    sink.resume?.();
   }
 
   return {
     channel: {
       closed,
+      pause() {
+        if (!over) sink.pause?.();
+      },
+      resume: () => sink.resume?.(),
       listen(to) {
         receiver = to;
         const kept = early;

@@ -14,6 +14,7 @@ import {
 } from './handshake.ts';
 import type { LimitedLog } from './limited-log.ts';
 import { type ListKind, type Reading, readListing } from './listing.ts';
+import { createPace } from './pace.ts';
 import { probeEra } from './probe.ts';
 import { type Rereads, type RereadsNeeds, createRereads, isListChange } from './reread.ts';
 import type { Interest, Own, Running, ServerNeeds } from './server.ts';
@@ -50,6 +51,8 @@ export type StartNeeds = Pick<
   readonly variant: string | undefined;
   /** What clients want to hear of, now. */
   readonly interest: () => Interest;
+  /** Most messages a second that the server may send unasked. */
+  readonly maxNotifications: () => number;
   readonly notified: (notification: Told) => void;
   readonly asked: (asked: Asked) => void;
   readonly replace: RereadsNeeds['replace'];
@@ -241,7 +244,13 @@ async function greet(
   const upstream: Upstream = createUpstream(
     { server: name, ...(firstId !== undefined && { firstId }) },
     instance.channel,
-    { log, output: needs.output, notified: told => heard(told), asked: needs.asked },
+    {
+      log,
+      output: needs.output,
+      notified: told => heard(told),
+      asked: needs.asked,
+      pace: createPace(instance.channel, needs.maxNotifications, needs),
+    },
   );
   needs.opened(instance, upstream);
   const introduction = await introductionFrom(upstream);

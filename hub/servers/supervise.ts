@@ -97,6 +97,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     events,
     own,
     interest: () => interest,
+    maxNotifications: () => config.maxNotifications,
     notified: notified.fire,
     asked: asked.fire,
     replace(kind, reading, isAnnounced) {

@@ -18,6 +18,7 @@ import type { Asked, Caller, Listening, Outbound, Owner, Relayed, Told } from '.
 import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';
 import { createCallTimer, createInFlight } from './in-flight.ts';
 import type { LimitedLog } from './limited-log.ts';
+import type { Pace } from './pace.ts';
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
 export interface Upstream {
@@ -64,6 +65,8 @@ export type UpstreamNeeds = {
   readonly notified: (notification: Told) => void;
   /** Requests of the server, but for `ping`, which is answered here. */
   readonly asked: (asked: Asked) => void;
+  /** Counts what comes and answers no request. Absent: it is not limited. */
+  readonly pace?: Pace;
 };
 
 /** How long a server that was told of a cancellation has to show that it has read it. */
@@ -160,6 +163,7 @@ export function createUpstream(
       entry.settle(answer);
       return;
     }
+    needs.pace?.count(answer.bytes.length);
     abandoned.answered(id);
     if (answer.failed)
       needs.output.warn(
@@ -201,14 +205,16 @@ export function createUpstream(
   channel.listen({
     message(message: Message, about) {
       isSilent = false;
-      if (message.kind === 'answer') answered(message);
-      else if (message.kind === 'request') asked(message, about);
+      if (message.kind === 'answer') return answered(message);
+      needs.pace?.count(message.bytes.length);
+      if (message.kind === 'request') asked(message, about);
       else if (message.method === 'notifications/progress') progressed(message);
       else notified(message, about);
     },
     oversized({ id, bytes }) {
       // Where the line did not tell which call it answers, a single one in flight is the one.
       const [only] = pending.size === 1 ? pending.ids() : [];
+      needs.pace?.count(bytes);
       const number = id === undefined ? only : Number(id);
       const entry = number === undefined ? undefined : take(number);
       const error = tooLong(server, bytes);
@@ -216,6 +222,7 @@ export function createUpstream(
       entry?.reject(error);
     },
     noise(text) {
+      needs.pace?.countNoise(text.length);
       needs.output.warn(
         { stdout: text },
         'the server wrote something else than JSON-RPC on stdout',

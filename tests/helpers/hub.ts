@@ -98,6 +98,7 @@ export function configOf(fixture: Fixture): ServerConfig {
     maxLineBytes: 64 * 1024 * 1024,
     maxConcurrentCalls: 64,
     maxQueuedCalls: 1000,
+    maxNotifications: 1000,
     idleStopMs: undefined,
     instance: 'shared',
     era: 'auto',

@@ -26,6 +26,7 @@ export function entryOf(config: ServerConfig): JsonObject {
     input_timeout: config.inputTimeoutMs / 1000,
     max_concurrent_calls: config.maxConcurrentCalls,
     max_queued_calls: config.maxQueuedCalls,
+    max_notifications: config.maxNotifications,
     max_line: config.maxLineBytes,
     idle_stop: config.idleStopMs === undefined ? undefined : config.idleStopMs / 1000,
     instance: config.instance,

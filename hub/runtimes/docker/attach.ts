@@ -26,6 +26,8 @@ export function createAttachment(
     waitingBytes: () => socket.writableLength,
     // Not the socket: as stdin may be attached to again, the engine would end stdout and stderr with it.
     end: () => {},
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
   });
   const demux = createDemux({
     stdout: chunk => line.push(chunk),

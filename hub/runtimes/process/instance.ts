@@ -47,6 +47,8 @@ export function createInstance(
     write: chunk => void child.stdin.write(chunk),
     waitingBytes: () => child.stdin.writableLength,
     end: () => void child.stdin.end(),
+    pause: () => void child.stdout.pause(),
+    resume: () => void child.stdout.resume(),
   });
   /** When what is left of the group is killed; set by `stop`. */
   let killAtMs: number | undefined;

@@ -32,6 +32,8 @@ export type HttpChannel = {
   awaits(id: string): boolean;
   /** The revision that `initialize` was answered with. */
   protocolVersion(): string | undefined;
+  /** Settles when streams may be read on; undefined where they may now. */
+  whenReadable(): Promise<void> | undefined;
   /** Ends the channel because the server is away. */
   fail(error: Error): void;
 };
@@ -62,6 +64,12 @@ export function createHttpChannel(
   let over: Closed | undefined;
   let initializeId: string | undefined;
   let version: string | undefined;
+  let held: PromiseWithResolvers<void> | undefined;
+
+  function resume(): void {
+    held?.resolve();
+    held = undefined;
+  }
 
   const outbox = createOutbox(spec, {
     clock,
@@ -113,6 +121,7 @@ export function createHttpChannel(
     over = how;
     outbox.clear();
     settle(how);
+    resume();
   }
 
   function oversizedAnswer(id: string | undefined, bytes: number): void {
@@ -124,6 +133,10 @@ export function createHttpChannel(
     channel: {
       closed,
       tellsWhose,
+      pause() {
+        if (!over) held ??= Promise.withResolvers();
+      },
+      resume,
       listen(to) {
         receiver = to;
         const kept = early;
@@ -149,6 +162,7 @@ export function createHttpChannel(
     oversizedAnswer,
     awaits: id => outbox.find(id) !== undefined,
     protocolVersion: () => version,
+    whenReadable: () => held?.promise,
     fail: error => finish({ reason: messageOf(error), error }),
   };
 }

@@ -71,7 +71,11 @@ export async function openSse(
     );
     let cause: unknown;
     try {
-      for await (const chunk of stream) parser.push(chunk);
+      for await (const chunk of stream) {
+        parser.push(chunk);
+        const held = link.whenReadable();
+        if (held) await held;
+      }
     } catch (error) {
       cause = error;
     }

@@ -42,6 +42,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     open: openStream,
     message: (data, about) => link.receive(data, about),
     oversized: (head, tail, bytes) => link.oversized(head, tail, bytes),
+    whenReadable: () => link.whenReadable(),
   });
   void link.channel.closed.then(() => lifetime.abort());
 

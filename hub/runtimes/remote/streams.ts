@@ -17,6 +17,8 @@ type Needs = {
   readonly open: (lastEventId: string | undefined, signal: AbortSignal) => Promise<IncomingMessage>;
   readonly message: (data: Buffer, about: string | undefined) => void;
   readonly oversized: (head: Buffer, tail: Buffer, bytes: number) => void;
+  /** Settles when streams may be read on; undefined where they may now. */
+  readonly whenReadable: () => Promise<void> | undefined;
 };
 
 /** A stream that has begun, in reply to the request with this id, as JSON text. */
@@ -43,6 +45,15 @@ const stableMs = 10_000;
 export function createStreams(options: Options, needs: Needs): Streams {
   const { server, reconnect } = options;
   const { clock } = needs;
+
+  async function read(stream: IncomingMessage, to: { push(chunk: Buffer): void }): Promise<void> {
+    for await (const chunk of stream) {
+      to.push(chunk);
+      const held = needs.whenReadable();
+      if (held) await held;
+    }
+  }
+
   return {
     async follow(first, done, signal) {
       let lastEventId: string | undefined;
@@ -67,7 +78,7 @@ export function createStreams(options: Options, needs: Needs): Streams {
         try {
           stream ??= await needs.open(lastEventId, signal);
           const events = parser();
-          for await (const chunk of stream) events.push(chunk);
+          await read(stream, events);
         } catch (error) {
           if (isFinal(error) || signal.aborted) throw error;
           cause = error;
@@ -94,7 +105,7 @@ export function createStreams(options: Options, needs: Needs): Streams {
       );
       let cause: unknown;
       try {
-        for await (const chunk of stream) events.push(chunk);
+        await read(stream, events);
       } catch (error) {
         cause = error;
       }

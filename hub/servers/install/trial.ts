@@ -60,6 +60,7 @@ export async function tryServer(
         log,
         output: silent,
         own: undefined,
+        maxNotifications: () => config.maxNotifications,
         variant: undefined,
         launch: (wanted, events, ending, instance = instanceName) =>
           crew.launch(wanted, events, ending, instance),

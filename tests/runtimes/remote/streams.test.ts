@@ -88,3 +88,31 @@ describe('a stream that breaks', () => {
     );
   });
 });
+
+test('a stream is not read on while the channel is paused, and nothing of it is lost', () => {
+  const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+  return against(
+    async (_request, response, { id }) => {
+      if (id === 2) return json(response, { jsonrpc: '2.0', id: 2, result: {} });
+      stream(response, 'data: {"jsonrpc":"2.0","method":"before"}\n\n');
+      await held;
+      response.write('data: {"jsonrpc":"2.0","method":"meanwhile"}\n\n');
+      return response.end(`data: ${answer(id ?? 1, { whole: true })}\n\n`);
+    },
+    async ({ channel, heard }) => {
+      channel.pause?.();
+      channel.send(call(1, 'tools/call'));
+      await heard.notifications('before', 1);
+      hold();
+      channel.send(call(2, 'tools/call'));
+      await heard.answer(2);
+      assert.deepEqual(
+        heard.messages.map(({ kind }) => kind),
+        ['answer', 'notification', 'answer'],
+      );
+      channel.resume?.();
+      await heard.notifications('meanwhile', 1);
+      assert.match(await heard.answer(1), /"whole":true/);
+    },
+  );
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { createPace } from '../../hub/servers/pace.ts';
+
+/** A pace of ten messages a second, over a channel that only notes whether it is read. */
+function createScene() {
+  const clock = createManualClock();
+  const closed = Promise.withResolvers<{ readonly reason: string }>();
+  const scene = { isRead: true, perSecond: 10, lines: 0 };
+  const pace = createPace(
+    {
+      closed: closed.promise,
+      pause: () => (scene.isRead = false),
+      resume: () => (scene.isRead = true),
+    },
+    () => scene.perSecond,
+    { clock, output: { info() {}, warn: () => void scene.lines++ } },
+  );
+  const send = (messages: number, bytes = 100) => {
+    for (let sent = 0; sent < messages; sent++) pace.count(bytes);
+  };
+  return { clock, scene, pace, send, close: () => closed.resolve({ reason: 'over' }) };
+}
+
+test('a server is read on within its limit, and for a burst of one second', () => {
+  const { scene, send, clock } = createScene();
+  send(10);
+  for (let second = 0; second < 10; second++) {
+    clock.advance(1_000);
+    send(10);
+  }
+  assert.equal(scene.isRead, true);
+  assert.equal(scene.lines, 0);
+});
+
+test('above it, its output is read on when the time for what it has sent is over', () => {
+  const { scene, send, clock } = createScene();
+  send(25);
+  assert.equal(scene.isRead, false);
+  clock.advance(1_490);
+  assert.equal(scene.isRead, false);
+  clock.advance(20);
+  assert.equal(scene.isRead, true);
+  assert.equal(scene.lines, 1);
+});
+
+test('a flood is logged once a minute', () => {
+  const { scene, send, clock } = createScene();
+  for (let second = 0; second < 59; second++) {
+    send(20);
+    clock.advance(1_000);
+  }
+  assert.equal(scene.lines, 1);
+  clock.advance(60_000);
+  send(20);
+  assert.equal(scene.lines, 2);
+});
+
+test('long messages count as several, and the longest as those of one second', () => {
+  const { scene, send, clock } = createScene();
+  send(5, 4096);
+  assert.equal(scene.isRead, true);
+  send(1, 64 * 1024 * 1024);
+  assert.equal(scene.isRead, false);
+  clock.advance(1_100);
+  assert.equal(scene.isRead, true);
+});
+
+test('another limit is in force at once', () => {
+  const { scene, send, clock } = createScene();
+  scene.perSecond = 1_000;
+  clock.advance(1_000);
+  send(900);
+  assert.equal(scene.isRead, true);
+});
