@@ -193,7 +193,7 @@ export const serverSchema = z
     health_check_interval: seconds.default(30).describe('Seconds between health checks.'),
     timeout: seconds.default(60).describe('Seconds without progress after which a call fails.'),
     input_timeout: seconds
-      .default(60)
+      .default(90)
       .describe(
         'With "instance": "shared", seconds that a call waits for a client without a session to come back with what the server asked it. The call is ended then: while it waits, no other client can be asked.',
       ),

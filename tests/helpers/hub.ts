@@ -94,7 +94,7 @@ export function configOf(fixture: Fixture): ServerConfig {
     healthCheckIntervalMs: 30_000,
     startTimeoutMs: 20_000,
     callTimeoutMs: 20_000,
-    inputTimeoutMs: 60_000,
+    inputTimeoutMs: 90_000,
     maxLineBytes: 64 * 1024 * 1024,
     maxConcurrentCalls: 64,
     maxQueuedCalls: 1000,
