@@ -18,6 +18,8 @@ export type ServerView = ServerRow & {
   readonly now: number;
   /** What the operator should change in its entry. */
   readonly advice: readonly string[];
+  /** What of its lists clients are not given on the endpoint of all servers, and why. */
+  readonly leftOut: readonly string[];
   /** Why the entry that the config has for it now is not in force. */
   readonly refusedEntry: string | undefined;
   readonly lastError: { readonly at: number; readonly message: string } | undefined;
@@ -124,6 +126,7 @@ function problems({
   isEnabled,
   refusedEntry,
   advice,
+  leftOut,
   breaker,
 }: ServerView): Content {
   return [
@@ -137,6 +140,8 @@ function problems({
       notice('bad', 'The breaker is open: calls are refused for now. A restart closes it.'),
     refusedEntry !== undefined &&
       notice('bad', `The new entry in the config is not in force: ${refusedEntry}`),
+    leftOut.length > 0 &&
+      html`<div class="notice bad">Left out of the lists on /mcp, for clients whose revision of MCP refuses them:<ul>${leftOut.map(text => html`<li>${text}</li>`)}</ul></div>`,
     advice.map(text => notice('good', text)),
   ];
 }

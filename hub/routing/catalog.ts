@@ -2,6 +2,7 @@ import type { Naming } from '#config';
 import { type Event, createEmitter } from '#core';
 import { membersOf, splice } from '#rpc';
 import {
+  type Fault,
   type Item,
   type ListKind,
   type Server,
@@ -21,6 +22,10 @@ export type Entry = {
   readonly publicName: string;
   /** Its description, with the public name in it and all else as the server wrote it. */
   readonly bytes: Buffer;
+  /** The same for clients of the revisions before 2026-07-28, where it must be another. */
+  readonly legacyBytes?: Buffer;
+  /** Clients of the revisions that refuse it are not listed it. Whoever knows its name may use it. */
+  readonly faults?: readonly Fault[];
 };
 
 /** What all servers offer, under names that cannot collide. */
@@ -75,7 +80,16 @@ export function createCatalog(
         : byUri(offers, kind === 'resource' ? ownUris : []);
     const entries = offers.map(({ server, item }, index): Entry => {
       const publicName = named.names[index] ?? item.key;
-      return { server, name: item.key, publicName, bytes: renamed(kind, item, publicName) };
+      const { key, bytes, legacyBytes, faults } = item;
+      const publicly = (one: Buffer) => renamed(kind, key, one, publicName);
+      return {
+        server,
+        name: key,
+        publicName,
+        bytes: publicly(bytes),
+        ...(legacyBytes && { legacyBytes: publicly(legacyBytes) }),
+        ...(faults && { faults }),
+      };
     });
     sections.set(kind, {
       entries,
@@ -177,17 +191,18 @@ export function createCatalog(
 function sameEntries(before: readonly Entry[], after: readonly Entry[]): boolean {
   return (
     before.length === after.length &&
-    before.every(({ server, bytes }, index) => {
+    before.every(({ server, bytes, legacyBytes }, index) => {
       const other = after[index];
-      return other?.server === server && other.bytes.equals(bytes);
+      return (
+        other?.server === server && other.bytes.equals(bytes) && !other.legacyBytes === !legacyBytes
+      );
     })
   );
 }
 
 /** The description with another name in it. */
-function renamed(kind: ListKind, item: Item, publicName: string): Buffer {
-  if (publicName === item.key) return item.bytes;
-  const whole = { start: 0, end: item.bytes.length };
-  const span = membersOf(item.bytes, whole)?.get(listMethods[kind].key);
-  return span ? splice(item.bytes, [{ span, text: JSON.stringify(publicName) }]) : item.bytes;
+function renamed(kind: ListKind, key: string, bytes: Buffer, publicName: string): Buffer {
+  if (publicName === key) return bytes;
+  const span = membersOf(bytes, { start: 0, end: bytes.length })?.get(listMethods[kind].key);
+  return span ? splice(bytes, [{ span, text: JSON.stringify(publicName) }]) : bytes;
 }

@@ -1,15 +1,16 @@
 import { type Clock, HubError } from '#core';
-import type { Reply } from '#rpc';
-import { type ListKind, type Server, type Servers, listMethods } from '#servers';
-import type { Catalog } from './catalog.ts';
+import { type Reply, modernVersion } from '#rpc';
+import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
+import type { Catalog, Entry } from './catalog.ts';
 
 /** The lists of all servers as answers, made when a list changes and not when it is asked for. */
 export interface Lists {
   /**
-   * The answer of a list method to the request with this id, given as JSON text; `modern` with what MCP
-   * 2026-07-28 wants in it. Throws HUB_REQUEST_INVALID for a cursor of no page.
+   * The answer of a list method to the request with this id, given as JSON text, as the client's revision has
+   * it. Items that the schema of the revision refuses are left out: a strict client would refuse them all.
+   * Throws HUB_REQUEST_INVALID for a cursor of no page.
    */
-  answer(kind: ListKind, cursor: string | undefined, id: string, modern: boolean): Reply;
+  answer(kind: ListKind, cursor: string | undefined, id: string, revision: string): Reply;
   /**
    * Reads again what servers gave for a while that is over. Resolves when that is done, or when it has
    * taken a second: then the list is what is known, and changes when the server answers after all.
@@ -30,8 +31,12 @@ export type OwnItems = Partial<Readonly<Record<ListKind, readonly string[]>>>;
 type Pages = {
   /** What of it is of the hub itself. */
   readonly ownItems: readonly string[] | undefined;
-  readonly fresh: readonly Buffer[];
+  /** By revision; under `everyRevision` where all are given the same, as mostly. */
+  readonly fresh: Map<string, readonly Buffer[]>;
+  readonly isForEvery: boolean;
 };
+
+const everyRevision = '';
 
 export type ListsNeeds = {
   readonly catalog: Catalog;
@@ -67,19 +72,32 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
     return promise;
   }
 
-  function pagesOf(kind: ListKind): readonly Buffer[] {
-    const made = pages.get(kind);
+  function pagesOf(kind: ListKind, revision: string): readonly Buffer[] {
     const ownItems = own[kind];
-    if (made && made.ownItems === ownItems) return made.fresh;
+    const known = pages.get(kind);
+    const kept =
+      known && known.ownItems === ownItems
+        ? known
+        : { ownItems, fresh: new Map(), isForEvery: catalog.list(kind).every(isForEvery) };
+    pages.set(kind, kept);
+    const variant = kept.isForEvery ? everyRevision : revision;
+    const made = kept.fresh.get(variant);
+    if (made) return made;
     const { member } = listMethods[kind];
-    const items = [...(ownItems ?? []), ...catalog.list(kind).map(({ bytes }) => bytes.toString())];
+    const listed = catalog
+      .list(kind)
+      .filter(({ faults }) => !faults || !isRefusedBy(revision, faults));
+    const items = [
+      ...(ownItems ?? []),
+      ...listed.map(entry => bytesFor(entry, revision).toString()),
+    ];
     const count = Math.max(1, Math.ceil(items.length / pageSize));
     const fresh = Array.from({ length: count }, (_, index) => {
       const some = items.slice(index * pageSize, (index + 1) * pageSize).join(',');
       const next = index + 1 < count ? `,"nextCursor":"${cursorOf(index + 1)}"` : '';
       return Buffer.from(`,"result":{"${member}":[${some}]${next}`);
     });
-    pages.set(kind, { ownItems, fresh });
+    kept.fresh.set(variant, fresh);
     return fresh;
   }
 
@@ -97,8 +115,8 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
   }
 
   return {
-    answer(kind, cursor, id, modern) {
-      const all = pagesOf(kind);
+    answer(kind, cursor, id, revision) {
+      const all = pagesOf(kind, revision);
       const index = cursor === undefined ? 0 : all.findIndex((_, at) => cursorOf(at) === cursor);
       const page = all[index];
       if (page === undefined)
@@ -110,7 +128,7 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
       return [
         Buffer.from(`${answerStart}${id}`),
         page,
-        modern ? Buffer.from(`${caching(kind)}${answerEnd}`) : wholeEnd,
+        revision === modernVersion ? Buffer.from(`${caching(kind)}${answerEnd}`) : wholeEnd,
       ];
     },
     freshen(kind) {
@@ -128,6 +146,11 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
     },
   };
 }
+
+const isForEvery = ({ legacyBytes, faults }: Entry) => !legacyBytes && !faults;
+
+const bytesFor = ({ bytes, legacyBytes }: Entry, revision: string) =>
+  revision === modernVersion ? bytes : (legacyBytes ?? bytes);
 
 /** True where the server tells of changes to the list: it is read again then, and not before. */
 function announces(capabilities: { readonly [name: string]: unknown }, kind: ListKind): boolean {

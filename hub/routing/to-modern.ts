@@ -14,6 +14,7 @@ import {
   stringAt,
 } from '#rpc';
 import type { Running, Server } from '#servers';
+import { asLegacy } from './as-legacy.ts';
 import { type Asks, capabilitiesOf, lacking } from './asks.ts';
 import { type Call, needWanted } from './call.ts';
 import { refusedCapability } from './capabilities.ts';
@@ -62,7 +63,9 @@ export async function toModern(
     const answer = readAnswer(bytes);
     const result = answer.failed ? undefined : membersOf(bytes, answer.payload);
     if (stringAt(bytes, result?.get('resultType')) !== 'input_required')
-      return answer.failed ? notFoundAsBefore(answer, call.request.method) : bytes;
+      return answer.failed
+        ? notFoundAsBefore(answer, call.request.method)
+        : asLegacy(answer, call, edits, server);
     const wanted = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
     const state = result?.get('requestState');
     const requestState = state && { requestState: rawText(bytes, state) };

@@ -17,6 +17,7 @@ export {
 } from './line-channel.ts';
 export { createLineSplitter } from './lines.ts';
 export { type Members, dropMembers, setMembers } from './members.ts';
+export { legacyTool } from './output-schema.ts';
 export { type Metadata, checkMetadata } from './metadata.ts';
 export {
   decodeHeaderValue,

@@ -1,4 +1,5 @@
 import type { JsonObject } from '#core';
+import { leftOutOf } from './misfits.ts';
 import type { Server } from './server.ts';
 
 /** What the API and `hub://servers` say of a server. Holds no value of its environment or headers. */
@@ -6,6 +7,7 @@ export function describeServer(server: Server): JsonObject {
   const { config, status, running, health, listing, lastError, refusedEntry } = server;
   const { breaker, queued } = server.gate.snapshot();
   const { launch } = config;
+  const misfits = server.misfits();
   return {
     name: config.name,
     ...(config.description !== undefined && { description: config.description }),
@@ -53,6 +55,7 @@ export function describeServer(server: Server): JsonObject {
     instance_mode: config.instance,
     ...(config.instance === 'session' && { instances: server.instances }),
     ...(server.advice.length > 0 && { advice: server.advice }),
+    ...(misfits.length > 0 && leftOutOf(misfits)),
     source:
       launch.kind === 'remote'
         ? { url: withoutSecrets(launch.url), transport: launch.transport }

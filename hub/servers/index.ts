@@ -15,6 +15,8 @@ export {
   listKinds,
   listMethods,
 } from './listing.ts';
+export { type Fault, isRefusedBy } from './item-faults.ts';
+export { type Misfit, describeMisfit } from './misfits.ts';
 export { type KeptListings, createKeptListings } from './kept-listing.ts';
 export {
   type Placement,

@@ -45,7 +45,11 @@ export function createKeptListings(folder: Folder): KeptListings {
 }
 
 /** As text, since a description is not always written as JSON would be printed here. */
-const written = ({ key, bytes }: Item) => ({ key, text: bytes.toString() });
+const written = ({ key, bytes, legacyBytes }: Item) => ({
+  key,
+  text: bytes.toString(),
+  legacy: legacyBytes?.toString(),
+});
 
 function readListing(text: string, digest: string): Kept | undefined {
   let value: unknown;
@@ -69,8 +73,9 @@ function readItems(value: unknown): readonly Item[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((item: unknown) => {
     if (!isObject(item)) return [];
-    const { key, text } = item;
+    const { key, text, legacy } = item;
     if (typeof key !== 'string' || typeof text !== 'string') return [];
-    return [{ key, bytes: Buffer.from(text) }];
+    const legacyBytes = typeof legacy === 'string' && { legacyBytes: Buffer.from(legacy) };
+    return [{ key, bytes: Buffer.from(text), ...legacyBytes }];
   });
 }

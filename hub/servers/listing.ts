@@ -1,6 +1,7 @@
 import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
-import { type Answer, elementsOf, membersOf, stringAt, valueOf } from '#rpc';
+import { type Answer, type Era, elementsOf, legacyTool, membersOf, stringAt, valueOf } from '#rpc';
 import type { Asking } from './handshake.ts';
+import { type Fault, faultsOf } from './item-faults.ts';
 
 export const listKinds = ['tool', 'resource', 'template', 'prompt'] as const;
 export type ListKind = (typeof listKinds)[number];
@@ -10,10 +11,22 @@ export type Item = {
   /** The name, or of resources the URI, of templates the URI template. */
   readonly key: string;
   readonly bytes: Buffer;
+  /** The description for clients of the revisions before 2026-07-28, where it must be another. */
+  readonly legacyBytes?: Buffer;
+  /** What the schemas of MCP refuse in it: clients of those revisions are not listed it among all servers' items. */
+  readonly faults?: readonly Fault[];
 };
 
 /** What a server offers, in its own order. */
 export type Listing = Readonly<Record<ListKind, readonly Item[]>>;
+
+/** The item with what is wrong with it. Throws SyntaxError where its bytes are no JSON. */
+export function withFaults(kind: ListKind, item: Item): Item {
+  const { bytes, legacyBytes } = item;
+  const value = valueOf(bytes, { start: 0, end: bytes.length });
+  const faults = faultsOf(kind, value, legacyBytes !== undefined);
+  return faults.length > 0 ? { ...item, faults } : item;
+}
 
 export const emptyListing: Listing = { tool: [], resource: [], template: [], prompt: [] };
 
@@ -23,13 +36,20 @@ export type CacheScope = 'public' | 'private';
 /** A list as it was read. */
 export type Reading = {
   readonly items: readonly Item[];
+  /** How many things in the list have no name, so that nobody can use them. */
+  readonly nameless: number;
   /** Until when the server lets it be used, in milliseconds on the monotonic clock; 0 where it says nothing. */
   readonly freshUntil: number;
   readonly scope: CacheScope;
 };
 
 /** What a server has no list of. */
-export const emptyReading: Reading = { items: [], freshUntil: 0, scope: 'private' };
+export const emptyReading: Reading = {
+  items: [],
+  nameless: 0,
+  freshUntil: 0,
+  scope: 'private',
+};
 
 type ListMethod = {
   readonly method: string;
@@ -66,7 +86,12 @@ const maxItems: Readonly<Record<ListKind, number>> = {
 };
 const maxPages = 1_000;
 
-type ListNeeds = { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
+type ListNeeds = {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly log: Log;
+  /** That of the server; `legacy` unless given. */
+  readonly era?: Era;
+};
 
 /** Reads all pages of one list. Rejects with HubError where the server does not answer. */
 export async function readList(
@@ -78,22 +103,25 @@ export async function readList(
 ): Promise<Reading> {
   const { method } = listMethods[kind];
   const items: Item[] = [];
+  let nameless = 0;
   // Counted from the first page: the others may be kept for longer, but make one list with it.
   const since = needs.clock.monotonic();
   let ttlMs = Infinity;
   let scope: CacheScope = 'public';
   const cursors = new Set<string>();
   let cursor: string | undefined;
-  for (let page = 1; ; page++) {
+  for (let pages = 1; ; pages++) {
     const answer = await asking.request(method, cursor === undefined ? {} : { cursor }, timeoutMs);
-    const next = readPage(server, kind, answer, items);
-    const tooLong = items.length > maxItems[kind] || (next !== undefined && page >= maxPages);
+    const page = readPage(server, kind, answer, needs.era, items);
+    nameless += page.nameless;
+    const { next } = page;
+    const tooLong = items.length > maxItems[kind] || (next !== undefined && pages >= maxPages);
     ({ ttlMs, scope } = stricter({ ttlMs, scope }, answer));
-    const reading = { freshUntil: ttlMs > 0 ? since + ttlMs : 0, scope };
+    const reading = { nameless, freshUntil: ttlMs > 0 ? since + ttlMs : 0, scope };
     if (next === undefined && !tooLong) return { items, ...reading };
     if (next === undefined || tooLong || cursors.has(next)) {
       const why = tooLong ? 'the list is too long' : 'the server repeats a cursor';
-      needs.log.warn({ method, items: items.length, pages: page }, `${why}: the list is cut here`);
+      needs.log.warn({ method, items: items.length, pages }, `${why}: the list is cut here`);
       return { items: items.slice(0, maxItems[kind]), ...reading };
     }
     cursors.add(next);
@@ -134,13 +162,14 @@ export async function readListing(
   return { tool, resource, template, prompt };
 }
 
-/** Adds the items of a page and gives the cursor of the next. */
+/** Adds the items of a page, up to one more than there may be, and gives the cursor of the next. */
 function readPage(
   server: string,
   kind: ListKind,
   answer: Answer,
+  era: Era | undefined,
   items: Item[],
-): string | undefined {
+): { readonly nameless: number; readonly next: string | undefined } {
   const { member, key, method } = listMethods[kind];
   const result = membersOf(answer.bytes, answer.payload);
   const list = result?.get(member);
@@ -151,11 +180,16 @@ function readPage(
   // A copy of its own: what was read, and Node's pool of small buffers, hold more than the list.
   const copy = Buffer.allocUnsafeSlow(list.end - list.start);
   answer.bytes.copy(copy, 0, list.start, list.end);
+  let nameless = 0;
   for (const { start, end } of elementsOf(copy, { start: 0, end: copy.length })) {
     const name = stringAt(copy, membersOf(copy, { start, end })?.get(key));
-    if (name !== undefined) items.push({ key: name, bytes: copy.subarray(start, end) });
+    const bytes = copy.subarray(start, end);
+    if (items.length > maxItems[kind]) break;
+    const legacyBytes = era === 'modern' && kind === 'tool' ? legacyTool(bytes) : undefined;
+    if (name === undefined) nameless++;
+    else items.push(withFaults(kind, { key: name, bytes, ...(legacyBytes && { legacyBytes }) }));
   }
-  return stringAt(answer.bytes, result?.get('nextCursor'));
+  return { nameless, next: stringAt(answer.bytes, result?.get('nextCursor')) };
 }
 
 /** What holds for all pages so far and this one (MCP 2026-07-28, caching). */
@@ -176,6 +210,10 @@ function stricter(
 export function sameItems(before: readonly Item[], after: readonly Item[]): boolean {
   return (
     before.length === after.length &&
-    before.every((item, index) => after[index]?.bytes.equals(item.bytes) ?? false)
+    before.every(({ bytes, legacyBytes }, index) => {
+      const other = after[index];
+      // What older clients get is made from the same bytes: it differs where the era of the server does.
+      return other?.bytes.equals(bytes) && !other.legacyBytes === !legacyBytes;
+    })
   );
 }

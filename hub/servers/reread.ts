@@ -1,5 +1,5 @@
 import { type Clock, type Log, isObject, messageOf } from '#core';
-import type { Notification } from '#rpc';
+import type { Era, Notification } from '#rpc';
 import type { Asking } from './handshake.ts';
 import { type ListKind, type Reading, listKinds, listMethods, readList } from './listing.ts';
 
@@ -27,6 +27,7 @@ export const isListChange = (method: string): boolean => kindsOf.has(method);
 export type RereadsOptions = {
   readonly server: string;
   readonly timeoutMs: number;
+  readonly era?: Era;
   readonly capabilities: { readonly [name: string]: unknown };
 };
 
@@ -54,7 +55,7 @@ export function createRereads(
   needs: RereadsNeeds,
 ): Rereads {
   const { log } = needs;
-  const { server, timeoutMs, capabilities } = options;
+  const { server, timeoutMs, capabilities, era = 'legacy' } = options;
   /** Changes before the lists were read: which of the lists are older cannot be told. */
   let early: Set<ListKind> | undefined = new Set();
   const under = new Map<ListKind, 'read' | 'changed again'>();
@@ -67,7 +68,7 @@ export function createRereads(
   function read(kind: ListKind): Promise<void> {
     const isAnnounced = announced.delete(kind);
     beingRead.add(kind);
-    const reading = readList(server, asking, kind, timeoutMs, needs)
+    const reading = readList(server, asking, kind, timeoutMs, { ...needs, era })
       .then(
         found => {
           if (needs.isCurrent()) needs.replace(kind, found, isAnnounced);

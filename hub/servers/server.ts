@@ -12,6 +12,7 @@ import type { Introduction } from './handshake.ts';
 import type { Health } from './health.ts';
 import type { KeptListings } from './kept-listing.ts';
 import type { CacheScope, ListKind, Listing } from './listing.ts';
+import type { Misfit } from './misfits.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Where a server stands (spec 1.11). Every view of it, health included, derives from this. */
@@ -111,6 +112,8 @@ export interface Server {
    */
   freshUntil(kind: ListKind): number;
   scope(kind: ListKind): CacheScope;
+  /** What of its listing is left out of the lists of all servers, for clients whose revision refuses it. */
+  misfits(): readonly Misfit[];
   /** Shows what it offered when it last ran, until it runs again. */
   recall(): Promise<void>;
   /** Reads a list again. Never rejects: a list that cannot be read stays as it is. */

@@ -256,7 +256,8 @@ async function greet(
   const introduction = await introductionFrom(upstream);
   const { era, capabilities } = introduction;
   const asking = era === 'modern' ? asModern(upstream, needs.hubVersion) : upstream;
-  const rereads = createRereads({ server: name, timeoutMs: callTimeoutMs, capabilities }, asking, {
+  const reading = { server: name, timeoutMs: callTimeoutMs, era, capabilities };
+  const rereads = createRereads(reading, asking, {
     clock,
     log,
     isCurrent: () => needs.isCurrent(upstream),
@@ -277,7 +278,11 @@ async function greet(
     if (unmarked && !rereads.hear(unmarked)) needs.notified(unmarked);
   };
   try {
-    const lists = await readListing(name, asking, capabilities, startTimeoutMs, { clock, log });
+    const lists = await readListing(name, asking, capabilities, startTimeoutMs, {
+      clock,
+      log,
+      era,
+    });
     return { running: { instance, upstream, introduction }, lists, rereads, subscription };
   } catch (error) {
     subscription?.stop();

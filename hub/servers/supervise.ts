@@ -10,6 +10,7 @@ import type { Life } from './life.ts';
 import { type ListKind, emptyListing, listKinds } from './listing.ts';
 import { createLoop } from './loop.ts';
 import { createMemory } from './memory.ts';
+import { leftOutOf } from './misfits.ts';
 import { createOffers } from './offers.ts';
 import { type ReadyNeeds, whenRunning } from './ready.ts';
 import { createReconfiguring } from './reconfigure.ts';
@@ -54,7 +55,10 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   let interest: Interest = { resources: [], tasks: [] };
   /** What those are told that wait for an instance of a session. */
   let failure: HubError | undefined;
-  const offers = createOffers(own?.base.listing ?? emptyListing, listed.fire);
+  const offers = createOffers(own?.base.listing ?? emptyListing, {
+    changed: listed.fire,
+    leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
+  });
   /** What it offers is what it offered in an earlier run of the hub. */
   let isRecalled = false;
   let lastError: Server['lastError'];
@@ -271,6 +275,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     },
     freshUntil: offers.freshUntil,
     scope: offers.scope,
+    misfits: offers.misfits,
     async recall() {
       const kept = await memory.recall();
       if (!kept || loop.life) return;

@@ -3,6 +3,7 @@ import { test } from 'vitest';
 import { type Clock, createEmitter, isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { startHub } from '#helpers/hub';
+import { modernVersion } from '#rpc';
 import type { Server } from '#servers';
 import { createCatalog } from '../../hub/routing/catalog.ts';
 import { createLists } from '../../hub/routing/lists.ts';
@@ -40,7 +41,7 @@ test.each([hourMs, -hourMs])(
       { catalog: createCatalog(servers, () => naming, []), servers, clock },
     );
     const ttlMs = () => {
-      const reply = lists.answer('tool', undefined, '1', true);
+      const reply = lists.answer('tool', undefined, '1', modernVersion);
       const bytes = Buffer.isBuffer(reply) ? reply : Buffer.concat(reply);
       const answer: unknown = JSON.parse(bytes.toString());
       return isObject(answer) && isObject(answer['result']) ? answer['result']['ttlMs'] : undefined;

@@ -34,6 +34,7 @@ function createOffering(name: string) {
     advice: [],
     advise() {},
     watch() {},
+    misfits: () => [],
     freshUntil: () => 0,
     scope: () => 'private',
     async recall() {},

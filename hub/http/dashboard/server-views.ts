@@ -7,7 +7,7 @@ import {
   type Usage,
   toolsPerPage,
 } from '#dashboard';
-import { type ListKind, type Server, runtimeOf } from '#servers';
+import { type ListKind, type Misfit, type Server, describeMisfit, runtimeOf } from '#servers';
 import { entryOf } from './entry.ts';
 import { sandboxOf } from './sandbox.ts';
 import type { Engine } from '../routes/health.ts';
@@ -81,6 +81,12 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
     };
   }
 
+  function leftOutOf(misfits: readonly Misfit[]): readonly string[] {
+    const named = misfits.slice(0, maxShown).map(describeMisfit);
+    const more = misfits.length - named.length;
+    return more > 0 ? [...named, `and ${more} more`] : named;
+  }
+
   return {
     row,
     whole(server, from) {
@@ -91,6 +97,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
         description: config.description,
         now: clock.now(),
         advice: server.advice.map(redact),
+        leftOut: leftOutOf(server.misfits()).map(redact),
         refusedEntry: refusedEntry && redact(refusedEntry.error.message),
         lastError: lastError && { at: lastError.at, message: redact(lastError.message) },
         breakerWhy: redact(textOf(breaker?.['why']) ?? '') || undefined,

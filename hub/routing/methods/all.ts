@@ -1,5 +1,13 @@
 import { HubError } from '#core';
-import { type Edit, RpcError, encodeResult, membersOf, rpcCodes } from '#rpc';
+import {
+  type Edit,
+  RpcError,
+  encodeResult,
+  latestVersion,
+  membersOf,
+  modernVersion,
+  rpcCodes,
+} from '#rpc';
 import type { ListKind } from '#servers';
 import { type Call, needString } from '../call.ts';
 import type { Catalog, Entry } from '../catalog.ts';
@@ -49,6 +57,10 @@ function needResource(needs: MethodNeeds, uri: string, call: Call) {
   return found;
 }
 
+/** A session that is not greeted is refused before it comes here. */
+const revisionOf = ({ era, session }: Call) =>
+  era === 'modern' ? modernVersion : (session.protocolVersion ?? latestVersion);
+
 const list =
   (kind: ListKind): Method =>
   (call, needs) => {
@@ -56,7 +68,7 @@ const list =
     const cursor = call.params.has('cursor')
       ? needString(call, call.params, 'cursor', 'params.cursor').text
       : undefined;
-    const answer = () => lists.answer(kind, cursor, call.id, call.era === 'modern');
+    const answer = () => lists.answer(kind, cursor, call.id, revisionOf(call));
     return lists.freshen(kind)?.then(answer) ?? answer();
   };
 
