@@ -1,12 +1,17 @@
 import { access, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import type { Machine } from '#clients';
 import {
   type Config,
+  type Environment,
+  type GuardedPlace,
+  type LoadOptions,
   type Settings,
   checkTags,
   createConfigEditor,
   createShippedFiles,
+  dataDirOf,
   defaultRulesFile,
   defaultServersFile,
   mergeEnvironment,
@@ -56,10 +61,37 @@ async function settingsWith(
   };
 }
 
-const readOptions = async () => ({
-  env: mergeEnvironment(process.env, await readDotenv()),
-  home: homedir(),
-});
+async function readOptions(): Promise<LoadOptions> {
+  const env = mergeEnvironment(process.env, await readDotenv());
+  return { env, home: homedir(), ownPlaces: ownPlacesIn(env), clientFiles };
+}
+
+/** What servers must not write to, and the keys among it. */
+function ownPlacesIn(env: Environment): readonly GuardedPlace[] {
+  // What a hub in a container mounts is on the host, whose paths are not those of the container.
+  if (['1', 'true'].includes(env['AGENTHUB_IN_CONTAINER']?.trim().toLowerCase() ?? '')) return [];
+  const keyFile = env['ROUTER_TLS_KEY']?.trim();
+  return [
+    { path: resolve('.env'), what: "the hub's variables", kind: 'both' },
+    { path: resolve(dataDirOf(env)), what: "the hub's data folder", kind: 'both' },
+    { path: root, what: "the hub's code", kind: 'run' },
+    ...(keyFile
+      ? [{ path: resolve(keyFile), what: "the hub's TLS key", kind: 'both' } as const]
+      : []),
+  ];
+}
+
+/** The files in which MCP clients keep their servers. */
+async function clientFiles(): Promise<readonly string[]> {
+  const { filesOfClients } = await import('#clients');
+  return filesOfClients(await machineHere());
+}
+
+async function machineHere(): Promise<Machine> {
+  const { findMachine } = await import('#clients');
+  const { platform, env } = process;
+  return await findMachine({ platform, home: homedir(), folder: process.cwd(), env });
+}
 
 /** The files of the config, of which only the servers with these tags are of concern. */
 async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
@@ -170,11 +202,9 @@ const cli = createCli({
     return createConfigEditor({ readOptions, writeWhole });
   },
   async openClients() {
-    const { createClients, findMachine } = await import('#clients');
+    const { createClients } = await import('#clients');
     const { writeWhole } = await import('#store');
-    const { platform, env } = process;
-    const machine = await findMachine({ platform, home: homedir(), folder: process.cwd(), env });
-    return createClients({ machine, writeWhole, readOptions });
+    return createClients({ machine: await machineHere(), writeWhole, readOptions });
   },
   async findBridge() {
     const { findBridge } = await import('#clients');

@@ -20,4 +20,4 @@ export {
 } from './hub-entry.ts';
 export type { ImportItem, ImportPlan } from './import-plan.ts';
 export { findMachine } from './machine.ts';
-export { type Machine, placeOf } from './places.ts';
+export { type Machine, filesOfClients, placeOf } from './places.ts';

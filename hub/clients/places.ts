@@ -1,5 +1,5 @@
 import { posix, win32 } from 'node:path';
-import type { ClientName, Scope } from './client.ts';
+import { type ClientName, type Scope, clientNames } from './client.ts';
 
 /** What decides where clients keep their files. */
 export type Machine = {
@@ -44,6 +44,12 @@ export function placeOf(client: ClientName, scope: Scope, machine: Machine): str
   };
   return places[client][scope];
 }
+
+/** The files of all clients, whether they are there or not. */
+export const filesOfClients = (machine: Machine): readonly string[] =>
+  clientNames.flatMap(client =>
+    (['user', 'workspace'] as const).flatMap(scope => placeOf(client, scope, machine) ?? []),
+  );
 
 const joinOf =
   ({ platform }: Machine) =>

@@ -22,6 +22,7 @@ export { type Loosening, type LooseningKind, findLoosenings } from './loosenings
 export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
 export { type FileSeen, fileSeen } from './files.ts';
 export { type CommandLine, plainLine } from './launcher.ts';
+export type { GuardedPlace } from './guarded-places.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
 export { type LoadOptions, type Reading, loadConfig, readConfig } from './load.ts';
 export {
@@ -32,7 +33,7 @@ export {
   createConfigSource,
 } from './source.ts';
 export { entryKeys } from './server-schema.ts';
-export { defaultServersFile, readSettings, serversFileOf } from './settings.ts';
+export { dataDirOf, defaultServersFile, readSettings, serversFileOf } from './settings.ts';
 export { findClosest } from './suggest.ts';
 export {
   type ReadBytes,

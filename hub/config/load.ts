@@ -6,6 +6,8 @@ import { type Document, documentOf, placed } from './document.ts';
 import { type Environment, expandServer } from './env.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileSeen, type ReadText, readText } from './files.ts';
+import { type Guard, createGuard } from './guard.ts';
+import type { GuardedPlace } from './guarded-places.ts';
 import { problemsOf } from './issues.ts';
 import type { Path } from './located.ts';
 import { type Form, isEnabled, normalizeServer } from './normalize.ts';
@@ -19,6 +21,10 @@ export type LoadOptions = {
   readonly env: Environment;
   /** What `~` stands for: an absolute path. */
   readonly home: string;
+  /** The hub's own files and folders, which no server may write to. */
+  readonly ownPlaces?: readonly GuardedPlace[];
+  /** Files of MCP clients, which none may write to either; looked up where a server is to write somewhere. */
+  readonly clientFiles?: () => Promise<readonly string[]>;
 };
 
 /** What came of reading a config, and all the files that it depends on, also when it is not valid. */
@@ -46,7 +52,13 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Co
 /** As `loadConfig`, and tells which files were read. What is wrong with them is returned, not thrown. */
 export async function readConfig(
   file: string,
-  { env, home, ...options }: LoadOptions & { readonly readText?: ReadText },
+  {
+    env,
+    home,
+    ownPlaces = [],
+    clientFiles = async () => [],
+    ...options
+  }: LoadOptions & { readonly readText?: ReadText },
 ): Promise<Reading> {
   const read = options.readText ?? readText;
   const gathered = await gatherFiles(file, { home, readText: read });
@@ -56,13 +68,18 @@ export async function readConfig(
   if (!root || !complete) return { files, error: invalidFile(found) };
   const document = documentOf(root);
   const extended = files.length > 1;
-  const { config, problems } = await configOf(document, { env, home, extended });
+  const configFiles = files.map(({ path }) => path);
+  const guard = createGuard({ home, env, configFiles, ownPlaces, clientFiles });
+  const { config, problems } = await configOf(document, { env, home, extended, guard });
   const all = [...found, ...problems.map(problem => placed(problem, document))];
   return all.length > 0 || !config ? { files, error: invalidFile(all) } : { files, config };
 }
 
 /** `extended`: there are other files below. */
-type Context = LoadOptions & { readonly extended: boolean };
+type Context = Pick<LoadOptions, 'env' | 'home'> & {
+  readonly extended: boolean;
+  readonly guard: Guard;
+};
 type Found<T> = { readonly problems: readonly Problem[] } & T;
 
 async function configOf(
@@ -116,7 +133,7 @@ function neither({ value }: Document): readonly Problem[] {
 async function readServer(
   document: Document,
   { form, name }: { readonly form: Form; readonly name: string },
-  { env, home, extended }: Context,
+  { env, home, extended, guard }: Context,
 ): Promise<Found<{ readonly server?: ServerConfig | undefined }>> {
   const path = [form, name];
   const named = serverName.safeParse(name);
@@ -139,6 +156,7 @@ async function readServer(
     form,
     home,
     engineSocket: findEngineSocket(env),
+    guard,
     folderOf: (key: string) => dirname(resolve(document.spotOf([...path, key]).source.file)),
     entry: entry.data,
     written: new Set(isObject(value) ? Object.keys(value) : []),

@@ -32,6 +32,7 @@ const localKeys = [
   'runtime',
   'network',
   'mounts',
+  'allow_sensitive',
   'volumes',
   'resources',
   'logs',

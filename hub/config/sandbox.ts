@@ -1,5 +1,6 @@
 import type { Sandbox } from './config.ts';
 import { findDanger } from './danger.ts';
+import type { Guard } from './guard.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
 import type { ServerEntry } from './server-schema.ts';
 import { bytesOf } from './size.ts';
@@ -20,6 +21,7 @@ export type Machine = {
   /** The folder of the file in which this key of the entry stands: files in `extends` have their own. */
   readonly folderOf: (key: 'cwd' | 'mounts') => string;
   readonly engineSocket: string | undefined;
+  readonly guard: Guard;
 };
 
 /** What the container of a server may do, with paths made absolute and their links followed. */
@@ -28,7 +30,9 @@ export async function sandboxOf(
   machine: Machine,
   report: Report,
 ): Promise<Sandbox> {
-  const written = entry.mounts.map((mount, index) => mountOf(mount, index, machine, report));
+  const written = entry.mounts.map((mount, index) =>
+    mountOf(mount, index, { ...machine, allowSensitive: entry.allow_sensitive }, report),
+  );
   const mounts = (await Promise.all(written)).flat();
   const volumes = volumesOf(entry.volumes, report);
   const targets = [
@@ -57,10 +61,12 @@ export async function sandboxOf(
   };
 }
 
+type Mounting = Machine & { readonly allowSensitive: boolean };
+
 async function mountOf(
   written: ServerEntry['mounts'][number],
   index: number,
-  machine: Machine,
+  machine: Mounting,
   report: Report,
 ) {
   const at = ['mounts', index];
@@ -86,7 +92,7 @@ async function mountOf(
 }
 
 /** Where the source really is: the engine is told that, so that a link made later changes nothing. */
-async function findSource(source: string, readOnly: boolean, machine: Machine): Promise<Resolved> {
+async function findSource(source: string, readOnly: boolean, machine: Mounting): Promise<Resolved> {
   if (source === '') return { refusal: 'write the path of a file or folder' };
   const roots = { folder: machine.folderOf('mounts'), home: machine.home };
   const place = await resolveInside(source, roots);
@@ -96,7 +102,9 @@ async function findSource(source: string, readOnly: boolean, machine: Machine): 
     const danger = await findDanger(path, readOnly, machine.engineSocket);
     if (danger !== undefined) return { refusal: danger };
   }
-  return place;
+  const { allowSensitive } = machine;
+  const refusal = await machine.guard.findRefusal(place, { readOnly, allowSensitive });
+  return refusal === undefined ? place : { refusal };
 }
 
 function volumesOf(written: ServerEntry['volumes'], report: Report) {

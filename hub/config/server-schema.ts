@@ -146,6 +146,12 @@ export const serverSchema = z
       .describe(
         'Folders of this machine in the container: "source:target[:ro|rw]", read-only unless said.',
       ),
+    allow_sensitive: z
+      .boolean()
+      .default(false)
+      .describe(
+        'true: its mounts may be or hold keys and passwords of this machine, such as ~/.ssh, ~/.aws or the home folder. They stay refused for writing where a server could take over your user.',
+      ),
     volumes: z
       .union(
         [z.record(volumeName, text), z.array(volume)],

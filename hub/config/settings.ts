@@ -8,6 +8,7 @@ import { createVariables, mergeEnvironment } from './variables.ts';
 
 /** Where servers are looked for when nobody names a file. */
 export const defaultServersFile = './configs/mcp-servers.json';
+const defaultDataDir = './data';
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 const logFormats = ['json', 'pretty'] as const;
 
@@ -63,7 +64,7 @@ export function readSettings(
     inContainer: ['1', 'true'].includes(
       choice('AGENTHUB_IN_CONTAINER', ['1', '0', 'true', 'false']) ?? '0',
     ),
-    dataDir: text('DATA_DIR') ?? './data',
+    dataDir: text('DATA_DIR') ?? defaultDataDir,
     serversFile: text('MCP_SERVERS_CONFIG') ?? defaultServersFile,
     logLevel: choice('LOG_LEVEL', logLevels) ?? 'info',
     logFormat: choice('LOG_FORMAT', logFormats),
@@ -106,6 +107,9 @@ function under(env: Environment, { listen, token }: Pick<Config, 'listen' | 'tok
 /** Where the servers are read from, which is known before them. */
 export const serversFileOf = (env: Environment, dotenv = ''): string =>
   mergeEnvironment(env, dotenv)['MCP_SERVERS_CONFIG'] || defaultServersFile;
+
+/** Where the hub keeps its data, for who needs no other setting. As it is written. */
+export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() || defaultDataDir;
 
 /** Any address that other machines reach needs a token and TLS; the hub's own container is walled in. */
 function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {

@@ -56,8 +56,8 @@ test('what only instances of sessions use is warned of where there are none, wit
 test.each([
   ['a package that is known to write', { package: '@modelcontextprotocol/server-memory@1.0.0' }, 1],
   ['a volume', { image: 'any:1', volumes: [{ name: 'notes', target: '/data' }] }, 1],
-  ['a folder to write to', { image: 'any:1', mounts: ['/tmp:/notes:rw'] }, 1],
-  ['a folder to read', { image: 'any:1', mounts: ['/tmp:/notes'] }, 0],
+  ['a folder to write to', { image: 'any:1', mounts: ['/srv:/notes:rw'] }, 1],
+  ['a folder to read', { image: 'any:1', mounts: ['/srv:/notes'] }, 0],
   ['nothing to write to', { package: 'server@1' }, 0],
 ])('instances of sessions with %s: %i warnings that they share it', async (_, entry, count) => {
   const found = await warnings({ servers: { one: { ...entry, instance: 'session' } } });

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type GuardedPlace, loadConfig } from '#config';
+import { HubError } from '#core';
+
+// A home with the files of a person, a hub with its own, and links to both of them.
+let top = '';
+const at = (path: string) => join(top, path);
+
+beforeAll(async () => {
+  top = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-guard-')));
+  for (const folder of [
+    'home/.ssh',
+    'home/notes',
+    'hub/base',
+    'data/servers',
+    'code',
+    'keys',
+    'free',
+  ])
+    await mkdir(at(folder), { recursive: true });
+  await mkdir(at('moved/inner'), { recursive: true });
+  for (const [target, link] of [
+    ['../home/.ssh', 'free/to-ssh'],
+    ['../home', 'free/to-home'],
+    ['../data', 'free/to-data'],
+    ['../free/later', 'keys/to-nothing'],
+    ['../keys/gnupg', 'home/.gnupg'],
+    ['../moved/hop', 'home/.zshrc'],
+    ['inner/zshrc', 'moved/hop'],
+    ['round-b', 'home/.bashrc'],
+    ['.bashrc', 'home/round-b'],
+  ] as const)
+    await symlink(target, at(link));
+  await writeFile(at('hub/base/base.json'), '{"servers": {}}');
+});
+afterAll(async () => await rm(top, { recursive: true, force: true }));
+
+const ownPlaces = (): readonly GuardedPlace[] => [
+  { path: at('hub/.env'), what: "the hub's variables", kind: 'both' },
+  { path: at('data'), what: "the hub's data folder", kind: 'both' },
+  { path: at('code'), what: "the hub's code", kind: 'run' },
+];
+
+/** What is wrong with an entry; empty where it is valid. */
+async function problemOf(entry: object, env: Record<string, string> = {}): Promise<string> {
+  const file = at('hub/hub.json');
+  const config = { extends: 'base/base.json', servers: { one: { image: 'any:1', ...entry } } };
+  await writeFile(file, JSON.stringify(config));
+  try {
+    await loadConfig(file, {
+      env,
+      home: at('home'),
+      ownPlaces: ownPlaces(),
+      clientFiles: async () => [at('app/Claude/claude_desktop_config.json')],
+    });
+    return '';
+  } catch (error) {
+    assert.ok(error instanceof HubError, String(error));
+    return error.message;
+  }
+}
+
+const mounting = async (source: string, mode: 'ro' | 'rw', more: object = {}, env = {}) =>
+  await problemOf(
+    { mounts: [`${source.startsWith('/') ? source : at(source)}:/x:${mode}`], ...more },
+    env,
+  );
+
+describe('a server may not write', () => {
+  test.for([
+    ['hub/hub.json', "the hub's config"],
+    ['hub', "the hub's config"],
+    ['hub/base', "the hub's config"],
+    ['hub/base/base.json', "the hub's config"],
+    ['hub/.env', "the hub's variables"],
+    ['data', 'data folder'],
+    ['data/servers', 'data folder'],
+    ['data/owner-key', 'data folder'],
+    ['', "the hub's config"],
+    ['code', "the hub's code"],
+    ['code/hub/main.ts', "the hub's code"],
+    ['home', 'keys of ssh'],
+    ['home/.ssh', 'keys of ssh'],
+    ['home/.ssh/authorized_keys', 'keys of ssh'],
+    ['home/.bashrc', 'shells run'],
+    ['home/.profile', 'shells run'],
+    ['home/.config', 'shells run'],
+    ['home/.config/fish/conf.d', 'shells run'],
+    ['home/.config/systemd/user', "systemd's units"],
+    ['home/.config/autostart', 'logs in'],
+    ['home/.local', "systemd's units"],
+    ['home/.local/bin', 'programs of this user'],
+    ['home/.gitconfig', 'git'],
+    ['/etc/cron.d', "cron's jobs"],
+    ['/var/spool', "cron's jobs"],
+    ['/var/spool/cron/crontabs', "cron's jobs"],
+    ['/etc/systemd/system', "systemd's units"],
+    ['/etc/profile.d', 'shells run'],
+    ['app', 'an MCP client runs'],
+    ['app/Claude/claude_desktop_config.json', 'an MCP client runs'],
+    ['free/to-ssh', 'keys of ssh'],
+    ['free/to-home', 'keys of ssh'],
+    ['free/to-home/.ssh/new', 'keys of ssh'],
+    ['free/to-data/servers', 'data folder'],
+    ['keys/gnupg', 'keys of GnuPG'],
+    ['moved/inner', 'shells run'],
+    ['moved', 'shells run'],
+  ] as const)('to %s', async ([source, what]) => {
+    for (const more of [{}, { allow_sensitive: true }, { runtime: 'docker', network: 'none' }]) {
+      const problem = await mounting(source, 'rw', more);
+      assert.match(problem, /servers\.one\.mounts\[0\].*is, holds or is in/);
+      assert.ok(problem.includes(what), problem);
+      assert.match(problem, /mount another folder/);
+    }
+  });
+
+  test('and an object says so as well', async () => {
+    const mount = { source: at('data'), target: '/x', read_only: false };
+    assert.match(await problemOf({ mounts: [mount] }), /data folder/);
+  });
+
+  test('where a variable says that start-up files are elsewhere', async () => {
+    const env = { ZDOTDIR: at('free/zsh'), XDG_CONFIG_HOME: at('free/config') };
+    assert.equal(await mounting('free', 'rw'), '');
+    assert.match(await mounting('free/zsh', 'rw', {}, env), /shells run/);
+    assert.match(await mounting('free/config', 'rw', {}, env), /shells run|systemd|autostart/);
+  });
+});
+
+describe('a server reads keys only where its entry says "allow_sensitive"', () => {
+  test.for([
+    ['home/.ssh', 'keys of ssh'],
+    ['home/.ssh/id_ed25519', 'keys of ssh'],
+    ['home', 'keys of ssh'],
+    ['free/to-ssh', 'keys of ssh'],
+    ['keys', 'keys of GnuPG'],
+    ['home/.aws', 'keys or passwords'],
+    ['home/.kube/config', 'keys or passwords'],
+    ['home/.config/gcloud', 'keys or passwords'],
+    ['home/.config', 'browser'],
+    ['home/.docker', 'keys or passwords'],
+    ['home/.netrc', 'keys or passwords'],
+    ['home/.mozilla/firefox', 'browser'],
+    ['home/.config/google-chrome/Default', 'browser'],
+    ['home/.local/share/keyrings', 'keyring'],
+    ['data', 'data folder'],
+    ['data/owner-key', 'data folder'],
+    ['hub/.env', "the hub's variables"],
+    ['hub', "the hub's variables"],
+    ['/etc', 'keys or passwords'],
+    ['/etc/ssh', 'keys or passwords'],
+  ] as const)('of %s', async ([source, what]) => {
+    const problem = await mounting(source, 'ro');
+    assert.ok(problem.includes(what), problem);
+    assert.match(problem, /mount another folder, or add "allow_sensitive": true/);
+    assert.equal(await mounting(source, 'ro', { allow_sensitive: true }), '');
+  });
+
+  test('and where a variable says that they are elsewhere', async () => {
+    const env = { KUBECONFIG: `${at('free/k1')}:${at('free/k2')}`, GNUPGHOME: at('free/g') };
+    for (const source of ['free/k2', 'free/g']) {
+      assert.equal(await mounting(source, 'ro'), '');
+      assert.match(await mounting(source, 'ro', {}, env), /allow_sensitive/);
+    }
+  });
+});
+
+test.for([
+  ['free', 'rw'],
+  ['free/later', 'rw'],
+  ['home/notes', 'rw'],
+  ['home/.cache/server', 'rw'],
+  ['home/.sshd', 'rw'],
+  ['home/.bashrc', 'ro'],
+  ['code', 'ro'],
+  ['hub/hub.json', 'ro'],
+  ['/srv/music', 'rw'],
+  ['/etc/server', 'ro'],
+] as const)('%s is mounted %s as ever', async ([source, mode]) => {
+  assert.equal(await mounting(source, mode), '');
+});
+
+test('"allow_sensitive" goes with no url, and is true or false', async () => {
+  const remote = { image: undefined, url: 'https://mcp.example', allow_sensitive: true };
+  assert.match(await problemOf(remote), /allow_sensitive: does not go with "url"/);
+  assert.match(
+    await problemOf({ allow_sensitive: 'yes' }),
+    /allow_sensitive: .*write true or false/,
+  );
+});
+
+test('agenthub knows its own files: config, .env, data, code and those of clients', async () => {
+  const script = join(import.meta.dirname, '../../bin/agenthub.mjs');
+  const root = await realpath(join(import.meta.dirname, '../..'));
+  const folder = at('hub');
+  const env = { ...process.env, HOME: at('home'), DATA_DIR: '../data', MCP_SERVERS_CONFIG: '' };
+  const sources = [
+    join(folder, 'own.json'),
+    join(folder, 'base'),
+    join(folder, '.env'),
+    at('data/servers'),
+    join(root, 'dist'),
+    at('home/.claude.json'),
+    join(folder, '.mcp.json'),
+    at('home/.cursor/mcp.json'),
+  ];
+  const servers = Object.fromEntries(
+    sources.map((source, index) => [`s${index}`, { image: 'any:1', mounts: [`${source}:/x:rw`] }]),
+  );
+  await writeFile(join(folder, 'own.json'), JSON.stringify({ extends: 'base/base.json', servers }));
+  const ran = await promisify(execFile)(
+    process.execPath,
+    [script, 'check', '--config', 'own.json'],
+    {
+      cwd: folder,
+      env,
+    },
+  ).then(
+    () => assert.fail('it was valid'),
+    (error: unknown) => String(Object(error).stderr),
+  );
+  for (const index of sources.keys())
+    assert.match(ran, new RegExp(`servers\\.s${index}\\.mounts\\[0\\].*is, holds or is in`));
+});
