@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Clock, http, https } from '#core';
 import type { View } from '#routing';
@@ -6,8 +6,9 @@ import type { Servers } from '#servers';
 import type { Connections, Streamable, WebSockets } from '#transports';
 import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
 import type { Peers } from './peers.ts';
+import { createPipeline } from './pipeline.ts';
 import { createPlainPosts } from './plain-posts.ts';
-import { refuseUnreadable } from './unreadable.ts';
+import { isAnswerDue, refuseUnreadable } from './unreadable.ts';
 
 export type EntranceOptions = {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
@@ -34,8 +35,6 @@ export type EntranceNeeds = {
 const keepAliveMs = 75_000;
 /** Enough for the largest body over a slow network. What a call takes after that is not counted. */
 const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
-/** Clients hardly ever send a request before the one before it is answered: more than this end the connection. */
-const maxPipelined = 64;
 
 /**
  * The listening end of the hub. A plain POST to an MCP endpoint, which is nearly all there is, goes to
@@ -44,12 +43,12 @@ const maxPipelined = 64;
  * the way of the routes, which knows all the refusals.
  */
 export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): Server {
-  const boundPipeline = createPipelineBound();
+  const pipeline = createPipeline();
   const isAdmitted = (request: IncomingMessage) =>
     needs.admits(guardedRequest(request, needs.peers.of(request.socket)));
-  const listener: RequestListener = (request, response) => {
-    // Without a socket it waits for the answer to another request of the same connection.
-    if (response.socket === null && !boundPipeline(request, response)) return;
+  const listener: RequestListener = (request, response) =>
+    pipeline(request, response, () => answer(request, response));
+  const answer: RequestListener = (request, response) => {
     const length = plainLength(request);
     const view =
       length > 0 && length <= options.maxBodyBytes
@@ -60,10 +59,14 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
   };
   /**
    * What a WebSocket is asked for. Whoever is not let in, or offers another protocol, as clients do that
-   * would rather speak HTTP/2, sent a request like any other; so did whoever comes while the hub stops.
+   * would rather speak HTTP/2, sent a request like any other; so did whoever comes while the hub stops, or
+   * does not wait for the answer to the request before.
    */
   const upgradeOf = (request: IncomingMessage): View | undefined =>
-    isWebSocket(request) && !needs.connections.isDraining && isAdmitted(request)
+    isWebSocket(request) &&
+    !needs.connections.isDraining &&
+    !isAnswerDue(request.socket) &&
+    isAdmitted(request)
       ? viewOf((request.url ?? '').split('?')[0] ?? '', needs.servers)
       : undefined;
   const { patience = defaultPatience } = options;
@@ -142,24 +145,6 @@ const requestTimeout = () =>
   Object.assign(new Error('the request did not arrive in time'), {
     code: 'ERR_HTTP_REQUEST_TIMEOUT',
   });
-
-/**
- * Counts the requests that wait for the answer to one before them; ends the connection and answers false
- * where these are too many. Each is worked on, and Node keeps its answer until its turn comes.
- */
-function createPipelineBound(): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const waiting = new WeakMap<Socket, number>();
-  const countOf = (socket: Socket) => waiting.get(socket) ?? 0;
-  return ({ socket }, response) => {
-    if (countOf(socket) >= maxPipelined) {
-      socket.destroy();
-      return false;
-    }
-    waiting.set(socket, countOf(socket) + 1);
-    response.once('socket', () => waiting.set(socket, countOf(socket) - 1));
-    return true;
-  };
-}
 
 /**
  * How long the body of a POST of JSON is; NaN where it is something else, its length is not told, or it

@@ -26,6 +26,7 @@ import { dashboardRoutes, isOfDashboard } from './dashboard/routes.ts';
 import { type GuardNeeds, type GuardOptions, createGuard } from './guard.ts';
 import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
 import { type Listening, listenOn } from './listen.ts';
+import { createRefusalLog } from './refusal-log.ts';
 import { createMethods } from './methods.ts';
 import { type PeersNeeds, createPeers } from './peers.ts';
 import { activityRoutes } from './routes/activity.ts';
@@ -100,10 +101,10 @@ export type Http = Part & {
 
 /** The hub's HTTP server. Answers nothing before `start`. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
-  const { log } = needs;
   const guard = createGuard(options, needs.guard);
   const peers = createPeers(needs.peers ?? { tables: undefined, uid: 0 });
   const cors = createCors(options.allowedOrigins);
+  const refusals = createRefusalLog(needs);
   const usages = createContainerUsages(
     () => needs.servers.all.flatMap(one => [one, ...needs.servers.instances.list(one)]),
     needs.clock,
@@ -192,7 +193,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     // It asks for the token in a form.
     if (refusal.status === 401 && isOfDashboard(request.url)) return false;
     if (refusal.status === 401) reply.header('www-authenticate', 'Bearer');
-    log.warn({ url: request.url, status: refusal.status }, refusal.message);
+    const { ip: address, method, url } = request;
+    refusals.note({ address, method, url, refusal });
     reply.code(refusal.status).send(refusalBody(request.url, refusal.message));
     return true;
   }

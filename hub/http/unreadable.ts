@@ -43,6 +43,13 @@ export function rawAnswer(status: number, problem: HubError): string {
 
 /** Whether the head of an answer has left on this connection, and its end has not. */
 function isAnswering(socket: Duplex): boolean {
-  const answer = '_httpMessage' in socket ? socket._httpMessage : undefined;
+  const answer = answerOn(socket);
   return isObject(answer) && answer['headersSent'] === true;
 }
+
+/** Whether a request of this connection is not answered yet. */
+export const isAnswerDue = (socket: Duplex): boolean => isObject(answerOn(socket));
+
+/** The answer that Node sends, or will send next, on a connection. */
+const answerOn = (socket: Duplex): unknown =>
+  '_httpMessage' in socket ? socket._httpMessage : undefined;

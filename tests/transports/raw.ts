@@ -92,10 +92,11 @@ export async function openSession(
   url: string,
   protocolVersion = '2025-11-25',
   capabilities: object = {},
+  more: Readonly<Record<string, string>> = {},
 ) {
   const opened = await send(url, {
     method: 'POST',
-    headers: posting,
+    headers: { ...posting, ...more },
     body: {
       jsonrpc: '2.0',
       id: 0,

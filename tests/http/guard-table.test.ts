@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type HubOptions, type TestHub, startHub, until } from '#helpers/hub';
+import { createSocketTables } from '../../hub/http/socket-tables.ts';
+import { openSession } from '../transports/raw.ts';
+
+const initialize = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'table', version: '1' },
+  },
+});
+const slow = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'slow', arguments: { ms: 30 } },
+});
+
+/** A request as it is read: the first word is the method. */
+type Reader = {
+  readonly first: string;
+  readonly headers: readonly string[];
+  readonly body?: string;
+  /** What answers it when it is admitted. */
+  readonly status: number;
+  /** The same where an earlier request is not answered yet. */
+  readonly pipelined?: number;
+};
+
+const json = 'content-type: application/json';
+const accept = 'accept: application/json, text/event-stream';
+
+const readers: Readonly<Record<string, Reader>> = {
+  'the plain posts': {
+    first: 'POST /mcp HTTP/1.1',
+    headers: [json, accept],
+    body: initialize,
+    status: 200,
+  },
+  "the short way of Node's HTTP": {
+    first: 'POST /mcp HTTP/1.1',
+    headers: [json, accept, 'te: trailers'],
+    body: initialize,
+    status: 200,
+  },
+  'a route': {
+    first: 'POST /mcp HTTP/1.1',
+    headers: [`${json}; charset=utf-8`, accept],
+    body: initialize,
+    status: 200,
+  },
+  'an upgrade': {
+    first: 'GET /mcp HTTP/1.1',
+    headers: [
+      'connection: Upgrade',
+      'upgrade: websocket',
+      'sec-websocket-version: 13',
+      'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+    ],
+    status: 101,
+    // Of the GET that it is without the upgrade.
+    pipelined: 400,
+  },
+  'a stream': { first: 'GET /sse HTTP/1.1', headers: ['accept: text/event-stream'], status: 200 },
+};
+
+/** What a request says besides what its reader needs. */
+type Said = { readonly hosts: readonly string[]; readonly headers: readonly string[] };
+
+const own: Said = { hosts: ['localhost'], headers: [] };
+const withToken: Said = { ...own, headers: ['authorization: Bearer secret'] };
+
+type Row = {
+  /** Undefined: the request is admitted. */
+  readonly status: number | undefined;
+  readonly hub: HubOptions;
+  readonly good: Said;
+  readonly bad: Said;
+  /** The path of the refused request where it is another one. */
+  readonly path?: { readonly GET: string; readonly POST: string };
+  /** Done between the good and the refused request. */
+  readonly between?: () => void;
+  readonly reset?: () => void;
+};
+
+const token: HubOptions = { http: { token: 'secret' } };
+let callToken: string | undefined;
+
+const rows: Readonly<Record<string, Row>> = {
+  'what is right': { status: undefined, hub: token, good: withToken, bad: withToken },
+  'no token': { status: 401, hub: token, good: withToken, bad: own },
+  'a wrong token': {
+    status: 401,
+    hub: token,
+    good: withToken,
+    bad: { ...own, headers: ['authorization: Bearer other'] },
+  },
+  'a foreign Host': { status: 403, hub: {}, good: own, bad: { ...own, hosts: ['evil.example'] } },
+  'two Hosts': {
+    status: 400,
+    hub: {},
+    good: own,
+    bad: { ...own, hosts: ['localhost', 'evil.example'] },
+  },
+  'two equal Hosts': {
+    status: 400,
+    hub: {},
+    good: own,
+    bad: { ...own, hosts: ['localhost', 'localhost'] },
+  },
+  'a foreign Origin': {
+    status: 403,
+    hub: {},
+    good: own,
+    bad: { ...own, headers: ['origin: http://localhost:3000'] },
+  },
+  'a foreign Sec-Fetch-Site': {
+    status: 403,
+    hub: {},
+    good: own,
+    bad: { ...own, headers: ['sec-fetch-site: same-site'] },
+  },
+  'another user': {
+    status: 403,
+    hub: {
+      http: { ownerKey: 'secret' },
+      peers: { tables: createSocketTables(), uid: (process.getuid?.() ?? 0) + 1 },
+    },
+    good: withToken,
+    bad: own,
+  },
+  'a token revoked meanwhile': {
+    status: 401,
+    hub: {
+      guard: {
+        callToken: () => (callToken === undefined ? undefined : { token: callToken, why: 'so' }),
+      },
+    },
+    good: withToken,
+    bad: withToken,
+    reset: () => (callToken = 'secret'),
+    between: () => (callToken = 'another'),
+  },
+};
+
+const needsLinux = new Set(['another user']);
+
+/** The bytes of a request. */
+function bytesOf({ first, headers, body = '' }: Reader, { hosts, headers: more }: Said): string {
+  const lines = [first, ...hosts.map(host => `host: ${host}`), ...headers, ...more];
+  if (body) lines.push(`content-length: ${Buffer.byteLength(body)}`);
+  return [...lines, '', body].join('\r\n');
+}
+
+/** A connection, and the statuses that came back on it. */
+async function open(hub: TestHub) {
+  const { hostname, port } = new URL(hub.url);
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1'))).on('error', () => {});
+  await once(socket, 'connect');
+  const statuses = () =>
+    Array.from(text.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status));
+  return {
+    socket,
+    /** The statuses, once there are so many. */
+    async answers(count: number) {
+      await until(
+        () => statuses().length >= count,
+        () => text,
+      );
+      return statuses();
+    },
+  };
+}
+
+for (const [what, row] of Object.entries(rows))
+  describe.skipIf(needsLinux.has(what) && process.platform !== 'linux')(`${what}, read by`, () => {
+    let hub: TestHub;
+    beforeAll(async () => {
+      row.reset?.();
+      hub = await startHub([{ name: 'echo' }], row.hub);
+    });
+    afterAll(() => hub[Symbol.asyncDispose]());
+
+    for (const [name, reader] of Object.entries(readers)) {
+      const { first, status } = reader;
+      const [method = '', path = ''] = first.split(' ');
+      const target = row.path?.[method === 'GET' ? 'GET' : 'POST'] ?? path;
+      const bad = bytesOf({ ...reader, first: `${method} ${target} HTTP/1.1` }, row.bad);
+      const post = readers['the plain posts'] ?? assert.fail();
+      const good = bytesOf(post, row.good);
+      const expected = row.status ?? status;
+
+      test(`${name} is ${row.status ?? 'let in'}: alone, pipelined, behind a call in flight and on a reused connection`, async () => {
+        const open1 = async () => {
+          row.reset?.();
+          return await open(hub);
+        };
+        /** Nothing but the good request may have left a session. */
+        const settled = (sessions: number, before: number) =>
+          assert.equal(hub.streamable.sessionCount + hub.connections.size - before, sessions);
+        const count = () => hub.streamable.sessionCount + hub.connections.size;
+        const opens = row.status === undefined ? 1 : 0;
+
+        const alone = await open1();
+        let before = count();
+        row.between?.();
+        alone.socket.write(bad);
+        assert.deepEqual(await alone.answers(1), [expected], 'alone');
+        settled(opens, before);
+        alone.socket.destroy();
+
+        if (!row.between) {
+          const pipelined = await open1();
+          before = count();
+          pipelined.socket.write(good + bad);
+          const second = row.status ?? reader.pipelined ?? status;
+          assert.deepEqual(await pipelined.answers(2), [200, second], 'pipelined');
+          assert.ok(count() - before <= 1 + opens);
+          pipelined.socket.destroy();
+        }
+
+        const reused = await open1();
+        before = count();
+        reused.socket.write(good);
+        await reused.answers(1);
+        row.between?.();
+        reused.socket.write(bad);
+        assert.deepEqual(await reused.answers(2), [200, expected], 'reused');
+        reused.socket.destroy();
+
+        const busy = await open1();
+        const session = await openWith(hub, row.good);
+        before = count();
+        const call = { ...post, first: 'POST /mcp/echo HTTP/1.1', body: slow };
+        busy.socket.write(
+          bytesOf(call, {
+            ...row.good,
+            headers: [...row.good.headers, `mcp-session-id: ${session}`],
+          }),
+        );
+        await until(() => hub.router.inFlight === 1);
+        row.between?.();
+        busy.socket.write(bad);
+        assert.deepEqual(await busy.answers(2), [200, expected], 'behind a call');
+        settled(opens, before);
+        busy.socket.destroy();
+        await until(() => hub.connections.size === 0);
+      });
+    }
+  });
+
+async function openWith(hub: TestHub, said: Said): Promise<string> {
+  const headers = Object.fromEntries(
+    said.headers.map(line => {
+      const [name = '', value = ''] = line.split(': ');
+      return [name, value] as const;
+    }),
+  );
+  const { id } = await openSession(`${hub.url}/mcp/echo`, '2025-11-25', {}, headers);
+  return id;
+}
