@@ -17,13 +17,13 @@ import type { Method, MethodNeeds } from '../method.ts';
 import { serversUri } from '../offering.ts';
 import { answerOwn } from '../own-enhance.ts';
 import { ownNames } from '../own-items.ts';
-import { instanceFor, relay } from '../relay.ts';
+import { relay } from '../relay.ts';
 import { inPayload } from '../task-messages.ts';
 import type { Task } from '../tasks.ts';
 import { withUri } from '../uris.ts';
 import { discoverAll, initializeAll, ping, setLevel } from './hub.ts';
 import { listenAll } from './listen.ts';
-import { subscribeAt } from './subscribe.ts';
+import { subscribeAt, unsubscribeAt } from './subscribe.ts';
 import { knowsTasks, modernTasksOfAll, tasksOfAll } from './tasks.ts';
 
 /** What the client of a call finds: that of all, unless its session has something of its own. */
@@ -155,17 +155,13 @@ const subscribe: Method = (call, needs) => {
   return subscribeAt(call, edits, { server, uri, publicUri: text }, needs);
 };
 
-const unsubscribe: Method = async (call, needs) => {
+const unsubscribe: Method = (call, needs) => {
   if (isOwn(call)) {
     needs.ownResource.unsubscribe(call.session);
     return encodeResult(call.id, '{}');
   }
-  const { server, uri, edits } = findResource(call, needs);
-  const instance = instanceFor(server, call, needs);
-  const isLast = needs.subscriptions.remove(instance, uri, call.session);
-  return isLast && instance.running?.introduction.era !== 'modern'
-    ? await relay(call, edits, server, needs)
-    : encodeResult(call.id, '{}');
+  const { edits, ...resource } = findResource(call, needs);
+  return unsubscribeAt(call, edits, resource, false, needs);
 };
 
 const complete: Method = async (call, needs) => {

@@ -1,12 +1,12 @@
 import { HubError } from '#core';
-import { RpcError, encodeResult, rpcCodes, stringAt } from '#rpc';
+import { RpcError, rpcCodes, stringAt } from '#rpc';
 import type { Call } from '../call.ts';
 import { type Method, serverOf } from '../method.ts';
 import { relayBetterAtOne } from '../improve.ts';
-import { instanceFor, relay } from '../relay.ts';
+import { relay } from '../relay.ts';
 import { discoverOne, initializeOne, ping, setLevel } from './hub.ts';
 import { listenOne } from './listen.ts';
-import { subscribeAt } from './subscribe.ts';
+import { subscribeAt, unsubscribeAt } from './subscribe.ts';
 import { modernTasksOfOne, tasksOfOne } from './tasks.ts';
 
 /** Whatever the method is, known to the hub or not: the server answers it. */
@@ -34,15 +34,10 @@ const subscribe: Method = (call, needs) => {
   return subscribeAt(call, [], { server: serverOf(call), uri, publicUri: uri }, needs);
 };
 
-const unsubscribe: Method = async (call, needs) => {
-  const { session } = call;
+const unsubscribe: Method = (call, needs) => {
   const uri = uriOf(call);
-  const server = instanceFor(serverOf(call), call, needs);
-  const last = uri !== undefined && needs.subscriptions.remove(server, uri, session);
-  const others = uri !== undefined && !last && needs.subscriptions.of(server, uri).size > 0;
-  return others || server.running?.introduction.era === 'modern'
-    ? encodeResult(call.id, '{}')
-    : await pass(call, needs);
+  if (uri === undefined) return pass(call, needs);
+  return unsubscribeAt(call, [], { server: serverOf(call), uri }, true, needs);
 };
 
 /** Methods that the stateless revision has not any more, whatever the server behind would say. */
