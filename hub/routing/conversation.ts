@@ -27,6 +27,14 @@ import { pagesWanted } from './url-elicitation.ts';
 export interface Conversation {
   readonly id: string;
   readonly server: Server;
+  /** Identifies the client whose call it is. */
+  readonly client: string;
+  /** Whether the client is away with questions, may be asked something, or is asked something. */
+  readonly isAway: boolean;
+  readonly mayAsk: boolean;
+  readonly isAsked: boolean;
+  /** Asks the client what the server wants to know, as soon as the client can be asked. */
+  take(asked: Asked): void;
   /** The answer to the request that it begins with. */
   readonly first: Promise<Buffer>;
   /** Goes on with what the client answers, by key. Throws HUB_STATE_INVALID in any round but the last. */
@@ -39,6 +47,7 @@ export interface Conversation {
 
 export type ConversationOptions = {
   readonly id: string;
+  readonly client: string;
   readonly edits: readonly Edit[];
   /** What the client can be asked. */
   readonly capabilities: { readonly [name: string]: unknown };
@@ -57,6 +66,10 @@ export type ConversationNeeds = {
   readonly forget: (conversation: Conversation) => void;
   /** Called once, when the server works on it no more. */
   readonly over: (conversation: Conversation) => void;
+  /** The calls in flight of the same client at the same server, the oldest first. */
+  readonly callsWith: (conversation: Conversation) => readonly Conversation[];
+  /** Whether that client is asked anything on behalf of the server. */
+  readonly isAsked: (conversation: Conversation) => boolean;
 };
 
 /**
@@ -93,37 +106,49 @@ export function createConversation(
   let lastKey = 0;
   let turn = newTurn();
   let flushing = false;
+  /** The server has answered the call. */
+  let isAnswered = false;
   let expiry: Disposable | undefined;
   /** What the server wants to know, by the key that the client knows it by. */
   const wanted = new Map<string, Asked>();
   /** What the server asked in vain, as the client cannot do it. */
   let lacked: string | undefined;
 
+  function take(asked: Asked): void {
+    const { request } = asked;
+    const refused = options.mayAsk
+      ? refusedCapability(options.capabilities, request)
+      : `input_required in the answer to ${method}`;
+    if (refused !== undefined) {
+      if (options.mayAsk) lacked = refused;
+      asked.answer(
+        errorAnswer(rawText(request.bytes, request.id), lacking(request.method, refused)),
+      );
+      return;
+    }
+    wanted.set(String(++lastKey), asked);
+    if (flushing) return;
+    flushing = true;
+    setTimeout(() => {
+      flushing = false;
+      if (!away && wanted.size > 0) askClient();
+    }, gatherMs);
+  }
+
   const owner: Owner = {
+    identity: options.client,
     get isAsked() {
-      return wanted.size > 0;
+      return needs.isAsked(conversation);
     },
     asked(asked) {
-      const { request } = asked;
-      const refused = options.mayAsk
-        ? refusedCapability(options.capabilities, request)
-        : `input_required in the answer to ${method}`;
-      if (refused !== undefined) {
-        if (options.mayAsk) lacked = refused;
-        asked.answer(
-          errorAnswer(rawText(request.bytes, request.id), lacking(request.method, refused)),
-        );
-        return;
-      }
-      wanted.set(String(++lastKey), asked);
-      if (flushing) return;
-      flushing = true;
-      setTimeout(() => {
-        flushing = false;
-        if (!away && wanted.size > 0) askClient();
-      }, gatherMs);
+      // Where the way does not tell which of the client's calls it is about, any of them can carry it.
+      const isTold = typeof asked.about === 'object';
+      (isTold ? conversation : carrierOf(needs.callsWith(conversation), conversation)).take(asked);
     },
-    told({ method: told, bytes, params }, exchange) {
+    told(notification, exchange) {
+      const { method: told, bytes, params, about } = notification;
+      // A name is not proof enough to say what several calls are about: a lost message costs nothing.
+      if (typeof about !== 'object' && needs.callsWith(conversation).length > 1) return;
       const isLog = told === 'notifications/message';
       // Without a level in the request there are no logs, and the pages of a request have no end.
       if (told === 'notifications/elicitation/complete') return;
@@ -186,6 +211,15 @@ export function createConversation(
     wanted.clear();
   }
 
+  /** Has other calls of the client carry the questions that are left. */
+  function handOver(): void {
+    const others = needs.callsWith(conversation);
+    if (others.length === 0) refuseWanted(invalid('is of no use: the server has answered'));
+    const left = [...wanted.values()];
+    wanted.clear();
+    for (const asked of left) carrierOf(others, conversation).take(asked);
+  }
+
   function giveUp(reason: string): void {
     expiry?.[Symbol.dispose]();
     needs.forget(conversation);
@@ -239,6 +273,15 @@ export function createConversation(
   const conversation: Conversation = {
     id: options.id,
     server,
+    client: options.client,
+    mayAsk: options.mayAsk,
+    get isAway() {
+      return away;
+    },
+    get isAsked() {
+      return wanted.size > 0;
+    },
+    take,
     first: turn.promise.then(reply),
     async resume(next, answered, responses) {
       if (!away || answered !== round) throw invalid('was used already');
@@ -253,7 +296,8 @@ export function createConversation(
         answer(encodeResult(rawText(request.bytes, request.id), rawText(next.request.bytes, span)));
       }
       // What the client left out it is asked again.
-      if (wanted.size > 0) askClient();
+      if (wanted.size > 0 && isAnswered) handOver();
+      else if (wanted.size > 0) askClient();
       return reply(await promise);
     },
     withdrawn(serverId) {
@@ -268,8 +312,10 @@ export function createConversation(
   attach(opening);
   relayed.answer.then(
     bytes => {
+      isAnswered = true;
       needs.over(conversation);
-      refuseWanted(invalid('is of no use: the server has answered'));
+      // A question that is left is of another call. One that the client was asked already it may still answer.
+      if (!away || needs.callsWith(conversation).length === 0) handOver();
       turn.resolve({ bytes, done: true });
     },
     (error: unknown) => {
@@ -279,6 +325,16 @@ export function createConversation(
   );
   return conversation;
 }
+
+/**
+ * Which call of a client carries a question that is about any of them: the oldest that carries none yet, as
+ * servers mostly ask in the order in which they were called.
+ */
+const carrierOf = (calls: readonly Conversation[], otherwise: Conversation): Conversation =>
+  calls.find(({ mayAsk, isAway, isAsked }) => mayAsk && !isAway && !isAsked) ??
+  calls.find(({ mayAsk, isAway }) => mayAsk && !isAway) ??
+  calls.find(({ mayAsk }) => mayAsk) ??
+  otherwise;
 
 function newTurn(): PromiseWithResolvers<Outcome> {
   const turn = Promise.withResolvers<Outcome>();

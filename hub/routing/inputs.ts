@@ -11,6 +11,7 @@ import {
 } from '#rpc';
 import type { Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
+import { clientIdentityOf } from './client-identity.ts';
 import { type Conversation, createConversation } from './conversation.ts';
 import type { Levels } from './levels.ts';
 import { type RequestStates, invalid } from './request-state.ts';
@@ -25,8 +26,6 @@ export interface Inputs {
   call(call: Call, edits: readonly Edit[], server: Server, running: Running): Promise<Buffer>;
   /** Goes on with a call that waits for the answers in this request; undefined where none does. */
   resume(call: Call): Promise<Buffer> | undefined;
-  /** Whether a call at this server waits for its client. */
-  isWaiting(server: Server): boolean;
   /** A server does not want to know any more what it asked. */
   withdrawn(server: Server, notification: Notification): void;
   /** Gives up all calls that wait. */
@@ -61,6 +60,9 @@ export function createInputs(needs: InputsNeeds): Inputs {
     const { request, meta } = call;
     const level = valueOf(request.bytes, meta?.get(metaKeys.logLevel));
     const capabilities = valueOf(request.bytes, meta?.get(metaKeys.clientCapabilities));
+    // An instance of the client's own works for no other, whatever the client calls itself.
+    const client =
+      server.config.instance === 'session' ? 'own' : (clientIdentityOf(call) ?? call.session.key);
     const logLevel = isLogLevel(level) ? level : undefined;
     using levels = new DisposableStack();
     if (logLevel !== undefined) levels.use(await needs.levels.atLeast(server, running, logLevel));
@@ -69,6 +71,7 @@ export function createInputs(needs: InputsNeeds): Inputs {
     const begun = createConversation(
       {
         id: needs.newId(),
+        client,
         edits,
         capabilities: isObject(capabilities) ? capabilities : {},
         logLevel,
@@ -90,6 +93,9 @@ export function createInputs(needs: InputsNeeds): Inputs {
           waiting.set(conversation.id, conversation);
         },
         forget: conversation => void waiting.delete(conversation.id),
+        callsWith: one => [...open].filter(other => isSameClient(one, other)),
+        isAsked: one =>
+          [...open, ...waiting.values()].some(other => other.isAsked && isSameClient(one, other)),
         over(conversation) {
           open.delete(conversation);
           held.dispose();
@@ -129,16 +135,18 @@ export function createInputs(needs: InputsNeeds): Inputs {
     withdrawn(server, { bytes, params }) {
       const id = membersOf(bytes, params)?.get('requestId');
       if (!id) return;
-      for (const conversation of open)
+      for (const conversation of new Set([...open, ...waiting.values()]))
         if (conversation.server === server) conversation.withdrawn(rawText(bytes, id));
     },
-    isWaiting: server => [...waiting.values()].some(one => one.server === server),
     close() {
       for (const conversation of Array.from(waiting.values()))
         conversation.giveUp('the hub is stopping');
     },
   };
 }
+
+const isSameClient = (one: Conversation, other: Conversation): boolean =>
+  one.server === other.server && one.client === other.client;
 
 /**
  * Throws HUB_CLIENT_GONE where the client was to send somebody to a page and says that nobody went: the

@@ -34,6 +34,8 @@ export type Listen = Subscriber & {
   readonly view: View;
   /** Whose lists it is told of: those of all servers, or of one instance. */
   readonly source: View;
+  /** Whether an instance works for its client alone. */
+  readonly isOwn: (instance: Server) => boolean;
   readonly filter: Filter;
   /** Ends it in order: the client gets an empty result. */
   end(): void;
@@ -46,7 +48,13 @@ export interface Listens {
    * Opens one, whose answer comes when it ends. Nothing is told before `acknowledge`. Throws
    * HUB_SUBSCRIPTIONS_FULL where as many are open as may be.
    */
-  open(call: Call, source: View, filter: Filter, closed: (listen: Listen) => void): Opened;
+  open(
+    call: Call,
+    source: View,
+    filter: Filter,
+    isOwn: Listen['isOwn'],
+    closed: (listen: Listen) => void,
+  ): Opened;
   /** Tells those of all servers, or of an instance, that a list changed. */
   listChanged(source: View, kind: ListKind): void;
   /** Tells those that asked for it what became of a task of the server. */
@@ -78,27 +86,35 @@ const members: Readonly<Record<ListKind, ListMember>> = {
   template: 'resourcesListChanged',
 };
 
-const isTold = ({ source, filter }: Listen, kind: ListKind, of: View) =>
-  source === of && filter.lists.has(members[kind]);
+const isTold = ({ source, filter, isOwn }: Listen, kind: ListKind, of: View) =>
+  filter.lists.has(members[kind]) &&
+  (source === of || (source === 'all' && of !== 'all' && isOwn(of)));
 
-const sees = ({ view }: Listen, server: Server) => view === server || view === 'all';
+export type ListensNeeds = {
+  readonly tasks: Pick<Tasks, 'routeOf'>;
+  /** The server that an instance is one of. */
+  readonly baseOf: (instance: Server) => Server;
+};
 
-export function createListens(needs: { readonly tasks: Pick<Tasks, 'routeOf'> }): Listens {
+export function createListens(needs: ListensNeeds): Listens {
   const listens = new Set<Listen>();
 
+  const sees = ({ view, isOwn }: Listen, server: Server, base: Server) =>
+    (view === base || view === 'all') && (server === base || isOwn(server));
+
   /** By what id a server knows a task that a client listens to; undefined where it is at another one. */
-  function ownId({ view }: Listen, publicId: string, server: Server): string | undefined {
+  function ownId({ view }: Listen, publicId: string, base: Server): string | undefined {
     const task = view === 'all' ? needs.tasks.routeOf(publicId) : undefined;
     // What the hub does not know, since it was restarted for example, may be at any.
     if (!task) return publicId;
-    return task.server === server ? task.taskId : undefined;
+    return task.server === base ? task.taskId : undefined;
   }
 
   return {
     get size() {
       return listens.size;
     },
-    open(call, source, filter, closed) {
+    open(call, source, filter, isOwn, closed) {
       if (listens.size >= maxListens)
         throw new HubError(
           'HUB_SUBSCRIPTIONS_FULL',
@@ -120,6 +136,7 @@ export function createListens(needs: { readonly tasks: Pick<Tasks, 'routeOf'> })
         view: session.view,
         source,
         filter,
+        isOwn,
         outlet(bytes) {
           if (listen.isAcknowledged) exchange.related(tagged(bytes, tag));
         },
@@ -156,19 +173,21 @@ export function createListens(needs: { readonly tasks: Pick<Tasks, 'routeOf'> })
     task(server, { bytes, params }) {
       const taskId = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
       if (taskId === undefined) return;
+      const base = needs.baseOf(server);
       for (const listen of listens) {
-        if (!sees(listen, server)) continue;
+        if (!sees(listen, server, base)) continue;
         for (const publicId of listen.filter.taskIds)
-          if (ownId(listen, publicId, server) === taskId)
+          if (ownId(listen, publicId, base) === taskId)
             listen.outlet(withTaskId(bytes, params, taskId, publicId));
       }
     },
     tasksOf(server) {
       const ids = new Set<string>();
+      const base = needs.baseOf(server);
       for (const listen of listens)
-        if (sees(listen, server))
+        if (sees(listen, server, base))
           for (const publicId of listen.filter.taskIds) {
-            const id = ownId(listen, publicId, server);
+            const id = ownId(listen, publicId, base);
             if (id !== undefined) ids.add(id);
           }
       return [...ids];

@@ -42,6 +42,8 @@ export type ListsNeeds = {
   readonly catalog: Catalog;
   readonly servers: Pick<Servers, 'all'>;
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  /** Whether they are the lists of one client, which nobody else may be given. */
+  readonly isOwn?: boolean;
 };
 
 const answerStart = '{"jsonrpc":"2.0","id":';
@@ -104,7 +106,7 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
   /** How long the list may be kept, and by whom: as the strictest of the servers says. */
   function caching(kind: ListKind): string {
     let until = Infinity;
-    let cacheScope = 'public';
+    let cacheScope = needs.isOwn ? 'private' : 'public';
     for (const server of servers.all) {
       if (server.listing[kind].length === 0) continue;
       until = Math.min(until, server.freshUntil(kind));

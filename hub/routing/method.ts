@@ -8,6 +8,7 @@ import type { Inputs } from './inputs.ts';
 import type { Levels } from './levels.ts';
 import type { Listens } from './listens.ts';
 import type { Lists } from './lists.ts';
+import type { Offering } from './offering.ts';
 import type { OwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
 import type { StatelessClients } from './stateless-clients.ts';
@@ -29,6 +30,8 @@ export type MethodNeeds = {
   readonly inputs: Inputs;
   readonly pages: Pages;
   readonly statelessClients: StatelessClients;
+  /** What the client of a call finds on the endpoint of all servers; undefined where that is what everybody finds. */
+  readonly ownOfferingOf: (call: Call) => Offering | undefined;
   /** Undefined: the hub improves no prompts. */
   readonly prompts: PromptSource | undefined;
   /** Whether what works for this session may be stopped to make room for another. */

@@ -49,5 +49,11 @@ export function createOffering(
       return prompts?.isOffered ? ownPrompts : none;
     },
   };
-  return { catalog, lists: createLists(own, { catalog, servers, clock }) };
+  const offering = {
+    get all() {
+      return servers.all.map(offersOf);
+    },
+  };
+  const isOwn = instances !== undefined;
+  return { catalog, lists: createLists(own, { catalog, servers: offering, clock, isOwn }) };
 }

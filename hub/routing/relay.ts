@@ -1,6 +1,7 @@
-import { type Edit, metaKeys, rawText } from '#rpc';
+import type { Edit } from '#rpc';
 import type { Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
+import { instanceKeyOf } from './client-identity.ts';
 import type { MethodNeeds } from './method.ts';
 import { whenReady } from './ready.ts';
 import { pass } from './send.ts';
@@ -13,19 +14,17 @@ type Needs = Pick<
 >;
 
 /**
- * The instance that works for the client of a call: one of its own, where the config wants that. A server
- * that keeps no session has nothing that clients could be kept apart by.
+ * The instance that works for the client of a call: one of its own, where the config wants that. Clients without
+ * a session are told apart by what they call themselves; those that say nothing share one instance.
  */
 export function instanceFor(server: Server, call: Call, needs: Needs): Server {
-  const { session, era, meta, request } = call;
+  const { session, era } = call;
   if (server.config.instance === 'shared') return server;
   if (era === 'legacy')
     return session.client
       ? needs.servers.instances.of(server, session, session.client, needs.mayEnd)
       : server;
-  if (server.running?.introduction.era !== 'legacy') return server;
-  const client = meta?.get(metaKeys.clientInfo);
-  return needs.statelessClients.instanceOf(server, client ? rawText(request.bytes, client) : '');
+  return needs.statelessClients.instanceOf(server, instanceKeyOf(call));
 }
 
 /**
@@ -43,7 +42,16 @@ export function relay(
   // The instance that it waits at is the one that it began at.
   const resumed = call.era === 'modern' ? needs.inputs.resume(call) : undefined;
   if (resumed) return resumed;
-  const instance = instanceFor(server, call, needs);
+  return relayTo(instanceFor(server, call, needs), call, edits, needs);
+}
+
+/** The same where the instance that is to answer is known. */
+export function relayTo(
+  instance: Server,
+  call: Call,
+  edits: readonly Edit[],
+  needs: Needs,
+): Promise<Buffer> {
   const entered = instance.gate.enter(call.session.key, call);
   if (!(entered instanceof Promise)) {
     call.leave = entered;

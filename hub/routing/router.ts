@@ -8,6 +8,7 @@ import { createAnnouncements } from './announcements.ts';
 import { createAnswering } from './answering.ts';
 import { createAsks } from './asks.ts';
 import { cancelCall } from './call.ts';
+import { instanceKeyOf } from './client-identity.ts';
 import { changeMethods } from './changes.ts';
 import { createCollisionLog } from './collision-log.ts';
 import { createFromClients } from './from-clients.ts';
@@ -22,7 +23,7 @@ import { createOffering } from './offering.ts';
 import { createOwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
 import { createRequestStates } from './request-state.ts';
-import type { OpenSession, Over, Session, SessionState, View } from './session.ts';
+import type { InstanceHolder, OpenSession, Over, Session, SessionState, View } from './session.ts';
 import { type SessionOptions, createSessionState } from './session-state.ts';
 import { createStatelessClients } from './stateless-clients.ts';
 import { createSubscriptions } from './subscriptions.ts';
@@ -81,7 +82,8 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const tasks = createTasks();
   const pages = createPages();
   const asks = createAsks({ clock, tasks, pages });
-  const listens = createListens({ tasks });
+  const bases = new WeakMap<Server, Server>();
+  const listens = createListens({ tasks, baseOf: server => bases.get(server) ?? server });
   const watch = (server: Server) =>
     server.watch({ resources: subscriptions.urisOf(server), tasks: listens.tasksOf(server) });
   const subscriptions = createSubscriptions({
@@ -113,9 +115,13 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     pages,
     statelessClients: createStatelessClients({
       instances: servers.instances,
-      isWaiting: instance => inputs.isWaiting(instance),
       mayEnd,
     }),
+    ownOfferingOf(call) {
+      if (call.era === 'legacy') return call.session.own;
+      const { hasOfferings, offeringOf } = methodNeeds.statelessClients;
+      return hasOfferings ? offeringOf(instanceKeyOf(call)) : undefined;
+    },
     mayEnd,
     prompts: needs.prompts,
     clock,
@@ -147,20 +153,21 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     logCollisions(catalog.collisions());
   });
 
-  /** Gives a session on the endpoint of all what its own instances offer in place of the others. */
-  function personalize(session: SessionState): void {
-    if (session.view !== 'all') return;
-    session.own?.catalog[Symbol.dispose]();
-    session.own = createOffering(naming, needs, session.instances);
+  /** Offers on the endpoint of all servers what the instances of the holder offer in place of their servers. */
+  function personalize(holder: InstanceHolder): void {
+    holder.own?.catalog[Symbol.dispose]();
+    holder.own = createOffering(naming, needs, holder.instances);
   }
 
-  /** Hears what a server says; `session` is that of one which works for no other. */
-  function hear(server: Server, session: SessionState | undefined): void {
+  /**
+   * Hears what a server says. Of an instance that works for one client alone `holder` is that client, and
+   * `session` its session, if it has one.
+   */
+  function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
-      if (session) {
-        if (!session.own) personalize(session);
-        session.outlet(encodeCall(undefined, changeMethods[kind]));
-      } else announce(server, kind);
+      if (holder && !holder.own && (!session || session.view === 'all')) personalize(holder);
+      if (session) session.outlet(encodeCall(undefined, changeMethods[kind]));
+      else announce(server, kind);
     });
     server.changed(({ state }) => {
       ownResource.changed();
@@ -180,7 +187,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const heard = new WeakSet<Server>();
   const hearAll = () => {
     for (const server of servers.all) {
-      if (!heard.has(server)) hear(server, undefined);
+      if (!heard.has(server)) hear(server);
       heard.add(server);
     }
     ownResource.changed();
@@ -193,9 +200,11 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   );
   servers.instances.opened(({ server, base, session }) => {
     const state = sessions().find(one => one === session);
-    state?.instances.set(base, server);
-    hear(server, state);
-    if (state?.own) personalize(state);
+    const holder = state ?? methodNeeds.statelessClients.find(session);
+    bases.set(server, base);
+    holder?.instances.set(base, server);
+    hear(server, state, holder);
+    if (holder?.own) personalize(holder);
   });
 
   let lastSession = 0;

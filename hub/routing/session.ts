@@ -55,33 +55,38 @@ export interface Ask {
   readonly giveUp: (reason: string) => void;
 }
 
-/** What the router keeps of a session. */
-export type SessionState = Owner & {
-  readonly view: View;
-  /** How its client speaks to the hub. */
-  readonly over: Over;
-  /** When it was opened, in milliseconds since the epoch. */
-  readonly openedAt: number;
-  /** It carries single requests, which need no `initialize` before them. */
-  readonly isSessionless: boolean;
-  /** Tells it from all others. */
-  readonly key: string;
-  /** To the client, outside any request. Must not throw, and must bound what it keeps. */
-  readonly outlet: (bytes: Buffer) => void;
-  /** Whether anybody is there: a client that keeps no connection may be gone without a word. */
-  readonly isConnected: () => boolean;
-  protocolVersion: string | undefined;
-  /** What the client said of itself at `initialize`. */
-  client: ClientOfSession | undefined;
-  logLevel: LogLevel | undefined;
-  /** What the newest request of a client without a session asked for; undefined where there was none. */
-  requestLevel: LogLevel | 'none' | undefined;
-  /** Requests that are being answered, by the client's id as JSON text. */
-  readonly inFlight: Register<Flying>;
-  /** The servers that work for this session alone, by the servers that they are instances of. */
+/** Who has instances for itself: a session, or a client without one. */
+export type InstanceHolder = {
+  /** The instances that work for it alone, by the servers that they are instances of. */
   readonly instances: Map<Server, Server>;
-  /** What the session finds on the endpoint of all, where its own instances offer something else. */
+  /** What it finds on the endpoint of all servers, where its own instances offer something else. */
   own: Offering | undefined;
-  /** What the client is asked, by the hub's id as JSON text. */
-  readonly asks: Map<string, Ask>;
 };
+
+/** What the router keeps of a session. */
+export type SessionState = Owner &
+  InstanceHolder & {
+    readonly view: View;
+    /** How its client speaks to the hub. */
+    readonly over: Over;
+    /** When it was opened, in milliseconds since the epoch. */
+    readonly openedAt: number;
+    /** It carries single requests, which need no `initialize` before them. */
+    readonly isSessionless: boolean;
+    /** Tells it from all others. */
+    readonly key: string;
+    /** To the client, outside any request. Must not throw, and must bound what it keeps. */
+    readonly outlet: (bytes: Buffer) => void;
+    /** Whether anybody is there: a client that keeps no connection may be gone without a word. */
+    readonly isConnected: () => boolean;
+    protocolVersion: string | undefined;
+    /** What the client said of itself at `initialize`. */
+    client: ClientOfSession | undefined;
+    logLevel: LogLevel | undefined;
+    /** What the newest request of a client without a session asked for; undefined where there was none. */
+    requestLevel: LogLevel | 'none' | undefined;
+    /** Requests that are being answered, by the client's id as JSON text. */
+    readonly inFlight: Register<Flying>;
+    /** What the client is asked, by the hub's id as JSON text. */
+    readonly asks: Map<string, Ask>;
+  };

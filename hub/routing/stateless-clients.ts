@@ -1,44 +1,48 @@
 import { HubError } from '#core';
 import type { Instances, Server } from '#servers';
+import type { Offering } from './offering.ts';
+import type { InstanceHolder } from './session.ts';
 
-/**
- * Instances for clients without a session, of servers that each client is to have for itself: all that
- * say to be the same client have one together. While a call there waits for its client, the next has
- * another instance, since the server could not say which of the two it asks about.
- */
+/** Clients without a session that have instances for themselves: all requests of one identity are of one client. */
 export interface StatelessClients {
   /**
-   * The instance for a client; `client` is what it says of itself. Throws HUB_INSTANCES_FULL where all
-   * instances that there may be are in use.
+   * The instance that works for a client, given by its identity. Throws HUB_INSTANCES_FULL where all instances that
+   * there may be are in use.
    */
   instanceOf(base: Server, client: string): Server;
+  /** Whether an instance works for the client. */
+  isOf(client: string, instance: Server): boolean;
+  /** What the client finds on the endpoint of all servers; undefined where that is what everybody finds. */
+  offeringOf(client: string): Offering | undefined;
+  /** Whether any client finds something of its own there. */
+  readonly hasOfferings: boolean;
+  /** The client that `instances` knows as this holder. */
+  find(holder: object): InstanceHolder | undefined;
 }
 
-/** Of more clients of one server, that which was not there for longest is forgotten, if it is idle. */
+/** Of more clients, the one that was not there for longest is forgotten, if it is idle. */
 export const maxStatelessClients = 100;
 
 export type StatelessClientsNeeds = {
   readonly instances: Pick<Instances, 'of' | 'release' | 'isBusy'>;
-  /** Whether a call at the instance waits for its client. */
-  readonly isWaiting: (instance: Server) => boolean;
-  readonly mayEnd: (session: object) => boolean;
+  readonly mayEnd: (holder: object) => boolean;
 };
 
-/** An instance, and what stands for a session in `instances`. */
-type Held = { readonly holder: object; readonly instance: Server };
-
-/** Of one server, by client: for each as many as it needs, the first mostly. That which came last is last. */
-type Clients = Map<string, Held[]>;
-
-export function createStatelessClients(needs: StatelessClientsNeeds): StatelessClients {
-  const { instances, isWaiting, mayEnd } = needs;
-  const byServer = new Map<Server, Clients>();
+export function createStatelessClients({
+  instances,
+  mayEnd,
+}: StatelessClientsNeeds): StatelessClients {
+  /** By identity. The client that came last is last. */
+  const clients = new Map<string, InstanceHolder>();
+  /** A client that is about to get its first instance. */
+  let opening: InstanceHolder | undefined;
 
   /** Who is forgotten for one more client: undefined where there is room. Throws HUB_INSTANCES_FULL. */
-  function spareOf({ config }: Server, clients: Clients): string | undefined {
+  function spareFor({ config }: Server): string | undefined {
     if (clients.size < maxStatelessClients) return undefined;
-    for (const [client, held] of clients)
-      if (!held.some(({ instance }) => instances.isBusy(instance))) return client;
+    for (const [client, holder] of clients)
+      if (![...holder.instances.values()].some(instance => instances.isBusy(instance)))
+        return client;
     throw new HubError(
       'HUB_INSTANCES_FULL',
       `${config.name} works for ${clients.size} clients without a session already. Try again later, or let clients share it with "instance": "shared"`,
@@ -46,25 +50,41 @@ export function createStatelessClients(needs: StatelessClientsNeeds): StatelessC
     );
   }
 
-  function forget(clients: Clients, client: string): void {
-    for (const { holder } of clients.get(client) ?? []) instances.release(holder);
+  function forget(client: string): void {
+    const holder = clients.get(client);
+    if (!holder) return;
     clients.delete(client);
+    holder.own?.catalog[Symbol.dispose]();
+    instances.release(holder);
   }
 
   return {
     instanceOf(base, client) {
-      const clients: Clients = byServer.get(base) ?? new Map();
       const known = clients.get(client);
-      const spare = known ? undefined : spareOf(base, clients);
-      const holder = known?.find(({ instance }) => !isWaiting(instance))?.holder ?? {};
+      const spare = known ? undefined : spareFor(base);
+      const holder: InstanceHolder = known ?? { instances: new Map(), own: undefined };
+      opening = holder;
+      // Nothing is kept of a client that is refused, and no other makes room for it.
       const instance = instances.of(base, holder, undefined, mayEnd);
-      // Nothing is kept of a client who was refused, and nobody makes room for it.
-      if (spare !== undefined) forget(clients, spare);
-      const held = known ?? [];
-      if (!held.some(one => one.holder === holder)) held.push({ holder, instance });
+      if (spare !== undefined) forget(spare);
+      holder.instances.set(base, instance);
       clients.delete(client);
-      byServer.set(base, clients.set(client, held));
+      clients.set(client, holder);
       return instance;
+    },
+    isOf(client, instance) {
+      const held = clients.get(client)?.instances.values() ?? [];
+      return [...held].includes(instance);
+    },
+    offeringOf: client => clients.get(client)?.own,
+    get hasOfferings() {
+      for (const { own } of clients.values()) if (own) return true;
+      return false;
+    },
+    find(holder) {
+      if (opening === holder) return opening;
+      for (const one of clients.values()) if (one === holder) return one;
+      return undefined;
     },
   };
 }

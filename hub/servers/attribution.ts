@@ -1,5 +1,5 @@
 import type { Abandoned } from './abandoned.ts';
-import type { About, Caller } from './caller.ts';
+import { type About, type Caller, isSameClient } from './caller.ts';
 import type { InFlight } from './in-flight.ts';
 
 /**
@@ -16,7 +16,7 @@ export function aboutOf(
 }
 
 /**
- * The caller of the newest call in flight, where all in flight have the same owner, those included that
+ * The caller of the newest call in flight, where all in flight are of one client, those included that
  * nobody waits for any more. It costs the same however many there are: a server may say as much as it likes.
  */
 export function onlyCaller(
@@ -25,6 +25,7 @@ export function onlyCaller(
 ): Caller | 'none' | 'several' {
   const { newest, isOfSeveral } = calls;
   const given = abandoned.owner();
-  if (isOfSeveral || (given !== 'none' && given !== newest?.owner)) return 'several';
+  if (isOfSeveral || given === 'several') return 'several';
+  if (given !== 'none' && !(newest && isSameClient(given, newest.owner))) return 'several';
   return newest ?? 'none';
 }

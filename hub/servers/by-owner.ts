@@ -1,4 +1,4 @@
-import type { Owner } from './caller.ts';
+import { type Owner, isSameClient } from './caller.ts';
 
 /** Something that belongs to a client, among others like it. */
 export type Owned = { readonly owner: Owner };
@@ -14,7 +14,7 @@ export type Place<T extends Owned> = {
 export interface ByOwner<T extends Owned> {
   readonly size: number;
   readonly newest: T | undefined;
-  /** True where not all that is there has the same owner. */
+  /** True where not all that is there is of one client. */
   readonly isOfSeveral: boolean;
   add(value: T): Place<T>;
   /** To be called once. */
@@ -22,7 +22,7 @@ export interface ByOwner<T extends Owned> {
 }
 
 /**
- * A chain in which neighbours with different owners are counted: none of them means that all are of one.
+ * A chain in which neighbours of different clients are counted: none of them means that all are of one.
  * A count by owner would need a Map whose keys come and go with each call (see `createLedger`).
  */
 export function createByOwner<T extends Owned>(): ByOwner<T> {
@@ -30,9 +30,9 @@ export function createByOwner<T extends Owned>(): ByOwner<T> {
   let size = 0;
   let differing = 0;
 
-  /** 1 where the two are neighbours of different owners. */
+  /** 1 where the two are neighbours of different clients. */
   const differ = (a: Place<T> | undefined, b: Place<T> | undefined): number =>
-    a && b && a.value.owner !== b.value.owner ? 1 : 0;
+    a && b && !isSameClient(a.value.owner, b.value.owner) ? 1 : 0;
 
   return {
     get size() {

@@ -40,15 +40,21 @@ export interface Exchange {
   readonly traceparent?: string | undefined;
 }
 
+/** True where both are of one client. */
+export const isSameClient = (one: Owner, other: Owner): boolean =>
+  one === other || (one.identity !== undefined && one.identity === other.identity);
+
 /** A client, as far as a server can have something for it: two callers with one owner are one client. */
 export interface Owner {
+  /** Two owners with one identity are one client. Absent: the owner is a client by itself. */
+  readonly identity?: string;
   /** A request of the server that is about a call of this client. */
   asked(question: Question, exchange: Exchange): void;
   /**
    * A notification of the server that is about a call of this client, though it does not name it. A client
    * that asked for no level of log messages gets those from `unasked` on, or all where there is none.
    */
-  told(notification: Notification, exchange: Exchange, unasked?: LogLevel): void;
+  told(notification: Told, exchange: Exchange, unasked?: LogLevel): void;
   /** While the client is asked something, its calls do not time out. */
   readonly isAsked: boolean;
 }

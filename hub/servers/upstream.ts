@@ -32,7 +32,7 @@ export interface Upstream {
   /** Passes a client's notification on as it is. Throws HubError where the server cannot take it. */
   forward(notification: Notification): void;
   /**
-   * The caller of the newest request in flight, where all in flight have the same owner, those included
+   * The caller of the newest request in flight, where all in flight are of one client, those included
    * that nobody waits for any more. Requests of the hub's own do not count.
    */
   onlyCaller(): Caller | 'none' | 'several';

@@ -75,7 +75,6 @@ export type EraClient = AsyncDisposable & {
 export type Target =
   string | { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
 
-const clientInfo = { name: 'agenthub-tests', version: '1.0.0' };
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 /** Answers everything at once: what was asked, Ada, and a folder. */
@@ -86,14 +85,15 @@ export const obliging = {
   roots: ['file:///home/ada'],
 } satisfies Handlers;
 
-/** Connects the official client of an era. Handlers that are not given are obliging. */
+/** Connects the official client of an era, which calls itself `name`. Handlers that are not given are obliging. */
 export async function connectEra(
   era: Era,
   target: Target,
   given: Handlers = {},
+  name = 'agenthub-tests',
 ): Promise<EraClient> {
   const answers = createAnswers({ ...obliging, ...given });
-  return await (era === '2025' ? connect2025 : connect2026)(target, answers);
+  return await (era === '2025' ? connect2025 : connect2026)(target, answers, name);
 }
 
 /** Throws unless the promise rejects, and gives what it rejects with: MCP errors have a code. */
@@ -154,8 +154,11 @@ function createAnswers({ sampling, elicitation, roots }: Handlers) {
   };
 }
 
-async function connect2025(target: Target, answers: Answers): Promise<EraClient> {
-  const client = new ClientOf2025(clientInfo, { capabilities: answers.capabilities });
+async function connect2025(target: Target, answers: Answers, name: string): Promise<EraClient> {
+  const client = new ClientOf2025(
+    { name, version: '1.0.0' },
+    { capabilities: answers.capabilities },
+  );
   if (answers.sampling) client.setRequestHandler(CreateMessageRequestSchema, answers.sampling);
   if (answers.elicitation) client.setRequestHandler(ElicitRequestSchema, answers.elicitation);
   if (answers.roots) client.setRequestHandler(ListRootsRequestSchema, answers.roots);
@@ -191,11 +194,14 @@ async function connect2025(target: Target, answers: Answers): Promise<EraClient>
   };
 }
 
-async function connect2026(target: Target, answers: Answers): Promise<EraClient> {
-  const client = new ClientOf2026(clientInfo, {
-    versionNegotiation: { mode: { pin: '2026-07-28' } },
-    capabilities: answers.capabilities,
-  });
+async function connect2026(target: Target, answers: Answers, name: string): Promise<EraClient> {
+  const client = new ClientOf2026(
+    { name, version: '1.0.0' },
+    {
+      versionNegotiation: { mode: { pin: '2026-07-28' } },
+      capabilities: answers.capabilities,
+    },
+  );
   if (answers.sampling) client.setRequestHandler('sampling/createMessage', answers.sampling);
   if (answers.elicitation) client.setRequestHandler('elicitation/create', answers.elicitation);
   if (answers.roots) client.setRequestHandler('roots/list', answers.roots);

@@ -15,6 +15,10 @@ const openModern = (hub: TestHub, capabilities?: object) =>
 
 const asking = { method: 'sampling/createMessage', params: sample };
 
+/** The same, which says its name: all its requests are of one client. */
+const openNamed = (hub: TestHub) =>
+  openModernAt(hub, hub.server('asker'), undefined, { name: 'ada', version: '1' });
+
 const startAsker = (options: object = {}) => startHub([{ name: 'asker' }], options);
 
 describe('a client without a session at a server that keeps one', () => {
@@ -266,5 +270,43 @@ describe('a client without a session that is sent to pages', () => {
       const { error } = await client.call('needs-pages', { elicitations });
       assert.match(String(error?.['message']), /asker wants pages to be visited and names none/);
     }
+  });
+});
+
+describe('the calls of one client that are in flight together', () => {
+  test('carry a question for each other, and what was asked on one stays answerable when that is over', async () => {
+    await using hub = await startAsker();
+    const client = openNamed(hub);
+    const upstream = () => hub.server('asker').running?.upstream;
+    const held = client.call('hold', { key: 'a' });
+    await until(() => upstream()?.inFlight() === 1);
+    const asking = client.call('ask', { method: 'sampling/createMessage', params: sample });
+    const { result: question } = await held;
+    assert.equal(question['resultType'], 'input_required', 'the oldest call carries it');
+    await client.call('release', { key: 'a' });
+    assert.equal(upstream()?.inFlight(), 1, 'the call that is held is answered');
+    const { result } = await client.call(
+      'hold',
+      { key: 'a' },
+      { requestState: question['requestState'], inputResponses: { 1: sampled } },
+    );
+    assert.equal(textOf(result), 'held a');
+    assert.deepEqual(JSON.parse(textOf((await asking).result)), { result: sampled });
+  });
+
+  test('are told no log message that may be about another of them', async () => {
+    await using hub = await startAsker();
+    const client = openNamed(hub);
+    const debug = { 'io.modelcontextprotocol/logLevel': 'debug' };
+    const params = (name: string, given: object) => ({ name, arguments: given });
+    void client.ask('tools/call', params('hold', { key: 'a' }), debug);
+    await until(() => hub.server('asker').running?.upstream.inFlight() === 1);
+    await client.ask('tools/call', params('log', { data: 'whose?' }), debug);
+    await client.ask('tools/call', params('release', { key: 'a' }), debug);
+    await client.ask('tools/call', params('log', { data: 'mine' }), debug);
+    assert.deepEqual(
+      client.told.map(({ params: told }) => isObject(told) && told['data']),
+      ['mine'],
+    );
   });
 });

@@ -25,7 +25,6 @@ function scene(more: (instances: Instances) => Partial<Instances> = () => ({})) 
       },
       ...more(servers.instances),
     },
-    isWaiting: () => false,
     mayEnd: () => true,
   });
   const base = servers.get('who');

@@ -14,7 +14,7 @@ import type { Catalog, Entry } from '../catalog.ts';
 import { completeResult } from '../dress.ts';
 import { relayBetter } from '../improve.ts';
 import type { Method, MethodNeeds } from '../method.ts';
-import { serversUri } from '../offering.ts';
+import { type Offering, serversUri } from '../offering.ts';
 import { answerOwn } from '../own-enhance.ts';
 import { ownNames } from '../own-items.ts';
 import { relay } from '../relay.ts';
@@ -26,9 +26,11 @@ import { listenAll } from './listen.ts';
 import { subscribeAt, unsubscribeAt } from './subscribe.ts';
 import { knowsTasks, modernTasksOfAll, tasksOfAll } from './tasks.ts';
 
-/** What the client of a call finds: that of all, unless its session has something of its own. */
-const catalogFor = ({ session }: Call, { catalog }: MethodNeeds): Catalog =>
-  session.own?.catalog ?? catalog;
+/** What the client of a call finds: what everybody finds, unless its own instances offer something else. */
+const offeringFor = (call: Call, needs: MethodNeeds): Offering =>
+  needs.ownOfferingOf(call) ?? needs;
+
+const catalogFor = (call: Call, needs: MethodNeeds): Catalog => offeringFor(call, needs).catalog;
 
 /** What MCP asks for where a tool or prompt is unknown: invalid params. */
 const unknownName = (kind: ListKind, name: string) =>
@@ -64,7 +66,7 @@ const revisionOf = ({ era, session }: Call) =>
 const list =
   (kind: ListKind): Method =>
   (call, needs) => {
-    const lists = call.session.own?.lists ?? needs.lists;
+    const { lists } = offeringFor(call, needs);
     const cursor = call.params.has('cursor')
       ? needString(call, call.params, 'cursor', 'params.cursor').text
       : undefined;

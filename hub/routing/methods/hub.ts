@@ -18,7 +18,7 @@ import { type Introduction, type Server, hubInfo } from '#servers';
 import type { Call } from '../call.ts';
 import { completeResult, discovered } from '../dress.ts';
 import { type Method, serverOf } from '../method.ts';
-import { reach, relay } from '../relay.ts';
+import { reach, relayTo } from '../relay.ts';
 import { readAnswer } from '../send.ts';
 
 export const ping: Method = ({ id }) => encodeResult(id, '{}');
@@ -140,7 +140,8 @@ export const discoverOne: Method = async (call, needs) => {
     );
     return encodeResult(call.id, result);
   }
-  const bytes = await relay(call, [], server, needs);
+  // What it says to the hub it says to all: an instance of its own the client needs with its first call.
+  const bytes = await relayTo(server, call, [], needs);
   const answer = readAnswer(bytes);
   const members = membersOf(bytes, answer.payload);
   if (answer.failed || !members) return bytes;

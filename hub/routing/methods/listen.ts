@@ -5,6 +5,7 @@ import { type Method, type MethodNeeds, serverOf } from '../method.ts';
 import { readFilter } from '../listens.ts';
 import { serversUri } from '../offering.ts';
 import { whenReady } from '../ready.ts';
+import { instanceKeyOf } from '../client-identity.ts';
 import { instanceFor } from '../relay.ts';
 import type { View } from '../session.ts';
 
@@ -21,7 +22,9 @@ const listen =
     const filter = readFilter(call);
     const source = await sourceOf(call, needs);
     needWanted(call);
-    const opened = needs.listens.open(call, source, filter, closed => {
+    const client = instanceKeyOf(call);
+    const isOwn = (instance: Server) => needs.statelessClients.isOf(client, instance);
+    const opened = needs.listens.open(call, source, filter, isOwn, closed => {
       needs.subscriptions.removeAll(closed);
       needs.ownResource.unsubscribe(closed);
       if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
@@ -62,7 +65,6 @@ const listen =
 async function sourceOf(call: Call, needs: MethodNeeds): Promise<View> {
   const { view } = call.session;
   if (view === 'all' || view.config.instance === 'shared') return view;
-  if (!view.running) await whenReady(call, view);
   const instance = instanceFor(view, call, needs);
   // Nothing is told before there is something that tells.
   if (!instance.running) await whenReady(call, instance);
@@ -85,14 +87,18 @@ async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Pr
 }
 
 function watchTasks(view: View, needs: MethodNeeds): void {
-  for (const server of view === 'all' ? needs.servers.all : [view]) needs.watch(server);
+  for (const server of view === 'all' ? needs.servers.all : [view]) {
+    needs.watch(server);
+    for (const instance of needs.servers.instances.list(server)) needs.watch(instance);
+  }
 }
 
 export const listenOne: Method = listen((uri, call) => {
   return { server: serverOf(call), uri, publicUri: uri };
 });
 
-export const listenAll: Method = listen((publicUri, _call, needs) => {
-  const found = needs.catalog.findResource(publicUri);
+export const listenAll: Method = listen((publicUri, call, needs) => {
+  const { catalog } = needs.ownOfferingOf(call) ?? needs;
+  const found = catalog.findResource(publicUri);
   return found && { ...found, publicUri };
 });
