@@ -1,6 +1,6 @@
 import type { Clock } from '#core';
 import { encodeCall } from '#rpc';
-import type { ListKind } from '#servers';
+import type { ListKind, Server } from '#servers';
 import { changeMethods } from './changes.ts';
 import type { Listens } from './listens.ts';
 import type { SessionState, View } from './session.ts';
@@ -12,6 +12,8 @@ export type AnnouncementsNeeds = {
   readonly clock: Pick<Clock, 'after'>;
   readonly sessions: () => readonly SessionState[];
   readonly listens: Pick<Listens, 'listChanged'>;
+  /** The server whose older clients share an instance; undefined for any other. */
+  readonly ofOlderClients: (instance: Server) => Server | undefined;
 };
 
 /** Tells the clients of a view that a list changed, once for many changes. */
@@ -26,9 +28,12 @@ export function createAnnouncements(
     const methods = new Map([...kinds].map(kind => [changeMethods[kind], kind] as const));
     // Clients with servers of their own hear from those.
     const tellsSessions = view === 'all' || view.config.instance === 'shared';
+    const base = view === 'all' ? undefined : needs.ofOlderClients(view);
+    const concerns = (seen: View) =>
+      seen === view || (base !== undefined && (seen === base || seen === 'all'));
     for (const [method, kind] of methods) {
       for (const session of sessions())
-        if (tellsSessions && session.view === view && session.protocolVersion !== undefined)
+        if (tellsSessions && concerns(session.view) && session.protocolVersion !== undefined)
           session.outlet(encodeCall(undefined, method));
       listens.listChanged(view, kind);
     }

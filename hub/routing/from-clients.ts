@@ -3,16 +3,18 @@ import { type Notification, membersOf, rawText, stringAt } from '#rpc';
 import type { Servers, Upstream } from '#servers';
 import type { Asks } from './asks.ts';
 import { cancelCall } from './call.ts';
+import type { OlderClients } from './older-clients.ts';
 import type { SessionState } from './session.ts';
 
 export type FromClientsNeeds = {
   readonly servers: Pick<Servers, 'all'>;
   readonly asks: Pick<Asks, 'progressed'>;
+  readonly olderClients: Pick<OlderClients, 'find'>;
   readonly log: Log;
 };
 
 /** Takes the notifications of clients: those that the hub acts on, and those that a server may know better. */
-export function createFromClients({ servers, asks, log }: FromClientsNeeds) {
+export function createFromClients({ servers, asks, olderClients, log }: FromClientsNeeds) {
   function cancelled({ bytes, params }: Notification, { inFlight }: SessionState): void {
     const members = membersOf(bytes, params);
     const id = members?.get('requestId');
@@ -35,7 +37,8 @@ export function createFromClients({ servers, asks, log }: FromClientsNeeds) {
     if (method === 'notifications/progress') return asks.progressed(session, notification);
     if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
     const shared = session.view === 'all' ? servers.all : [session.view];
-    for (const { running } of [...session.instances.values(), ...shared]) {
+    const ofOlder = shared.flatMap(server => olderClients.find(server) ?? []);
+    for (const { running } of [...session.instances.values(), ...shared, ...ofOlder]) {
       // What is about one client means nothing to a server that works for others as well.
       if (running?.introduction.era === 'legacy' && running.upstream.onlyOwner() === session)
         tell(running.upstream, notification);

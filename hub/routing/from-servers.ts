@@ -30,6 +30,8 @@ export type FromServersNeeds = {
   readonly levels: Pick<Levels, 'unasked'>;
   readonly listens: Listens;
   readonly subscriptions: Subscriptions;
+  /** The server that an instance is one of. */
+  readonly baseOf: (instance: Server) => Server;
   readonly log: Log;
 };
 
@@ -111,9 +113,10 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
     // Clients hear from the instances of their own, and this one is none of theirs.
     if (server.config.instance === 'session') return;
     const isLog = notification.method === 'notifications/message';
+    const base = needs.baseOf(server);
     for (const session of sessions())
       if (session.protocolVersion !== undefined)
-        if (session.view === server || (isLog && session.view === 'all'))
+        if (session.view === base || (isLog && session.view === 'all'))
           session.told(notification, atSession(session).exchange, needs.levels.unasked(server));
   }
 

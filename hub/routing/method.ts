@@ -9,6 +9,7 @@ import type { Levels } from './levels.ts';
 import type { Listens } from './listens.ts';
 import type { Lists } from './lists.ts';
 import type { Offering } from './offering.ts';
+import type { OlderClients } from './older-clients.ts';
 import type { OwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
 import type { StatelessClients } from './stateless-clients.ts';
@@ -30,6 +31,7 @@ export type MethodNeeds = {
   readonly inputs: Inputs;
   readonly pages: Pages;
   readonly statelessClients: StatelessClients;
+  readonly olderClients: OlderClients;
   /** What the client of a call finds on the endpoint of all servers; undefined where that is what everybody finds. */
   readonly ownOfferingOf: (call: Call) => Offering | undefined;
   /** Undefined: the hub improves no prompts. */

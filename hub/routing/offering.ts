@@ -31,14 +31,14 @@ export type OfferingNeeds = {
   readonly prompts?: Pick<PromptSource, 'isOffered'>;
 };
 
-/** What all servers offer; with `instances`, what those offer in place of their servers. */
+/** What all servers offer; with `instanceOf`, what the instances that it finds offer in place of their servers. */
 export function createOffering(
   naming: () => Naming,
   needs: OfferingNeeds,
-  instances?: ReadonlyMap<Server, Server>,
+  instanceOf?: (server: Server) => Server | undefined,
 ): Offering {
   const { servers, clock, prompts } = needs;
-  const offersOf = (server: Server) => instances?.get(server) ?? server;
+  const offersOf = (server: Server) => instanceOf?.(server) ?? server;
   const catalog = createCatalog(servers, naming, [serversUri], offersOf);
   const own: OwnItems = {
     resource: ownResources,
@@ -54,6 +54,6 @@ export function createOffering(
       return servers.all.map(offersOf);
     },
   };
-  const isOwn = instances !== undefined;
+  const isOwn = instanceOf !== undefined;
   return { catalog, lists: createLists(own, { catalog, servers: offering, clock, isOwn }) };
 }

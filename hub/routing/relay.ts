@@ -10,7 +10,7 @@ import { withTrace } from './trace.ts';
 
 type Needs = Pick<
   MethodNeeds,
-  'servers' | 'asks' | 'inputs' | 'pages' | 'clock' | 'statelessClients' | 'mayEnd'
+  'servers' | 'asks' | 'inputs' | 'pages' | 'clock' | 'statelessClients' | 'olderClients' | 'mayEnd'
 >;
 
 /**
@@ -19,7 +19,11 @@ type Needs = Pick<
  */
 export function instanceFor(server: Server, call: Call, needs: Needs): Server {
   const { session, era } = call;
-  if (server.config.instance === 'shared') return server;
+  const { instance, launch } = server.config;
+  if (instance === 'shared')
+    return era === 'legacy' && launch.kind === 'remote'
+      ? needs.olderClients.instanceOf(server)
+      : server;
   if (era === 'legacy')
     return session.client
       ? needs.servers.instances.of(server, session, session.client, needs.mayEnd)
@@ -69,17 +73,38 @@ export function relayTo(
 export async function reach(call: Call, server: Server): Promise<Running> {
   if (server.running) return server.running;
   call.server = server.config.name;
-  call.leave = await server.gate.enter(call.session.key, call);
+  call.leave ??= await server.gate.enter(call.session.key, call);
   needWanted(call);
   return await whenReady(call, server);
+}
+
+/**
+ * The instance of a server that works for the client of a call, and runs. That of a server elsewhere is known only
+ * once the server runs.
+ */
+export async function workerFor(
+  server: Server,
+  call: Call,
+  needs: Needs,
+): Promise<{ readonly worker: Server; readonly running: Running }> {
+  for (let worker = instanceFor(server, call, needs); ;) {
+    const running = worker.running ?? (await whenReady(call, worker));
+    const other = instanceFor(server, call, needs);
+    if (other === worker) return { worker, running };
+    worker = other;
+  }
 }
 
 /** Sends a request that may be sent, as soon as there is somebody to send it to. */
 function begin(call: Call, edits: readonly Edit[], server: Server, needs: Needs): Promise<Buffer> {
   const { running } = server;
-  return running
-    ? send(call, edits, server, running, needs)
-    : whenReady(call, server).then(ready => send(call, edits, server, ready, needs));
+  if (running) return send(call, edits, server, running, needs);
+  if (server.config.instance === 'session')
+    return whenReady(call, server).then(ready => send(call, edits, server, ready, needs));
+  // An instance that older clients share has the gate of its server: the call has passed it.
+  return workerFor(server, call, needs).then(({ worker, running: ready }) =>
+    send(call, edits, worker, ready, needs),
+  );
 }
 
 function send(

@@ -20,6 +20,7 @@ import type { Collision } from './names.ts';
 import type { MethodNeeds } from './method.ts';
 import { type Observer, named } from './observer.ts';
 import { createOffering } from './offering.ts';
+import { createOlderClients } from './older-clients.ts';
 import { createOwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
 import { createRequestStates } from './request-state.ts';
@@ -83,7 +84,8 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const pages = createPages();
   const asks = createAsks({ clock, tasks, pages });
   const bases = new WeakMap<Server, Server>();
-  const listens = createListens({ tasks, baseOf: server => bases.get(server) ?? server });
+  const baseOf = (server: Server) => bases.get(server) ?? server;
+  const listens = createListens({ tasks, baseOf });
   const watch = (server: Server) =>
     server.watch({ resources: subscriptions.urisOf(server), tasks: listens.tasksOf(server) });
   const subscriptions = createSubscriptions({
@@ -101,7 +103,12 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   /** Clients that come back find their session, though not what their servers remembered. */
   const mayEnd = (holder: object) =>
     !sessions().some(session => session === holder && session.isConnected());
+  const olderClients = createOlderClients({
+    instances: servers.instances,
+    changed: () => renewOlder(),
+  });
   const methodNeeds: MethodNeeds = {
+    olderClients,
     servers,
     catalog,
     lists,
@@ -118,7 +125,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       mayEnd,
     }),
     ownOfferingOf(call) {
-      if (call.era === 'legacy') return call.session.own;
+      if (call.era === 'legacy') return call.session.own ?? olderClients.holder.own;
       const { hasOfferings, offeringOf } = methodNeeds.statelessClients;
       return hasOfferings ? offeringOf(instanceKeyOf(call)) : undefined;
     },
@@ -129,15 +136,22 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     hubVersion: needs.hubVersion,
     watch,
     logLevelChanged() {
-      for (const server of servers.all) levels.update(server);
-      for (const { instances } of sessions())
-        for (const server of instances.values()) levels.update(server);
+      for (const server of servers.all)
+        for (const one of [server, ...servers.instances.list(server)]) levels.update(one);
     },
     snapshot,
   };
-  const announce = createAnnouncements({ clock, sessions, listens });
+  const announce = createAnnouncements({
+    clock,
+    sessions,
+    listens,
+    ofOlderClients(instance) {
+      const base = baseOf(instance);
+      return olderClients.find(base) === instance ? base : undefined;
+    },
+  });
   const notified = createFromClients(methodNeeds);
-  const fromServers = createFromServers({ sessions, ...methodNeeds });
+  const fromServers = createFromServers({ sessions, baseOf, ...methodNeeds });
 
   function snapshot(): JsonObject {
     return { servers: servers.all.map(describeServer) };
@@ -156,7 +170,14 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   /** Offers on the endpoint of all servers what the instances of the holder offer in place of their servers. */
   function personalize(holder: InstanceHolder): void {
     holder.own?.catalog[Symbol.dispose]();
-    holder.own = createOffering(naming, needs, holder.instances);
+    const isOlder = methodNeeds.statelessClients.find(holder) === undefined;
+    const shared = isOlder ? olderClients.find : () => undefined;
+    holder.own = createOffering(naming, needs, one => holder.instances.get(one) ?? shared(one));
+  }
+
+  /** Offers what another instance offers that clients of 2025-11-25 and older share. */
+  function renewOlder(): void {
+    for (const holder of [olderClients.holder, ...sessions()]) if (holder.own) personalize(holder);
   }
 
   /**
@@ -200,11 +221,13 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   );
   servers.instances.opened(({ server, base, session }) => {
     const state = sessions().find(one => one === session);
-    const holder = state ?? methodNeeds.statelessClients.find(session);
+    const older = session === olderClients.holder ? olderClients.holder : undefined;
+    const holder = state ?? older ?? methodNeeds.statelessClients.find(session);
     bases.set(server, base);
     holder?.instances.set(base, server);
     hear(server, state, holder);
-    if (holder?.own) personalize(holder);
+    if (older) renewOlder();
+    else if (holder?.own) personalize(holder);
   });
 
   let lastSession = 0;

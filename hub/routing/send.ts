@@ -2,6 +2,7 @@ import { isObject } from '#core';
 import { type Answer, type Edit, rawText, readMessage, rpcCodes, valueOf } from '#rpc';
 import type { Caller, Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
+import { adviseEra } from './era-advice.ts';
 import { returned, sent } from './observer.ts';
 import { type Pages, keepPages } from './url-elicitation.ts';
 
@@ -48,6 +49,7 @@ function seenBy(
   return answer => {
     returned(call, answer);
     if (isLegacy && answer.failed) keepPages(answer, server, session, pages);
+    else if (!isLegacy && call.outcome !== 'ok') adviseEra(answer, server);
     seen?.(answer, server);
   };
 }

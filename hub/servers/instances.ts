@@ -26,10 +26,18 @@ export interface Instances {
     client: ClientOfSession | undefined,
     mayEnd: (session: object) => boolean,
   ): Server;
+  /**
+   * The instance that all clients of 2025-11-25 and older share, of a server that they are not to have for
+   * themselves. `holder` stands for them. Throws as `of` does.
+   */
+  forOlderClients(server: Server, holder: object): Server;
   /** Ends the instances of a session that is over. */
   release(session: object): void;
-  /** Has the config that a server has now in force for what sessions have of it, which goes on running. */
-  configure(server: Server): void;
+  /**
+   * Has the config that a server has now in force for its instances. Those of sessions go on running; one that
+   * clients share is replaced where that of the server `isReplaced`.
+   */
+  configure(server: Server, isReplaced?: boolean): void;
   /** Ends all that sessions have of a server that was removed, and resolves when nothing of it is left. */
   drop(server: Server): Promise<void>;
   /** How many instances of a server run, or begin to or end. */
@@ -54,6 +62,7 @@ export type InstancesNeeds = {
 };
 
 type Entry = OwnInstance & {
+  readonly isShared: boolean;
   /** It counts: it runs, or may at any moment. */
   isActive: boolean;
   usedMs: number;
@@ -64,6 +73,9 @@ type Group = { readonly entries: Set<Entry>; readonly heard: Disposable; lastNum
 
 /** What is idle is looked for no more often than this. */
 const sweepMs = 1_000;
+
+/** Tells the instance that older clients share from those of sessions, which have numbers. */
+const sharedInstance = 'legacy';
 
 /** Instances of servers that `create` makes. There are none at first. */
 export function createInstances({ clock, create }: InstancesNeeds): Instances {
@@ -107,12 +119,12 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
   function open(
     base: Server,
     session: object,
-    client: ClientOfSession | undefined,
+    { client, era, isShared }: Pick<Own, 'client' | 'era' | 'isShared'>,
     group: Group,
   ): Entry {
-    const instance = String(++group.lastNumber);
-    const server = create({ instance, base, client });
-    const entry: Entry = { server, base, session, isActive: false, usedMs: 0 };
+    const instance = isShared ? sharedInstance : String(++group.lastNumber);
+    const server = create({ instance, base, client, era, isShared });
+    const entry: Entry = { server, base, session, isShared, isActive: false, usedMs: 0 };
     group.entries.add(entry);
     const own = sessions.get(session) ?? new Map<Server, Entry>();
     sessions.set(session, own.set(base, entry));
@@ -177,13 +189,25 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     for (const entry of own?.values() ?? []) void close(entry, 'stopping');
   }
 
+  /** Throws where the server is not to run. */
+  function needOpen(base: Server): void {
+    if (base.closed) throw base.closed;
+    const { state } = base.status;
+    const refused =
+      state === 'stopped' && refusalOf(base.config, base.status, '', clock.monotonic());
+    if (refused) throw refused;
+  }
+
+  function use(entry: Entry): Server {
+    entry.isActive = true;
+    entry.usedMs = clock.monotonic();
+    sweepIn(entry.base.config.instanceIdleMs);
+    return entry.server;
+  }
+
   return {
     of(base, session, client, mayEnd) {
-      if (base.closed) throw base.closed;
-      const { state } = base.status;
-      const refused =
-        state === 'stopped' && refusalOf(base.config, base.status, '', clock.monotonic());
-      if (refused) throw refused;
+      needOpen(base);
       const group = groupOf(base);
       const known = sessions.get(session)?.get(base);
       const isFull = !known?.isActive && countOf(group) >= base.config.maxInstances;
@@ -193,16 +217,23 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
           `${base.config.name} runs for ${base.config.maxInstances} sessions already. Close some, raise "max_instances" of this server, or let clients share it with "instance": "shared"`,
           { data: { server: base.config.name, retryable: true } },
         );
-      const entry = known ?? open(base, session, client, group);
-      entry.isActive = true;
-      entry.usedMs = clock.monotonic();
-      sweepIn(base.config.instanceIdleMs);
-      return entry.server;
+      // Who gives a client speaks for its session, which only the older era has.
+      const own = { client, era: client ? 'legacy' : 'modern', isShared: false } as const;
+      return use(known ?? open(base, session, own, group));
+    },
+    forOlderClients(base, holder) {
+      needOpen(base);
+      const known = sessions.get(holder)?.get(base);
+      const own = { client: undefined, era: 'legacy', isShared: true } as const;
+      return use(known ?? open(base, holder, own, groupOf(base)));
     },
     release,
-    configure(server) {
-      for (const entry of groups.get(server)?.entries ?? [])
-        void entry.server.reconfigure(server.config, false);
+    configure(server, isReplaced = false) {
+      for (const { server: instance, isShared } of groups.get(server)?.entries ?? [])
+        void instance
+          .reconfigure(server.config, isShared && isReplaced)
+          // What cannot be brought up as the entry is now is started by the next call.
+          .catch(() => instance.stop(false));
     },
     async drop(server) {
       const entries = [...(groups.get(server)?.entries ?? [])];

@@ -1,6 +1,7 @@
 import type { ServerConfig } from '#config';
 import type { Clock, Event, HubError, Log } from '#core';
 import type { SharedBreaker } from '#resilience';
+import type { Era } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told } from './caller.ts';
 import type { ClientOfSession } from './client-of-session.ts';
@@ -179,10 +180,14 @@ export type ServerNeeds = {
   ) => Promise<Instance>;
 };
 
-/** What makes a server one that a session has for itself. */
+/** What makes a server an instance of another: one that a session has for itself, or that clients of one era share. */
 export type Own = {
   /** Tells it from the other instances of `base`, in names and in the log. */
   readonly instance: string;
   readonly base: Server;
   readonly client: ClientOfSession | undefined;
+  /** The era of the clients that it works for: it is spoken to in that one, where it speaks both and "era" is "auto". */
+  readonly era: Era;
+  /** It works for several clients, which share the limits and the breaker of `base` with all others. */
+  readonly isShared: boolean;
 };

@@ -91,7 +91,7 @@ export async function launchServer(
 ): Promise<Started> {
   const first = await startOnce(config, needs, signal);
   if (!('wrongEra' in first)) return first;
-  needs.log.info({}, `the era of the server is found out anew: ${first.wrongEra.message}`);
+  needs.log.info({}, `the era of the server is found out anew: ${messageOf(first.wrongEra)}`);
   const second = await startOnce(config, needs, signal);
   if ('wrongEra' in second) throw second.wrongEra;
   return second;
@@ -137,8 +137,8 @@ async function startOnce(
   config: ServerConfig,
   needs: StartNeeds,
   signal: AbortSignal,
-): Promise<Started | { readonly wrongEra: HubError }> {
-  const { instance, key, opening } = await launch(config, needs, signal);
+): Promise<Started | { readonly wrongEra: unknown }> {
+  const { instance, key, opening, isOlder } = await launch(config, needs, signal);
   let isHeard = false;
   const introduction = async (upstream: Upstream) => {
     const greeting = greetingOf(config, needs);
@@ -154,7 +154,8 @@ async function startOnce(
     const deadline = AbortSignal.timeout(config.startTimeoutMs);
     const started = await within(greeted, signal, deadline);
     const { era } = started.running.introduction;
-    if (config.era === 'auto') await needs.eras.confirm(key, era, config.launch.kind === 'local');
+    if (config.era === 'auto' && !isOlder)
+      await needs.eras.confirm(key, era, config.launch.kind === 'local');
     signal.throwIfAborted();
     return { ...started, variant: needs.variant, isTakenBack: false };
   } catch (error) {
@@ -167,29 +168,48 @@ async function startOnce(
       if (isOfOtherEra(error)) throw misconfigured(config, error);
       throw isHeard || signal.aborted ? error : unheard(config, error);
     }
+    if (isOlder && !isHeard && !signal.aborted && (await needs.eras.recall(key)) !== 'legacy') {
+      await needs.eras.confirm(olderKeyOf(key), 'modern', false);
+      return { wrongEra: error };
+    }
+    // It is asked again as of 2025-11-25 next time, unless it comes up in the newer era.
+    if (needs.own?.era === 'legacy') await needs.eras.forget(olderKeyOf(key));
     if (!isOfOtherEra(error)) throw error;
     await needs.eras.forget(key);
     return { wrongEra: error };
   }
 }
 
+type Launched = {
+  readonly instance: Instance;
+  readonly key: string;
+  readonly opening: Opening;
+  /** It is greeted as of 2025-11-25 because its clients are, whether it speaks 2026-07-28 or not. */
+  readonly isOlder: boolean;
+};
+
+/** What is remembered by it is 'modern' where the program was found not to speak 2025-11-25, in this run of the hub. */
+const olderKeyOf = (key: string): string => `${key}.older`;
+
 /** Launches the instance, and finds out in which era to greet it. */
 async function launch(
   config: ServerConfig,
   needs: StartNeeds,
   signal: AbortSignal,
-): Promise<{ readonly instance: Instance; readonly key: string; readonly opening: Opening }> {
+): Promise<Launched> {
   const launchOwn = () => {
     needs.launching();
     return needs.launch(config, needs.events, signal, needs.own?.instance ?? needs.variant);
   };
   const instance = await launchOwn();
   const key = eraKeyOf(config, instance.identity);
-  if (config.era !== 'auto') return { instance, key, opening: config.era };
-  if (config.launch.kind === 'remote') {
-    if (config.launch.transport === 'sse') return { instance, key, opening: 'legacy' };
-    return { instance, key, opening: (await needs.eras.recall(key)) ?? 'newest' };
-  }
+  const greetedAs = (opening: Opening, isOlder = false) => ({ instance, key, opening, isOlder });
+  if (config.era !== 'auto') return greetedAs(config.era);
+  const isSse = config.launch.kind === 'remote' && config.launch.transport === 'sse';
+  if (isSse) return greetedAs('legacy');
+  if (needs.own?.era === 'legacy' && (await needs.eras.recall(olderKeyOf(key))) !== 'modern')
+    return greetedAs('legacy', true);
+  if (config.launch.kind === 'remote') return greetedAs((await needs.eras.recall(key)) ?? 'newest');
   /** A program without an identity may be installed by its first start, which a second would disturb. */
   const isAlone = instance.identity === undefined;
   let isSpent = false;
@@ -214,7 +234,7 @@ async function launch(
   try {
     const found = Promise.race([needs.eras.find(key, probe), ...ended]);
     const opening = await within(found, signal);
-    return { instance: isSpent ? await launchOwn() : instance, key, opening };
+    return { ...greetedAs(opening), instance: isSpent ? await launchOwn() : instance };
   } catch (error) {
     await instance.stop({ graceMs: 0 });
     throw error;

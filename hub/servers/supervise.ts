@@ -44,14 +44,17 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   const advice: string[] = [];
   const stderr = createStderrRing(clock, redact);
   let status: ServerStatus = { state: 'stopped', byHand: false };
-  const gate = createGate(config, {
-    clock,
-    // One session's own trouble is no reason to refuse the others.
-    breaker: own ? undefined : needs.breakerOf?.(config),
-    revive() {
-      if (status.state === 'failed') start();
-    },
-  });
+  const sharedGate = own?.isShared ? own.base.gate : undefined;
+  const gate =
+    sharedGate ??
+    createGate(config, {
+      clock,
+      // One session's own trouble is no reason to refuse the others.
+      breaker: own ? undefined : needs.breakerOf?.(config),
+      revive() {
+        if (status.state === 'failed') start();
+      },
+    });
   let interest: Interest = { resources: [], tasks: [] };
   /** What those are told that wait for an instance of a session. */
   let failure: HubError | undefined;
@@ -183,7 +186,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
 
   function configure(next: ServerConfig): void {
     config = next;
-    gate.configure(next);
+    if (!sharedGate) gate.configure(next);
     loop.configure();
   }
 
@@ -300,7 +303,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     },
     async close(why) {
       closed ??= closedFor(name, why);
-      gate.close();
+      if (!sharedGate) gate.close();
       await Promise.all([end(false), memory.written()]);
     },
     ready,

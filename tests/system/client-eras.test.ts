@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { describe, test } from 'vitest';
-import { type EraClient, connectEra, refusal } from '#helpers/eras';
+import { type EraClient, connectEra, eras, refusal } from '#helpers/eras';
 import { startHub } from '#helpers/hub';
 
 const uri = 'test://counter';
+const both = join(import.meta.dirname, '../fixtures/eras/server-both.mjs');
 
 describe('resources of a modern server with "instance": "session"', () => {
   test.for(['/mcp/fixture', '/mcp'])(
@@ -130,6 +135,112 @@ describe('an instance of a client of 2026', () => {
       assert.equal(own, tool, 'each instance counts by itself');
       await listening.stop();
       assert.equal(hub.servers.instances.count(hub.server('fixture')), 2);
+    },
+  );
+});
+
+/** The server of both eras over HTTP. */
+async function listening(env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, [both, '--http'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  const [line] = await once(createInterface({ input: child.stderr }), 'line');
+  return {
+    url: String(line),
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+const remote = (url: string) => ({ name: 'fixture', url }) as const;
+
+describe('a server of both eras that asks its client by requests', () => {
+  const local = { name: 'fixture', file: '../eras/server-both.mjs' } as const;
+
+  test.for(views)(
+    'asks a client of 2025 at %s from the instance that the client has for itself',
+    async ([path, prefix]) => {
+      await using hub = await startHub([{ ...local, instance: 'session' }]);
+      await using client = await connectEra('2025', `${hub.url}${path}`);
+      assert.equal(await client.call(`${prefix}ask`, { question: 'Who?' }), 'Who? accept Ada');
+      assert.equal(await client.call(`${prefix}sample`, { prompt: 'why?' }), 'echo of why?');
+      await lists(client, `${prefix}only_in_2025`);
+      await using newer = await connectEra('2026', `${hub.url}${path}`);
+      assert.match(await newer.call(`${prefix}who`), /^modern /);
+      assert.deepEqual(hub.server('fixture').advice, []);
+    },
+  );
+
+  test.for(views)('asks a client of 2025 at %s where it has a url', async ([path, prefix]) => {
+    await using far = await listening();
+    await using hub = await startHub([remote(far.url)]);
+    await using one = await connectEra('2025', `${hub.url}${path}`);
+    await using two = await connectEra('2025', `${hub.url}${path}`, {
+      elicitation: () => ({ action: 'accept', content: { name: 'Alan' } }),
+    });
+    const question = 'Who?';
+    assert.equal(await one.call(`${prefix}ask`, { question }), 'Who? accept Ada');
+    assert.equal(await two.call(`${prefix}ask`, { question }), 'Who? accept Alan');
+    assert.equal(await one.call(`${prefix}sample`, { prompt: 'why?' }), 'echo of why?');
+    await using newer = await connectEra('2026', `${hub.url}${path}`);
+    assert.match(await newer.call(`${prefix}who`), /^modern /);
+    assert.match(await one.call(`${prefix}who`), /^legacy /);
+    const opened: unknown = JSON.parse(await newer.call(`${prefix}opened`));
+    assert.ok(Array.isArray(opened));
+    assert.equal(opened.filter(era => era === 'legacy').length, 1, 'they share a connection');
+  });
+
+  test('lists clients of 2025 what it has for them where it has a url, and tells them of changes', async () => {
+    await using far = await listening();
+    await using hub = await startHub([remote(far.url)]);
+    await using all = await connectEra('2025', `${hub.url}/mcp`);
+    await using alone = await connectEra('2025', `${hub.url}/mcp/fixture`);
+    await using newer = await connectEra('2026', `${hub.url}/mcp`);
+    await lists(all, 'fixture_only_in_2025');
+    await lists(alone, 'only_in_2025');
+    const tool = await all.call('fixture_grow');
+    await Promise.all([all, alone].map(one => one.hears('notifications/tools/list_changed')));
+    await lists(all, `fixture_${tool}`);
+    await lists(alone, tool);
+    assert.equal(await all.call(`fixture_${tool}`), `${tool} answers`);
+    assert.deepEqual(
+      (await newer.toolNames()).filter(name => /grown|only/.test(name)),
+      [],
+      'a client of 2026 is spoken to as before',
+    );
+  });
+
+  test('is spoken to in 2026 for all where it knows nothing else', async () => {
+    const env = { ERA: 'modern' };
+    await using far = await listening(env);
+    await using hub = await startHub([
+      remote(far.url),
+      { ...local, name: 'own', instance: 'session', env },
+    ]);
+    for (const name of ['fixture', 'own']) {
+      await using client = await connectEra('2025', `${hub.url}/mcp/${name}`);
+      assert.match(await client.call('who'), /^modern /);
+      assert.match(await client.call('who'), /^modern /);
+    }
+    assert.equal(hub.servers.instances.count(hub.server('fixture')), 0, 'one connection is enough');
+  });
+
+  test.for(eras)(
+    'and is shared is named the era in which it works, once it has failed a client of %s',
+    async era => {
+      await using hub = await startHub([local]);
+      await using client = await connectEra(era, `${hub.url}/mcp/fixture`);
+      assert.equal(await client.call('ping'), 'pong');
+      assert.deepEqual(hub.server('fixture').advice, []);
+      assert.match(await client.call('ask', { question: 'Who?' }), /^error: Server-to-client/);
+      const shown = await (await fetch(`${hub.url}/servers/fixture`)).text();
+      assert.match(shown, /"advice":\[".*\\"era\\": \\"legacy\\"/);
+      await using as = await startHub([{ ...local, era: 'legacy' }]);
+      await using heeding = await connectEra(era, `${as.url}/mcp/fixture`);
+      assert.equal(await heeding.call('ask', { question: 'Who?' }), 'Who? accept Ada');
     },
   );
 });

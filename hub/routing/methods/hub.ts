@@ -18,7 +18,7 @@ import { type Introduction, type Server, hubInfo } from '#servers';
 import type { Call } from '../call.ts';
 import { completeResult, discovered } from '../dress.ts';
 import { type Method, serverOf } from '../method.ts';
-import { reach, relayTo } from '../relay.ts';
+import { reach, relayTo, workerFor } from '../relay.ts';
 import { readAnswer } from '../send.ts';
 
 export const ping: Method = ({ id }) => encodeResult(id, '{}');
@@ -58,6 +58,7 @@ export const initializeAll: Method = (call, needs) => {
   const protocolVersion = negotiate(call);
   introduce(call);
   call.session.protocolVersion = protocolVersion;
+  for (const server of needs.servers.all) needs.olderClients.prepare(server);
   return encodeResult(
     call.id,
     JSON.stringify({
@@ -93,14 +94,20 @@ function extensionsOf(servers: readonly Server[]): object {
 }
 
 /** The server's own introduction, with nothing changed but the revision agreed on with this client. */
-export const initializeOne: Method = async call => {
+export const initializeOne: Method = async (call, needs) => {
   const protocolVersion = negotiate(call);
   const server = serverOf(call);
   const { session } = call;
   // Before the wait: what the client sends behind it already is on its behalf as well.
   introduce(call);
   // What it says to the hub it says to all: an instance of its own the client needs with its first call.
-  const { introduction } = await reach(call, server).catch((error: unknown) => {
+  const worker = async () => {
+    await reach(call, server);
+    return server.config.instance === 'shared'
+      ? (await workerFor(server, call, needs)).running
+      : await reach(call, server);
+  };
+  const { introduction } = await worker().catch((error: unknown) => {
     session.client = undefined;
     throw error;
   });

@@ -4,7 +4,7 @@ import type { Server } from '#servers';
 import type { Call } from '../call.ts';
 import type { MethodNeeds } from '../method.ts';
 import { whenReady } from '../ready.ts';
-import { instanceFor, relay } from '../relay.ts';
+import { instanceFor, relay, workerFor } from '../relay.ts';
 
 /** A resource as its server knows it, and as the client does. */
 export type Resource = {
@@ -26,8 +26,8 @@ export async function subscribeAt(
   const { session } = call;
   const { subscriptions } = needs;
   using _ = subscriptions.claim(session);
-  const worker = instanceFor(server, call, needs);
-  const { era, capabilities } = (worker.running ?? (await whenReady(call, worker))).introduction;
+  const { worker, running } = await workerFor(server, call, needs);
+  const { era, capabilities } = running.introduction;
   if (era === 'legacy') {
     // An update may come right behind the answer. Who has left meanwhile would be told of it for ever.
     call.seen = ({ failed }, instance) => {
