@@ -242,7 +242,7 @@ export const serverSchema = z
       .enum(['shared', 'session'])
       .default('shared')
       .describe(
-        '"session": an instance of its own for each session of a client, for servers that keep something for one client or ask it something. "shared": one for all.',
+        '"session": an instance of its own for each session of a client, and for each name and version of clients without sessions, for servers that keep something for one client or ask it something. "shared": one for all.',
       ),
     max_instances: z
       .int()
@@ -259,7 +259,7 @@ export const serverSchema = z
       .enum(['auto', 'legacy', 'modern'])
       .default('auto')
       .describe(
-        'Revisions of MCP that the hub speaks to the server: "legacy" up to 2025-11-25, with a session; "modern" from 2026-07-28 on, without. "auto": the newest that the server speaks, found out once.',
+        'Revisions of MCP that the hub speaks to the server: "legacy" up to 2025-11-25, with a session; "modern" from 2026-07-28 on, without. "auto": the newest that the server speaks, found out once; a server of both eras speaks that of its client where it has a "url" or "instance": "session".',
       ),
   })
   .meta({ id: 'server' });

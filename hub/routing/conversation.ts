@@ -1,9 +1,6 @@
-import { type Clock, HubError, isObject } from '#core';
+import { HubError, isObject } from '#core';
 import {
   type Answer,
-  type Edit,
-  type LogLevel,
-  type Span,
   encodeResult,
   errorAnswer,
   membersOf,
@@ -15,62 +12,15 @@ import type { Asked, Caller, Exchange, Owner, Running, Server } from '#servers';
 import { lacking } from './asks.ts';
 import type { Call } from './call.ts';
 import { callNeeds, refusedCapability } from './capabilities.ts';
+import { carrierOf } from './carrier.ts';
+import type { Conversation, ConversationNeeds, ConversationOptions } from './conversation-types.ts';
 import { clientMetadata, dress, undress } from './dress.ts';
 import { isWanted } from './levels.ts';
 import { returned, sent } from './observer.ts';
 import { readAnswer } from './send.ts';
-import { type RequestStates, invalid } from './request-state.ts';
+import { invalid } from './request-state.ts';
 import { withTrace } from './trace.ts';
 import { pagesWanted } from './url-elicitation.ts';
-
-/** One call at a server, over as many requests of its client as it takes. */
-export interface Conversation {
-  readonly id: string;
-  readonly server: Server;
-  /** Identifies the client whose call it is. */
-  readonly client: string;
-  /** Whether the client is away with questions, may be asked something, or is asked something. */
-  readonly isAway: boolean;
-  readonly mayAsk: boolean;
-  readonly isAsked: boolean;
-  /** Asks the client what the server wants to know, as soon as the client can be asked. */
-  take(asked: Asked): void;
-  /** The answer to the request that it begins with. */
-  readonly first: Promise<Buffer>;
-  /** Goes on with what the client answers, by key. Throws HUB_STATE_INVALID in any round but the last. */
-  resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<Buffer>;
-  /** The server does not want to know any more what it asked by this id, which is JSON text. */
-  withdrawn(serverId: string): void;
-  /** Ends it: the server is told that nobody waits. */
-  giveUp(reason: string): void;
-}
-
-export type ConversationOptions = {
-  readonly id: string;
-  readonly client: string;
-  readonly edits: readonly Edit[];
-  /** What the client can be asked. */
-  readonly capabilities: { readonly [name: string]: unknown };
-  /** The client wants log messages from this level on, or none. */
-  readonly logLevel: LogLevel | undefined;
-  readonly mayAsk: boolean;
-  /** How often the client was sent to pages by this call before. */
-  readonly visits: number;
-};
-
-export type ConversationNeeds = {
-  readonly clock: Pick<Clock, 'after'>;
-  readonly states: RequestStates;
-  /** Keeps it while its client is away. Throws HUB_INPUTS_FULL. */
-  readonly suspend: (conversation: Conversation) => void;
-  readonly forget: (conversation: Conversation) => void;
-  /** Called once, when the server works on it no more. */
-  readonly over: (conversation: Conversation) => void;
-  /** The calls in flight of the same client at the same server, the oldest first. */
-  readonly callsWith: (conversation: Conversation) => readonly Conversation[];
-  /** Whether that client is asked anything on behalf of the server. */
-  readonly isAsked: (conversation: Conversation) => boolean;
-};
 
 /**
  * How long a client may take to come back with answers: people are asked. At a shared server
@@ -325,16 +275,6 @@ export function createConversation(
   );
   return conversation;
 }
-
-/**
- * Which call of a client carries a question that is about any of them: the oldest that carries none yet, as
- * servers mostly ask in the order in which they were called.
- */
-const carrierOf = (calls: readonly Conversation[], otherwise: Conversation): Conversation =>
-  calls.find(({ mayAsk, isAway, isAsked }) => mayAsk && !isAway && !isAsked) ??
-  calls.find(({ mayAsk, isAway }) => mayAsk && !isAway) ??
-  calls.find(({ mayAsk }) => mayAsk) ??
-  otherwise;
 
 function newTurn(): PromiseWithResolvers<Outcome> {
   const turn = Promise.withResolvers<Outcome>();

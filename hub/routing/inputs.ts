@@ -12,7 +12,8 @@ import {
 import type { Running, Server } from '#servers';
 import { type Call, needWanted } from './call.ts';
 import { clientIdentityOf } from './client-identity.ts';
-import { type Conversation, createConversation } from './conversation.ts';
+import type { Conversation } from './conversation-types.ts';
+import { createConversation } from './conversation.ts';
 import type { Levels } from './levels.ts';
 import { type RequestStates, invalid } from './request-state.ts';
 

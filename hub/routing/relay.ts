@@ -73,7 +73,7 @@ export function relayTo(
 export async function reach(call: Call, server: Server): Promise<Running> {
   if (server.running) return server.running;
   call.server = server.config.name;
-  call.leave ??= await server.gate.enter(call.session.key, call);
+  call.leave = await server.gate.enter(call.session.key, call);
   needWanted(call);
   return await whenReady(call, server);
 }

@@ -8,7 +8,6 @@ import { createAnnouncements } from './announcements.ts';
 import { createAnswering } from './answering.ts';
 import { createAsks } from './asks.ts';
 import { cancelCall } from './call.ts';
-import { instanceKeyOf } from './client-identity.ts';
 import { changeMethods } from './changes.ts';
 import { createCollisionLog } from './collision-log.ts';
 import { createFromClients } from './from-clients.ts';
@@ -21,6 +20,7 @@ import type { MethodNeeds } from './method.ts';
 import { type Observer, named } from './observer.ts';
 import { createOffering } from './offering.ts';
 import { createOlderClients } from './older-clients.ts';
+import { createOwnOfferings } from './own-offerings.ts';
 import { createOwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
 import { createRequestStates } from './request-state.ts';
@@ -105,10 +105,16 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     !sessions().some(session => session === holder && session.isConnected());
   const olderClients = createOlderClients({
     instances: servers.instances,
-    changed: () => renewOlder(),
+    changed: () => ownOfferings.olderChanged(),
+  });
+  const statelessClients = createStatelessClients({ instances: servers.instances, mayEnd });
+  const ownOfferings = createOwnOfferings(naming, {
+    offering: needs,
+    sessions,
+    statelessClients,
+    olderClients,
   });
   const methodNeeds: MethodNeeds = {
-    olderClients,
     servers,
     catalog,
     lists,
@@ -120,15 +126,9 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     asks,
     inputs,
     pages,
-    statelessClients: createStatelessClients({
-      instances: servers.instances,
-      mayEnd,
-    }),
-    ownOfferingOf(call) {
-      if (call.era === 'legacy') return call.session.own ?? olderClients.holder.own;
-      const { hasOfferings, offeringOf } = methodNeeds.statelessClients;
-      return hasOfferings ? offeringOf(instanceKeyOf(call)) : undefined;
-    },
+    statelessClients,
+    olderClients,
+    ownOfferingOf: call => ownOfferings.of(call),
     mayEnd,
     prompts: needs.prompts,
     clock,
@@ -167,26 +167,13 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     logCollisions(catalog.collisions());
   });
 
-  /** Offers on the endpoint of all servers what the instances of the holder offer in place of their servers. */
-  function personalize(holder: InstanceHolder): void {
-    holder.own?.catalog[Symbol.dispose]();
-    const isOlder = methodNeeds.statelessClients.find(holder) === undefined;
-    const shared = isOlder ? olderClients.find : () => undefined;
-    holder.own = createOffering(naming, needs, one => holder.instances.get(one) ?? shared(one));
-  }
-
-  /** Offers what another instance offers that clients of 2025-11-25 and older share. */
-  function renewOlder(): void {
-    for (const holder of [olderClients.holder, ...sessions()]) if (holder.own) personalize(holder);
-  }
-
   /**
    * Hears what a server says. Of an instance that works for one client alone `holder` is that client, and
    * `session` its session, if it has one.
    */
   function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
-      if (holder && !holder.own && (!session || session.view === 'all')) personalize(holder);
+      if (holder && (!session || session.view === 'all')) ownOfferings.differs(holder);
       if (session) session.outlet(encodeCall(undefined, changeMethods[kind]));
       else announce(server, kind);
     });
@@ -215,19 +202,18 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   };
   hearAll();
   servers.changed(hearAll);
-  servers.removed(server => listens.endAll(server));
+  servers.removed(server => {
+    listens.endAll(server);
+    olderClients.holder.instances.delete(server);
+  });
   servers.instances.hearWith(
     one => subscriptions.isHeard(one) || listens.isHeard(one) || tasks.areAt(one),
   );
   servers.instances.opened(({ server, base, session }) => {
-    const state = sessions().find(one => one === session);
-    const older = session === olderClients.holder ? olderClients.holder : undefined;
-    const holder = state ?? older ?? methodNeeds.statelessClients.find(session);
     bases.set(server, base);
-    holder?.instances.set(base, server);
+    const holder = ownOfferings.opened(base, server, session);
+    const state = sessions().find(one => one === holder);
     hear(server, state, holder);
-    if (older) renewOlder();
-    else if (holder?.own) personalize(holder);
   });
 
   let lastSession = 0;

@@ -35,7 +35,9 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   const log = needs.log.child({ server: name, ...(own && { instance: own.instance }) });
   const memory = createMemory(() => config, { ...needs, log }, own);
   const output = createLimitedLog(log, { clock });
-  const logStatus = createStatusLog(log, { clock, isOwn: own !== undefined });
+  /** One that several clients share is restarted as any other. */
+  const isOwn = own !== undefined && !own.isShared;
+  const logStatus = createStatusLog(log, { clock, isOwn });
   const changed = createEmitter<ServerStatus>();
   const listed = createEmitter<ListKind>();
   const notified = createEmitter<Told>();
@@ -148,7 +150,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     ...needs,
     log,
     config: () => config,
-    isOwn: own !== undefined,
+    isOwn,
     become,
     start: (signal, variant) => startServer(config, { ...starting, variant }, signal),
     startBeside: (next, signal, variant) =>

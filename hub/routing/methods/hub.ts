@@ -101,13 +101,13 @@ export const initializeOne: Method = async (call, needs) => {
   // Before the wait: what the client sends behind it already is on its behalf as well.
   introduce(call);
   // What it says to the hub it says to all: an instance of its own the client needs with its first call.
-  const worker = async () => {
-    await reach(call, server);
+  const greeted = async () => {
+    const running = await reach(call, server);
     return server.config.instance === 'shared'
       ? (await workerFor(server, call, needs)).running
-      : await reach(call, server);
+      : running;
   };
-  const { introduction } = await worker().catch((error: unknown) => {
+  const { introduction } = await greeted().catch((error: unknown) => {
     session.client = undefined;
     throw error;
   });

@@ -1,0 +1,54 @@
+import type { Clock } from '#core';
+import type { Edit, LogLevel, Span } from '#rpc';
+import type { Asked, Server } from '#servers';
+import type { Call } from './call.ts';
+import type { RequestStates } from './request-state.ts';
+
+/** One call at a server, over as many requests of its client as it takes. */
+export interface Conversation {
+  readonly id: string;
+  readonly server: Server;
+  /** Identifies the client whose call it is. */
+  readonly client: string;
+  /** Whether the client is away with questions, may be asked something, or is asked something. */
+  readonly isAway: boolean;
+  readonly mayAsk: boolean;
+  readonly isAsked: boolean;
+  /** Asks the client what the server wants to know, as soon as the client can be asked. */
+  take(asked: Asked): void;
+  /** The answer to the request that it begins with. */
+  readonly first: Promise<Buffer>;
+  /** Goes on with what the client answers, by key. Throws HUB_STATE_INVALID in any round but the last. */
+  resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<Buffer>;
+  /** The server does not want to know any more what it asked by this id, which is JSON text. */
+  withdrawn(serverId: string): void;
+  /** Ends it: the server is told that nobody waits. */
+  giveUp(reason: string): void;
+}
+
+export type ConversationOptions = {
+  readonly id: string;
+  readonly client: string;
+  readonly edits: readonly Edit[];
+  /** What the client can be asked. */
+  readonly capabilities: { readonly [name: string]: unknown };
+  /** The client wants log messages from this level on, or none. */
+  readonly logLevel: LogLevel | undefined;
+  readonly mayAsk: boolean;
+  /** How often the client was sent to pages by this call before. */
+  readonly visits: number;
+};
+
+export type ConversationNeeds = {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly states: RequestStates;
+  /** Keeps it while its client is away. Throws HUB_INPUTS_FULL. */
+  readonly suspend: (conversation: Conversation) => void;
+  readonly forget: (conversation: Conversation) => void;
+  /** Called once, when the server works on it no more. */
+  readonly over: (conversation: Conversation) => void;
+  /** The calls in flight of the same client at the same server, the oldest first. */
+  readonly callsWith: (conversation: Conversation) => readonly Conversation[];
+  /** Whether that client is asked anything on behalf of the server. */
+  readonly isAsked: (conversation: Conversation) => boolean;
+};

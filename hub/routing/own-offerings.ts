@@ -1,0 +1,66 @@
+import type { Naming } from '#config';
+import type { Server } from '#servers';
+import type { Call } from './call.ts';
+import { instanceKeyOf } from './client-identity.ts';
+import { type Offering, type OfferingNeeds, createOffering } from './offering.ts';
+import type { OlderClients } from './older-clients.ts';
+import type { InstanceHolder, SessionState } from './session.ts';
+import type { StatelessClients } from './stateless-clients.ts';
+
+/** What clients find on the endpoint of all servers where instances that work for them offer something of their own. */
+export interface OwnOfferings {
+  /** What the client of a call finds; undefined where that is what everybody finds. */
+  of(call: Call): Offering | undefined;
+  /** An instance was opened, for whatever stands for its clients. */
+  opened(base: Server, instance: Server, session: object): InstanceHolder | undefined;
+  /** An instance of the holder offers something else than its server. */
+  differs(holder: InstanceHolder): void;
+  /** Another instance works for clients of 2025-11-25 and older. */
+  olderChanged(): void;
+}
+
+export type OwnOfferingsNeeds = {
+  readonly offering: OfferingNeeds;
+  readonly sessions: () => readonly SessionState[];
+  readonly statelessClients: StatelessClients;
+  readonly olderClients: OlderClients;
+};
+
+export function createOwnOfferings(naming: () => Naming, needs: OwnOfferingsNeeds): OwnOfferings {
+  const { statelessClients, olderClients, sessions } = needs;
+
+  function build(holder: InstanceHolder): void {
+    holder.own?.catalog[Symbol.dispose]();
+    const isOlder = statelessClients.find(holder) === undefined;
+    const instanceOf = (server: Server) =>
+      holder.instances.get(server) ?? (isOlder ? olderClients.find(server) : undefined);
+    holder.own = createOffering(naming, needs.offering, instanceOf);
+  }
+
+  function olderChanged(): void {
+    for (const holder of [olderClients.holder, ...sessions()]) if (holder.own) build(holder);
+  }
+
+  return {
+    of(call) {
+      if (call.era === 'legacy') return call.session.own ?? olderClients.holder.own;
+      return statelessClients.hasOfferings
+        ? statelessClients.offeringOf(instanceKeyOf(call))
+        : undefined;
+    },
+    opened(base, instance, session) {
+      const isOlder = session === olderClients.holder;
+      const holder = isOlder
+        ? olderClients.holder
+        : (sessions().find(one => one === session) ?? statelessClients.find(session));
+      holder?.instances.set(base, instance);
+      if (isOlder) olderChanged();
+      else if (holder?.own) build(holder);
+      return holder;
+    },
+    differs(holder) {
+      if (!holder.own) build(holder);
+    },
+    olderChanged,
+  };
+}
