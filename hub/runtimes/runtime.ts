@@ -126,6 +126,11 @@ export interface Instance {
   readonly identity?: string;
   readonly channel: Channel;
   /**
+   * Whether a server elsewhere may keep sessions (MCP 2025-11-25 and older), as far as that is told without opening
+   * one. Never rejects. Absent for what is launched here.
+   */
+  readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;
+  /**
    * What another run of the hub finds it by. Absent where none can; rejects with HubError where the
    * engine cannot be asked.
    */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ServerConfig } from '#config';
 import { type Log, HubError, isObject } from '#core';
 import { type Era, modernVersions, rpcCodes } from '#rpc';
+import type { Instance } from '#runtimes';
 import { type Table, createTable } from '#store';
 
 /** Which era the programs of servers speak, found out once for each. */
@@ -110,4 +111,24 @@ export function eraToldBy(error: unknown): Era | undefined {
   const isForeign =
     Array.isArray(supported) && !modernVersions.some(version => supported.includes(version));
   return isForeign ? 'legacy' : 'modern';
+}
+
+/**
+ * What is remembered by this key is 'modern' where the program was found not to speak 2025-11-25 or older, in this run
+ * of the hub.
+ */
+export const olderKeyOf = (key: string): string => `${key}.older`;
+
+/** Whether a program is worth being asked as of 2025-11-25, though it may speak 2026-07-28 as well. */
+export async function maySpeakOlder(
+  key: string,
+  instance: Pick<Instance, 'mayKeepSessions'>,
+  eras: Pick<Eras, 'recall' | 'confirm'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if ((await eras.recall(key)) === 'legacy') return true;
+  if ((await eras.recall(olderKeyOf(key))) === 'modern') return false;
+  if (!instance.mayKeepSessions || (await instance.mayKeepSessions(signal))) return true;
+  await eras.confirm(olderKeyOf(key), 'modern', false);
+  return false;
 }

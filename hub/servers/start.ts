@@ -4,7 +4,7 @@ import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told } from './caller.ts';
 import { reintroduce, takeBack } from './continuity.ts';
 import { introduceAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
-import { eraKeyOf } from './eras.ts';
+import { eraKeyOf, maySpeakOlder, olderKeyOf } from './eras.ts';
 import {
   type Greeting,
   type Introduction,
@@ -188,9 +188,6 @@ type Launched = {
   readonly isOlder: boolean;
 };
 
-/** What is remembered by it is 'modern' where the program was found not to speak 2025-11-25, in this run of the hub. */
-const olderKeyOf = (key: string): string => `${key}.older`;
-
 /** Launches the instance, and finds out in which era to greet it. */
 async function launch(
   config: ServerConfig,
@@ -207,7 +204,7 @@ async function launch(
   if (config.era !== 'auto') return greetedAs(config.era);
   const isSse = config.launch.kind === 'remote' && config.launch.transport === 'sse';
   if (isSse) return greetedAs('legacy');
-  if (needs.own?.era === 'legacy' && (await needs.eras.recall(olderKeyOf(key))) !== 'modern')
+  if (needs.own?.era === 'legacy' && (await maySpeakOlder(key, instance, needs.eras, signal)))
     return greetedAs('legacy', true);
   if (config.launch.kind === 'remote') return greetedAs((await needs.eras.recall(key)) ?? 'newest');
   /** A program without an identity may be installed by its first start, which a second would disturb. */

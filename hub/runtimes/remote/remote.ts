@@ -67,6 +67,7 @@ function createInstance(endpoint: Endpoint, transport: Transport): Instance {
   return {
     about: { url: shown(endpoint.url) },
     channel,
+    ...(transport.mayKeepSessions && { mayKeepSessions: transport.mayKeepSessions }),
     exited,
     async stop({ graceMs }) {
       channel.close(`${endpoint.server} was disconnected`);

@@ -8,6 +8,11 @@ import { createStreams } from './streams.ts';
 import { createToolHeaders } from './tool-headers.ts';
 import type { Endpoint, Transport, TransportNeeds } from './transport.ts';
 
+/** How long a server has to answer a GET. */
+const sessionsProbeMs = 5_000;
+/** What servers answer that know no GET. */
+const noGetStatuses = [404, 405];
+
 /** Failed connections in a row after which the server counts as gone. */
 const maxFailures = 3;
 
@@ -62,7 +67,9 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
       accept: 'application/json, text/event-stream',
       'content-type': 'application/json',
     };
-    if (claimed === undefined) return headers(own);
+    if (claimed === undefined)
+      // A server of both eras may look for this header before it knows the era of the message.
+      return headers(method === 'initialize' ? { ...own, 'Mcp-Method': method } : own);
     return {
       ...endpoint.headers,
       ...own,
@@ -197,8 +204,29 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     }
   }
 
+  /** A GET without a session changes nothing: 2026-07-28 has servers refuse it with 405. */
+  async function mayKeepSessions(signal: AbortSignal): Promise<boolean> {
+    const late = AbortSignal.any([signal, AbortSignal.timeout(sessionsProbeMs)]);
+    try {
+      const own = { accept: 'text/event-stream' };
+      const response = await http.request({
+        method: 'GET',
+        url,
+        headers: headers(own),
+        signal: late,
+      });
+      response.destroy();
+      const { statusCode = 0 } = response;
+      return statusCode < 500 && !noGetStatuses.includes(statusCode);
+    } catch (error) {
+      log.debug({ server, error: messageOf(error) }, 'the server does not answer GET');
+      return false;
+    }
+  }
+
   return {
     channel: link.channel,
+    mayKeepSessions,
     async endSession(signal) {
       if (session === undefined) return;
       try {

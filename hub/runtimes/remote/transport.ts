@@ -31,6 +31,8 @@ export type TransportNeeds = {
 /** A way to speak MCP over HTTP. */
 export type Transport = {
   readonly channel: Channel;
+  /** Whether the server may keep sessions, as far as that is told without opening one. Never rejects. */
+  readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;
   /** Tells the server that the session is over. Never rejects. */
   endSession(signal: AbortSignal): Promise<void>;
 };
