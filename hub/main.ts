@@ -204,7 +204,13 @@ const cli = createCli({
   async openClients() {
     const { createClients } = await import('#clients');
     const { writeWhole } = await import('#store');
-    return createClients({ machine: await machineHere(), writeWhole, readOptions });
+    return createClients({
+      machine: await machineHere(),
+      writeWhole,
+      readOptions,
+      recordsFolder: async () => resolve((await settingsWith({})).dataDir, 'imports'),
+      now: Date.now,
+    });
   },
   async findBridge() {
     const { findBridge } = await import('#clients');

@@ -1,8 +1,16 @@
-import { access, rm } from 'node:fs/promises';
+import { access, readFile, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
 import { HubError } from '#core';
 import { type ClientName, type Scope, clientNames } from './client.ts';
-import { type WriteWhole, readExactly, writeBack, writeWithBackup } from './client-file.ts';
+import {
+  type WriteWhole,
+  type Writing,
+  readExactly,
+  writeBack,
+  writeWithBackup,
+} from './client-file.ts';
 import { withValue } from './client-text.ts';
 import {
   type Plan,
@@ -13,11 +21,13 @@ import {
   sourceOf,
 } from './connection.ts';
 import { valuesOf, withVariables } from './dotenv.ts';
-import { type Found, findServers } from './found-servers.ts';
+import { type Found, type Wanted, findServers } from './found-servers.ts';
 import { type HubAddress, isHub } from './hub-entry.ts';
 import { type ImportItem, type ImportPlan, planImport } from './import-plan.ts';
+import { type ImportRecord, type Undoable, createImportRecords } from './import-record.ts';
 import { type Machine, placeOf } from './places.ts';
 import type { Variable } from './secret-values.ts';
+import { type Allows, tighten } from './tighten.ts';
 
 /** Where a client keeps its servers, and whether the hub is among them. */
 export type ClientState = {
@@ -33,8 +43,11 @@ export type HubFiles = { readonly config: string; readonly dotenv: string };
 /** What an import has written. */
 export type Imported = {
   readonly added: readonly string[];
-  /** Copies of the files out of which servers were taken. */
-  readonly backups: readonly string[];
+  /**
+   * Takes servers that the hub runs now out of the files of clients, and answers with the copies that were kept
+   * of those. An undo restores the files as well.
+   */
+  readonly takeOut: (those: readonly ImportItem[]) => Promise<readonly string[]>;
 };
 
 /** The files of MCP clients on this machine. Plans write nothing; what they throw is HubError. */
@@ -48,10 +61,19 @@ export interface Clients {
   carryOut(plan: Plan): Promise<string | undefined>;
   /** Every file of every client, as it is now. */
   overview(hub: Pick<HubAddress, 'url'>): Promise<readonly ClientState[]>;
-  find(names: readonly ClientName[]): Promise<Found>;
+  find(wanted: Wanted): Promise<Found>;
   planImport(found: Found, files: HubFiles, hub: Pick<HubAddress, 'url'>): Promise<ImportPlan>;
-  /** Writes the keys, then the servers, and where `remove` is true takes them out of the files of clients. */
-  carryOutImport(plan: ImportPlan, files: HubFiles, remove: boolean): Promise<Imported>;
+  /** The plan without what is not allowed. */
+  tighten(plan: ImportPlan, files: HubFiles, allows: Allows): Promise<ImportPlan>;
+  /**
+   * Writes the keys, then the servers, and before that what undoes it. All or nothing: where it throws, the files
+   * are as they were.
+   */
+  carryOutImport(plan: ImportPlan, files: HubFiles): Promise<Imported>;
+  /** What the newest import has changed; undefined where none can be undone. */
+  newestImport(): Promise<Undoable | undefined>;
+  /** Restores what the newest import has changed. Throws HUB_CONFIG_CONFLICT where a file was changed since. */
+  undoImport(): Promise<Undoable | undefined>;
 }
 
 export type ClientsNeeds = {
@@ -59,17 +81,24 @@ export type ClientsNeeds = {
   readonly writeWhole: WriteWhole;
   /** What a config of the hub is read with: the environment, with `.env` behind it. */
   readonly readOptions: () => Promise<LoadOptions>;
+  /** Where it is kept what undoes imports, an absolute path. */
+  readonly recordsFolder: () => Promise<string>;
+  readonly now: () => number;
 };
 
-export function createClients({ machine, writeWhole, readOptions }: ClientsNeeds): Clients {
+export function createClients(needs: ClientsNeeds): Clients {
+  const { machine, writeWhole, readOptions } = needs;
+  const records = createImportRecords({
+    folder: needs.recordsFolder,
+    writeWhole,
+    now: needs.now,
+  });
+  const withVariablesSet = (variables: readonly Variable[]) => async () => {
+    const options = await readOptions();
+    return { ...options, env: { ...options.env, ...valuesOf(variables) } };
+  };
   const editorWith = (variables: readonly Variable[]): ConfigEditor =>
-    createConfigEditor({
-      readOptions: async () => {
-        const options = await readOptions();
-        return { ...options, env: { ...options.env, ...valuesOf(variables) } };
-      },
-      writeWhole,
-    });
+    createConfigEditor({ readOptions: withVariablesSet(variables), writeWhole });
 
   async function carryOut(plan: Plan): Promise<string | undefined> {
     if (plan.after === plan.before) return undefined;
@@ -85,7 +114,9 @@ export function createClients({ machine, writeWhole, readOptions }: ClientsNeeds
     carryOut,
     planConnect: async (target, hub) => await planConnect(target, hub, machine),
     planDisconnect: async (target, hub) => await planDisconnect(target, hub, machine),
-    find: async names => await findServers(names, machine),
+    find: async wanted => await findServers(wanted, machine),
+    newestImport: async () => await records.newest(),
+    undoImport: async () => await records.undo(),
 
     async overview(hub) {
       const states: ClientState[] = [];
@@ -118,29 +149,49 @@ export function createClients({ machine, writeWhole, readOptions }: ClientsNeeds
       });
     },
 
-    async carryOutImport({ items, variables }, files, remove) {
-      if (variables.length > 0) await writeVariables(files.dotenv, variables);
-      const editor = editorWith(variables);
-      const added: string[] = [];
-      for (const item of items) {
-        if (item.action !== 'add') continue;
-        try {
-          await editor.addServer(files.config, item.name, item.entry);
-        } catch (error) {
-          if (!(error instanceof HubError) || added.length === 0) throw error;
-          throw new HubError(
-            error.code,
-            `${error.message}\nAdded before that: ${added.join(', ')}`,
-            {
-              cause: error,
-            },
-          );
-        }
-        added.push(item.name);
+    async tighten(plan, { config: configFile }, allows) {
+      const config = await loadConfig(configFile, await readOptions());
+      return await tighten(plan, allows, { config, configFile, editorWith });
+    },
+
+    async carryOutImport(plan, files) {
+      const writings = await writingsOf(plan, files);
+      const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
+      const record = await records.begin(added, writings);
+      try {
+        // No copies: one of `.env` would hold keys under a name that no rule keeps out of version control.
+        for (const writing of writings) await writeBack(writing, writeWhole);
+      } catch (error) {
+        await records.undo().catch(() => undefined); // The first error tells more.
+        throw error;
       }
-      return { added, backups: remove ? await removeFrom(items) : [] };
+      return { added, takeOut: async those => await takeOut(those, record) };
     },
   };
+
+  /** What the config and `.env` are to hold: made in memory, so that it is known before anything is written. */
+  async function writingsOf(
+    { items, variables }: ImportPlan,
+    files: HubFiles,
+  ): Promise<readonly Writing[]> {
+    const config = await readExactly(files.config);
+    let text = config ?? '';
+    const editor = createConfigEditor({
+      readOptions: withVariablesSet(variables),
+      readBytes: async path =>
+        resolve(path) === resolve(files.config) ? Buffer.from(text) : await readFile(path),
+      writeWhole: async (_, edited, check) => {
+        await check();
+        text = edited;
+      },
+    });
+    for (const item of items)
+      if (item.action === 'add') await editor.addServer(files.config, item.name, item.entry);
+    const writings = variables.length > 0 ? [await dotenvWriting(files.dotenv, variables)] : [];
+    return text === config
+      ? writings
+      : [...writings, { file: resolve(files.config), before: config, after: text }];
+  }
 
   async function stateOf(client: ClientName, scope: Scope, hub: Pick<HubAddress, 'url'>) {
     try {
@@ -154,35 +205,43 @@ export function createClients({ machine, writeWhole, readOptions }: ClientsNeeds
     }
   }
 
-  async function writeVariables(file: string, variables: readonly Variable[]): Promise<void> {
+  async function dotenvWriting(path: string, variables: readonly Variable[]): Promise<Writing> {
+    const file = resolve(path);
     const before = await readExactly(file);
     const after = withVariables(before ?? '', variables);
-    if (after === undefined)
-      throw new HubError(
-        'HUB_CONFIG_CONFLICT',
-        `${file}: somebody else has just written it. Try again`,
-      );
-    // No copy: it would hold keys under a name that no rule keeps out of version control.
-    await writeBack({ file, before, after }, writeWhole);
+    if (after !== undefined) return { file, before, after };
+    throw new HubError(
+      'HUB_CONFIG_CONFLICT',
+      `${file}: somebody else has just written it. Try again`,
+    );
   }
 
-  /** Takes the servers that the hub has now out of their files, each of which is written once. */
-  async function removeFrom(items: readonly ImportItem[]): Promise<readonly string[]> {
-    const gone = items.filter(({ action }) => action !== 'skip').map(({ found }) => found);
-    const backups: string[] = [];
+  /** As the files are by now: clients write theirs at any time. Each file is written once. */
+  async function takeOut(
+    those: readonly ImportItem[],
+    record: ImportRecord,
+  ): Promise<readonly string[]> {
+    const gone = those.map(({ found }) => found);
+    const copies: string[] = [];
     for (const file of new Set(gone.map(({ source }) => source.file))) {
       const inFile = gone.filter(({ source }) => source.file === file);
-      const [first] = inFile;
-      if (!first) continue;
-      let { text } = first.source;
-      for (const { source, path, name } of inFile)
-        text = await withValue({ ...source, text }, [...path, name], undefined);
-      const backup = await writeWithBackup(
-        { file, before: first.source.text, after: text },
-        writeWhole,
-      );
-      if (backup !== undefined) backups.push(backup);
+      const before = await readExactly(file);
+      let text = before;
+      for (const { client, source, path, name, entry } of inFile) {
+        const now = { ...source, text };
+        const found = (await serversIn(now, client, path))[name];
+        // What the client has changed since is another server.
+        if (isDeepStrictEqual(structuredClone(found), structuredClone(entry)))
+          text = await withValue(now, [...path, name], undefined);
+      }
+      if (text === before) continue;
+      const writing = { file, before, after: text };
+      await record.add([writing]);
+      const copy = await writeWithBackup(writing, writeWhole);
+      if (copy === undefined) continue;
+      await record.keepsCopy(file, copy);
+      copies.push(copy);
     }
-    return backups;
+    return copies;
   }
 }

@@ -1,3 +1,5 @@
+import { access } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
 import { HubError } from '#core';
 import { type ClientName, type Scope, clientNames, clients } from './client.ts';
 import type { ClientSource } from './client-text.ts';
@@ -19,49 +21,103 @@ export type Found = {
   readonly servers: readonly FoundServer[];
   /** Files that were there, or were named. */
   readonly files: readonly string[];
+  /** Files of the workspace that are there and were not named: whoever wrote the project wrote them. */
+  readonly unread: readonly string[];
   readonly problems: readonly HubError[];
 };
 
 /** Servers in the files of one command; more of them are no workstation. */
 const maxServers = 500;
 
-/** Reads the files of clients, of both scopes. What is wrong with one is told beside what the others hold. */
-export async function findServers(names: readonly ClientName[], machine: Machine): Promise<Found> {
+/** Which files are read. A project's are read only where a person names them. */
+export type Wanted = {
+  readonly names: readonly ClientName[];
+  readonly scopes: readonly Scope[];
+  /** Files of projects, as paths. */
+  readonly paths: readonly string[];
+};
+
+/** Reads the files of clients. What is wrong with one is told beside what the others hold. */
+export async function findServers(wanted: Wanted, machine: Machine): Promise<Found> {
   const servers: FoundServer[] = [];
   const files: string[] = [];
   const problems: HubError[] = [];
-  for (const client of clientNames.filter(name => names.includes(name))) {
-    for (const scope of ['user', 'workspace'] as const) {
-      try {
-        const source = await existing(client, scope, machine);
-        if (!source) continue;
-        files.push(source.file);
-        for (const path of pathsIn(client, scope, machine)) {
-          const entries = Object.entries(await serversIn(source, client, path));
-          servers.push(...entries.map(([name, entry]) => ({ client, source, path, name, entry })));
-        }
-      } catch (error) {
-        if (!(error instanceof HubError)) throw error;
-        problems.push(error);
+  for (const place of placesOf(wanted, machine)) {
+    try {
+      const { client, scope } = place;
+      const source = await sourceOf(place, machine);
+      if (source.text === undefined && !place.isNamed) continue;
+      if (source.text === undefined)
+        throw new HubError('HUB_USAGE', `${source.file}: there is no such file`);
+      files.push(source.file);
+      for (const path of pathsIn(client, scope, machine)) {
+        const entries = Object.entries(await serversIn(source, client, path));
+        servers.push(...entries.map(([name, entry]) => ({ client, source, path, name, entry })));
       }
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      problems.push(error);
     }
   }
+  const unread = await unreadOf(files, machine);
   if (servers.length > maxServers)
     throw new HubError(
       'HUB_USAGE',
       `the files name ${servers.length} servers, and at most ${maxServers} are imported at once. Name fewer clients`,
     );
-  return { servers, files, problems };
+  return { servers, files, unread, problems };
 }
 
-async function existing(
-  client: ClientName,
-  scope: Scope,
-  machine: Machine,
-): Promise<ClientSource | undefined> {
-  if (placeOf(client, scope, machine) === undefined) return undefined;
-  const source = await sourceOf({ client, scope }, machine);
-  return source.text === undefined ? undefined : source;
+type Place = {
+  readonly client: ClientName;
+  readonly scope: Scope;
+  readonly file: string;
+  readonly isNamed: boolean;
+};
+
+function placesOf({ names, scopes, paths }: Wanted, machine: Machine): readonly Place[] {
+  const found: Place[] = paths.map(path => {
+    const file = absolute(path, machine);
+    return { client: clientOfFile(file), scope: 'workspace', file, isNamed: true };
+  });
+  for (const client of clientNames.filter(name => names.includes(name)))
+    for (const scope of scopes) {
+      const file = placeOf(client, scope, machine);
+      if (file !== undefined && !found.some(other => other.file === file))
+        found.push({ client, scope, file, isNamed: false });
+    }
+  return found;
+}
+
+/** Projects of two clients are written alike: the folder tells whose file it is. */
+function clientOfFile(file: string): ClientName {
+  const folder = basename(dirname(file));
+  if (folder === '.vscode') return 'vscode';
+  if (folder === '.cursor') return 'cursor';
+  if (folder === '.codex' || file.endsWith('.toml')) return 'codex';
+  return 'claude-code';
+}
+
+const absolute = (path: string, { home, folder }: Machine) =>
+  resolve(
+    folder,
+    path.replace(/^~(?=$|[\\/])/, () => home),
+  );
+
+async function unreadOf(read: readonly string[], machine: Machine): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const client of clientNames) {
+    const file = placeOf(client, 'workspace', machine);
+    if (file === undefined || read.includes(file)) continue;
+    // In the home folder the two are one.
+    if (file === placeOf(client, 'user', machine)) continue;
+    const isThere = await access(file).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) found.push(file);
+  }
+  return found;
 }
 
 /** Claude Code has servers for one folder in the file of the user as well. */

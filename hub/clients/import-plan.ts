@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Config, type ConfigEditor, type ServerConfig, warningsOf } from '#config';
+import {
+  type Config,
+  type ConfigEditor,
+  type Loosening,
+  type ServerConfig,
+  findLoosenings,
+  warningsOf,
+} from '#config';
 import { HubError, type JsonObject } from '#core';
 import { withVariables } from './dotenv.ts';
 import { readForeignEntry } from './foreign-entry.ts';
@@ -16,6 +23,10 @@ export type ImportItem = { readonly found: FoundServer } & (
       readonly name: string;
       readonly entry: JsonObject;
       readonly server: ServerConfig;
+      /** What gives it more than the default sandbox; keys that stood in the client's file itself do not. */
+      readonly loosenings: readonly Loosening[];
+      /** Loosenings that were left out of the entry, as they were not allowed. */
+      readonly dropped: readonly Loosening[];
       /** What it may lack in a container, each as a sentence. */
       readonly hints: readonly string[];
     }
@@ -100,7 +111,14 @@ async function planOne(
   if (withVariables(needs.dotenv, [...earlier, ...variables]) === undefined)
     return skip('one of its keys cannot be written into .env. Set it there by hand');
   const hints = await hintsFor(server, variables, needs);
-  return { item: { found, action: 'add', name, entry, server, hints }, variables };
+  const loosenings = findLoosenings(entry, server, known).filter(
+    ({ kind, name: what }) =>
+      kind !== 'variable' || !secrets.names.has(what.slice('variable:'.length)),
+  );
+  return {
+    item: { found, action: 'add', name, entry, server, loosenings, dropped: [], hints },
+    variables,
+  };
 }
 
 const longestName = 32;

@@ -9,7 +9,7 @@ export {
 } from './clients.ts';
 export type { Plan, Target } from './connection.ts';
 export { type DifferenceLine, differenceOf } from './difference.ts';
-export type { Found } from './found-servers.ts';
+export type { Found, Wanted } from './found-servers.ts';
 export {
   type HubAddress,
   endpointOf,
@@ -19,5 +19,6 @@ export {
   usualName,
 } from './hub-entry.ts';
 export type { ImportItem, ImportPlan } from './import-plan.ts';
+export type { Undoable } from './import-record.ts';
 export { findMachine } from './machine.ts';
 export { type Machine, filesOfClients, placeOf } from './places.ts';

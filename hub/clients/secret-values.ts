@@ -12,6 +12,8 @@ export interface SecretValues {
    */
   moved(name: string, text: string, value: string): string;
   readonly variables: readonly Variable[];
+  /** The variables, new ones or not, of values that stand in the client's file itself. */
+  readonly names: ReadonlySet<string>;
 }
 
 /**
@@ -23,6 +25,7 @@ export function createSecretValues(
   taken: (name: string) => string | undefined,
 ): SecretValues {
   const variables: Variable[] = [];
+  const names = new Set<string>();
   const valueOf = (name: string) =>
     variables.find(variable => variable.name === name)?.value ?? taken(name);
 
@@ -31,12 +34,16 @@ export function createSecretValues(
       const name = number === 1 ? wanted : `${wanted}_${number}`;
       const there = valueOf(name);
       if (there === undefined || there === '') variables.push({ name, value });
-      if (there === undefined || there === '' || there === value) return name;
+      if (there === undefined || there === '' || there === value) {
+        names.add(name);
+        return name;
+      }
     }
   }
 
   return {
     variables,
+    names,
     moved(name, text, value) {
       if (value === '' || !(isSecretName(name) || looksSecret(value))) return text;
       return `\${${nameFor(variableName(server, name), value)}}`;

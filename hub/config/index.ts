@@ -16,7 +16,7 @@ export {
   settingsToRestartFor,
 } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit.ts';
-export type { Environment } from './env.ts';
+export { type Environment, variablesIn } from './env.ts';
 export { schemaJson } from './export.ts';
 export { type Loosening, type LooseningKind, findLoosenings } from './loosenings.ts';
 export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';

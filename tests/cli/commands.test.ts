@@ -281,7 +281,7 @@ describe('add and remove', () => {
 
   test('options become the entry, and secrets in clear are warned of', async () => {
     const { code, out, err } = await cli(
-      'add echo@1.0.0 --name own --json --arg=--deep --arg x -e GIVEN -e API_KEY=a=b --tag work --network bridge --allow network:bridge --allow variable:GIVEN'.split(
+      'add echo@1.0.0 --name own --json --arg=--deep --arg x -e GIVEN -e API_KEY=a=b --tag work --volume notes:/data --network bridge --allow network:bridge --allow variable:GIVEN'.split(
         ' ',
       ),
     );
@@ -291,6 +291,7 @@ describe('add and remove', () => {
       args: ['--deep', 'x'],
       env: { GIVEN: '${GIVEN}', API_KEY: 'a=b' },
       tags: ['work'],
+      volumes: { notes: '/data' },
       network: 'bridge',
     });
     assert.deepEqual(fieldOf(jsonOf(out), 'in_clear'), ['env.API_KEY']);
@@ -357,6 +358,14 @@ describe('add and remove', () => {
 
   test.for([
     [['add', 'echo@1.0.0', '-e', '=secret'], /^--env: a name is missing: write --env NAME=value$/],
+    [
+      ['add', 'echo@1.0.0', '--volume', './notes:/x'],
+      /^--volume: .*A folder .* goes with --mount$/,
+    ],
+    [
+      ['add', 'echo@1.0.0', '--volume', 'a:/x', '--volume', 'a:/y'],
+      /^--volume: "a" stands twice\. Write each name once$/,
+    ],
     [['add', 'echo@1.0.0', '--header', 'secret'], /^--header: a name is missing/],
     [['add', 'a b'], /^package: "a b" is not allowed/],
     [['add', 'echo@1.0.0', '--network', 'host'], /network: .*"none" or "bridge"/],

@@ -203,8 +203,9 @@ describe('import', () => {
     assert.deepEqual(asked, [
       `Add 1 server to ${config} and take 1 server out of ${scratch.home}/.claude.json? [y/N] `,
     ]);
-    const { code, out } = await run([...args, '--yes', '--json'], needsOf(scratch));
-    assert.equal(code, 0);
+    const nowhere = { findHub: async () => ({ url: 'http://localhost:1', token: undefined }) };
+    const { code, out } = await run([...args, '--yes', '--json'], needsOf(scratch, nowhere));
+    assert.equal(code, 1);
     assert.deepEqual(JSON.parse(out), {
       config,
       servers: [
@@ -214,12 +215,21 @@ describe('import', () => {
           name: 'one',
           action: 'add',
           as: 'one',
+          asks: [],
+          dropped: [],
           hints: [],
         },
       ],
       variables: [],
       written: true,
-      backups: [`${scratch.home}/.claude.json.agenthub-backup-1`],
+      backups: [],
+      // No hub runs there, so the client keeps its server.
+      kept: [
+        {
+          name: 'one',
+          why: 'no hub runs at http://localhost:1. Start it ("agenthub serve"), and repeat this command',
+        },
+      ],
     });
     assert.match(await readFile(config, 'utf8'), /@a\/one@1\.0\.0/);
   });
@@ -298,7 +308,7 @@ describe('the program itself', () => {
     await mkdir(join(scratch.machine.folder, 'configs'));
     const config = join(scratch.machine.folder, 'configs/mcp-servers.json');
     await writeFile(config, '{"servers": {}}');
-    const { code, out } = await agenthub(scratch, ['import', 'cursor', '--yes', '--remove']);
+    const { code, out } = await agenthub(scratch, ['import', 'cursor', '--yes']);
     assert.equal(code, 0, out);
     assert.doesNotMatch(out, /planted/);
     const dotenv = await readFile(join(scratch.machine.folder, '.env'), 'utf8');

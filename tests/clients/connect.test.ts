@@ -363,6 +363,8 @@ test.for(['EACCES', 'EROFS', 'ENOSPC', 'EBUSY'])(
         throw Object.assign(new Error(code), { code });
       },
       readOptions: async () => ({ env: {}, home: scratch.home }),
+      recordsFolder: async () => scratch.records,
+      now: () => 0,
     });
     const place = { client: 'codex', scope: 'user' } as const;
     const plan = await failing.planConnect(target(place), hub);

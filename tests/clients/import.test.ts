@@ -9,6 +9,7 @@ import { HubError } from '#core';
 import { type Scratch, hub, openScratch } from './machine.ts';
 
 const key = 'sk-planted0123456789';
+const everything = { names: clientNames, scopes: ['user'], paths: [] } as const;
 const cursorText = `{
   // mine
   "mcpServers": {
@@ -49,7 +50,7 @@ async function prepare(scratch: Scratch) {
 }
 
 async function planOf(scratch: Scratch, files: { config: string; dotenv: string }) {
-  return await scratch.clients.planImport(await scratch.clients.find(clientNames), files, hub);
+  return await scratch.clients.planImport(await scratch.clients.find(everything), files, hub);
 }
 
 test('servers of all files become entries that the hub can read, and nothing else in its config changes', async () => {
@@ -75,8 +76,8 @@ test('servers of all files become entries that the hub can read, and nothing els
     ],
   );
 
-  const done = await scratch.clients.carryOutImport(plan, files, false);
-  assert.deepEqual(done, { added: ['memory-2', 'mail-box', 'search'], backups: [] });
+  const { added } = await scratch.clients.carryOutImport(plan, files);
+  assert.deepEqual(added, ['memory-2', 'mail-box', 'search']);
   const text = await readFile(files.config, 'utf8');
   assert.doesNotMatch(text, /planted/);
   assert.ok(text.startsWith(hubText.slice(0, hubText.indexOf('  },\n}'))));
@@ -97,23 +98,25 @@ test('what was imported is there already the next time', async () => {
   const env: Record<string, string> = {};
   await using scratch = await openScratch(env);
   const files = await prepare(scratch);
-  await scratch.clients.carryOutImport(await planOf(scratch, files), files, false);
+  await scratch.clients.carryOutImport(await planOf(scratch, files), files);
   const text = await readFile(files.config, 'utf8');
   Object.assign(env, parseEnv(await readFile(files.dotenv, 'utf8')));
   const again = await planOf(scratch, files);
   assert.deepEqual(again.variables, []);
   assert.ok(again.items.every(({ action }) => action !== 'add'));
-  await scratch.clients.carryOutImport(again, files, false);
+  await scratch.clients.carryOutImport(again, files);
   assert.equal(await readFile(files.config, 'utf8'), text);
 });
 
 test('what the hub has now is taken out of the files, of which copies are kept', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
-  const done = await scratch.clients.carryOutImport(await planOf(scratch, files), files, true);
+  const plan = await planOf(scratch, files);
+  const done = await scratch.clients.carryOutImport(plan, files);
+  const backups = await done.takeOut(plan.items.filter(({ action }) => action !== 'skip'));
   const after = await scratch.files();
   assert.deepEqual(
-    done.backups.map(path => path.slice(scratch.home.length + 1)),
+    backups.map(path => path.slice(scratch.home.length + 1)),
     ['.cursor/mcp.json.agenthub-backup-1', '.codex/config.toml.agenthub-backup-1'],
   );
   assert.equal(after['.cursor/mcp.json.agenthub-backup-1'], cursorText);
@@ -174,8 +177,10 @@ test('servers of Claude Code for one folder are found, and taken out of there', 
     config: await scratch.put('hub.json', '{"servers": {}}'),
     dotenv: join(scratch.home, '.env'),
   };
-  const { added } = await scratch.clients.carryOutImport(await planOf(scratch, files), files, true);
+  const plan = await planOf(scratch, files);
+  const { added, takeOut } = await scratch.clients.carryOutImport(plan, files);
   assert.deepEqual(added, ['here']);
+  await takeOut(plan.items);
   const after = JSON.parse(await readFile(file, 'utf8'));
   assert.deepEqual(after.projects[folder].mcpServers, {});
   assert.deepEqual(after.projects['/other'], projects['/other']);
@@ -185,7 +190,7 @@ test('a file that cannot be understood is told of, and the others are read', asy
   await using scratch = await openScratch();
   await scratch.put('.cursor/mcp.json', `{"mcpServers": {"a": "${key}`);
   await scratch.put('.codex/config.toml', codexText);
-  const { servers, problems } = await scratch.clients.find(clientNames);
+  const { servers, problems } = await scratch.clients.find(everything);
   assert.deepEqual(
     servers.map(({ name }) => name),
     ['memory', 'search'],
@@ -201,7 +206,7 @@ test('what stands in .env stays as it is', async () => {
   const before = '# mine\r\nA=\'x\'\r\nB="two\r\nlines"';
   await scratch.put('hub.env', before);
   await chmod(files.dotenv, 0o640);
-  await scratch.clients.carryOutImport(await planOf(scratch, files), files, false);
+  await scratch.clients.carryOutImport(await planOf(scratch, files), files);
   const text = await readFile(files.dotenv, 'utf8');
   assert.ok(text.startsWith(`${before}\r\nMCP_MAIL_BOX_TOKEN=`));
   assert.equal((await stat(files.dotenv)).mode & 0o777, 0o640);

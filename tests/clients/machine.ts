@@ -9,6 +9,8 @@ export type Scratch = AsyncDisposable & {
   readonly home: string;
   readonly machine: Machine;
   readonly clients: Clients;
+  /** Where what undoes imports is kept. */
+  readonly records: string;
   /** Puts a file there, and answers with its path. */
   put(path: string, text: string): Promise<string>;
   /** All files by their paths from the home folder, as text. */
@@ -27,11 +29,15 @@ export async function openScratch(env: Readonly<Record<string, string>> = {}): P
   const home = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-clients-')));
   const folder = join(home, workspace);
   await mkdir(folder);
+  // Beside the files of the person, which tests compare whole.
+  const records = await mkdtemp(join(tmpdir(), 'agenthub-records-'));
   const machine: Machine = { platform: 'linux', home, folder, env, packages: [] };
   const clients = createClients({
     machine,
     writeWhole,
     readOptions: async () => ({ env, home }),
+    recordsFolder: async () => join(records, 'imports'),
+    now: () => 0,
   });
   return {
     home,
@@ -53,6 +59,9 @@ export async function openScratch(env: Readonly<Record<string, string>> = {}): P
       );
       return Object.fromEntries(await Promise.all(texts));
     },
-    [Symbol.asyncDispose]: async () => await rm(home, { recursive: true, force: true }),
+    records: join(records, 'imports'),
+    async [Symbol.asyncDispose]() {
+      for (const folder of [home, records]) await rm(folder, { recursive: true, force: true });
+    },
   };
 }

@@ -28,7 +28,7 @@ async function imported(
     client === 'codex' ? `[mcp_servers.it]\n${toml.join('')}` : json,
   );
   const config = await scratch.put('hub.json', '{"servers": {}}');
-  const found = await scratch.clients.find([client]);
+  const found = await scratch.clients.find({ names: [client], scopes: ['user'], paths: [] });
   const plan = await scratch.clients.planImport(
     found,
     { config, dotenv: `${scratch.home}/.env` },

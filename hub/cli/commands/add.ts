@@ -69,6 +69,12 @@ export function createAdd(needs: Needs): Command {
         placeholder: 'from:to[:rw]',
         help: 'A folder that it may read, or write. May stand several times.',
       },
+      volume: {
+        type: 'string',
+        multiple: true,
+        placeholder: 'name:/path',
+        help: 'A named volume that it may write to, and that stays when it goes. May stand several times.',
+      },
       network: {
         type: 'string',
         placeholder: 'mode',
@@ -217,6 +223,7 @@ async function writeEntry(
 function wantedOf(values: Values): Wanted {
   const args = textsOf(values, 'arg');
   const mounts = textsOf(values, 'mount');
+  const volumes = volumesOf(textsOf(values, 'volume'));
   const tags = textsOf(values, 'tag');
   const network = textOf(values, 'network');
   return {
@@ -227,10 +234,29 @@ function wantedOf(values: Values): Wanted {
     headers: pairsOf('header', textsOf(values, 'header')),
     rest: {
       ...(mounts.length > 0 && { mounts }),
+      ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),
       ...(tags.length > 0 && { tags }),
       ...(network !== undefined && { network }),
     },
   };
+}
+
+/** `NAME:/path` as name and path. Throws HUB_USAGE. */
+function volumesOf(texts: readonly string[]): readonly (readonly [string, string])[] {
+  const volumes = texts.map(text => {
+    const [, name, path] = /^([^:/]+):(\/.*)$/s.exec(text) ?? [];
+    if (name !== undefined && path !== undefined) return [name, path] as const;
+    throw new HubError(
+      'HUB_USAGE',
+      `--volume: ${JSON.stringify(text)} is not allowed: write NAME:/path, such as --volume notes:/data. A folder of this machine goes with --mount`,
+    );
+  });
+  const twice = volumes.find(([name], at) => volumes.findIndex(([other]) => other === name) < at);
+  if (!twice) return volumes;
+  throw new HubError(
+    'HUB_USAGE',
+    `--volume: ${JSON.stringify(twice[0])} stands twice. Write each name once`,
+  );
 }
 
 /** `K=V` by name; `bare` makes the value of a name that stands alone. Throws HUB_USAGE, without the value. */

@@ -3,6 +3,7 @@ import {
   type HubFiles,
   type ImportItem,
   type ImportPlan,
+  type Wanted,
   clientNames,
   clients,
 } from '#clients';
@@ -17,7 +18,11 @@ import {
 } from '../client-change.ts';
 import type { Command, ExitCode, Io, Values } from '../command.ts';
 import { type FileNeeds, loadForEdit } from '../config-file.ts';
-import type { HubNeeds } from '../hub-client.ts';
+import { allowOption } from '../confirm.ts';
+import { type HubNeeds, createHubClient } from '../hub-client.ts';
+import { type Allowed, allowedBy, askForEach } from '../import-answers.ts';
+import { type NotRunning, startImported } from '../import-running.ts';
+import { undoImport } from '../import-undo.ts';
 import { asJson, textsOf } from '../values.ts';
 
 /** Where the hub looks up variables, in its working folder. */
@@ -28,56 +33,122 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientsNeeds): Comman
   return {
     name: 'import',
     summary: 'Take the servers in the configs of clients into the hub, to run in containers.',
-    positionals: [{ ...clientPositional, count: 'any' }],
+    positionals: [
+      {
+        ...clientPositional,
+        help: `${clientPositional.help}, or the file of a project, such as ./.mcp.json.`,
+        count: 'any',
+      },
+    ],
     options: {
       all: { type: 'boolean', help: 'Those of all clients.' },
+      workspace: {
+        type: 'boolean',
+        help: 'Of the files of this folder, which whoever wrote the project controls, in place of your own.',
+      },
       remove: {
         type: 'boolean',
-        help: 'Take them out of the files of the clients, of which copies are kept.',
+        help: 'Take those that run in the hub then out of the files of the clients, of which copies are kept.',
+      },
+      undo: { type: 'boolean', help: 'Restore every file that the newest import has changed.' },
+      allow: {
+        ...allowOption.allow,
+        help: 'Allow a setting beyond the default sandbox, by its name, or for one server by SERVER/NAME. May stand several times.',
       },
       ...changeOptions,
     },
     details: [
-      'Without clients and --all: shows what there is. Of each client the file of the user is read, and that of this folder.',
-      `Keys that stand in those files go to ${dotenv}, and the config names their variables only. Servers get neither the network nor folders of this machine: what one probably needs is said beside it.`,
-      '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "hints"}], "variables", "written", "backups"}.',
+      'Without clients and --all: shows what there is. Files of a project are read only where they are named, or with --workspace.',
+      `Keys that stand in those files go to ${dotenv}, and the config names their variables only. Whatever a server asks for beyond the default sandbox (mounts, the network, a user, variables, headers) is shown and asked for; with --yes it is left out, unless --allow names it.`,
+      '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "asks", "dropped", "hints"}], "variables", "written", "backups", "kept": [{"name", "why"}]}.',
     ],
     examples: [
       ['import', 'See what the clients of this machine have'],
       ['import claude-desktop cursor', 'Show what would be added, ask, and write it'],
+      ['import ./.mcp.json', 'Take the servers of a project, after a look at each'],
       ['import --all --remove --yes', 'Move all of them'],
+      ['import --undo', 'Restore the files as they were before'],
     ],
     async run(values, io) {
-      const words = textsOf(values, 'client');
-      const isAll = values['all'] === true;
-      if (isAll && words.length > 0)
-        throw new HubError('HUB_USAGE', '--all: leave it out, or the names of clients');
-      const isAsking = isAll || words.length > 0;
       const all = await needs.openClients();
-      const found = await all.find(isAsking && !isAll ? words.map(clientOf) : clientNames);
-      const hub = await needs.findHub(undefined);
+      if (values['undo'] === true) return await undoImport(all, values, { ...needs, io });
+      const { wanted, isAsking } = wantedOf(values);
+      const found = await all.find(wanted);
+      const place = await needs.findHub(undefined);
       const files: HubFiles = { config: (await loadForEdit(needs)).file, dotenv };
-      const plan = await all.planImport(found, files, hub);
+      const whole = await all.planImport(found, files, place);
       const isJson = values['json'] === true;
-      if (!isJson) show(found, plan, io);
-      const adds = plan.items.filter(({ action }) => action === 'add');
-      const removes =
-        values['remove'] === true && plan.items.some(({ action }) => action !== 'skip');
-      const isWorth = isAsking && (adds.length > 0 || removes);
+      if (!isJson) show(found, whole, io);
+      const isRemoving = values['remove'] === true;
+      const isWorth = isAsking && isWorthIt(whole, isRemoving);
+      const plan = isWorth
+        ? await all.tighten(whole, files, await answersTo(whole, values, { ...needs, io }))
+        : whole;
+      if (!isJson && isWorth) showDropped(whole, plan, io);
       const isWritten =
-        isWorth && (await isAgreed(questionOf(plan, files, values), values, needs, io));
-      const done = isWritten
-        ? await all.carryOutImport(plan, files, removes)
-        : { added: [], backups: [] };
-      if (isJson) io.out(asJson(documentOf(plan, files, isWritten, done.backups)));
-      else conclude({ plan, files, isAsking, isWorth, isWritten, ...done }, io);
-      return tellProblems(found, io);
+        isWorth &&
+        isWorthIt(plan, isRemoving) &&
+        (await isAgreed(questionOf(plan, files, values), values, needs, io));
+      let outcome: Outcome = { isWritten, added: [], backups: [], kept: [] };
+      if (isWritten) {
+        const done = await all.carryOutImport(plan, files);
+        const { running, others } = isRemoving
+          ? await startImported(moved(plan), createHubClient(place, io.signal), io)
+          : { running: [], others: [] };
+        outcome = {
+          isWritten,
+          added: done.added,
+          backups: await done.takeOut(running),
+          kept: others,
+        };
+      }
+      if (isJson) io.out(asJson(documentOf(plan, files, outcome)));
+      else conclude({ plan, files, isAsking, isWorth, ...outcome }, io);
+      const code = tellProblems(found, io);
+      return outcome.kept.length > 0 ? 1 : code;
     },
   };
 }
 
+/** Throws HUB_USAGE for words that do not go together. */
+function wantedOf(values: Values): { readonly wanted: Wanted; readonly isAsking: boolean } {
+  const words = textsOf(values, 'client');
+  const isAll = values['all'] === true;
+  if (isAll && words.length > 0)
+    throw new HubError('HUB_USAGE', '--all: leave it out, or the names of clients');
+  const paths = words.filter(isPath);
+  const names = words.filter(word => !isPath(word)).map(clientOf);
+  const isAsking = isAll || words.length > 0;
+  return {
+    isAsking,
+    wanted: {
+      names: words.length > 0 ? names : clientNames,
+      scopes: [values['workspace'] === true ? 'workspace' : 'user'],
+      paths,
+    },
+  };
+}
+
+const isPath = (word: string) => /[./\\]/.test(word);
+
+/** Without `--yes` and a terminal nobody can be asked, which `isAgreed` refuses before anything is asked. */
+async function answersTo(
+  plan: ImportPlan,
+  values: Values,
+  { io, ...needs }: ClientsNeeds & { readonly io: Io },
+): Promise<Allowed> {
+  const allowed = allowedBy(plan, values);
+  const isAsked = values['yes'] !== true && values['dry-run'] !== true && values['json'] !== true;
+  return isAsked && needs.ask ? await askForEach(plan, allowed, { ...needs, io }) : allowed;
+}
+
+const moved = ({ items }: ImportPlan) => items.filter(({ action }) => action !== 'skip');
+
+const isWorthIt = (plan: ImportPlan, isRemoving: boolean) =>
+  plan.items.some(({ action }) => action === 'add') || (isRemoving && moved(plan).length > 0);
+
 function show(
-  { files, problems }: Found,
+  { files, unread, problems }: Found,
   { items, variables }: ImportPlan,
   { out, screen }: Io,
 ): void {
@@ -92,6 +163,24 @@ function show(
   }
   if (variables.length > 0)
     out(`Keys that go to ${dotenv}: ${variables.map(({ name }) => name).join(', ')}`);
+  if (unread.length > 0)
+    out(`Not read, as they belong to the project: ${unread.join(', ')}. Name one to import it`);
+}
+
+/** What the answers left out, and which servers cannot be without it. */
+function showDropped(whole: ImportPlan, plan: ImportPlan, { out, screen }: Io): void {
+  for (const item of plan.items) {
+    const isSkippedNow =
+      item.action === 'skip' &&
+      whole.items.some(({ action, found }) => action === 'add' && found === item.found);
+    if (isSkippedNow) out(screen.foreign(`Not added: ${item.found.name}: ${item.why}`));
+    if (item.action === 'add' && item.dropped.length > 0)
+      out(
+        screen.foreign(
+          `${item.name} goes without ${item.dropped.map(({ name }) => name).join(', ')}`,
+        ),
+      );
+  }
 }
 
 function linesOf(item: ImportItem, { screen }: Pick<Io, 'screen'>): readonly string[] {
@@ -102,6 +191,9 @@ function linesOf(item: ImportItem, { screen }: Pick<Io, 'screen'>): readonly str
   const renamed = item.name === item.found.name ? '' : ` as "${item.name}"`;
   return [
     screen.paint('green', `  + ${name}${renamed}: ${screen.foreign(whatOf(item.server))}`),
+    ...item.loosenings.map(({ name: what, message }) =>
+      screen.paint('yellow', `      ${screen.foreign(`${what}: ${message}`)}`),
+    ),
     ...item.hints.map(hint => screen.foreign(`      ${hint}`)),
   ];
 }
@@ -131,18 +223,23 @@ function questionOf({ items }: ImportPlan, { config }: HubFiles, values: Values)
 const servers = (count: number) => `${count} ${count === 1 ? 'server' : 'servers'}`;
 
 type Outcome = {
+  readonly isWritten: boolean;
+  readonly added: readonly string[];
+  readonly backups: readonly string[];
+  /** Servers that stay in the files of their clients. */
+  readonly kept: readonly NotRunning[];
+};
+
+type Conclusion = Outcome & {
   readonly plan: ImportPlan;
   readonly files: HubFiles;
   readonly isAsking: boolean;
   readonly isWorth: boolean;
-  readonly isWritten: boolean;
-  readonly added: readonly string[];
-  readonly backups: readonly string[];
 };
 
 function conclude(
-  { plan, files, isAsking, isWorth, isWritten, added, backups }: Outcome,
-  { out, screen }: Io,
+  { plan, files, isAsking, isWorth, isWritten, added, backups, kept }: Conclusion,
+  { out, err, screen, errorScreen }: Io,
 ): void {
   if (!isAsking) return out('Name clients, or --all, to add these to the hub.');
   if (!isWorth) return out('There is nothing to add.');
@@ -152,18 +249,21 @@ function conclude(
   if (plan.variables.length > 0)
     out(`${done} ${files.dotenv}: keep it out of version control, as it holds keys`);
   for (const backup of backups) out(`As the client had it: ${backup}`);
+  for (const { item, why } of kept)
+    err(errorScreen.foreign(`${item.found.name} stays in ${item.found.source.file}: ${why}`));
   if (added.length > 0)
-    out(
-      'They have no network, unless their entries say "network": "bridge". A hub that runs starts them now.',
-    );
+    out('They have what was allowed, and nothing else. A hub that runs starts them now.');
   if (backups.length > 0) out('Put the hub in their place with: agenthub connect <client>');
+  out('To restore all of these files: agenthub import --undo');
 }
+
+const namesOf = (loosenings: readonly { readonly name: string }[]) =>
+  loosenings.map(({ name }) => name);
 
 const documentOf = (
   { items, variables }: ImportPlan,
   { config }: HubFiles,
-  written: boolean,
-  backups: readonly string[],
+  { isWritten, backups, kept }: Outcome,
 ) => ({
   config,
   servers: items.map(item => ({
@@ -173,11 +273,16 @@ const documentOf = (
     action: item.action,
     ...(item.action !== 'skip' && { as: item.name }),
     ...(item.action === 'skip' && { why: item.why }),
-    ...(item.action === 'add' && { hints: item.hints }),
+    ...(item.action === 'add' && {
+      asks: namesOf([...item.loosenings, ...item.dropped]),
+      dropped: namesOf(item.dropped),
+      hints: item.hints,
+    }),
   })),
   variables: variables.map(({ name }) => name),
-  written,
+  written: isWritten,
   backups,
+  kept: kept.map(({ item, why }) => ({ name: item.found.name, why })),
 });
 
 /** What the files of the others say counts all the same. */

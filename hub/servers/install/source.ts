@@ -37,7 +37,10 @@ export function parseSource(written: string): Source {
 }
 
 /** What a server may be called that the registry calls `io.github.someone/server-name`. */
-export const nameOfRegistered = (name: string) => bare(name.slice(name.lastIndexOf('/') + 1));
+export function nameOfRegistered(name: string): string {
+  const slash = name.lastIndexOf('/');
+  return telling(name.slice(slash + 1), name.slice(0, Math.max(0, slash)).split('.').at(-1));
+}
 
 function unreadable(written: string): HubError {
   return new HubError(
@@ -46,14 +49,24 @@ function unreadable(written: string): HubError {
   );
 }
 
-const nameOfPackage = (spec: string) =>
-  bare(spec.replace(/^@[^/]*\//, '').split(/[@=[<>~]/)[0] ?? '');
+function nameOfPackage(spec: string): string {
+  const [, scope, name = ''] = /^(?:@([^/]*)\/)?([^@=[<>~]*)/.exec(spec) ?? [];
+  return telling(name, scope);
+}
 
 function nameOfImage(reference: string): string {
-  const path = reference.split('@')[0] ?? '';
-  const last = path.slice(path.lastIndexOf('/') + 1);
-  return bare(last.split(':')[0] ?? '');
+  const [last = '', above] = (reference.split('@')[0] ?? '').split('/').toReversed();
+  // A host is no name of who made the image.
+  const maker = above !== undefined && /[.:]/.test(above) ? undefined : above;
+  return telling(last.split(':')[0] ?? '', maker);
 }
+
+/** What every MCP server may be called. */
+const isGeneral = (text: string) => /^(?:mcp|servers?)(?:[-_.](?:mcp|servers?))*$/i.test(text);
+
+/** `@playwright/mcp` to `playwright`: where a name says only what it is, the one of its maker tells more. */
+const telling = (name: string, maker: string | undefined) =>
+  bare(isGeneral(name) && maker ? maker : name);
 
 /** `mcp.example.com` to `example`: the part that tells whose it is. */
 function nameOfHost(host: string): string {

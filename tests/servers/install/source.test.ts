@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { findInClear } from '../../../hub/servers/install/in-clear.ts';
-import { freeName, parseSource } from '../../../hub/servers/install/source.ts';
+import { freeName, nameOfRegistered, parseSource } from '../../../hub/servers/install/source.ts';
 
 test.each([
   [
@@ -12,6 +12,14 @@ test.each([
   ],
   ['npm:@upstash/context7-mcp@1.0.0', 'package', '@upstash/context7-mcp@1.0.0', 'context7'],
   ['mcp-server', 'package', 'mcp-server', 'server'],
+  ['@playwright/mcp', 'package', '@playwright/mcp', 'playwright'],
+  ['@playwright/mcp@0.0.41', 'package', '@playwright/mcp@0.0.41', 'playwright'],
+  ['@sentry/mcp-server', 'package', '@sentry/mcp-server', 'sentry'],
+  ['@org-mcp/server', 'package', '@org-mcp/server', 'org'],
+  ['@notionhq/notion-mcp-server', 'package', '@notionhq/notion-mcp-server', 'notion'],
+  ['@upstash/context7-mcp', 'package', '@upstash/context7-mcp', 'context7'],
+  ['docker:mcr.microsoft.com/playwright/mcp:v1', 'image', undefined, 'playwright'],
+  ['docker:registry.example:5000/mcp', 'image', undefined, 'mcp'],
   ['uvx:mcp-server-time==1.0', 'package', 'uvx:mcp-server-time==1.0', 'time'],
   ['pypi:mcp_weather', 'package', 'uvx:mcp_weather', 'weather'],
   ['docker:ghcr.io/github/github-mcp-server:v1', 'image', undefined, 'github'],
@@ -25,6 +33,14 @@ test.each([
   assert.equal(source.kind, kind);
   assert.equal(source.name, name);
   if (key !== undefined) assert.equal('package' in source && source.package, key);
+});
+
+test.each([
+  ['com.stripe/mcp', 'stripe'],
+  ['io.github.someone/server-name', 'name'],
+  ['io.github.someone/mcp-server', 'someone'],
+])('the server %s of the registry is called %s', (registered, name) => {
+  assert.equal(nameOfRegistered(registered), name);
 });
 
 test.each([

@@ -1,0 +1,79 @@
+import type { ImportItem } from '#clients';
+import { HubError, isObject } from '#core';
+import type { Io } from './command.ts';
+import { type HubClient, isAbsent } from './hub-client.ts';
+import { watched } from './watched.ts';
+
+/** A server that is not running in the hub, and why. */
+export type NotRunning = { readonly item: ImportItem; readonly why: string };
+
+/** How long one server may take to be installed and to answer, in milliseconds. */
+const startMs = 20 * 60_000;
+
+/**
+ * Has the hub read its config and start the servers, and waits until each answers. Those that do not run stay in the
+ * files of their clients.
+ */
+export async function startImported(
+  items: readonly ImportItem[],
+  hub: HubClient,
+  io: Io,
+): Promise<{ readonly running: readonly ImportItem[]; readonly others: readonly NotRunning[] }> {
+  const running: ImportItem[] = [];
+  const others: NotRunning[] = [];
+  const problem = await reload(hub);
+  for (const item of items) {
+    const why = problem ?? (await start(item, hub, io));
+    if (why === undefined) running.push(item);
+    else others.push({ item, why });
+  }
+  return { running, others };
+}
+
+async function reload(hub: HubClient): Promise<string | undefined> {
+  try {
+    await hub.ask({ method: 'POST', path: '/config/reload' });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error;
+    return isAbsent(error)
+      ? `no hub runs at ${hub.url}. Start it ("agenthub serve"), and repeat this command`
+      : error.message;
+  }
+}
+
+async function start(item: ImportItem, hub: HubClient, io: Io): Promise<string | undefined> {
+  if (item.action === 'skip') return item.why;
+  const path = `/servers/${encodeURIComponent(item.name)}`;
+  const timed = new AbortController();
+  const timer = setTimeout(() => timed.abort(), startMs);
+  const signal = AbortSignal.any([io.signal, timed.signal]);
+  try {
+    io.progress(`waiting for ${item.name}`);
+    const asking = hub.ask({ method: 'POST', path: `${path}/start`, signal });
+    const server = await watched(asking, hub, path, io);
+    const { state, why } = isObject(server) ? server : {};
+    if (state !== 'running')
+      return `it is ${String(state)}${typeof why === 'string' ? `: ${why}` : ''}`;
+    return isSame(item, server)
+      ? undefined
+      : `the hub at ${hub.url} runs another server of this name`;
+  } catch (error) {
+    if (timed.signal.aborted) return `it does not run after ${startMs / 60_000} minutes`;
+    if (!(error instanceof HubError)) throw error;
+    return error.message;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A hub with another config may have a server of the same name. */
+function isSame(item: ImportItem, server: unknown): boolean {
+  const source = isObject(server) ? server['source'] : undefined;
+  if (!isObject(source) || item.action !== 'add') return item.action === 'present';
+  const { launch } = item.server;
+  if (launch.kind === 'remote') return typeof source['url'] === 'string';
+  return launch.package
+    ? source['package'] === launch.package.spec
+    : source['image'] === launch.image;
+}

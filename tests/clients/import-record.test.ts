@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { test } from 'vitest';
+import { type Wanted, createClients } from '#clients';
+import { writeWhole } from '#store';
+import { type Scratch, hub, openScratch } from './machine.ts';
+
+const client = `{"mcpServers": {"one": {"command": "npx", "args": ["@a/one@1.0.0"], "env": {"KEY": "sk-planted0123456789"}}}}\n`;
+
+/** Clients whose writes all fail after the first few, as after a kill or with a full disk. */
+function failingAfter(scratch: Scratch, writes: number) {
+  let left = writes;
+  return createClients({
+    machine: scratch.machine,
+    async writeWhole(file, text, check) {
+      if (left-- <= 0) throw Object.assign(new Error('killed'), { code: 'EIO' });
+      await writeWhole(file, text, check);
+    },
+    readOptions: async () => ({
+      env: parseEnv(await readFile(join(scratch.home, '.env'), 'utf8')),
+      home: scratch.home,
+    }),
+    recordsFolder: async () => scratch.records,
+    now: () => 0,
+  });
+}
+
+const wanted: Wanted = { names: ['cursor'], scopes: ['user'], paths: [] };
+
+async function prepare(scratch: Scratch) {
+  await scratch.put('.cursor/mcp.json', client);
+  const config = await scratch.put('hub.json', '{"servers": {}} // mine\n');
+  return { config, dotenv: await scratch.put('.env', 'MINE=1\n') };
+}
+
+// The record, .env, the config, the record again, the file of the client, the record with its copy.
+test.for([0, 1, 2, 3, 4, 5, 6])(
+  'an import that ends after %i writes is undone to the byte',
+  async writes => {
+    await using scratch = await openScratch();
+    const files = await prepare(scratch);
+    const before = await scratch.files();
+    const failing = failingAfter(scratch, writes);
+    const work = async () => {
+      const plan = await failing.planImport(await failing.find(wanted), files, hub);
+      const done = await failing.carryOutImport(plan, files);
+      await done.takeOut(plan.items);
+    };
+    if (writes < 6) await assert.rejects(work());
+    else await work();
+    const again = failingAfter(scratch, 100);
+    // After one write nothing but the record was written, and the import removes it by itself.
+    const undone = await again.undoImport();
+    assert.equal(undone?.added.length, writes <= 1 ? undefined : 1);
+    const after = await scratch.files();
+    // A copy whose path was not recorded any more stays beside the file.
+    assert.deepEqual(
+      Object.fromEntries(Object.entries(after).filter(([path]) => !path.includes('-backup-'))),
+      before,
+    );
+    assert.equal((await again.find(wanted)).servers.length, 1);
+  },
+);
+
+test('a file that was changed since is left, and so are all others', async () => {
+  await using scratch = await openScratch();
+  const files = await prepare(scratch);
+  const clients = failingAfter(scratch, 100);
+  const plan = await clients.planImport(await clients.find(wanted), files, hub);
+  await clients.carryOutImport(plan, files);
+  await scratch.put('.env', 'MINE=2\n');
+  const before = await scratch.files();
+  await assert.rejects(clients.undoImport(), {
+    code: 'HUB_CONFIG_CONFLICT',
+    message: /\.env: changed after the import.*"agenthub remove one"/,
+  });
+  assert.deepEqual(await scratch.files(), before);
+  await rm(files.dotenv);
+  await assert.rejects(clients.undoImport(), { code: 'HUB_CONFIG_CONFLICT' });
+});
+
+test('imports are undone one after another, the newest first', async () => {
+  await using scratch = await openScratch();
+  const files = await prepare(scratch);
+  const first = await scratch.files();
+  const clients = failingAfter(scratch, 100);
+  const importAll = async () =>
+    await clients.carryOutImport(
+      await clients.planImport(await clients.find(wanted), files, hub),
+      files,
+    );
+  await importAll();
+  const second = await scratch.files();
+  await scratch.put('.cursor/mcp.json', client.replaceAll('one', 'two'));
+  await importAll();
+  assert.deepEqual((await clients.undoImport())?.added, ['two']);
+  await scratch.put('.cursor/mcp.json', client);
+  assert.deepEqual(await scratch.files(), second);
+  assert.deepEqual((await clients.undoImport())?.added, ['one']);
+  assert.deepEqual(await scratch.files(), first);
+  assert.equal(await clients.undoImport(), undefined);
+});
