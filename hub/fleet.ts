@@ -70,6 +70,8 @@ const placeFile = 'place.json';
 const handlesFile = 'handles.json';
 /** What the servers offered when they last ran, in the data folder. */
 const listingsFolder = 'listings';
+/** What the packages of servers were resolved to when they were built, in the data folder. */
+const locksFolder = 'locks';
 /** What installs under way may make, in the data folder. */
 const unfinishedFile = 'installs.json';
 /** Which era the servers speak, in the data folder. */
@@ -91,12 +93,14 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
       hubName: settings.hubName,
       dockerHost: settings.dockerHost,
       imagesDir: options.imagesDir,
+      buildLimits: settings.build,
     },
     {
       clock,
       log,
       isAwaited: id => handles.isAwaited(id),
       isExpected: () => place.auto === 'docker',
+      locks: createFolder(join(dataDir.path, locksFolder), writing),
     },
   );
   const runtimes: Readonly<

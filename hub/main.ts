@@ -279,10 +279,11 @@ const cli = createCli({
   async startBroker(signal) {
     const log = await openLogOf(await settingsWith({}));
     const { createBroker, readBrokerOptions } = await import('#broker');
-    const { readBuildContext } = await import('#runtimes/docker');
+    const { readBuildContext, readLock } = await import('#runtimes/docker');
     const broker = createBroker(readBrokerOptions(process.env, imagesDir), {
       log,
       readBuildContext,
+      readLock,
     });
     await broker.start(signal);
     return broker;

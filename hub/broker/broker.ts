@@ -30,7 +30,9 @@ export type BrokerOptions = {
 export type BrokerNeeds = {
   readonly log: Log;
   /** The files of a folder as a tar archive, as the hub's own driver makes it: one package, one image. */
-  readonly readBuildContext: (folder: string) => Promise<Buffer>;
+  readonly readBuildContext: (folder: string, lock?: string) => Promise<Buffer>;
+  /** The lock in such an archive. */
+  readonly readLock: (context: Buffer) => string | undefined;
 };
 
 /** The largest body that is a client's to write: that of a container's creation. */
@@ -44,11 +46,11 @@ const mostConnections = 1024;
  * cannot be, and HUB_BROKER_REFUSED at start where another broker listens.
  */
 export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
-  const { log, readBuildContext } = needs;
+  const { log, readBuildContext, readLock } = needs;
   const engine = createEngine(options.enginePath);
   const gate = createGate(
     { ...options, mountRoots: parseMountRoots(options.mountRoots) },
-    { engine, readBuildContext },
+    { engine, readBuildContext, readLock },
   );
   const tunnels = new Set<Duplex>();
 
@@ -120,8 +122,8 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
     return gate({
       method: request.method ?? '',
       target: request.url ?? '',
-      readBody: () =>
-        readAll(request, mostBodyBytes).catch((error: unknown) => {
+      readBody: (mostBytes = mostBodyBytes) =>
+        readAll(request, mostBytes).catch((error: unknown) => {
           if (error instanceof RangeError) throw refusal(`a body of ${error.message}`);
           throw new HubError('HUB_REQUEST_INVALID', 'the body ended before it was complete', {
             cause: error,

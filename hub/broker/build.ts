@@ -7,6 +7,8 @@ import { show } from './target.ts';
 export type Build = {
   /** The folder below images/ whose files are the context. */
   readonly base: 'npm' | 'python';
+  /** The name of the network that its steps are on; the caller looks whose it is. */
+  readonly network: string;
   readonly query: URLSearchParams;
 };
 
@@ -20,7 +22,26 @@ const specs = {
 /** Packages that may be installed beside the one of a build. */
 const maxExtras = 50;
 
-const admitted = ['t', 'buildargs', 'labels', 'forcerm', 'rm'];
+const mebibyte = 2 ** 20;
+/** What each step may use where the client does not say, and at most. */
+const usualLimits = { memoryBytes: 2048 * mebibyte, cpuQuotaUs: 200_000 };
+const least = { memoryBytes: 64 * mebibyte, cpuQuotaUs: 1_000 };
+const most = { memoryBytes: 32 * 1024 * mebibyte, cpuQuotaUs: 6_400_000 };
+const cpuPeriodUs = 100_000;
+
+const admitted = [
+  't',
+  'buildargs',
+  'labels',
+  'forcerm',
+  'rm',
+  'version',
+  'networkmode',
+  'memory',
+  'memswap',
+  'cpuperiod',
+  'cpuquota',
+];
 
 /**
  * The parameters of a build, again. The client's context is not looked at: the broker sends its own
@@ -78,8 +99,29 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
     // A failed build would leave its container behind, with no label of ours on it.
     rm: '1',
     forcerm: '1',
+    ...limits(given),
   });
-  return { base, query };
+  return { base, network: given.get('networkmode') ?? 'none', query };
+}
+
+/** By the classic builder, as BuildKit takes no notice of bounds. */
+function limits(given: ReadonlyMap<string, string>) {
+  const version = given.get('version') ?? '1';
+  if (version !== '1')
+    throw refusal(`the builder ${show(version)}: it must be "1", the classic one`);
+  const within = (name: string, usual: number, [from, to]: readonly [number, number]) => {
+    const text = given.get(name) ?? String(usual);
+    if (/^\d{1,15}$/.test(text) && Number(text) >= from && Number(text) <= to) return text;
+    throw refusal(`${show(text)} as the parameter ${show(name)} of a build`);
+  };
+  const memory = within('memory', usualLimits.memoryBytes, [least.memoryBytes, most.memoryBytes]);
+  return {
+    version,
+    memory,
+    memswap: within('memswap', Number(memory), [Number(memory), Number(memory)]),
+    cpuperiod: within('cpuperiod', cpuPeriodUs, [cpuPeriodUs, cpuPeriodUs]),
+    cpuquota: within('cpuquota', usualLimits.cpuQuotaUs, [least.cpuQuotaUs, most.cpuQuotaUs]),
+  };
 }
 
 function refuseOthers(

@@ -3,6 +3,7 @@ import { rebuildBuild } from './build.ts';
 import { type Container, containerName, rebuildContainer, rebuildNetwork } from './container.ts';
 import type { Engine } from './engine.ts';
 import { bindsOf, createHoldings } from './holdings.ts';
+import { checkLock } from './lock.ts';
 import { checkSource, resolveSource } from './mounts.ts';
 import { checkBuilt, checkVolume, findOwned } from './owner.ts';
 import { rebuildFilters, rebuildQuery } from './query.ts';
@@ -27,7 +28,7 @@ export type Asked = {
   readonly method: string;
   readonly target: string;
   /** Reads the client's body, which is bounded. Not called for calls that need none. */
-  readonly readBody: () => Promise<string>;
+  readonly readBody: (mostBytes?: number) => Promise<string>;
 };
 
 export type GateOptions = Owner & {
@@ -39,14 +40,19 @@ export type GateOptions = Owner & {
 
 export type GateNeeds = {
   readonly engine: Engine;
-  /** The files of a folder as a tar archive. */
-  readonly readBuildContext: (folder: string) => Promise<Buffer>;
+  /** The files of a folder as a tar archive, with a lock where there is one. */
+  readonly readBuildContext: (folder: string, lock?: string) => Promise<Buffer>;
+  /** The lock in such an archive. */
+  readonly readLock: (context: Buffer) => string | undefined;
 };
+
+/** A build's context is read for the lock in it, which may have thousands of packages. */
+const mostContextBytes = 8 * 1024 * 1024;
 
 /** Decides what of a client's call the engine gets to hear. Throws HubError for what it does not admit. */
 export function createGate(
   options: GateOptions,
-  { engine, readBuildContext }: GateNeeds,
+  { engine, readBuildContext, readLock }: GateNeeds,
 ): (asked: Asked) => Promise<Admitted> {
   const holdings = createHoldings(engine, options.hubId);
 
@@ -106,8 +112,13 @@ export function createGate(
         return finish(route.path, query, json(rebuildNetwork(await readBody(), options)));
       }
       case 'build': {
-        const { base, query } = rebuildBuild(parsed.query);
-        const content = await readBuildContext(join(options.imagesDir, base));
+        const { base, network, query } = rebuildBuild(parsed.query);
+        // By its id, as the default network and the host's are names as well.
+        const isNone = network === 'none';
+        const id = isNone ? network : await findOwned(engine, 'network', network, options.hubId);
+        query.set('networkmode', id);
+        const lock = checkLock(base, readLock(Buffer.from(await readBody(mostContextBytes))));
+        const content = await readBuildContext(join(options.imagesDir, base), lock);
         return finish(route.path, query, { type: 'application/x-tar', content });
       }
     }

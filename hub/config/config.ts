@@ -134,6 +134,8 @@ export type Settings = {
   readonly hubName: string;
   /** Where the engine answers; undefined for the platform's default. */
   readonly dockerHost: string | undefined;
+  /** What a build of a package may use. */
+  readonly build: { readonly memoryBytes: number; readonly cpus: number };
   /** Where Ollama answers, undefined for nowhere, and the model of prompts that no rule names one for. */
   readonly ollama: {
     readonly url: string | undefined;

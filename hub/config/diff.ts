@@ -114,6 +114,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   hubId: 'HUB_ID',
   hubName: 'HUB_NAME',
   dockerHost: 'DOCKER_HOST',
+  build: 'BUILD_MEMORY or BUILD_CPUS',
   ollama: 'OLLAMA_HOST, OLLAMA_PORT, OLLAMA_MODEL or OLLAMA_PULL',
   redisUrl: 'REDIS_URL',
   qdrantUrl: 'QDRANT_URL',

@@ -4,6 +4,7 @@ import { readBackends } from './backends.ts';
 import type { Config, Settings } from './config.ts';
 import type { Environment } from './env.ts';
 import { readOtlp } from './otlp.ts';
+import { bytesOf, sizePattern } from './size.ts';
 import { createVariables, mergeEnvironment } from './variables.ts';
 
 /** Where servers are looked for when nobody names a file. */
@@ -31,7 +32,7 @@ export function readSettings(
   manifest: Pick<Config, 'listen' | 'token'> = {},
 ): Settings {
   const variables = createVariables(under(mergeEnvironment(env, dotenv), manifest));
-  const { text, secret, choice, list, address, fail, done } = variables;
+  const { text, secret, choice, list, address, number, fail, done } = variables;
   const certFile = text('ROUTER_TLS_CERT');
   const keyFile = text('ROUTER_TLS_KEY');
   if ((certFile === undefined) !== (keyFile === undefined))
@@ -84,6 +85,12 @@ export function readSettings(
       value => engineAddress.test(value),
       'an address such as unix:///var/run/docker.sock or tcp://127.0.0.1:2375',
     ),
+    build: {
+      memoryBytes: bytesOf(
+        text('BUILD_MEMORY', isBuildMemory, 'a size from 64m to 32g, such as 2g') ?? '2g',
+      ),
+      cpus: number('BUILD_CPUS', { least: 0.1, most: 64, whole: false }) ?? 2,
+    },
     ...readBackends(variables),
     ...(otlp && { otlp }),
   };
@@ -137,6 +144,10 @@ function refuseSharedId({ hubId, inContainer }: Settings): void {
 
 const isLoopback = (host: string) =>
   host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+
+const gib = 1024 ** 3;
+const isBuildMemory = (value: string) =>
+  sizePattern.test(value) && bytesOf(value) >= gib / 16 && bytesOf(value) <= 32 * gib;
 
 const isPort = (value: string) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535;
 

@@ -37,6 +37,11 @@ describe('a package is built that is named', () => {
       }),
       rm: '1',
       forcerm: '1',
+      version: '1',
+      memory: '2147483648',
+      memswap: '2147483648',
+      cpuperiod: '100000',
+      cpuquota: '200000',
     });
   });
 });
@@ -67,6 +72,17 @@ test.each([
   assert.throws(() => rebuildBuild(asked(base, 'x', { buildargs })), {
     code: 'HUB_BROKER_REFUSED',
   });
+});
+
+test('a build has bounds, by the builder that honours them, and no network unless one is named', () => {
+  const { network, query } = rebuildBuild(asked('npm', 'x'));
+  assert.equal(network, 'none');
+  const bounds = { memory: '1073741824', memswap: '1073741824', cpuquota: '50000' };
+  const named = { ...bounds, networkmode: 'hub-.build-1' };
+  const given = rebuildBuild(asked('npm', 'x', named));
+  assert.equal(given.network, 'hub-.build-1');
+  const { rm, forcerm, ...rest } = Object.fromEntries(given.query);
+  assert.deepEqual({ ...Object.fromEntries(query), ...bounds }, { ...rest, rm, forcerm });
 });
 
 describe('nothing is built that is named', () => {
@@ -102,9 +118,14 @@ describe('a build is refused', () => {
   test.each<[string, Record<string, string>, RegExp]>([
     ['from elsewhere', { remote: 'https://example.com' }, /the parameter "remote"/],
     ['with another Dockerfile', { dockerfile: 'x' }, /the parameter "dockerfile"/],
-    ['with the network of the host', { networkmode: 'host' }, /the parameter "networkmode"/],
     ['with other hosts', { extrahosts: 'a:1' }, /the parameter "extrahosts"/],
-    ['by another builder', { version: '2' }, /the parameter "version"/],
+    ['by another builder', { version: '2' }, /the builder "2"/],
+    ['without a bound of memory', { memory: '0' }, /"0" as the parameter "memory"/],
+    ['with all memory', { memory: '999999999999' }, /the parameter "memory"/],
+    ['with swap', { memory: '1073741824', memswap: '-1' }, /"-1" as the parameter "memswap"/],
+    ['with more swap than memory', { memswap: '4294967296' }, /the parameter "memswap"/],
+    ['without a bound of processors', { cpuquota: '-1' }, /the parameter "cpuquota"/],
+    ['by another measure of processors', { cpuperiod: '1000' }, /the parameter "cpuperiod"/],
     ['under a foreign tag', { t: 'redis:8' }, /the tag "redis:8"/],
     ['under the tag of the hub', { t: 'agenthub:0.1.0' }, /the tag "agenthub:0\.1\.0"/],
     ['under the tag of another base', { t: 'agenthub/python-x:1' }, /the tag/],

@@ -27,7 +27,7 @@ test('a creation whose client has gone counts until the engine has answered', as
   await once(engine, 'listening');
   const broker = createBroker(
     { ...owner, socketPath, enginePath, mountRoots: [root], registries: [], imagesDir: folder },
-    { log: silent, readBuildContext: async () => Buffer.alloc(0) },
+    { log: silent, readBuildContext: async () => Buffer.alloc(0), readLock: () => undefined },
   );
   await broker.start(AbortSignal.timeout(5000));
 

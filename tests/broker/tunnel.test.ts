@@ -28,7 +28,7 @@ test('what a client sends behind the head of an attach, in the same packet, reac
   await once(engine, 'listening');
   const broker = createBroker(
     { ...owner, socketPath, enginePath, mountRoots: [], registries: [], imagesDir: folder },
-    { log: silent, readBuildContext: async () => Buffer.alloc(0) },
+    { log: silent, readBuildContext: async () => Buffer.alloc(0), readLock: () => undefined },
   );
   await broker.start(AbortSignal.timeout(5000));
   const client = connect({ path: socketPath });

@@ -24,6 +24,7 @@ const defaults = {
   redisUrl: undefined,
   qdrantUrl: undefined,
   cache: { maxEntries: 1000, maxBytes: 33_554_432, similarityThreshold: 0.85 },
+  build: { memoryBytes: 2 * 1024 ** 3, cpus: 2 },
   breaker: { failureThreshold: 3, recoveryMs: 30_000 },
   rulesFile: './configs/enhancement-rules.json',
 };
@@ -67,6 +68,8 @@ test('every setting is read', () => {
     HUB_ID: 'compose-hub',
     HUB_NAME: 'hub-2',
     DOCKER_HOST: 'tcp://127.0.0.1:2375',
+    BUILD_MEMORY: '512m',
+    BUILD_CPUS: '0.5',
     OLLAMA_HOST: 'host.docker.internal',
     OLLAMA_PORT: '8080',
     OLLAMA_MODEL: 'hf.co/org/model:Q4_K_M',
@@ -103,6 +106,7 @@ test('every setting is read', () => {
     redisUrl: 'rediss://user:pa55@redis.example:6380/2',
     qdrantUrl: 'https://qdrant.example',
     cache: { maxEntries: 1, maxBytes: 1_048_576, similarityThreshold: 0.9 },
+    build: { memoryBytes: 512 * 1024 ** 2, cpus: 0.5 },
     breaker: { failureThreshold: 5, recoveryMs: 60_000 },
     rulesFile: 'rules.json',
   });

@@ -11,7 +11,7 @@ import { type Part, isObject, silent, systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { createDockerRuntime } from '#runtimes/docker';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { readBuildContext } from '../../hub/runtimes/docker/build-context.ts';
+import { readBuildContext, readLock } from '../../hub/runtimes/docker/build-context.ts';
 import { containerBody, owner } from '../broker/bodies.ts';
 
 const enginePath = '/var/run/docker.sock';
@@ -152,7 +152,7 @@ describeWithEngine('the broker', () => {
         registries,
         imagesDir: join(folder, 'images'),
       },
-      { log: silent, readBuildContext },
+      { log: silent, readBuildContext, readLock },
     );
     await broker.start(AbortSignal.timeout(10_000));
 
@@ -189,7 +189,7 @@ describeWithEngine('the broker', () => {
       registries,
       imagesDir: folder,
     };
-    const second = createBroker(options, { log: silent, readBuildContext });
+    const second = createBroker(options, { log: silent, readBuildContext, readLock });
     await assert.rejects(second.start(AbortSignal.timeout(5_000)), { code: 'HUB_PORT_TAKEN' });
     assert.equal((await viaBroker('GET', '/version')).status, 200);
   });
@@ -199,7 +199,7 @@ describeWithEngine('the broker', () => {
     const options = { hubId, hubName, mountRoots: [], registries, imagesDir: folder };
     const lonely = createBroker(
       { ...options, socketPath: path, enginePath: join(folder, 'nothing.sock') },
-      { log: silent, readBuildContext },
+      { log: silent, readBuildContext, readLock },
     );
     await lonely.start(AbortSignal.timeout(5_000));
     assertRefused(

@@ -10,7 +10,7 @@ import { silent, systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
 import type { Belonging } from '#runtimes';
-import { createDockerRuntime, readBuildContext } from '#runtimes/docker';
+import { createDockerRuntime, readBuildContext, readLock } from '#runtimes/docker';
 import { docker, imagesDir, nodeImage, script, specOf } from '../runtimes/docker/hub.ts';
 
 /** Through the engine's own socket, or through a broker of the same hub. */
@@ -22,7 +22,7 @@ async function upkeepBy(way: 'socket' | 'broker') {
   const enginePath = engineHost.replace('unix://', '');
   const broker = createBroker(
     { socketPath, enginePath, hubId, hubName, mountRoots: [], registries: [], imagesDir },
-    { log: silent, readBuildContext },
+    { log: silent, readBuildContext, readLock },
   );
   if (way === 'broker') await broker.start(new AbortController().signal);
   const runtime = createDockerRuntime(

@@ -3,13 +3,15 @@ import { join } from 'node:path';
 import { HubError } from '#core';
 
 const blockBytes = 512;
+/** The file that says what is to be installed, where that is known. */
+const lockName = 'lock';
 
 /**
  * The files of a folder as a tar archive (POSIX.1-1988, ustar), the same bytes for the same files.
- * Subfolders and what is written for people (`*.md`) are left out. Throws HUB_INTERNAL where the
+ * Subfolders and what is written for people (`*.md`) are left out; a lock comes last. Throws HUB_INTERNAL where the
  * folder cannot be read: it is part of the hub.
  */
-export async function readBuildContext(folder: string): Promise<Buffer> {
+export async function readBuildContext(folder: string, lock?: string): Promise<Buffer> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
     const names = entries
@@ -18,12 +20,28 @@ export async function readBuildContext(folder: string): Promise<Buffer> {
     const files = await Promise.all(
       names.toSorted().map(async name => entryOf(name, await readFile(join(folder, name)))),
     );
+    if (lock !== undefined) files.push(entryOf(lockName, Buffer.from(lock)));
     return Buffer.concat([...files, Buffer.alloc(2 * blockBytes)]);
   } catch (error) {
     throw new HubError('HUB_INTERNAL', `the build context ${folder} cannot be read`, {
       cause: error,
     });
   }
+}
+
+/** The lock in an archive that `readBuildContext` has made; undefined where there is none. */
+export function readLock(context: Buffer): string | undefined {
+  let at = 0;
+  while (at + blockBytes <= context.length) {
+    const header = context.subarray(at, at + blockBytes);
+    const size = Number.parseInt(header.toString('latin1', 124, 135), 8);
+    if (!Number.isSafeInteger(size) || size < 0) return undefined;
+    const begin = at + blockBytes;
+    if (header.toString('latin1', 0, lockName.length + 1) === `${lockName}\0`)
+      return context.toString('utf8', begin, begin + size);
+    at = begin + Math.ceil(size / blockBytes) * blockBytes;
+  }
+  return undefined;
 }
 
 function entryOf(name: string, content: Buffer): Buffer {

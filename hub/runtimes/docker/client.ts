@@ -15,6 +15,8 @@ const callMs = 30_000;
 /** What stopping may take beyond the grace. */
 const killMs = 10_000;
 const statsMs = 2_000;
+/** In which a build gets its share of the processors, in microseconds: the engine's own default. */
+const cpuPeriodUs = 100_000;
 
 /** The engine at an address, over dockerode, which is loaded with the first call. */
 export function createEngine(address: Address, clock: Clock): Engine {
@@ -112,7 +114,7 @@ export function createEngine(address: Address, clock: Clock): Engine {
           ),
         { signal },
       ),
-    buildImage: (context, options, signal) =>
+    buildImage: (context, options, bounds, signal) =>
       call(
         `build the image ${options.tag}`,
         async (engine, abortSignal) => {
@@ -126,6 +128,12 @@ export function createEngine(address: Address, clock: Clock): Engine {
             labels: options.labels,
             // Else the engine keeps the container of the step that failed.
             forcerm: 1,
+            version: '1',
+            networkmode: bounds.network,
+            memory: bounds.memoryBytes,
+            memswap: bounds.memoryBytes,
+            cpuperiod: cpuPeriodUs,
+            cpuquota: Math.round(bounds.cpus * cpuPeriodUs),
           };
           return asReadable(
             await engine.buildImage(Readable.from(context), wire(query, undefined, abortSignal)),

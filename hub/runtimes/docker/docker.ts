@@ -1,14 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
 import type { DockerTarget, Instance, LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
 import { parseAddress } from './address.ts';
 import { type Attachment, createAttachment } from './attach.ts';
 import { createEngine } from './client.ts';
 import { Overdue, pause } from './deadline.ts';
+import type { BuildLimits } from './engine.ts';
 import { createEngineEvents } from './events.ts';
 import { isUnheard, toHubError } from './engine-error.ts';
 import { createImages } from './images.ts';
 import { createInstance, readHandle } from './instance.ts';
-import { digestLabel, hubLabel } from './labels.ts';
+import { digestLabel, hubLabel, managedLabel } from './labels.ts';
+import type { Locks } from './lock.ts';
 import { createContainer, createNetwork, targetOf, toLaunchError } from './launch.ts';
 import { type Image, createOptions, nameOf, userOf } from './options.ts';
 import { createNames } from './names.ts';
@@ -27,6 +30,8 @@ export type DockerRuntimeOptions = {
   readonly imagesDir: string;
   /** How long building or pulling an image may take. */
   readonly buildTimeoutMs?: number;
+  /** What each step of a build may use. */
+  readonly buildLimits?: BuildLimits;
   /** The grace for servers that still run when the runtime itself is stopped. */
   readonly stopGraceMs?: number;
 };
@@ -38,9 +43,15 @@ type Needs = {
   readonly isAwaited: (containerId: string) => boolean;
   /** Whether there should be an engine: it is looked for from the start on. Absent: there should. */
   readonly isExpected?: () => boolean;
+  /** Keeps what packages were resolved to. Absent: nobody does. */
+  readonly locks?: Locks;
 };
 
-const defaults = { buildTimeoutMs: 15 * 60_000, stopGraceMs: 5_000 };
+const defaults = {
+  buildTimeoutMs: 15 * 60_000,
+  buildLimits: { memoryBytes: 2 * 2 ** 30, cpus: 2 },
+  stopGraceMs: 5_000,
+};
 const probeMs = 2_000;
 /** How long the hub waits, when it starts, for what an earlier run has left to be removed. */
 const beginMs = 2_000;
@@ -59,9 +70,12 @@ export function createDockerRuntime(
   const owner = { hubId: options.hubId, hubName: options.hubName };
   const label = `${hubLabel}=${owner.hubId}`;
   const engine = createEngine(parseAddress(options.dockerHost), clock);
-  const images = createImages({ ...defaults, ...options }, { engine, clock });
   const turns = createTurns({ clock });
   const names = createNames({ log, owe: () => tidying.owe() });
+  const images = createImages(
+    { ...defaults, ...options },
+    { engine, clock, locks: needs.locks, withNetwork },
+  );
   const instances = new Set<Instance>();
   const tidying = createTidying(label, {
     engine,
@@ -73,6 +87,16 @@ export function createDockerRuntime(
   let tidied: Promise<Tidied> | undefined;
   const onConnected = () => void (tidied = tidying.now());
   const events = createEngineEvents(label, { engine, clock, log, onConnected });
+
+  /** A build may reach the registry, and no container: on the engine's default network it could. */
+  async function withNetwork<T>(work: (network: string) => Promise<T>): Promise<T> {
+    // No server's name begins with a dot.
+    const name = `${owner.hubName}-.build-${randomBytes(6).toString('hex')}`;
+    await using made = names.hold(name);
+    await engine.createNetwork(name, { [hubLabel]: owner.hubId, [managedLabel]: 'true' });
+    made.add(`network ${name}`, () => engine.removeNetwork(name));
+    return await work(name);
+  }
 
   /** Work for which a launch has its time. Where that is over it is the engine that does not answer. */
   async function inTime<T>(spec: LaunchSpec, work: (late: AbortSignal) => Promise<T>): Promise<T> {

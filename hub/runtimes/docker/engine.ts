@@ -57,6 +57,9 @@ export type BuildOptions = {
   readonly labels: Readonly<Record<string, string>>;
 };
 
+/** What each step of a build may use. */
+export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number };
+
 /**
  * The calls of the Docker engine that the hub makes, and no others: the broker admits exactly these.
  * All throw HUB_ENGINE_UNREACHABLE where nothing answers in time, and EngineError
@@ -79,7 +82,13 @@ export interface Engine {
   removeVolume(name: string): Promise<void>;
   /** Resolves when the engine begins to answer; the stream tells how it goes on, or failed. */
   pullImage(name: string, tag: string, signal: AbortSignal): Promise<Readable>;
-  buildImage(context: Buffer, options: BuildOptions, signal: AbortSignal): Promise<Readable>;
+  /** By the classic builder: BuildKit takes no notice of bounds, and refuses a network by its name. */
+  buildImage(
+    context: Buffer,
+    options: BuildOptions,
+    bounds: BuildLimits & { readonly network: string },
+    signal: AbortSignal,
+  ): Promise<Readable>;
   /** Answers with the container's id. */
   createContainer(name: string, body: CreateBody): Promise<string>;
   /** The container's stdin, stdout and stderr on one connection, the latter two multiplexed. */

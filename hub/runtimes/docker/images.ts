@@ -4,9 +4,10 @@ import { type Clock, HubError, isObject } from '#core';
 import type { DockerTarget, PackageSource } from '#runtimes';
 import { readBuildContext } from './build-context.ts';
 import { type Bound, within } from './deadline.ts';
-import type { BuildOptions, Engine } from './engine.ts';
+import type { BuildLimits, BuildOptions, Engine } from './engine.ts';
 import { EngineError } from './engine-error.ts';
 import { jsonLines } from './json-lines.ts';
+import { type Locks, createBuildOutput, lockName } from './lock.ts';
 import type { Image } from './options.ts';
 import { baseOf, imageOf } from './package-image.ts';
 import { isEngineCutOff, isInstallerCutOff } from './registry.ts';
@@ -26,16 +27,26 @@ export interface Images {
     signal: AbortSignal,
     findMs?: number,
   ): Promise<Image>;
+  /** Forgets what the package of a built image was resolved to: the next build takes what is newest then. */
+  forget(reference: string): Promise<void>;
   /** What `provide` calls its image, whether it is there or not. */
   referenceOf(wanted: DockerTarget['image']): Promise<string>;
   /** The image that `provide` would give without making any; undefined where it would. */
   find(wanted: DockerTarget['image']): Promise<Image | undefined>;
 }
 
-type Options = { readonly imagesDir: string; readonly buildTimeoutMs: number };
+type Options = {
+  readonly imagesDir: string;
+  readonly buildTimeoutMs: number;
+  readonly buildLimits: BuildLimits;
+};
 type Needs = {
   readonly engine: Pick<Engine, 'findImage' | 'pullImage' | 'buildImage'>;
   readonly clock: Clock;
+  /** Absent: each build resolves its package anew. */
+  readonly locks: Locks | undefined;
+  /** Gives work a network that nothing else is on, for as long as it takes. */
+  readonly withNetwork: <T>(work: (network: string) => Promise<T>) => Promise<T>;
 };
 type Progress = (text: string) => void;
 
@@ -46,15 +57,18 @@ const shownLines = 20;
 const shownCharacters = 3000;
 
 /** Images by reference, and of packages. */
-export function createImages(options: Options, { engine, clock }: Needs): Images {
+export function createImages(
+  options: Options,
+  { engine, clock, locks, withNetwork }: Needs,
+): Images {
   const pulls = createSharedWork(maxPulls);
   const builds = createSharedWork(maxBuilds);
 
   const bounded = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) =>
     within(clock, { timeoutMs: options.buildTimeoutMs, signal }, work);
 
-  const contextOf = async ({ ecosystem }: PackageSource) =>
-    await readBuildContext(join(options.imagesDir, baseOf[ecosystem]));
+  const contextOf = async ({ ecosystem }: PackageSource, lock?: string) =>
+    await readBuildContext(join(options.imagesDir, baseOf[ecosystem]), lock);
 
   async function fromReference(
     reference: string,
@@ -97,30 +111,42 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
     if (present) return { reference: build.tag, ...present };
     progress(`building an image with ${source.spec}, once`);
     const work = (tell: Progress, ending: AbortSignal) =>
-      bounded(ending, inTime => run(context, build, tell, inTime));
+      bounded(ending, inTime => withNetwork(network => run(source, build, network, tell, inTime)));
     await builds.join(build.tag, work, progress, signal);
     return await afterwards(build.tag);
   }
 
   async function run(
-    context: Buffer,
+    source: PackageSource,
     build: BuildOptions,
+    network: string,
     progress: Progress,
     signal: AbortSignal,
   ) {
-    const output: string[] = [];
+    const lock = await locks?.read(lockName(build.tag));
+    const context = await contextOf(source, lock);
+    const bounds = { ...options.buildLimits, network };
+    const output = createBuildOutput();
+    const shown: string[] = [];
+    const show = (lines: readonly string[]) => {
+      for (const text of lines.flatMap(textOf)) {
+        shown.push(text);
+        if (shown.length > shownLines) shown.shift();
+        progress(text);
+      }
+    };
     try {
-      for await (const line of jsonLines(await engine.buildImage(context, build, signal))) {
-        if (typeof line['error'] === 'string') throw failed(build, output, line['error']);
-        for (const text of textOf(line)) {
-          output.push(text);
-          if (output.length > shownLines) output.shift();
-          progress(text);
-        }
+      for await (const line of jsonLines(await engine.buildImage(context, build, bounds, signal))) {
+        if (typeof line['stream'] === 'string') show(output.push(line['stream']));
+        if (typeof line['error'] !== 'string') continue;
+        show(output.end());
+        throw failed(build, shown, line['error']);
       }
     } catch (error) {
-      throw error instanceof EngineError ? failed(build, output, error.words, error) : error;
+      throw error instanceof EngineError ? failed(build, shown, error.words, error) : error;
     }
+    const resolved = lock === undefined ? output.lock() : undefined;
+    if (resolved !== undefined) await locks?.write(lockName(build.tag), resolved);
   }
 
   async function afterwards(reference: string): Promise<Image> {
@@ -136,6 +162,7 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
 
   return {
     referenceOf,
+    forget: async reference => await locks?.remove(lockName(reference)),
     async find(image) {
       const reference = await referenceOf(image);
       const present = await engine.findImage(reference);
@@ -154,13 +181,10 @@ export function createImages(options: Options, { engine, clock }: Needs): Images
 const bookkeeping =
   /^( ---> |Step \d+\/\d+ : |Removing intermediate |Successfully (built|tagged) )/;
 
-/** The lines that a step of the build wrote. */
-function textOf(line: { readonly [key: string]: unknown }): readonly string[] {
-  if (typeof line['stream'] !== 'string') return [];
-  return stripVTControlCharacters(line['stream'])
-    .split('\n')
-    .map(text => text.trimEnd())
-    .filter(text => text !== '' && !bookkeeping.test(text));
+/** What is there to read in a line of the build's output. */
+function textOf(line: string): readonly string[] {
+  const text = stripVTControlCharacters(line).trimEnd();
+  return text === '' || bookkeeping.test(text) ? [] : [text];
 }
 
 /** Without a tag the engine would pull every tag there is. */

@@ -1,4 +1,4 @@
-export { readBuildContext } from './build-context.ts';
+export { readBuildContext, readLock } from './build-context.ts';
 export { type DockerRuntimeOptions, createDockerRuntime } from './docker.ts';
 export { volumeName } from './options.ts';
 export { type Holding, type Surveyor, createSurveyor } from './survey.ts';

@@ -50,6 +50,7 @@ export function createUpkeep({ engine, images, owner }: Needs): Upkeep {
       try {
         if (kind === 'image') {
           if (await engine.findImage(name)) await removeImage(name);
+          await images.forget(name);
         } else if (await engine.findVolume(name)) await removeVolume(name);
       } catch (error) {
         throw isRefusal(error, 409) ? inUse(kind, name, error.words, error) : error;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { HubError } from '#core';
-import { readBuildContext } from '../../../hub/runtimes/docker/build-context.ts';
+import { readBuildContext, readLock } from '../../../hub/runtimes/docker/build-context.ts';
 
 test('the files of a folder become an archive that tar reads, without pages for people', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'context-'));
@@ -23,6 +23,15 @@ test('the files of a folder become an archive that tar reads, without pages for 
     assert.equal(tar('-xOf', '-', 'Dockerfile'), 'FROM x\n');
     assert.equal(tar('-xOf', '-', 'block'), 'b'.repeat(512));
     assert.deepEqual(await readBuildContext(folder), archive, 'the same files, the same bytes');
+    assert.equal(readLock(archive), undefined);
+    for (const lock of ['', 'a==1\n', 'ü'.repeat(500)]) {
+      const locked = await readBuildContext(folder, lock);
+      assert.equal(readLock(locked), lock);
+      const held = execFileSync('tar', ['-xOf', '-', 'lock'], { input: locked, encoding: 'utf8' });
+      assert.equal(held, lock);
+    }
+    for (const none of [Buffer.alloc(0), Buffer.from('no archive'), Buffer.alloc(5000, 'x')])
+      assert.equal(readLock(none), undefined);
   } finally {
     rmSync(folder, { recursive: true });
   }

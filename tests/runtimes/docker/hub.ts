@@ -26,16 +26,24 @@ export function createHub(
     readonly hubId?: string;
     readonly log?: Log;
     readonly isAwaited?: (id: string) => boolean;
+    /** What packages were resolved to, by the names of their images. */
+    readonly locks?: Map<string, string>;
   } = {},
 ) {
   const id = options.hubId ?? randomUUID();
   const hubName = `test-${id.slice(0, 8)}`;
+  const { locks = new Map<string, string>() } = options;
   const runtime = createDockerRuntime(
     { hubId: id, hubName, dockerHost: options.dockerHost ?? engineHost, imagesDir },
     {
       clock: systemClock,
       log: options.log ?? silent,
       isAwaited: options.isAwaited ?? (() => false),
+      locks: {
+        read: async name => locks.get(name),
+        write: async (name, text) => void locks.set(name, text),
+        remove: async name => void locks.delete(name),
+      },
     },
   );
   const filters = JSON.stringify({ label: [`io.agenthub.hub=${id}`] });
@@ -65,6 +73,13 @@ export function createHub(
           progress: text => lines.progress.push(text),
         },
         signal,
+      ),
+    /** Provides the image of a spec, and starts nothing. */
+    build: (spec: LaunchSpec) =>
+      runtime.upkeep.prepare(
+        spec,
+        { stderr: () => {}, progress: text => lines.progress.push(text) },
+        new AbortController().signal,
       ),
     /** Names of the containers and networks of this hub, in whatever state. */
     leftovers,

@@ -16,10 +16,12 @@ async function failure(wanted: Wanted, output: string, error: string): Promise<H
   const answer = async () =>
     Readable.from([`${JSON.stringify({ stream: output })}\n${JSON.stringify({ error })}\n`]);
   const images = createImages(
-    { imagesDir, buildTimeoutMs: 5000 },
+    { imagesDir, buildTimeoutMs: 5000, buildLimits: { memoryBytes: 2 ** 30, cpus: 1 } },
     {
       engine: { findImage: async () => undefined, pullImage: answer, buildImage: answer },
       clock: systemClock,
+      locks: undefined,
+      withNetwork: work => work('network'),
     },
   );
   try {
