@@ -33,6 +33,8 @@ export type Fixture = Partial<Omit<ServerConfig, 'launch'>> & {
   readonly name: string;
   /** A file of tests/fixtures/servers; the name of the server with `.mjs` unless given. */
   readonly file?: string;
+  /** What runs the file; this Node unless given. */
+  readonly command?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Of a server that runs already, over streamable HTTP: nothing is started for it. */
@@ -83,7 +85,7 @@ const fixtures = join(import.meta.dirname, '../fixtures/servers');
 
 /** The config of a fixture server: short waits, and nothing else that is not a default. */
 export function configOf(fixture: Fixture): ServerConfig {
-  const { file = `${fixture.name}.mjs`, args = [], env = {}, url, ...rest } = fixture;
+  const { file = `${fixture.name}.mjs`, args = [], env = {}, url, command, ...rest } = fixture;
   return {
     description: undefined,
     tags: [],
@@ -113,7 +115,7 @@ export function configOf(fixture: Fixture): ServerConfig {
             runtime: 'process',
             image: undefined,
             package: undefined,
-            command: process.execPath,
+            command: command ?? process.execPath,
             args: [join(fixtures, file), ...args],
             env,
             workingDirectory: undefined,
