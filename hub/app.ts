@@ -6,7 +6,7 @@ import { type ConfigControl, type Engine, createHttp, createSocketTables } from 
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createRouter } from '#routing';
 import { breakerKeyOf, createLazyInstalls, createPins, registriesOf } from '#servers';
-import { openDataDir } from '#store';
+import { announceRunning, openDataDir } from '#store';
 import {
   type Otlp,
   type OtlpNeeds,
@@ -44,6 +44,9 @@ export type AppOptions = Omit<FleetOptions, 'configs'> & {
 export type App = {
   /** Undefined where it does not listen. */
   readonly address: string | undefined;
+  /** A new link to log in to the dashboard; undefined where nobody administers the hub over HTTP. */
+  readonly loginLink?: (() => string) | undefined;
+  readonly inContainer: boolean;
   /** Resolves when the client on stdin and stdout is gone; undefined where none is served there. */
   readonly clientGone?: Promise<unknown>;
   stop(): Promise<void>;
@@ -148,8 +151,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       port: settings.port,
       tls: settings.tls,
       token: settings.token,
-      ownerKey: undefined,
-      administration: 'on',
+      ownerKey: dataDir.ownerKey,
+      administration: settings.administration,
       allowedHosts: settings.allowedHosts,
       allowedOrigins: settings.allowedOrigins,
       maxBodyBytes: maxMessageBytes,
@@ -201,6 +204,11 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     },
     stop: async () => soon?.[Symbol.dispose](),
   };
+  const announcement: Part = {
+    name: 'announcement',
+    start: () => announceRunning(dataDir.path, { url: http.url, sockets: http.sockets }),
+    stop: async () => {},
+  };
   const meeting: Part = { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() };
   opened.use(
     await startAll(
@@ -208,7 +216,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
         ...(telemetry ? [telemetry] : []),
         meeting,
         docker,
-        ...(options.listens ? [http, routes] : []),
+        ...(options.listens ? [http, announcement, routes] : []),
         running,
         source,
         prompts,
@@ -237,12 +245,15 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     );
   const started = opened.move();
   const address = options.listens ? http.url : undefined;
+  const isAdministered = options.listens && settings.administration === 'on';
   log.info(
     { address, data: settings.dataDir },
     client ? 'AgentHub serves stdin' : 'AgentHub listens',
   );
   return {
     address,
+    ...(isAdministered && { loginLink: () => http.createLoginLink() }),
+    inContainer: settings.inContainer,
     ...(client && { clientGone: client.over }),
     async stop() {
       await started.disposeAsync();

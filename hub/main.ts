@@ -21,7 +21,7 @@ import {
   serversFileOf,
   withTags,
 } from '#config';
-import { type HubPlace, type ServeOptions, createAsk, createCli, createIo } from '#cli';
+import { type ServeOptions, createAsk, createCli, createIo, createPlaces, openBrowser } from '#cli';
 import { type Log, HubError, addressOf, messageOf, systemClock } from '#core';
 import {
   type OpenLog,
@@ -152,23 +152,8 @@ async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => 
   });
 }
 
-/** The hub that runs by these settings, for commands that ask it. */
-async function hubOf(url: string | undefined): Promise<HubPlace> {
-  const dotenv = await readDotenv();
-  const reading = await readWholeConfig(serversFileOf(process.env, dotenv), await readOptions());
-  // Whoever only asks a hub need not have a config that is right, or any.
-  const settings = readSettings(process.env, dotenv, reading.config);
-  const { token } = settings;
-  if (url !== undefined) return { url, token };
-  const address = addressOf({ ...settings, isSecure: settings.tls !== undefined });
-  const { ROUTER_HOST: named, ROUTER_TOKEN: given } = process.env;
-  if (given && !named && URL.parse(address)?.hostname !== 'localhost')
-    throw new HubError(
-      'HUB_USAGE',
-      `ROUTER_HOST: a file of this folder says that the hub is at ${address}, and ROUTER_TOKEN is of your environment. So that no folder decides who gets it, add --url ${address} if that is your hub`,
-    );
-  return { url: address, token };
-}
+/** What commands need to ask a hub, and to show that it is theirs. */
+const places = createPlaces({ env: process.env, root, readDotenv, readOptions });
 
 const stdio = { input: process.stdin, output: process.stdout };
 
@@ -195,7 +180,13 @@ const cli = createCli({
       ? { file: shippedConfigs[defaultServersFile], config, insteadOf: serversFile }
       : { file: serversFile, config };
   },
-  findHub: hubOf,
+  ...places,
+  async openBrowser(url) {
+    const { writeWhole } = await import('#store');
+    const { platform, env } = process;
+    const folder = (await settingsWith({})).dataDir;
+    return await openBrowser(url, { platform, env, folder }, { writeWhole });
+  },
   findConfigFile: async () => serversFileOf(process.env, await readDotenv()),
   async editConfig() {
     const { writeWhole } = await import('#store');

@@ -3,6 +3,7 @@ import { findClosest } from '#config';
 import { type Code, type ErrorData, HubError, codes, http, https, isObject } from '#core';
 import { type HubEvent, readEvents, readWhole } from './answers.ts';
 import type { Options, Values } from './command.ts';
+import type { OwnerAccess } from './owner/socket.ts';
 import { jsonOption, textOf } from './values.ts';
 
 /** A hub that runs, and what lets a client in. */
@@ -10,6 +11,11 @@ export type HubPlace = {
   /** Such as `http://localhost:9090`. A path, behind a proxy, stands before the hub's own. */
   readonly url: string;
   readonly token: string | undefined;
+  /**
+   * The key that administers this hub; asked for once the hub refuses without it. Rejects with HubError where
+   * this user does not have it. Absent: nothing is administered.
+   */
+  readonly ownerAccess?: (signal: AbortSignal) => Promise<OwnerAccess>;
 };
 
 export type HubNeeds = {
@@ -54,6 +60,12 @@ export interface HubClient {
   errorOf(said: unknown): Promise<HubError | undefined>;
 }
 
+/** What a hub asks for in WWW-Authenticate where a token for calls is not enough. */
+const administers = 'scope="administer"';
+/** Too many wrong keys from this address read as 429: the right one is admitted all the same. */
+const isUnauthorized = ({ statusCode, headers }: IncomingMessage) =>
+  statusCode === 401 ||
+  (statusCode === 429 && headers['www-authenticate']?.includes(administers) === true);
 /** A hub that takes longer than this to take a connection is not there, in milliseconds. */
 const connectMs = 10_000;
 
@@ -67,39 +79,60 @@ export async function openHub(
 }
 
 /** A client of the hub there. All that it does ends with the signal. Throws HUB_USAGE for an address that is none. */
-export function createHubClient({ url, token }: HubPlace, ending: AbortSignal): HubClient {
+export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient {
+  const { url, token, ownerAccess } = place;
   const base = baseOf(url);
 
-  async function send({
-    method,
-    path,
-    headers,
-    body,
-    signal = ending,
-  }: Asking): Promise<IncomingMessage> {
+  async function send(asking: Asking): Promise<IncomingMessage> {
+    const answer = await request(asking, token);
+    if (!isUnauthorized(answer)) return answer;
+    // Unread it would keep the connection, and with it the process, until the hub closes that.
+    answer.destroy();
+    const isCall = answer.headers['www-authenticate']?.includes(administers) !== true;
+    if (!ownerAccess) throw await refusalOf(answer, '');
+    const { key, dial } = await ownerAccess(asking.signal ?? ending).catch(
+      async (error: unknown) => {
+        throw isCall ? await refusalOf(answer, '') : error;
+      },
+    );
+    const again = await request(asking, key, dial);
+    if (!isUnauthorized(again)) return again;
+    again.destroy();
+    throw new HubError('HUB_OWNER_ONLY', `the hub at ${url} has another owner's key`);
+  }
+
+  /** Asks with a bearer token. A hub that refuses has done nothing, and may be asked again. */
+  async function request(
+    { method, path, headers, body, signal = ending }: Asking,
+    bearer: string | undefined,
+    dial?: OwnerAccess['dial'],
+  ): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const request = (base.startsWith('https:') ? https : http).request(`${base}${path}`, {
+    const target = new URL(`${base}${path}`);
+    const isSecure = target.protocol === 'https:';
+    const sent = (isSecure ? https : http).request(target, {
       method,
       signal,
+      ...(dial && !isSecure && { hostname: dial.host, port: dial.port }),
       headers: {
+        host: target.host,
         accept: 'application/json',
         ...(text !== undefined && { 'content-type': 'application/json' }),
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
         ...headers,
       },
     });
-    const timer = setTimeout(() => request.destroy(new Error('it does not answer')), connectMs);
-    request.once('socket', socket => {
+    const timer = setTimeout(() => sent.destroy(new Error('it does not answer')), connectMs);
+    sent.once('socket', socket => {
       if (!socket.connecting) clearTimeout(timer);
       else socket.once('connect', () => clearTimeout(timer));
     });
-    request.once('response', resolve);
-    request.once('error', reject);
-    request.end(text);
-    let answer: IncomingMessage;
+    sent.once('response', resolve);
+    sent.once('error', reject);
+    sent.end(text);
     try {
-      answer = await promise;
+      return await promise;
     } catch (error) {
       signal.throwIfAborted();
       const { unreachable } = await import('#transports');
@@ -107,10 +140,6 @@ export function createHubClient({ url, token }: HubPlace, ending: AbortSignal): 
     } finally {
       clearTimeout(timer);
     }
-    if (answer.statusCode !== 401) return answer;
-    // Unread it would keep the connection, and with it the process, until the hub closes that.
-    answer.destroy();
-    throw await refusalOf(answer, '');
   }
 
   /** The error that a hub answers with. What is no hub answers in another way. */

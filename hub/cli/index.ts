@@ -5,5 +5,7 @@ export type { Checked } from './commands/check.ts';
 export type { ConnectOptions } from './commands/connect-stdio.ts';
 export type { Holding, Patient } from './commands/doctor.ts';
 export type { Running, ServeOptions } from './commands/serve.ts';
+export { openBrowser } from './browser.ts';
 export type { HubPlace } from './hub-client.ts';
+export { createPlaces } from './places.ts';
 export { type Streams, createIo } from './terminal.ts';

@@ -4,6 +4,8 @@ import type { BrokerNeeds } from './commands/broker.ts';
 import type { CheckNeeds } from './commands/check.ts';
 import type { ConnectNeeds } from './commands/connect-stdio.ts';
 import type { DoctorNeeds } from './commands/doctor.ts';
+import type { KeyNeeds } from './commands/key.ts';
+import type { OpenNeeds } from './commands/open.ts';
 import type { ServeNeeds } from './commands/serve.ts';
 import type { FileNeeds } from './config-file.ts';
 import type { Group } from './help.ts';
@@ -16,6 +18,8 @@ export type CommandNeeds = ServeNeeds &
   DoctorNeeds &
   BrokerNeeds &
   HubNeeds &
+  OpenNeeds &
+  KeyNeeds &
   ClientsNeeds &
   FileNeeds & { readonly version: string };
 
@@ -34,6 +38,7 @@ export function createLoaders(needs: CommandNeeds): Loaders {
   const groups: Readonly<Record<string, Loading>> = {
     'The hub': {
       serve: async () => (await import('./commands/serve.ts')).createServe(needs),
+      open: async () => (await import('./commands/open.ts')).createOpen(needs),
       init: async () => (await import('./commands/init.ts')).createInit(needs),
       check: async () => (await import('./commands/check.ts')).createCheck(needs),
       doctor: async () => (await import('./commands/doctor.ts')).createDoctor(needs),
@@ -58,6 +63,7 @@ export function createLoaders(needs: CommandNeeds): Loaders {
     Other: {
       completion: async () => (await import('./commands/completion.ts')).createCompletion(),
       schema: async () => (await import('./commands/schema.ts')).createSchema(),
+      key: async () => (await import('./commands/key.ts')).createKey(needs),
       broker: async () => (await import('./commands/broker.ts')).createBrokerCommand(needs),
     },
   };

@@ -9,6 +9,7 @@ export type Config = {
   readonly listen?: { readonly host?: string; readonly port?: number };
   /** A secret. */
   readonly token?: string;
+  readonly administration?: 'on' | 'off';
 };
 
 /** How the names of tools and prompts are made on the endpoint of all servers (spec 5.2). */
@@ -116,6 +117,8 @@ export type Settings = {
   readonly port: number;
   /** Bearer token that every request must carry; required on any address but loopback. */
   readonly token: string | undefined;
+  /** Off: nobody administers the hub over HTTP, not even with the owner's key. */
+  readonly administration: 'on' | 'off';
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** Host names besides localhost by which clients may reach the hub. */
   readonly allowedHosts: readonly string[];

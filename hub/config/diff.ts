@@ -103,6 +103,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   host: 'ROUTER_HOST',
   port: 'ROUTER_PORT',
   token: 'ROUTER_TOKEN',
+  administration: 'ROUTER_ADMINISTRATION',
   tls: 'ROUTER_TLS_CERT and ROUTER_TLS_KEY',
   allowedHosts: 'ROUTER_ALLOWED_HOSTS',
   allowedOrigins: 'ROUTER_ALLOWED_ORIGINS',

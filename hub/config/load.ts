@@ -98,7 +98,7 @@ async function configOf(
   if (!envelope.success) return { problems };
   const { separator, max_length: maxLength } = envelope.data.naming;
   const servers = read.flatMap(({ server }) => server ?? []);
-  const { listen, token } = envelope.data;
+  const { listen, token, administration } = envelope.data;
   const secret = expandServer(token === undefined ? {} : { token }, [], context.env);
   const { token: expanded } = isObject(secret.value) ? secret.value : {};
   return {
@@ -107,6 +107,7 @@ async function configOf(
       naming: { separator, maxLength },
       ...(listen && { listen: withoutAbsent(listen) }),
       ...(typeof expanded === 'string' && { token: expanded }),
+      ...(administration && { administration }),
     },
     problems: [...problems, ...secret.problems],
   };

@@ -62,6 +62,12 @@ function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
       .describe(
         'What clients must carry as a bearer token, mostly "${NAME}"; ROUTER_TOKEN goes before it. Takes effect when the hub is started again.',
       ),
+    administration: z
+      .enum(['on', 'off'])
+      .optional()
+      .describe(
+        'With "off" nobody administers the hub over HTTP: servers are changed in this file only, and calls go on. ROUTER_ADMINISTRATION goes before it. Takes effect when the hub is started again. Default: on, for whoever has the owner\'s key.',
+      ),
     servers: z
       .record(name, entry)
       .optional()

@@ -29,7 +29,7 @@ const engineAddress = /^(?:unix|npipe|tcp|http|https|ssh):\/\/./;
 export function readSettings(
   env: Environment,
   dotenv = '',
-  manifest: Pick<Config, 'listen' | 'token'> = {},
+  manifest: Pick<Config, 'listen' | 'token' | 'administration'> = {},
 ): Settings {
   const variables = createVariables(under(mergeEnvironment(env, dotenv), manifest));
   const { text, secret, choice, list, address, number, fail, done } = variables;
@@ -51,6 +51,7 @@ export function readSettings(
       /^[\x21-\x7e]{16,}$/,
       'at least 16 printable characters without spaces, such as `openssl rand -hex 32` gives',
     ),
+    administration: choice('ROUTER_ADMINISTRATION', ['on', 'off']) ?? 'on',
     tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
     allowedHosts: list(
       'ROUTER_ALLOWED_HOSTS',
@@ -101,11 +102,15 @@ export function readSettings(
 }
 
 /** The environment, over what a config file says of the hub itself. */
-function under(env: Environment, { listen, token }: Pick<Config, 'listen' | 'token'>): Environment {
+function under(
+  env: Environment,
+  { listen, token, administration }: Pick<Config, 'listen' | 'token' | 'administration'>,
+): Environment {
   const said = {
     ROUTER_HOST: listen?.host,
     ROUTER_PORT: listen?.port?.toString(),
     ROUTER_TOKEN: token,
+    ROUTER_ADMINISTRATION: administration,
   };
   const unset = Object.entries(said).filter(([name]) => !env[name]);
   return { ...env, ...Object.fromEntries(unset) };

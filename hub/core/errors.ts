@@ -19,6 +19,7 @@ export const codes = {
   HUB_CONFIG_UNWRITABLE: 'unavailable',
   HUB_USAGE: 'invalid',
   HUB_REQUEST_INVALID: 'invalid',
+  HUB_OWNER_ONLY: 'forbidden',
   HUB_LISTEN_REFUSED: 'forbidden',
   HUB_PORT_TAKEN: 'conflict',
   HUB_DATA_LOCKED: 'conflict',

@@ -4,12 +4,14 @@ import { type Content, type Html, html } from './html.ts';
 import { heading } from './layout.ts';
 import { paths } from './paths.ts';
 import { actionButton, atWork, badge, empty, facts, fragment, table } from './pieces.ts';
+import { type Rights, loginLink, ownersOnly } from './rights.ts';
 import { meter } from './stats.ts';
 
 export type CachesView = {
   /** Undefined: the hub improves no prompts. */
   readonly stats: CachesStats | undefined;
   readonly asked: Asked | undefined;
+  readonly rights: Rights;
 };
 
 /** What was looked for, and what was found. */
@@ -21,20 +23,23 @@ export type Asked = {
 
 /** The page of the two caches. */
 export function caches(view: CachesView): Html {
-  const { stats, asked } = view;
+  const { stats, asked, rights } = view;
   if (!stats)
     return html`${heading('Caches')}${empty('This hub improves no prompts.', html`<p>Set <code>OLLAMA_HOST</code> and start it again.</p>`)}`;
-  return html`${heading('Caches', clearAll)}
+  return html`${heading('Caches', rights === 'owner' ? clearAll : loginLink(rights, 'Log in to clear them', 'log-in-caches'))}
 <p class="lead">What models wrote is kept, for prompts that are equal and for those that mean the same.</p>
 ${cachesPartial(stats)}
 <section aria-labelledby="explain"><h2 id="explain">Explain a prompt</h2>
-<p class="note">Whether it would be found, and what lies near it. Nothing is counted or kept.</p>
+${rights === 'owner' ? explainForm(asked) : ownersOnly(rights, 'What is kept')}</section>`;
+}
+
+const explainForm = (asked: Asked | undefined): Html =>
+  html`<p class="note">Whether it would be found, and what lies near it. Nothing is counted or kept.</p>
 <form class="card" method="post" action="${paths.caches}" hx-post="${paths.caches}" hx-target="#explained" hx-sync="this:drop">
 <p><label for="prompt">Prompt</label><textarea id="prompt" name="prompt" required>${asked?.prompt}</textarea></p>
 <p><label for="client">Client <span class="note">optional</span></label><input id="client" name="client" value="${asked?.client}" autocomplete="off" spellcheck="false"></p>
 <p><button class="primary">Explain</button> ${atWork}</p></form>
-<div id="explained" role="status">${asked && explained(asked)}</div></section>`;
-}
+<div id="explained" role="status">${asked && explained(asked)}</div>`;
 
 const clearAll = html`<div class="actions">${actionButton({ label: 'Clear both caches', path: paths.clearCache, id: 'clear', tone: 'danger' })}</div>`;
 

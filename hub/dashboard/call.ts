@@ -4,9 +4,14 @@ import { type Html, html } from './html.ts';
 import { heading } from './layout.ts';
 import { paths } from './paths.ts';
 import { facts, serverLink } from './pieces.ts';
+import { type Rights, ownersOnly } from './rights.ts';
 
 /** A call with what was sent both ways, without what may be secret. */
-export type CallView = CallRow & { readonly request: string; readonly reply: string };
+export type CallView = CallRow & {
+  readonly rights: Rights;
+  /** Undefined for all but the owner. */
+  readonly payloads: { readonly request: string; readonly reply: string } | undefined;
+};
 
 /** The page of one call. */
 export function call(view: CallView): Html {
@@ -23,9 +28,14 @@ ${facts([
   ['Took', duration(tookMs)],
 ])}
 <section aria-labelledby="split"><h2 id="split">Where the time went</h2>${split(hubMs, serverMs)}</section>
-<section><h2>Request</h2>${payload(view.request, 'Request')}</section>
-<section><h2>Answer</h2>${payload(view.reply, 'Answer')}</section>`;
+${payloadsOf(view)}`;
 }
+
+const payloadsOf = ({ payloads, rights }: CallView): Html =>
+  payloads
+    ? html`<section><h2>Request</h2>${payload(payloads.request, 'Request')}</section>
+<section><h2>Answer</h2>${payload(payloads.reply, 'Answer')}</section>`
+    : html`<section><h2>Request and answer</h2>${ownersOnly(rights, 'What was sent')}</section>`;
 
 function split(hubMs: number, serverMs: number): Html {
   const whole = Math.max(hubMs + serverMs, Number.MIN_VALUE);

@@ -13,11 +13,12 @@ export { type CallView, call } from './call.ts';
 export { type Failure, failureNotice, failurePage } from './failure.ts';
 export { type Html, html, textOf } from './html.ts';
 export { type InstallForm, type Job, emptyForm, install, job, jobPartial } from './install.ts';
-export { type Frame, type Page, layout } from './layout.ts';
-export { type LoginView, login } from './login.ts';
+export { type Frame, type Page, type Visitor, layout } from './layout.ts';
+export { type LoginView, loggedIn, login } from './login.ts';
 export { type HealthView, type PartRow, healthPartial, overview } from './overview.ts';
 export { paths, withQuery } from './paths.ts';
 export { notice } from './pieces.ts';
+export type { Rights } from './rights.ts';
 export {
   type Offer,
   type Offers,

@@ -1,5 +1,6 @@
 import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
+import { type Rights, loginLink } from './rights.ts';
 
 /** Where the files are that pages load, by their names. */
 export type AssetUrls = Readonly<
@@ -10,8 +11,13 @@ export type AssetUrls = Readonly<
 export type Frame = {
   readonly assets: AssetUrls;
   readonly hubVersion: string;
-  /** Whether somebody is logged in, and may log out. */
-  readonly hasLogin: boolean;
+};
+
+/** Who looks at a page. */
+export type Visitor = {
+  readonly rights: Rights;
+  /** Whether a cookie of theirs can be given up. */
+  readonly isLoggedIn: boolean;
 };
 
 export type Page = {
@@ -23,6 +29,8 @@ export type Page = {
   readonly events?: string;
   /** Loads itself again where there is no script, in seconds. */
   readonly reloadSeconds?: number;
+  /** Leads on at once: with a new request, which carries the cookies that this answer sets. */
+  readonly leadsTo?: string;
   /** What has just been done, for a page that was reached by doing it. */
   readonly notice?: Html | undefined;
 };
@@ -51,7 +59,7 @@ const htmxConfig = JSON.stringify({
 });
 
 /** A whole page, with its navigation. */
-export function layout(page: Page, frame: Frame): Html {
+export function layout(page: Page, frame: Frame, { rights, isLoggedIn }: Visitor): Html {
   const { assets } = frame;
   return html`<!doctype html>
 <html lang="en">
@@ -60,7 +68,7 @@ export function layout(page: Page, frame: Frame): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="htmx-config" content="${htmxConfig}">
-${reloading(page)}<title>${page.title} · AgentHub</title>
+${reloading(page)}${leading(page)}<title>${page.title} · AgentHub</title>
 <link rel="icon" type="image/svg+xml" href="${assets['icon.svg']}">
 <link rel="stylesheet" href="${assets['dashboard.css']}">
 <script src="${assets['htmx.js']}" defer></script>
@@ -72,7 +80,8 @@ ${reloading(page)}<title>${page.title} · AgentHub</title>
 <a class="brand" href="${paths.overview}">${mark}<span>AgentHub</span></a>
 ${navigation(page.at)}
 <p id="live" class="live" role="status"></p>
-${frame.hasLogin && html`<form method="post" action="${paths.logout}"><button class="quiet">Log out</button></form>`}
+${loginLink(rights, 'Log in', 'log-in')}
+${isLoggedIn && html`<form method="post" action="${paths.logout}"><button class="quiet">Log out</button></form>`}
 </header>
 <main id="main" tabindex="-1">
 <div id="notice" role="status">${page.notice}</div>
@@ -97,6 +106,11 @@ function navigation(at: Place | undefined): Html {
 const reloading = ({ reloadSeconds }: Page): Content =>
   reloadSeconds !== undefined &&
   html`<noscript><meta http-equiv="refresh" content="${reloadSeconds}"></noscript>
+`;
+
+const leading = ({ leadsTo }: Page): Content =>
+  leadsTo !== undefined &&
+  html`<meta http-equiv="refresh" content="${'0;url='.concat(leadsTo)}">
 `;
 
 /** The heading of a page, with what may be done on it. */

@@ -2,7 +2,7 @@ import { bytes, counted, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { heading } from './layout.ts';
 import { paths } from './paths.ts';
-import { type Tone, badge, empty, fragment, serverLink, table } from './pieces.ts';
+import { type Column, type Tone, badge, empty, fragment, serverLink, table } from './pieces.ts';
 import {
   type ServerRow,
   breakerBadge,
@@ -82,6 +82,11 @@ const unwell = ({ parts, servers }: HealthView): string =>
       .map(({ name }) => name),
   ].join(', ');
 
+const actions: Column<ServerRow> = {
+  title: 'Actions',
+  cell: row => serverActions(row, ['start', 'restart']),
+};
+
 function serverTable({ servers, now }: HealthView): Html {
   if (servers.length === 0)
     return empty(
@@ -99,7 +104,7 @@ function serverTable({ servers, now }: HealthView): Html {
       { title: 'Memory', isNumber: true, cell: memoryCell },
       { title: 'CPU', isNumber: true, cell: cpuCell },
       { title: 'Tools', isNumber: true, cell: ({ tools }) => tools },
-      { title: 'Actions', cell: row => serverActions(row, ['start', 'restart']) },
+      ...(servers.some(({ rights }) => rights === 'owner') ? [actions] : []),
     ],
     servers,
   );

@@ -2,6 +2,7 @@ import { ago, brief, bytes, counted, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { heading } from './layout.ts';
 import { paths, withQuery } from './paths.ts';
+import { ownersOnly } from './rights.ts';
 import { empty, facts, fragment, notice, table } from './pieces.ts';
 import {
   type ServerRow,
@@ -31,8 +32,8 @@ export type ServerView = ServerRow & {
   /** The entry in force, with its defaults and without secrets, as JSON. */
   readonly config: string;
   readonly sandbox: Sandbox;
-  /** The end of what it wrote to stderr, without what may be secret. */
-  readonly log: string;
+  /** The end of what it wrote to stderr, without what may be secret; undefined for all but the owner. */
+  readonly log: string | undefined;
 };
 
 /** Something that a server offers. */
@@ -68,12 +69,12 @@ export const toolsPerPage = 100;
 export function server(view: ServerView): Html {
   const { name, description } = view;
   return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
-${heading(name, html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
+${heading(name, view.rights === 'owner' && html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
 ${description !== undefined && html`<p class="lead">${description}</p>`}
 ${statePartial(view)}
 ${offersPartial(name, view.offers, view.state)}
 <section><h2>Log</h2><p class="note">The end of what it wrote to stderr since it was started.</p>
-${logPartial(name, view.log)}</section>
+${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name, view.log)}</section>
 <div class="columns">
 <section aria-labelledby="sandbox"><h2 id="sandbox">Sandbox in force</h2>${sandboxPart(view.sandbox)}</section>
 <section><h2>Config in force</h2><pre tabindex="0" role="region" aria-label="Config in force">${view.config}</pre></section>

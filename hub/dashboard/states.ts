@@ -2,6 +2,7 @@ import { duration } from './format.ts';
 import { type Html, html } from './html.ts';
 import { type Action, type Tone, actionButton, badge } from './pieces.ts';
 import { paths } from './paths.ts';
+import { type Rights, loginLink } from './rights.ts';
 
 /** How a server fares, as far as it is shown. Times are milliseconds since the epoch. */
 export type ServerRow = {
@@ -21,6 +22,8 @@ export type ServerRow = {
   readonly tools: number;
   /** Undefined where nobody can tell. */
   readonly usage: Usage | undefined;
+  /** Of whom it is shown to. */
+  readonly rights: Rights;
 };
 
 export type Usage = {
@@ -66,9 +69,11 @@ const words = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
 
 /** What may be done with a server as it is; `where` tells the buttons of a page apart. */
 export function serverActions(
-  { name, state, isEnabled }: Pick<ServerRow, 'name' | 'state' | 'isEnabled'>,
+  { name, state, isEnabled, rights }: Pick<ServerRow, 'name' | 'state' | 'isEnabled' | 'rights'>,
   wanted: readonly Begun[] = ['start', 'stop', 'restart'],
 ): Html {
+  if (rights !== 'owner')
+    return html`<div class="actions">${loginLink(rights, 'Log in to change it', `log-in-${name}`)}</div>`;
   const isDown = state === 'stopped' || state === 'failed';
   const possible = isDown ? ['start'] : ['stop', 'restart'];
   const buttons = isEnabled ? wanted.filter(action => possible.includes(action)) : [];

@@ -108,13 +108,22 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
       : undefined;
   }
 
-  function refuseAdministration({ credentials, headers }: GuardedRequest): Refusal | undefined {
+  function refuseAdministration({
+    credentials,
+    headers,
+    peer,
+  }: GuardedRequest): Refusal | undefined {
     if (options.administration === 'off')
       return refusal(
         403,
         'administration is "off" in this hub\'s settings: change its files instead',
       );
-    if (isSame(credentials, ownerKey) || needs.isLoggedIn(headers)) return undefined;
+    if (isSame(credentials, ownerKey)) return undefined;
+    if (needs.isLoggedIn(headers)) {
+      if (peer.kind !== 'refused') return undefined;
+      // Browsers send cookies to all ports of a host, so a page of another user's process gets them too.
+      return refusal(403, `${peer.why}, and a login is for browsers of the hub's own user`);
+    }
     return refusal(
       401,
       "this needs the owner's key as bearer token, or a login to the dashboard. The `agenthub` command reads the key by itself; `agenthub open` logs a browser in",

@@ -1,11 +1,14 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
+import { isIPv6 } from 'node:net';
 import type { Server } from 'node:http';
 import { HubError, messageOf } from '#core';
 
 /** What listens on one port, at one address or at several. */
 export type Listening = {
   readonly port: number;
+  /** What it listens on, as `127.0.0.1:9090` and `[::1]:9090`. */
+  readonly sockets: readonly string[];
   /** Takes no more connections, and ends those that there are. */
   close(): Promise<void>;
 };
@@ -43,7 +46,14 @@ export async function listenOn(
       // Where IPv6 is switched off, the machine may still have a name for its address.
     }
   }
-  return { port: own, close: async () => void (await Promise.all(servers.map(close))) };
+  const sockets = servers.map(socketOf);
+  return { port: own, sockets, close: async () => void (await Promise.all(servers.map(close))) };
+}
+
+function socketOf(server: Server): string {
+  const bound = server.address();
+  if (typeof bound !== 'object' || !bound) return '';
+  return `${isIPv6(bound.address) ? `[${bound.address}]` : bound.address}:${bound.port}`;
 }
 
 async function addressesOf(host: string): Promise<readonly string[]> {

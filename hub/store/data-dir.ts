@@ -3,6 +3,8 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError, messageOf } from '#core';
+import { readOrMakeKey } from './key-file.ts';
+import { forgetRunning, ownerKeyFile } from './running-hub.ts';
 import { removeLeft, writeWhole } from './write-whole.ts';
 
 /** The folder of everything the hub writes, held by one hub at a time. */
@@ -12,6 +14,8 @@ export type DataDir = AsyncDisposable & {
   readonly hubId: string;
   /** 32 random bytes that no other hub has, to make digests with that nobody else can make or guess. */
   readonly secret: Buffer;
+  /** Lets its holder administer the hub: kept in `owner-key`, which only this user may read. */
+  readonly ownerKey: string;
 };
 
 /**
@@ -48,11 +52,17 @@ export async function openDataDir(path: string, newId: () => string): Promise<Da
       { cause: error },
     );
   }
+  const close = async () => {
+    await forgetRunning(path);
+    lock.close();
+  };
   try {
     await removeLeft(path);
+    await forgetRunning(path);
     const hubId = await readOrMakeId(join(path, 'hub-id'), newId);
     const secret = await readOrMakeSecret(join(path, 'hub-secret'));
-    return { path, hubId, secret, [Symbol.asyncDispose]: async () => lock.close() };
+    const ownerKey = await readOrMakeKey(ownerKeyFile(path));
+    return { path, hubId, secret, ownerKey, [Symbol.asyncDispose]: close };
   } catch (error) {
     lock.close();
     throw refused(error);

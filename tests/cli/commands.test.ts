@@ -20,7 +20,7 @@ afterAll(async () => {
   await installing[Symbol.asyncDispose]();
 });
 
-const findHub = async (url: string | undefined) => ({ url: url ?? hub.url, token: undefined });
+const findHub = async (url: string | undefined) => ({ ...hub.place, url: url ?? hub.url });
 /** A command line over the hub of these tests. */
 const cli = (args: readonly string[], fake?: Fake, needs: Partial<CliNeeds> = {}) =>
   run(args, { findHub, ...needs }, fake);

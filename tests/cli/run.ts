@@ -25,6 +25,8 @@ export const createNeeds = (needs: Partial<CliNeeds>): CliNeeds => ({
   examine: refuse('the engine'),
   loadConfig: refuse('the config'),
   findHub: refuse('a hub'),
+  findOwnerKey: refuse("the owner's key"),
+  openBrowser: refuse('a browser'),
   findConfigFile: refuse('a config file'),
   editConfig: refuse('a change of the config'),
   openClients: refuse('the clients'),

@@ -35,7 +35,7 @@ await once(net.connect(${port}, '127.0.0.1').resume(), 'close');`;
 async function begin(fixtures: readonly Fixture[]) {
   const hub = await startHub(fixtures, { start: false });
   hub.servers.startAll();
-  const findHub = async () => ({ url: hub.url, token: undefined });
+  const findHub = async () => hub.place;
   return {
     call: (args: readonly string[], fake?: Fake) => run(['call', ...args], { findHub }, fake),
     /** The tools were asked for, and were not there. */

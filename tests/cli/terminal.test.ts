@@ -51,6 +51,7 @@ const environment = () => ({
   HOME: folder,
   TERM: 'xterm-256color',
   ROUTER_PORT: new URL(hub.url).port,
+  DATA_DIR: hub.dataDir,
   MCP_SERVERS_CONFIG: 'servers.json',
   DOCKER_HOST: 'unix:///no/engine',
 });

@@ -34,6 +34,16 @@ test('the environment goes before it, and .env too', async () => {
   assert.deepEqual([settings.host, settings.port, settings.token], ['localhost', 9292, own]);
 });
 
+test('administration is closed by the file or by the environment, which goes before it', async () => {
+  const config = await load('servers: {}\nadministration: off\n');
+  assert.equal(readSettings({}, '', config).administration, 'off');
+  const env = { ROUTER_ADMINISTRATION: 'on' };
+  assert.equal(readSettings(env, '', config).administration, 'on');
+  assert.equal(readSettings({}, '', await load('servers: {}\n')).administration, 'on');
+  await assert.rejects(load('servers: {}\nadministration: false\n'), /administration/);
+  assert.throws(() => readSettings({ ROUTER_ADMINISTRATION: 'no' }), /ROUTER_ADMINISTRATION/);
+});
+
 test('an address that others can reach is refused without token and TLS, wherever it is from', async () => {
   const config = await load('servers: {}\nlisten: { host: 0.0.0.0 }\n');
   assert.throws(

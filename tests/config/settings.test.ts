@@ -6,6 +6,7 @@ import { mergeEnvironment, readSettings } from '#config';
 import { HubError } from '#core';
 
 const defaults = {
+  administration: 'on',
   host: '127.0.0.1',
   port: 9090,
   token: undefined,
@@ -57,6 +58,7 @@ test('every setting is read', () => {
     ROUTER_HOST: '[::]',
     ROUTER_PORT: '0',
     ROUTER_TOKEN: sixteen,
+    ROUTER_ADMINISTRATION: 'off',
     ...tls,
     ROUTER_ALLOWED_HOSTS: 'Hub.example, ::1 ,[fd00::1],',
     ROUTER_ALLOWED_ORIGINS: 'https://app.example:8443,app://obsidian.md',
@@ -87,6 +89,7 @@ test('every setting is read', () => {
     host: '::',
     port: 0,
     token: sixteen,
+    administration: 'off',
     tls: { certFile: 'cert.pem', keyFile: 'key.pem' },
     allowedHosts: ['hub.example', '[::1]', '[fd00::1]'],
     allowedOrigins: ['https://app.example:8443', 'app://obsidian.md'],

@@ -6,6 +6,7 @@ import { explained, textOf } from '#dashboard';
 import { type TestHub, startHub } from '#helpers/hub';
 import { createMetrics, redactText } from '#telemetry';
 import { dashboardRoutes } from '../../hub/http/dashboard/routes.ts';
+import { createLogin } from '../../hub/http/login/login.ts';
 import { type Scene, openScene } from '../enhance/enhancer-scene.ts';
 import { leadsTo, visitor } from './scene.ts';
 
@@ -21,8 +22,14 @@ beforeAll(async () => {
   const prompts = async () => ({ enhancer: scene.enhancer, models: scene.models });
   dashboardRoutes(
     app,
-    { token: undefined },
+    { token: undefined, administration: 'on' },
     {
+      login: createLogin(
+        { ownerKey: 'o'.repeat(43), token: undefined },
+        { clock: systemClock, log: silent },
+      ),
+      refusalOf: () => undefined,
+      mayAdminister: () => true,
       servers: hub.servers,
       router: hub.router,
       engine: { backend: 'process' },

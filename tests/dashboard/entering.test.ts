@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { type TestHub, startHub } from '#helpers/hub';
-import { leadsTo, visitor } from './scene.ts';
+import { type TestHub, ownerHeaders, startHub } from '#helpers/hub';
+import { type Seen, leadsTo, owner, visitor } from './scene.ts';
 
 const token = 'the-token-of-this-hub';
+const cookieOf = ({ headers }: Seen) =>
+  headers['set-cookie']?.[0] ?? assert.fail('no cookie was set');
+/** The cookie that an answer sets, as a browser sends it back. */
+const pairOf = (seen: Seen) => cookieOf(seen).split(';')[0] ?? '';
+/** The way that a login link of this hub leads. */
+const linkOf = (hub: TestHub) => hub.loginLink().slice(new URL(hub.loginLink()).origin.length);
 const open = [
   '/dashboard',
   '/dashboard/health-partial',
@@ -54,7 +60,7 @@ describe('a form', () => {
   });
 
   test('is the only kind of body that actions take', async () => {
-    const { status } = await visitor(hub).post(
+    const { status } = await owner(hub).post(
       '/dashboard/actions/stop/echo',
       {},
       { 'content-type': 'application/json' },
@@ -64,12 +70,12 @@ describe('a form', () => {
   });
 
   test('that is longer than forms are is refused', async () => {
-    const { status } = await visitor(hub).post('/dashboard/install', { env: 'x'.repeat(2 ** 20) });
+    const { status } = await owner(hub).post('/dashboard/install', { env: 'x'.repeat(2 ** 20) });
     assert.equal(status, 413);
   });
 
   test('is read by no other route of the hub', async () => {
-    const { status } = await visitor(hub).post('/servers/echo/stop', { a: 'b' });
+    const { status } = await owner(hub).post('/servers/echo/stop', { a: 'b' });
     assert.equal(status, 400);
   });
 });
@@ -80,9 +86,6 @@ describe('with a token', () => {
     hub = await startHub([{ name: 'echo' }], { http: { token } });
   });
   afterAll(() => hub[Symbol.asyncDispose]());
-
-  const cookieOf = (headers: { readonly 'set-cookie'?: string[] | undefined }) =>
-    headers['set-cookie']?.[0] ?? assert.fail('no cookie was set');
 
   test('each page answers 401 with a form, and nothing of the hub', async () => {
     for (const path of open) {
@@ -113,17 +116,21 @@ describe('with a token', () => {
       to: '/dashboard/servers/echo?from=1',
     });
     assert.equal(leadsTo(answer), '/dashboard/servers/echo?from=1');
-    const cookie = cookieOf(answer.headers);
-    assert.match(cookie, /^agenthub-\d+=[\w-]{43}; Path=\/dashboard; HttpOnly; SameSite=Strict$/);
+    const cookie = cookieOf(answer);
+    assert.match(
+      cookie,
+      /^agenthub-\d+=call\.\d+\.[\w-]{43}; Max-Age=2592000; Path=\/dashboard; HttpOnly; SameSite=Strict$/,
+    );
     assert.ok(!cookie.includes(token));
-    const [pair = ''] = cookie.split(';');
-    const inside = visitor(hub, { cookie: `other=1; ${pair}` });
+    const inside = visitor(hub, { cookie: `other=1; ${pairOf(answer)}` });
     assert.equal((await inside.get('/dashboard')).status, 200);
-    leadsTo(await inside.post('/dashboard/actions/start/echo'));
-    // It opens the dashboard, and nothing else.
+    // It lets people look at the dashboard, and nothing else.
+    for (const path of actions) assert.equal((await inside.post(path)).status, 401, path);
+    assert.equal((await inside.get('/dashboard/servers/echo/log-partial')).status, 401);
+    assert.equal(hub.server('echo').status.state, 'running');
     assert.equal((await inside.get('/servers')).status, 401);
     const left = await inside.post('/dashboard/logout');
-    assert.match(cookieOf(left.headers), /=; Max-Age=0; Path=\/dashboard/);
+    assert.match(cookieOf(left), /=; Max-Age=0; Path=\/dashboard/);
   });
 
   test('nobody is led elsewhere after the login', async () => {
@@ -142,10 +149,10 @@ describe('with a token', () => {
     }
   });
 
-  test('a made-up cookie, and that of another start of the hub, open nothing', async () => {
-    await using other = await startHub([], { http: { token } });
+  test('a made-up cookie, and that of another hub, open nothing', async () => {
+    await using other = await startHub([], { http: { token, ownerKey: 'x'.repeat(43) } });
     const answer = await visitor(other).post('/dashboard/login', { token });
-    const value = cookieOf(answer.headers).split(/[=;]/)[1] ?? '';
+    const value = pairOf(answer).split('=')[1] ?? '';
     const { port } = new URL(hub.url);
     for (const made of [value, token, '', 'x'.repeat(43)]) {
       const { status } = await visitor(hub, { cookie: `agenthub-${port}=${made}` }).get(
@@ -174,4 +181,166 @@ describe('with a token', () => {
     const [, css = ''] = /href="([^"]+\.css)"/.exec(text) ?? [];
     assert.equal((await visitor(hub).get(css)).status, 200);
   });
+});
+
+describe('the owner', () => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await startHub([{ name: 'echo' }]);
+  });
+  afterAll(() => hub[Symbol.asyncDispose]());
+
+  const viewed = [...open, '/dashboard/activity', '/dashboard/caches', '/dashboard/sessions'];
+  const owned = [
+    '/dashboard/install',
+    '/dashboard/install/1',
+    '/dashboard/servers/echo/tool?name=echo',
+    '/dashboard/servers/echo/remove',
+    '/dashboard/servers/echo/log-partial',
+  ];
+
+  test('alone administers: others look, are shown the way to log in, and no button that they may not use', async () => {
+    for (const path of viewed.filter(path => path !== '/dashboard/events')) {
+      const { status, text } = await visitor(hub).get(path);
+      assert.equal(status, 200, path);
+      assert.doesNotMatch(text, /method="post"/, path);
+      if (!path.endsWith('-partial')) assert.match(text, /href="\/dashboard\/login">Log in</, path);
+    }
+    for (const path of owned) {
+      const { status, text } = await visitor(hub).get(path);
+      assert.equal(status, 401, path);
+      assert.match(text, /<h1>Log in<\/h1>[\s\S]*npx agenthub open/, path);
+      assert.doesNotMatch(text, /type="password"/, 'there is no token to give');
+    }
+    for (const path of actions) assert.equal((await visitor(hub).post(path)).status, 401, path);
+    assert.equal(hub.server('echo').status.state, 'running');
+    assert.match((await owner(hub).get('/dashboard/servers/echo')).text, /id="stop-echo"/);
+  });
+
+  test('logs in by a link, once, with a cookie that survives a restart of the hub', async () => {
+    const way = linkOf(hub);
+    const answer = await visitor(hub).get(way, {
+      'sec-fetch-site': 'cross-site',
+      'sec-fetch-mode': 'navigate',
+      'sec-fetch-dest': 'document',
+    });
+    assert.equal(answer.status, 200);
+    // A redirect would be followed without the cookie by a browser that comes from elsewhere.
+    assert.match(answer.text, /<meta http-equiv="refresh" content="0;url=\/dashboard">/);
+    assert.match(
+      cookieOf(answer),
+      /^agenthub-\d+=administer\.\d+\.[\w-]{43}; Max-Age=2592000; Path=\/dashboard; HttpOnly; SameSite=Strict$/,
+    );
+    const again = await visitor(hub).get(way);
+    assert.equal(again.status, 401);
+    assert.match(again.text, /This link was used before/);
+    assert.equal(again.headers['set-cookie'], undefined);
+
+    const inside = visitor(hub, { cookie: pairOf(answer) });
+    const page = await inside.get('/dashboard/servers/echo');
+    assert.match(page.text, /id="stop-echo"[\s\S]*<h2>Log<\/h2>/);
+    assert.match(page.text, /Log out/);
+    for (const path of owned.filter(path => !path.includes('/install')))
+      assert.equal((await inside.get(path)).status, 200, path);
+    leadsTo(await inside.post('/dashboard/actions/start/echo'));
+
+    await using restarted = await startHub([{ name: 'echo' }]);
+    const value = pairOf(answer).split('=')[1] ?? '';
+    const cookie = `agenthub-${new URL(restarted.url).port}=${value}`;
+    const { text } = await visitor(restarted, { cookie }).get('/dashboard/servers/echo');
+    assert.match(text, /id="stop-echo"/);
+  });
+
+  test('is not followed by pages of other origins, cookie or not', async () => {
+    const cookie = pairOf(await visitor(hub).get(linkOf(hub)));
+    const { status } = await visitor(hub, { cookie }).post(
+      '/dashboard/actions/stop/echo',
+      {},
+      { origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' },
+    );
+    assert.equal(status, 403);
+    assert.equal(hub.server('echo').status.state, 'running');
+  });
+
+  test('still has the link that a browser has fetched ahead', async () => {
+    const way = linkOf(hub);
+    const ahead = await visitor(hub).get(way, { 'sec-purpose': 'prefetch;prerender' });
+    assert.equal(ahead.status, 503);
+    assert.equal(ahead.headers['set-cookie'], undefined);
+    assert.match(cookieOf(await visitor(hub).get(way)), /administer/);
+  });
+
+  test('gets a link by the key, and nobody by anything else', async () => {
+    const answer = await visitor(hub, ownerHeaders).post(
+      '/login-link',
+      {},
+      { 'content-type': 'application/json' },
+    );
+    assert.equal(answer.status, 400, 'it takes no body');
+    const { text } = await owner(hub).get('/login-link');
+    assert.match(text, /takes POST/);
+    assert.equal((await visitor(hub).post('/login-link')).status, 401);
+  });
+
+  test('sees what was sent in a call, and nobody else does', async () => {
+    await fetch(`${hub.url}/mcp/echo/tools/call`, {
+      method: 'POST',
+      body: '{"name":"echo","arguments":{"text":"said-in-a-call"}}',
+    });
+    const way = `/dashboard/activity/${hub.activity.lastId}`;
+    const seen = await visitor(hub).get(way);
+    assert.equal(seen.status, 200);
+    assert.doesNotMatch(seen.text, /said-in-a-call/);
+    assert.match(
+      seen.text,
+      /is shown to the owner of the hub: <a href="\/dashboard\/login">log in/,
+    );
+    assert.match((await owner(hub).get(way)).text, /said-in-a-call/);
+  });
+});
+
+test('with administration off there is no owner, and nothing to log in to', async () => {
+  await using hub = await startHub([{ name: 'echo' }], { http: { administration: 'off' } });
+  for (const one of [
+    visitor(hub),
+    owner(hub),
+    visitor(hub, { cookie: pairOf(await visitor(hub).get(linkOf(hub))) }),
+  ]) {
+    const { status, text } = await one.get('/dashboard/servers/echo');
+    assert.equal(status, 200);
+    assert.doesNotMatch(text, /stop-echo|>Log in</);
+    assert.match(text, /The log is not shown: the administration of this hub is off/);
+    const install = await one.get('/dashboard/install');
+    assert.equal(install.status, 403);
+    assert.match(install.text, /The administration of this hub is off/);
+    for (const path of actions) assert.equal((await one.post(path)).status, 403, path);
+  }
+  assert.equal(hub.server('echo').status.state, 'running');
+});
+
+test('failed logins make their address wait, and are logged', async () => {
+  await using hub = await startHub([], { http: { token } });
+  const failures = () => hub.logged.filter(({ message }) => message.startsWith('a login failed'));
+  for (let count = 0; count < 10; count++)
+    await visitor(hub).post('/dashboard/login', { token: `wrong-${count}` });
+  const blocked = await visitor(hub).post('/dashboard/login', { token });
+  assert.equal(blocked.status, 429);
+  assert.match(blocked.headers['retry-after'] ?? '', /^\d\d?$/);
+  assert.match(blocked.text, /Too many logins failed/);
+  assert.equal((await visitor(hub).get('/dashboard/login?code=wrong')).status, 429);
+  const wrong = await fetch(`${hub.url}/config/reload`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer wrong' },
+  });
+  assert.equal(wrong.status, 429);
+  assert.equal(failures().length, 10);
+  assert.ok(!JSON.stringify(hub.logged).includes('wrong-'));
+  // The owner is not kept out by what others of the same address do.
+  assert.match(cookieOf(await visitor(hub).get(linkOf(hub))), /administer/);
+  const { status } = await owner(hub).post(
+    '/config/reload',
+    {},
+    { 'content-type': 'application/json' },
+  );
+  assert.notEqual(status, 429);
 });

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { HubError } from '#core';
 import { startHub, until } from '#helpers/hub';
 import type { InstallProgress, InstallRequest, Installed } from '#servers';
-import { leadsTo, visitor } from './scene.ts';
+import { leadsTo, owner } from './scene.ts';
 
 const secret = 'sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz';
 
@@ -45,7 +45,7 @@ function createInstalls() {
 test('an install is begun by a form, goes on by itself, and shows each step and what came of it', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
-  const page = visitor(hub);
+  const page = owner(hub);
   assert.match(
     (await page.get('/dashboard/install')).text,
     /Package, image or address[\s\S]*None yet\./,
@@ -94,7 +94,7 @@ test('what an entry asks for beyond the default sandbox is asked of the person, 
     { name: 'mount:/srv/"a":/x:rw', message: `It can change ${secret}.` },
   ];
   await using hub = await startHub([], { installs: { ...installs, review: async () => asked } });
-  const page = visitor(hub);
+  const page = owner(hub);
   const form = { package: 'docker:fresh:1.0', network: 'bridge' };
   const first = await page.post('/dashboard/install', form);
   assert.equal(first.status, 409);
@@ -121,7 +121,7 @@ test('what an entry asks for beyond the default sandbox is asked of the person, 
 test('an install that fails says why and what to try; one that is cancelled is given up', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
-  const page = visitor(hub);
+  const page = owner(hub);
   const first = leadsTo(await page.post('/dashboard/install', { package: '@org/server' }));
   begun[0]?.fail(new HubError('HUB_PACKAGE_UNKNOWN', 'npm has no @org/server: look at its name'));
   const { text } = await page.get(first);
@@ -141,9 +141,9 @@ test('an install that fails says why and what to try; one that is cancelled is g
 test('a failure that is no error of the hub is in its log, and not on the page', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
-  const way = leadsTo(await visitor(hub).post('/dashboard/install', { package: 'x' }));
+  const way = leadsTo(await owner(hub).post('/dashboard/install', { package: 'x' }));
   begun[0]?.fail(new TypeError('a detail of the inside'));
-  const { text } = await visitor(hub).get(way);
+  const { text } = await owner(hub).get(way);
   assert.match(text, /the hub failed; its log says why under/);
   assert.doesNotMatch(text, /a detail of the inside/);
   assert.ok(
@@ -165,7 +165,7 @@ test('a form that cannot be read names the field, keeps what was written, and be
     [{ package: 'x', name: 'fresh', transport: 'pigeon' }, /transport: /],
   ] as const;
   for (const [form, problem] of rows) {
-    const { status, text } = await visitor(hub).post('/dashboard/install', form);
+    const { status, text } = await owner(hub).post('/dashboard/install', form);
     assert.equal(status, 400);
     assert.match(text, problem);
     assert.match(text, /name="name" value="fresh"/);
@@ -176,20 +176,20 @@ test('a form that cannot be read names the field, keeps what was written, and be
 test('no more than twenty installs go on at once, and old ones are forgotten', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
-  const begin = () => visitor(hub).post('/dashboard/install', { package: 'x' });
+  const begin = () => owner(hub).post('/dashboard/install', { package: 'x' });
   const first = leadsTo(await begin());
   for (let at = 1; at < 20; at++) leadsTo(await begin());
   assert.equal((await begin()).status, 503);
   begun[0]?.end({ name: 'x' });
   await until(() => true);
   leadsTo(await begin());
-  assert.equal((await visitor(hub).get(first)).status, 404);
+  assert.equal((await owner(hub).get(first)).status, 404);
 });
 
 test('a server is removed after a page has asked, with what it stored only where that was wanted', async () => {
   const { installs, removed } = createInstalls();
   await using hub = await startHub([{ name: 'echo' }], { installs });
-  const page = visitor(hub);
+  const page = owner(hub);
   const { text } = await page.get('/dashboard/servers/echo/remove');
   assert.match(text, /Remove echo\?/);
   assert.match(text, /action="\/dashboard\/actions\/remove\/echo"/);

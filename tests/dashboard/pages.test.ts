@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { leadsTo, visitor } from './scene.ts';
+import { leadsTo, owner, visitor } from './scene.ts';
 
 const secret = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz';
 const hostile = `<img src=x onerror=alert(1)>"'`;
@@ -22,7 +22,7 @@ beforeAll(async () => {
     { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
     { name: 'off', file: 'echo.mjs', enabled: false, autoStart: false },
   ]);
-  page = visitor(hub);
+  page = owner(hub);
   await using client = await connect(`${hub.url}/mcp`);
   await client.call('calendar_create_event', { title: hostile, room: 'Kitchen' });
   await client.call('calendar_cancel_event', { title: secret });
@@ -185,10 +185,10 @@ describe('the overview', () => {
 
   test('tells a hub without servers and calls what to do', async () => {
     await using bare = await startHub([]);
-    const { text } = await visitor(bare).get('/dashboard');
+    const { text } = await owner(bare).get('/dashboard');
     assert.match(text, /No servers yet\.[\s\S]*href="\/dashboard\/install"/);
     assert.match(text, /No calls yet\.[\s\S]*http:\/\/127\.0\.0\.1:\d+\/mcp/);
-    const { text: sessions } = await visitor(bare).get('/dashboard/sessions');
+    const { text: sessions } = await owner(bare).get('/dashboard/sessions');
     assert.match(sessions, /No client is connected\./);
   });
 });

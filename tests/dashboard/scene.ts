@@ -29,6 +29,9 @@ export function visitor({ url }: Pick<TestHub, 'url'>, always: Headers = {}) {
   };
 }
 
+/** The same as the owner of the hub, by the key. */
+export const owner = (hub: Pick<TestHub, 'url' | 'ownerHeaders'>) => visitor(hub, hub.ownerHeaders);
+
 /** The way that an answer leads to; fails where it leads nowhere. */
 export function leadsTo({ status, headers }: Seen): string {
   assert.equal(status, 303);

@@ -155,7 +155,10 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
 
     test('whoever restarts the server in one hub closes it in both', async () => {
       const { a, b } = hubs;
-      const answer = await fetch(`${b.hub.url}/servers/victim/restart`, { method: 'POST' });
+      const answer = await fetch(`${b.hub.url}/servers/victim/restart`, {
+        method: 'POST',
+        headers: b.hub.ownerHeaders,
+      });
       const since = performance.now();
       assert.equal(answer.status, 200);
       const closedMs = (await isShown(a.hub, 'closed')) - since;

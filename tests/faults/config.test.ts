@@ -205,7 +205,10 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
         JSON.stringify({ servers: { ...changed, bad: { imgae: 'x' } } }),
       );
       await isRefused(/imgae/);
-      const reload = await fetch(`${hub.url}/config/reload`, { method: 'POST' });
+      const reload = await fetch(`${hub.url}/config/reload`, {
+        method: 'POST',
+        headers: hub.ownerHeaders,
+      });
       assert.equal(reload.status, 400);
       assert.match(await reload.text(), /imgae/);
       const said = hub

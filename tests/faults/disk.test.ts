@@ -64,7 +64,10 @@ async function recall(hub: HubProcess, server: string): Promise<{ pid: number; n
 }
 
 async function restart(hub: HubProcess, server: string): Promise<void> {
-  const answer = await fetch(`${hub.url}/servers/${server}/restart`, { method: 'POST' });
+  const answer = await fetch(`${hub.url}/servers/${server}/restart`, {
+    method: 'POST',
+    headers: hub.ownerHeaders,
+  });
   assert.equal(answer.status, 200, await answer.text());
 }
 
@@ -193,7 +196,7 @@ function fullDisk(): void {
     const install = async () =>
       await fetch(`${hub.url}/servers/install`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...hub.ownerHeaders },
         body: JSON.stringify({
           ...inContainer('stateful.mjs', { image: undefined, command: undefined }),
           package: 'docker:node:24-bookworm-slim',
@@ -202,7 +205,7 @@ function fullDisk(): void {
         }),
       });
     const remove = async (name: string) =>
-      await fetch(`${hub.url}/servers/${name}`, { method: 'DELETE' });
+      await fetch(`${hub.url}/servers/${name}`, { method: 'DELETE', headers: hub.ownerHeaders });
 
     await besideNeighbour([hub], async () => {
       await disk.fill();

@@ -52,7 +52,10 @@ describeWithEngine('a Redis that fails', () => {
   /** Whoever restarts the server closes its breaker, in both. */
   beforeEach(async () => {
     await areShared();
-    const answer = await fetch(`${one.hub.url}/servers/victim/restart`, { method: 'POST' });
+    const answer = await fetch(`${one.hub.url}/servers/victim/restart`, {
+      method: 'POST',
+      headers: one.hub.ownerHeaders,
+    });
     assert.equal(answer.status, 200);
     for (const hub of [one, other]) await isShown(hub, 'closed');
   });

@@ -132,7 +132,7 @@ describeWithEngine('a server that fails', () => {
       10_000,
     );
     report('killed while starting, until it starts again', performance.now() - since);
-    await fetch(`${hub.url}/servers/sleeper/stop`, { method: 'POST' });
+    await fetch(`${hub.url}/servers/sleeper/stop`, { method: 'POST', headers: hub.ownerHeaders });
     await becomesTruthful(scene);
   });
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -12,6 +12,8 @@ export type HubProcess = AsyncDisposable & {
   readonly pid: number;
   readonly dataDir: string;
   readonly configFile: string;
+  /** The headers of a request that administers the hub. */
+  readonly ownerHeaders: { readonly authorization: string };
   /** What it wrote on stderr so far. */
   log(): string;
   /** Sends SIGTERM and resolves with the exit code. */
@@ -75,11 +77,13 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
     return child.exitCode;
   };
   const url = await address(child, () => log);
+  const ownerKey = (await readFile(join(dataDir, 'owner-key'), 'utf8')).trim();
   return {
     url,
     pid: child.pid ?? 0,
     dataDir,
     configFile: file,
+    ownerHeaders: { authorization: `Bearer ${ownerKey}` },
     log: () => log,
     stop,
     async kill() {

@@ -59,6 +59,8 @@ export type HubOptions = {
   readonly installs?: HttpNeeds['installs'];
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptSource;
+  /** What answers below `/ollama`. Absent: there is no such path. */
+  readonly ollama?: HttpNeeds['prompts'];
   /** Absent: nobody is logged in to the dashboard, and ROUTER_TOKEN is the only token of calls. */
   readonly guard?: HttpNeeds['guard'];
   /** Absent: the users of connections are not told apart. */
@@ -71,6 +73,16 @@ export type HubOptions = {
 export type TestHub = AsyncDisposable & {
   /** `http://127.0.0.1:port`, without a slash at the end. */
   readonly url: string;
+  /** The headers of a request that administers the hub. */
+  readonly ownerHeaders: { readonly authorization: string };
+  /** What a command line needs to ask this hub, as its owner. */
+  readonly place: {
+    readonly url: string;
+    readonly token: undefined;
+    readonly ownerAccess: () => Promise<{ readonly key: string; readonly dial: undefined }>;
+  };
+  /** A new link to log in to the dashboard. */
+  loginLink(): string;
   readonly servers: Servers;
   readonly router: ReturnType<typeof createRouter>;
   readonly streamable: ReturnType<typeof createStreamable>;
@@ -80,6 +92,11 @@ export type TestHub = AsyncDisposable & {
   readonly activity: Activity;
   server(name: string): Server;
 };
+
+/** Of every hub that a test starts in its own process. */
+const ownerKey = 'owner-key-of-a-hub-that-is-run-by-tests-only';
+/** The headers of a request that administers such a hub. */
+export const ownerHeaders = { authorization: `Bearer ${ownerKey}` } as const;
 
 const fixtures = join(import.meta.dirname, '../fixtures/servers');
 
@@ -237,7 +254,7 @@ export async function startHub(
       allowedHosts: [],
       allowedOrigins: [],
       token: undefined,
-      ownerKey: undefined,
+      ownerKey,
       administration: 'on',
       tls: undefined,
       ...options.http,
@@ -260,6 +277,7 @@ export async function startHub(
       residentBytes: () => process.memoryUsage.rss(),
       redact: redactText,
       ...(options.installs && { installs: options.installs }),
+      ...(options.ollama && { prompts: options.ollama }),
       ...(options.guard && { guard: options.guard }),
       ...(options.peers && { peers: options.peers }),
       hubVersion,
@@ -279,6 +297,13 @@ export async function startHub(
   }
   return {
     url: http.address,
+    ownerHeaders,
+    place: {
+      url: http.address,
+      token: undefined,
+      ownerAccess: async () => ({ key: ownerKey, dial: undefined }),
+    },
+    loginLink: () => http.createLoginLink(),
     servers,
     router,
     streamable,

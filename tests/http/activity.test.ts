@@ -79,7 +79,7 @@ test('GET /activity/{id} shows what was said, without secrets, also where no ses
     },
   });
   assert.match(await response.body(), /ghp_/);
-  const found = await (await send(`${hub.url}/activity/1`)).json();
+  const found = await (await send(`${hub.url}/activity/1`, { headers: hub.ownerHeaders })).json();
   const { request, reply, ...call } = found;
   assert.deepEqual([call['id'], call['name'], call['server']], [1, 'echo', 'echo']);
   assert.ok(isObject(request) && isObject(reply));
@@ -88,7 +88,7 @@ test('GET /activity/{id} shows what was said, without secrets, also where no ses
     assert.match(String(text), /my token is \[redacted\]/);
     assert.doesNotMatch(String(text), /ghp_/);
   }
-  const missing = await send(`${hub.url}/activity/99`);
+  const missing = await send(`${hub.url}/activity/99`, { headers: hub.ownerHeaders });
   assert.deepEqual(
     [missing.status, (await missing.json())['error']],
     [
@@ -100,7 +100,7 @@ test('GET /activity/{id} shows what was said, without secrets, also where no ses
       },
     ],
   );
-  assert.equal((await send(`${hub.url}/activity/x`)).status, 400);
+  assert.equal((await send(`${hub.url}/activity/x`, { headers: hub.ownerHeaders })).status, 400);
 });
 
 describe('GET /activity/events', () => {
@@ -130,14 +130,16 @@ describe('GET /activity/events', () => {
     const streams = await Promise.all(
       Array.from({ length: 100 }, () => send(`${hub.url}/activity/events`)),
     );
-    const refused = await send(`${hub.url}/servers/echo/logs?follow`);
+    const refused = await send(`${hub.url}/servers/echo/logs?follow`, {
+      headers: hub.ownerHeaders,
+    });
     assert.equal(refused.status, 503);
     assert.match(await refused.body(), /HUB_SUBSCRIPTIONS_FULL/);
     streams[0]?.cut();
     await until(() => streams[0]?.ended() === true);
-    let again = await send(`${hub.url}/servers/echo/logs?follow`);
+    let again = await send(`${hub.url}/servers/echo/logs?follow`, { headers: hub.ownerHeaders });
     for (let tries = 0; again.status !== 200 && tries < 100; tries++)
-      again = await send(`${hub.url}/servers/echo/logs?follow`);
+      again = await send(`${hub.url}/servers/echo/logs?follow`, { headers: hub.ownerHeaders });
     assert.equal(again.status, 200);
     for (const stream of [...streams, again]) stream.cut();
   });

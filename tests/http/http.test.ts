@@ -5,13 +5,17 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { startHub, until } from '#helpers/hub';
+import { startHub, until, ownerHeaders } from '#helpers/hub';
 import { call, openSession, posting, send } from '../transports/raw.ts';
 
 const echo = [{ name: 'echo' }];
 const json = { 'content-type': 'application/json' };
 const post = (url: string, body?: string | object, headers: Record<string, string> = json) =>
-  send(url, { method: 'POST', ...(body !== undefined && { headers, body }) });
+  send(url, {
+    method: 'POST',
+    headers: { ...ownerHeaders, ...(body !== undefined && headers) },
+    ...(body !== undefined && { body }),
+  });
 
 describe('every path', () => {
   test('refuses a foreign Host and a foreign Origin with 403 before it does anything', async () => {

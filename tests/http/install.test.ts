@@ -17,11 +17,12 @@ async function installing() {
     post: (body: object | string, headers: Record<string, string> = json, signal?: AbortSignal) =>
       send(`${hub.url}/servers/install`, {
         method: 'POST',
-        headers,
+        headers: { ...hub.ownerHeaders, ...headers },
         body,
         ...(signal && { signal }),
       }),
-    remove: (path: string) => send(`${hub.url}/servers/${path}`, { method: 'DELETE' }),
+    remove: (path: string) =>
+      send(`${hub.url}/servers/${path}`, { method: 'DELETE', headers: hub.ownerHeaders }),
     async [Symbol.asyncDispose]() {
       await hub[Symbol.asyncDispose]();
       await config[Symbol.asyncDispose]();
@@ -226,7 +227,8 @@ describe('POST /servers/install', () => {
       remove: () => Promise.reject(new HubError('HUB_SERVER_UNKNOWN', 'no')),
     };
     await using hub = await startHub([], { installs });
-    const sent = { method: 'POST', headers: events, body: { package: 'x' } };
+    const headers = { ...hub.ownerHeaders, ...events };
+    const sent = { method: 'POST', headers, body: { package: 'x' } };
     const text = await (await send(`${hub.url}/servers/install`, sent)).body();
     assert.match(text, /\nevent: error\ndata: .*HUB_INTERNAL/);
     assert.ok(!text.includes('a secret'));

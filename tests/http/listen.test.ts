@@ -32,6 +32,8 @@ describe('a name of several addresses', () => {
 
   test('is listened on at each of them, at the same port', async () => {
     const listening = await listenOn({ host: 'localhost', port: 0 }, answering, several);
+    const { port } = listening;
+    assert.deepEqual(listening.sockets, [`127.0.0.1:${port}`, `127.0.0.2:${port}`]);
     for (const address of await several()) {
       const answer = await fetch(`http://${address}:${listening.port}/`);
       assert.equal(await answer.text(), 'here', address);

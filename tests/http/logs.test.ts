@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { startHub, until } from '#helpers/hub';
+import { ownerHeaders, startHub, until } from '#helpers/hub';
 import { openClient } from '../routing/clients.ts';
 import { type Response, send } from '../transports/raw.ts';
 
@@ -14,11 +14,11 @@ describe('GET /servers/{name}/logs', () => {
   test('gives the last lines that a server wrote to stderr', async () => {
     await using hub = await startHub([{ name: 'calendar' }]);
     const url = `${hub.url}/servers/calendar/logs`;
-    const empty = await (await send(url)).json();
+    const empty = await (await send(url, { headers: ownerHeaders })).json();
     assert.deepEqual(empty, { name: 'calendar', lines: [] });
     await list(hub);
     await until(() => hub.server('calendar').stderr() !== '');
-    const { lines } = await (await send(url)).json();
+    const { lines } = await (await send(url, { headers: ownerHeaders })).json();
     assert.ok(Array.isArray(lines));
     assert.match(String(lines[0]), /^create_event: /);
   });
@@ -29,8 +29,8 @@ describe('GET /servers/{name}/logs', () => {
     await until(() => hub.server('calendar').stderr() !== '');
     const url = `${hub.url}/servers/calendar/logs`;
     const streams = await Promise.all([
-      send(`${url}?follow=true`),
-      send(url, { headers: { accept: 'text/event-stream' } }),
+      send(`${url}?follow=true`, { headers: ownerHeaders }),
+      send(url, { headers: { ...ownerHeaders, accept: 'text/event-stream' } }),
     ]);
     for (const stream of streams) await until(() => linesOf(stream).length === 1);
     await list(hub);
@@ -49,7 +49,7 @@ describe('GET /servers/{name}/logs', () => {
     ['calendar/logs?tail=5', 400, /tail: is no parameter/],
   ] as const)('refuses /servers/%s', async ([path, status, message]) => {
     await using hub = await startHub([{ name: 'calendar', autoStart: false }]);
-    const response = await send(`${hub.url}/servers/${path}`);
+    const response = await send(`${hub.url}/servers/${path}`, { headers: ownerHeaders });
     assert.equal(response.status, status);
     assert.match(await response.body(), message);
   });

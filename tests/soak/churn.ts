@@ -46,9 +46,9 @@ export async function churn(options: ChurnOptions): Promise<Churned> {
     env: { NODE_OPTIONS: `--import ${probe}`, PROBE_FILE: probeFile, LOG_LEVEL: 'warn' },
   });
   const hub = await scene.start();
-  const { url, configFile } = hub;
+  const { url, configFile, ownerHeaders } = hub;
   const { hubName } = scene;
-  const common = { hub: { url, configFile }, hubName, engineHost, names, clients };
+  const common = { hub: { url, configFile, ownerHeaders }, hubName, engineHost, names, clients };
   const filters = JSON.stringify({ label: [`com.docker.compose.project=${hubName}`] });
   /** Resolves when all containers are gone whose place others have taken: the hub is attached to each. */
   const areReplaced = async () =>

@@ -9,7 +9,7 @@ import { entryOf } from './entry.ts';
 import { visit } from './visitor.ts';
 
 export type RoundOptions = {
-  readonly hub: Pick<HubProcess, 'url' | 'configFile'>;
+  readonly hub: Pick<HubProcess, 'url' | 'configFile' | 'ownerHeaders'>;
   readonly hubName: string;
   readonly engineHost: string;
   readonly seconds: number;
@@ -97,6 +97,7 @@ async function round(
     assert.equal(installed.status, 201, await installed.text());
     const removed = await fetch(`${hub.url}/servers/extra`, {
       method: 'DELETE',
+      headers: hub.ownerHeaders,
       signal: AbortSignal.timeout(answerMs),
     });
     assert.equal(removed.status, 200, await removed.text());
@@ -177,10 +178,8 @@ async function post(hub: Hub, path: string, body?: object): Promise<Response> {
   return await fetch(`${hub.url}${path}`, {
     method: 'POST',
     signal: AbortSignal.timeout(answerMs),
-    ...(body && {
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
+    headers: { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
   });
 }
 

@@ -95,7 +95,10 @@ describe.for(kinds)('behind the hub, a server of %s', kind => {
 
 /** Resolves when the server runs again. */
 async function restart(hub: TestHub): Promise<void> {
-  const response = await fetch(`${hub.url}/servers/fixture/restart`, { method: 'POST' });
+  const response = await fetch(`${hub.url}/servers/fixture/restart`, {
+    method: 'POST',
+    headers: hub.ownerHeaders,
+  });
   assert.equal(response.status, 200, await response.text());
 }
 

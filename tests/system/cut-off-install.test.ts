@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { test } from 'vitest';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
-import { startHub, until } from '#helpers/hub-process';
+import { type HubProcess, startHub, until } from '#helpers/hub-process';
 import { docker, nodeImage } from '../runtimes/docker/hub.ts';
 
 const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
@@ -32,10 +32,10 @@ describeWithEngine('a hub that is killed while it tries a server out', () => {
         for (const name of await volumes()) await docker.getVolume(`${hubName}-${name}`).remove();
       },
     };
-    const install = (url: string, name: string, volume: string) =>
-      fetch(`${url}/servers/install`, {
+    const install = (hub: HubProcess, name: string, volume: string) =>
+      fetch(`${hub.url}/servers/install`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...hub.ownerHeaders },
         body: JSON.stringify({
           name,
           package: `docker:${nodeImage}`,
@@ -49,7 +49,7 @@ describeWithEngine('a hub that is killed while it tries a server out', () => {
       await using hub = await start({ kept: { ...kept, auto_start: true } });
       await until(volumes, found => found.includes('kept'), 30_000);
       const cutOff = ['one', 'two'].map(name =>
-        install(hub.url, name, name === 'one' ? 'midvol' : 'kept').catch(() => undefined),
+        install(hub, name, name === 'one' ? 'midvol' : 'kept').catch(() => undefined),
       );
       await until(volumes, found => found.includes('midvol'), 30_000);
       await hub.kill();
@@ -71,7 +71,10 @@ describeWithEngine('a hub that is killed while it tries a server out', () => {
         10_000,
       );
       // What is removed without "purge" leaves its volume, which only its owner may give up.
-      const removed = await fetch(`${hub.url}/servers/kept`, { method: 'DELETE' });
+      const removed = await fetch(`${hub.url}/servers/kept`, {
+        method: 'DELETE',
+        headers: hub.ownerHeaders,
+      });
       assert.equal(removed.status, 200);
       let { configFile } = hub;
       const doctor = async (...args: readonly string[]) => {

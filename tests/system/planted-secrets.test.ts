@@ -42,7 +42,7 @@ const authorization = `Bearer ${planted.router}`;
 const soon = { timeout: 10_000 };
 
 async function page(path: string): Promise<string> {
-  const answer = await fetch(`${hub.url}${path}`, { headers: { authorization } });
+  const answer = await fetch(`${hub.url}${path}`, { headers: hub.ownerHeaders });
   return `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`;
 }
 

@@ -111,7 +111,10 @@ describeWithEngine('published servers in containers', () => {
       entities: [{ name: 'Ada', entityType: 'person', observations: ['wrote the first program'] }],
     });
     const before = inspect('memory').Id;
-    const restarted = await fetch(`${hub.url}/servers/memory/restart`, { method: 'POST' });
+    const restarted = await fetch(`${hub.url}/servers/memory/restart`, {
+      method: 'POST',
+      headers: hub.ownerHeaders,
+    });
     assert.equal(restarted.status, 200);
     assert.notEqual(inspect('memory').Id, before);
     assert.match(await client.call('read_graph'), /first program/);

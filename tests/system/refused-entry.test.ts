@@ -18,7 +18,9 @@ const configOf = (file: string) => ({
 });
 
 async function object(hub: HubProcess, path: string, method = 'GET') {
-  const answer: unknown = await (await fetch(`${hub.url}${path}`, { method })).json();
+  const answer: unknown = await (
+    await fetch(`${hub.url}${path}`, { method, headers: hub.ownerHeaders })
+  ).json();
   return isObject(answer) ? answer : assert.fail(`${path} answers ${JSON.stringify(answer)}`);
 }
 

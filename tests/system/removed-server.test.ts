@@ -69,7 +69,10 @@ test('a server that the config has no more takes its clients along, and those of
   assert.equal(listen.status, 200, listen.text());
 
   await writeFile(hub.configFile, JSON.stringify({ servers: { kept: entry } }));
-  const reloaded = await send(`${hub.url}/config/reload`, { method: 'POST' });
+  const reloaded = await send(`${hub.url}/config/reload`, {
+    method: 'POST',
+    headers: hub.ownerHeaders,
+  });
   assert.equal(reloaded.status, 200, reloaded.text());
 
   const [code, reason] = await closed;
@@ -94,7 +97,10 @@ test('a server that the config has no more takes its clients along, and those of
 
   // What comes again under its name is another server: its clients begin anew.
   await writeFile(hub.configFile, JSON.stringify({ servers: { kept: entry, gone: entry } }));
-  assert.equal((await send(`${hub.url}/config/reload`, { method: 'POST' })).status, 200);
+  assert.equal(
+    (await send(`${hub.url}/config/reload`, { method: 'POST', headers: hub.ownerHeaders })).status,
+    200,
+  );
   assert.equal(await gone.status(), 404);
   assert.equal(await (await openSession('gone')).status(), 200);
 });

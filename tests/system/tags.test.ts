@@ -16,7 +16,11 @@ test('a hub with --tags installs no server that it would not run, and removes an
 
   const answer = await fetch(`${hub.url}/servers/install`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      ...hub.ownerHeaders,
+    },
     body: JSON.stringify({ package: 'npm:echo@1.0.0', tags: ['notes'] }),
   });
   assert.equal(answer.status, 400);
@@ -31,7 +35,10 @@ test('a hub with --tags installs no server that it would not run, and removes an
     ['other', ['entry', 'folder']],
     ['mine', ['entry', 'instance', 'folder']],
   ] as const) {
-    const gone = await fetch(`${hub.url}/servers/${name}?purge`, { method: 'DELETE' });
+    const gone = await fetch(`${hub.url}/servers/${name}?purge`, {
+      method: 'DELETE',
+      headers: hub.ownerHeaders,
+    });
     const body: unknown = await gone.json();
     assert.ok(isObject(body) && Array.isArray(body['removed']), JSON.stringify(body));
     assert.deepEqual(

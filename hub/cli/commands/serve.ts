@@ -17,6 +17,10 @@ export type ServeOptions = {
 export type Running = {
   /** Such as `http://127.0.0.1:9090`; undefined where it does not listen. */
   readonly address: string | undefined;
+  /** A new link that logs a browser in to the dashboard; undefined where nobody administers the hub over HTTP. */
+  readonly loginLink?: (() => string) | undefined;
+  /** Whether people read the output of the hub as the log of its container. */
+  readonly inContainer?: boolean;
   /** Resolves when the client on stdin and stdout is gone; undefined where none is served there. */
   readonly clientGone?: Promise<unknown>;
   stop(): Promise<void>;
@@ -59,7 +63,7 @@ export function createServe({ startApp }: ServeNeeds): Command {
       ['serve --config hub.yaml --tags work,notes', 'Some of the servers of a file'],
       ['serve --stdio', 'A hub for one client, which starts it itself'],
     ],
-    async run({ config, port, tags, stdio }, { out, err, signal }) {
+    async run({ config, port, tags, stdio }, { out, err, screen, signal }) {
       const options = {
         ...(typeof config === 'string' && { configFile: config }),
         ...(typeof port === 'string' && { port: parsePort(port) }),
@@ -76,13 +80,26 @@ export function createServe({ startApp }: ServeNeeds): Command {
       }
       // With a client on it, stdout has messages and nothing else.
       const tell = options.stdio ? err : out;
-      if (running.address !== undefined) tell(`AgentHub answers at ${running.address}/mcp`);
+      if (running.address !== undefined) {
+        tell(`AgentHub answers at ${running.address}/mcp`);
+        if (running.loginLink)
+          tell(dashboardLine(running.loginLink, screen.isTerminal || running.inContainer === true));
+      }
       await Promise.race([aborted(signal), ...(running.clientGone ? [running.clientGone] : [])]);
       await running.stop();
       return 0;
     },
   };
 }
+
+/**
+ * Where the dashboard is. A link is a secret as long as it works: a terminal shows it, and the log of a container, where
+ * there is no terminal. Output that goes to a file or to the log of a service does not contain it.
+ */
+const dashboardLine = (loginLink: () => string, isShown: boolean) =>
+  isShown
+    ? `Dashboard: ${loginLink()} (works once, for ten minutes; "npx agenthub open" gives another)`
+    : 'Dashboard: run "npx agenthub open" to log in';
 
 const isAbort = (error: unknown) => error instanceof Error && error.name === 'AbortError';
 

@@ -8,7 +8,6 @@ import {
   failurePage,
   layout,
   loadAssets,
-  login as loginForm,
   textOf,
 } from '#dashboard';
 import { bugOf, statusOf } from '../errors.ts';
@@ -18,7 +17,7 @@ import { createChanges } from './changes.ts';
 import type { Given } from './given.ts';
 import { installPages } from './install-pages.ts';
 import { createInstallJobs } from './install-jobs.ts';
-import { createLogin } from './login.ts';
+import { createEntering } from './entering.ts';
 import { pages } from './pages.ts';
 import { createServerViews } from './server-views.ts';
 import { serverPages } from './server-pages.ts';
@@ -29,7 +28,7 @@ import {
   type DashboardOptions,
   maxFormBytes,
 } from './needs.ts';
-import { type Answering, formOf, isHtmx, paramOf, queryOf, textAt } from './request.ts';
+import { type Answering, isHtmx, paramOf, queryOf, textAt } from './request.ts';
 
 /** The dashboard, loaded. */
 export type Dashboard = {
@@ -55,26 +54,14 @@ const headers = {
   'cross-origin-resource-policy': 'same-origin',
 } as const;
 
-/** Routes that show nothing of the hub. */
-const openRoutes: readonly (string | undefined)[] = [
-  '/dashboard/assets/:file',
-  '/dashboard/login',
-  '/dashboard/logout',
-];
-
 /** Reads the files of the pages. Rejects where one is missing. */
 export async function createDashboard(
-  { token }: DashboardOptions,
+  options: DashboardOptions,
   needs: DashboardNeeds,
 ): Promise<Dashboard> {
   const { clock } = needs;
   const assets = await loadAssets();
-  const login = createLogin(token);
-  const frame: Frame = {
-    assets: assets.urls,
-    hubVersion: needs.hubVersion,
-    hasLogin: login.isNeeded,
-  };
+  const frame: Frame = { assets: assets.urls, hubVersion: needs.hubVersion };
   const changes = createChanges(needs);
   const usage = createUsageViews(needs, () => {
     changes.note('health');
@@ -98,7 +85,9 @@ export async function createDashboard(
   };
   const answering: Answering = {
     frame,
-    page: (reply, page, status) => send(reply, layout(page, frame), status),
+    visitorOf: request => entering.visitorOf(request),
+    page: (reply, page, status) =>
+      send(reply, layout(page, frame, entering.visitorOf(reply.request)), status),
     part: (reply, part) => send(reply, part),
     refuse: (request, reply, status, failure) => {
       if (!isHtmx(request))
@@ -107,6 +96,7 @@ export async function createDashboard(
       return send(reply, failureNotice(failure), status);
     },
   };
+  const entering = createEntering(options, { ...needs, ...answering });
   const given: Given = {
     ...needs,
     ...answering,
@@ -116,14 +106,6 @@ export async function createDashboard(
     views: createServerViews({ ...needs, usageOf: usage.of }),
   };
 
-  const askForToken = (reply: FastifyReply, to: string, wasWrong: boolean) =>
-    answering.page(
-      // The page that a part was asked for asks for the token itself.
-      reply.header('hx-refresh', 'true'),
-      { title: 'Log in', main: loginForm({ to, wasWrong }) },
-      401,
-    );
-
   return {
     async fail(error, request, reply) {
       const { status, failure } = failureOf(error, request.url, needs);
@@ -132,8 +114,7 @@ export async function createDashboard(
     async enter(request, reply) {
       begun.set(request, clock.monotonic());
       for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
-      if (openRoutes.includes(request.routeOptions.url) || login.isIn(request)) return undefined;
-      return askForToken(reply, request.method === 'GET' ? request.url : '/dashboard', false);
+      return entering.admit(request, reply);
     },
     answers: {
       ...pages(given),
@@ -141,6 +122,7 @@ export async function createDashboard(
       ...cachePages(given),
       ...installPages(given),
       ...actions(given),
+      ...entering.answers,
       async asset(request, reply) {
         const asset = assets.find(paramOf(request, 'file'));
         if (!asset) return answering.refuse(request, reply, 404, noPage(request));
@@ -151,17 +133,6 @@ export async function createDashboard(
           })
           .send(asset.body);
       },
-      async login(request, reply) {
-        const form = formOf(request);
-        const to = form.get('to') ?? '';
-        if (!login.enter(form.get('token') ?? '', request, reply))
-          return askForToken(reply, to, true);
-        return reply.redirect(isOwnPath(to) ? to : '/dashboard', 303);
-      },
-      async logout(request, reply) {
-        login.leave(request, reply);
-        return reply.redirect('/dashboard', 303);
-      },
       async events(request, reply) {
         return changes.open(reply, queryOf(request, 'server') || undefined);
       },
@@ -169,9 +140,6 @@ export async function createDashboard(
     },
   };
 }
-
-/** A way within the dashboard, so that nobody is sent elsewhere by a link. */
-const isOwnPath = (path: string) => /^\/dashboard(?:[/?][^\\\s]*)?$/.test(path);
 
 const noPage = ({ url }: FastifyRequest): Failure => ({
   title: 'Not found',

@@ -41,7 +41,7 @@ export function cachePages(
       const stats = await (await enhancer())?.stats();
       return page(reply, {
         ...title,
-        main: caches({ stats, asked: undefined }),
+        main: caches({ stats, asked: undefined, rights: given.visitorOf(request).rights }),
         notice: noticeOf(request),
       });
     },
@@ -65,7 +65,8 @@ export function cachePages(
             }));
       if (isHtmx(request)) return part(reply, explained(asked));
       const stats = await (await enhancer())?.stats();
-      return page(reply, { ...title, main: caches({ stats, asked }) });
+      const { rights } = given.visitorOf(request);
+      return page(reply, { ...title, main: caches({ stats, asked, rights }) });
     },
   };
 }

@@ -5,17 +5,26 @@ import type { Router } from '#routing';
 import type { Installs, Servers } from '#servers';
 import type { Metrics } from '#telemetry';
 import type { ContainerUsages } from '../container-usage.ts';
+import type { Scope } from '../guard.ts';
+import type { Refusal } from '../guarded-request.ts';
+import type { Login } from '../login/login.ts';
 import type { Engine, Overall } from '../routes/health.ts';
 import type { Prompts } from '../routes/ollama.ts';
 import type { PromptHealth } from '../routes/prompt-health.ts';
 
 export type DashboardOptions = {
-  /** The token that whoever looks must give, where one is set. */
+  /** With it people look at the dashboard, where one is set. */
   readonly token: string | undefined;
+  readonly administration: 'on' | 'off';
 };
 
 /** What the pages show, and what they can do about it. */
 export type DashboardNeeds = {
+  readonly login: Login;
+  /** Why the guard does not admit a request to its route; undefined where it does. */
+  readonly refusalOf: (request: FastifyRequest) => Refusal | undefined;
+  /** Whether the guard admits this request to a route of administration. */
+  readonly mayAdminister: (request: FastifyRequest) => boolean;
   readonly servers: Servers;
   readonly router: Pick<Router, 'openSessionless' | 'sessions'>;
   readonly engine: Pick<Engine, 'backend'>;
@@ -38,42 +47,47 @@ export type DashboardNeeds = {
 /** The most that a form may hold, in bytes. */
 export const maxFormBytes = 2 ** 20;
 
-/** Every page and action; each is answered by the member of that name, once the dashboard is loaded. */
+/**
+ * Every page and action, and the scope of each; each is answered by the member of that name, once the dashboard is
+ * loaded. A page of scope `call` shows nothing that only the owner may see, unless the owner asks.
+ */
 export const routes = [
-  ['GET', '/dashboard', 'overview'],
-  ['GET', '/dashboard/health-partial', 'healthPartial'],
-  ['GET', '/dashboard/stats-partial', 'statsPartial'],
-  ['GET', '/dashboard/activity-partial', 'activityPartial'],
-  ['GET', '/dashboard/caches-partial', 'cachesPartial'],
-  ['GET', '/dashboard/sessions-partial', 'sessionsPartial'],
-  ['GET', '/dashboard/servers/:name', 'server'],
-  ['GET', '/dashboard/servers/:name/state-partial', 'statePartial'],
-  ['GET', '/dashboard/servers/:name/offers-partial', 'offersPartial'],
-  ['GET', '/dashboard/servers/:name/log-partial', 'logPartial'],
-  ['GET', '/dashboard/servers/:name/tool', 'tool'],
-  ['POST', '/dashboard/servers/:name/tool', 'callTool'],
-  ['GET', '/dashboard/servers/:name/remove', 'confirmRemove'],
-  ['GET', '/dashboard/activity', 'activity'],
-  ['GET', '/dashboard/activity/:id', 'call'],
-  ['GET', '/dashboard/caches', 'caches'],
-  ['POST', '/dashboard/caches', 'explain'],
-  ['GET', '/dashboard/sessions', 'sessions'],
-  ['GET', '/dashboard/install', 'install'],
-  ['POST', '/dashboard/install', 'beginInstall'],
-  ['GET', '/dashboard/install/:id', 'job'],
-  ['GET', '/dashboard/install/:id/partial', 'jobPartial'],
-  ['POST', '/dashboard/actions/clear-cache', 'clearCache'],
-  ['POST', '/dashboard/actions/start/:name', 'start'],
-  ['POST', '/dashboard/actions/stop/:name', 'stop'],
-  ['POST', '/dashboard/actions/restart/:name', 'restart'],
-  ['POST', '/dashboard/actions/remove/:name', 'remove'],
-  ['POST', '/dashboard/actions/cancel-install/:id', 'cancelInstall'],
-  ['GET', '/dashboard/events', 'events'],
-  ['POST', '/dashboard/login', 'login'],
-  ['POST', '/dashboard/logout', 'logout'],
-  ['GET', '/dashboard/assets/:file', 'asset'],
-  ['GET', '/dashboard/*', 'nowhere'],
-] as const;
+  ['GET', '/dashboard', 'overview', 'call'],
+  ['GET', '/dashboard/health-partial', 'healthPartial', 'call'],
+  ['GET', '/dashboard/stats-partial', 'statsPartial', 'call'],
+  ['GET', '/dashboard/activity-partial', 'activityPartial', 'call'],
+  ['GET', '/dashboard/caches-partial', 'cachesPartial', 'call'],
+  ['GET', '/dashboard/sessions-partial', 'sessionsPartial', 'call'],
+  ['GET', '/dashboard/servers/:name', 'server', 'call'],
+  ['GET', '/dashboard/servers/:name/state-partial', 'statePartial', 'call'],
+  ['GET', '/dashboard/servers/:name/offers-partial', 'offersPartial', 'call'],
+  ['GET', '/dashboard/servers/:name/log-partial', 'logPartial', 'administer'],
+  ['GET', '/dashboard/servers/:name/tool', 'tool', 'administer'],
+  ['POST', '/dashboard/servers/:name/tool', 'callTool', 'administer'],
+  ['GET', '/dashboard/servers/:name/remove', 'confirmRemove', 'administer'],
+  ['GET', '/dashboard/activity', 'activity', 'call'],
+  ['GET', '/dashboard/activity/:id', 'call', 'call'],
+  ['GET', '/dashboard/caches', 'caches', 'call'],
+  // It shows prompts of others that lie near.
+  ['POST', '/dashboard/caches', 'explain', 'administer'],
+  ['GET', '/dashboard/sessions', 'sessions', 'call'],
+  ['GET', '/dashboard/install', 'install', 'administer'],
+  ['POST', '/dashboard/install', 'beginInstall', 'administer'],
+  ['GET', '/dashboard/install/:id', 'job', 'administer'],
+  ['GET', '/dashboard/install/:id/partial', 'jobPartial', 'administer'],
+  ['POST', '/dashboard/actions/clear-cache', 'clearCache', 'administer'],
+  ['POST', '/dashboard/actions/start/:name', 'start', 'administer'],
+  ['POST', '/dashboard/actions/stop/:name', 'stop', 'administer'],
+  ['POST', '/dashboard/actions/restart/:name', 'restart', 'administer'],
+  ['POST', '/dashboard/actions/remove/:name', 'remove', 'administer'],
+  ['POST', '/dashboard/actions/cancel-install/:id', 'cancelInstall', 'administer'],
+  ['GET', '/dashboard/events', 'events', 'call'],
+  ['GET', '/dashboard/login', 'loginPage', 'call'],
+  ['POST', '/dashboard/login', 'login', 'call'],
+  ['POST', '/dashboard/logout', 'logout', 'call'],
+  ['GET', '/dashboard/assets/:file', 'asset', 'call'],
+  ['GET', '/dashboard/*', 'nowhere', 'call'],
+] as const satisfies readonly (readonly ['GET' | 'POST', string, string, Scope])[];
 
 /** What answers each route. */
 export type DashboardAnswers = Readonly<

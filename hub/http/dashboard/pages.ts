@@ -48,7 +48,8 @@ type Names =
 export function pages(given: Given): Pick<DashboardAnswers, Names> {
   const { clock, page, part, redact, servers, usage, views } = given;
 
-  async function health(): Promise<HealthView> {
+  async function health(request: FastifyRequest): Promise<HealthView> {
+    const { rights } = given.visitorOf(request);
     const [{ answer }] = await Promise.all([given.health(), usage.look()]);
     return {
       status:
@@ -56,7 +57,7 @@ export function pages(given: Given): Pick<DashboardAnswers, Names> {
       upSeconds: Number(answer['uptime_seconds']),
       sessions: Number(answer['sessions']),
       parts: Object.entries(isObject(answer['parts']) ? answer['parts'] : {}).map(partOf),
-      servers: servers.all.map(views.row),
+      servers: servers.all.map(server => views.row(server, rights)),
       now: clock.now(),
     };
   }
@@ -130,7 +131,7 @@ export function pages(given: Given): Pick<DashboardAnswers, Names> {
 
   return {
     async overview(request, reply) {
-      const main = overview(await health(), await stats(), recently(request));
+      const main = overview(await health(request), await stats(), recently(request));
       return page(reply, {
         title: 'Overview',
         at: 'overview',
@@ -139,7 +140,7 @@ export function pages(given: Given): Pick<DashboardAnswers, Names> {
         notice: noticeOf(request),
       });
     },
-    healthPartial: async (_request, reply) => part(reply, healthPartial(await health())),
+    healthPartial: async (request, reply) => part(reply, healthPartial(await health(request))),
     statsPartial: async (_request, reply) => part(reply, await stats()),
     async activity(request, reply) {
       return page(reply, {
@@ -166,10 +167,14 @@ export function pages(given: Given): Pick<DashboardAnswers, Names> {
         );
       const text = (payload: typeof found.request) =>
         payload ? `${pretty(payload.text)}${payload.isCut ? '\n… the rest was not kept' : ''}` : '';
+      const { rights } = given.visitorOf(request);
       const main = call({
         ...rowOf(found),
-        request: text(found.request),
-        reply: text(found.reply),
+        rights,
+        payloads:
+          rights === 'owner'
+            ? { request: text(found.request), reply: text(found.reply) }
+            : undefined,
       });
       return page(reply, { title: `${found.name ?? found.method}`, at: 'activity', main });
     },

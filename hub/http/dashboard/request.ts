@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isObject } from '#core';
-import type { Failure, Frame, Html, Page } from '#dashboard';
+import type { Failure, Frame, Html, Page, Visitor } from '#dashboard';
 
 /** How answers are sent. */
 export type Answering = {
   readonly frame: Frame;
+  readonly visitorOf: (request: FastifyRequest) => Visitor;
   readonly page: (reply: FastifyReply, page: Page, status?: number) => FastifyReply;
   /** Says why there is no such page, or why something was not done: as a page or, to htmx, as a notice. */
   readonly refuse: (

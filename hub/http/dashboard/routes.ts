@@ -33,10 +33,11 @@ export function dashboardRoutes(
     scope.setErrorHandler(
       async (error, request, reply) => await (await load()).fail(error, request, reply),
     );
-    for (const [method, url, name] of routes)
+    for (const [method, url, name, needed] of routes)
       scope.route({
         method,
         url,
+        config: { scope: needed },
         handler: async (request, reply) => await (await load()).answers[name](request, reply),
       });
   });

@@ -36,7 +36,8 @@ export function serverPages(given: Given): Pick<DashboardAnswers, Names> {
     const from = queryOf(request, 'from');
     return /^\d{1,9}$/.test(from) ? Number(from) : 0;
   };
-  const viewOf = (request: FastifyRequest) => views.whole(find(request), fromOf(request));
+  const viewOf = (request: FastifyRequest) =>
+    views.whole(find(request), fromOf(request), given.visitorOf(request).rights);
 
   return {
     async server(request, reply) {
@@ -60,7 +61,7 @@ export function serverPages(given: Given): Pick<DashboardAnswers, Names> {
     },
     async logPartial(request, reply) {
       const { name, log } = viewOf(request);
-      return part(reply, logPartial(name, log));
+      return part(reply, logPartial(name, log ?? ''));
     },
     async confirmRemove(request, reply) {
       const { name } = find(request).config;

@@ -2,6 +2,7 @@ import { type Clock, isObject } from '#core';
 import {
   type Offer,
   type Offers,
+  type Rights,
   type ServerRow,
   type ServerView,
   type Usage,
@@ -21,16 +22,16 @@ type Needs = {
 
 /** What pages show of servers. */
 export interface ServerViews {
-  readonly row: (server: Server) => ServerRow;
+  readonly row: (server: Server, rights: Rights) => ServerRow;
   /** `from` is the number of the first tool that is shown. */
-  whole(server: Server, from: number): ServerView;
+  whole(server: Server, from: number, rights: Rights): ServerView;
 }
 
 /** Resources and prompts that are shown of a server, of each. */
 const maxShown = 100;
 
 export function createServerViews({ engine, clock, redact, usageOf }: Needs): ServerViews {
-  function row(server: Server): ServerRow {
+  function row(server: Server, rights: Rights): ServerRow {
     const { config, status, running } = server;
     const { breaker, queued } = server.gate.snapshot();
     return {
@@ -46,6 +47,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
       queued,
       tools: server.listing.tool.length,
       usage: usageOf(server),
+      rights,
     };
   }
 
@@ -89,11 +91,11 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
 
   return {
     row,
-    whole(server, from) {
+    whole(server, from, rights) {
       const { config, lastError, refusedEntry } = server;
       const { breaker } = server.gate.snapshot();
       return {
-        ...row(server),
+        ...row(server, rights),
         description: config.description,
         now: clock.now(),
         advice: server.advice.map(redact),
@@ -106,7 +108,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
         offers: offersOf(server, from),
         config: redact(JSON.stringify(entryOf(config), undefined, 2)),
         sandbox: sandboxOf(config, engine),
-        log: redact(server.stderr()),
+        log: rights === 'owner' ? redact(server.stderr()) : undefined,
       };
     },
   };

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Activity, ActivityFilter, Call, Payload } from '#activity';
 import { HubError, type JsonObject } from '#core';
+import { administered } from './administered.ts';
 import type { createFollowing } from './follow.ts';
 import { readQuery, readWhole } from './query.ts';
 
@@ -27,7 +28,7 @@ export function activityRoutes(app: FastifyInstance, { activity, follow }: Needs
     return { calls: calls.map(describeCall) };
   });
 
-  app.get<{ Params: { id: string } }>('/activity/:id', async request => {
+  app.get<{ Params: { id: string } }>('/activity/:id', administered, async request => {
     const { id } = request.params;
     const found = activity.find(readWhole('id', id, allIds) ?? 0);
     if (!found)

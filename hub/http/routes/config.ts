@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
+import { administered } from './administered.ts';
 import { refuseBody } from './bodies.ts';
 
 /** The config in force, and how it is read anew. */
@@ -18,7 +19,7 @@ export function configRoutes(
   app: FastifyInstance,
   { config }: { readonly config: Pick<ConfigControl, 'reload'> },
 ): void {
-  app.post('/config/reload', async request => {
+  app.post('/config/reload', administered, async request => {
     refuseBody(request.body, 'POST /config/reload');
     return await config.reload();
   });

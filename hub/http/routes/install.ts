@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type Clock, type Log, HubError, isObject } from '#core';
 import type { InstallProgress, Installed, Installs } from '#servers';
 import { bugOf, problemOf } from '../errors.ts';
+import { administered } from './administered.ts';
 import { type EventAnswer, hangUpOf, openEvents, wantsEvents } from './events.ts';
 
 type Needs = {
@@ -13,7 +14,7 @@ type Needs = {
 
 /** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */
 export function installRoutes(app: FastifyInstance, needs: Needs): void {
-  app.post('/servers/install', async (request, reply) => {
+  app.post('/servers/install', administered, async (request, reply) => {
     // Its schema takes memory that a hub without installs need not have.
     const { readInstallBody } = await import('./install-body.ts');
     const wanted = readInstallBody(request.body);
@@ -25,7 +26,7 @@ export function installRoutes(app: FastifyInstance, needs: Needs): void {
     return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
   });
 
-  app.delete<{ Params: { name: string } }>('/servers/:name', async request => {
+  app.delete<{ Params: { name: string } }>('/servers/:name', administered, async request => {
     return await needs.installs.remove(request.params.name, { purge: readPurge(request.query) });
   });
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { HubError } from '#core';
 import type { Servers } from '#servers';
+import { administered } from './administered.ts';
 import { wantsEvents } from './events.ts';
 import type { createFollowing } from './follow.ts';
 import { readQuery } from './query.ts';
@@ -17,36 +18,40 @@ const maxTold = 500;
 
 /** `/servers/{name}/logs`: what a server wrote to stderr last, and each line as it comes. */
 export function logRoutes(app: FastifyInstance, { servers, follow, redact }: Needs): void {
-  app.get<{ Params: { name: string } }>('/servers/:name/logs', async (request, reply) => {
-    const { follow: wanted } = readQuery(request, ['follow']);
-    const server = servers.get(request.params.name);
-    const kept = server.stderr();
-    const lines = kept === '' ? [] : kept.split('\n');
-    if (!readFollow(wanted) && !wantsEvents(request)) return { name: server.config.name, lines };
-    let waiting = lines;
-    let dropped = 0;
-    return follow(reply, {
-      listen: changed =>
-        server.wrote(line => {
-          waiting.push(line);
-          if (waiting.length > maxTold) {
-            waiting.shift();
-            dropped++;
-          }
-          changed();
-        }),
-      until: over =>
-        servers.removed(removed => {
-          if (removed === server) over();
-        }),
-      tell(events) {
-        if (waiting.length > 0)
-          events.send('lines', { lines: waiting.map(redact), ...(dropped > 0 && { dropped }) });
-        waiting = [];
-        dropped = 0;
-      },
-    });
-  });
+  app.get<{ Params: { name: string } }>(
+    '/servers/:name/logs',
+    administered,
+    async (request, reply) => {
+      const { follow: wanted } = readQuery(request, ['follow']);
+      const server = servers.get(request.params.name);
+      const kept = server.stderr();
+      const lines = kept === '' ? [] : kept.split('\n');
+      if (!readFollow(wanted) && !wantsEvents(request)) return { name: server.config.name, lines };
+      let waiting = lines;
+      let dropped = 0;
+      return follow(reply, {
+        listen: changed =>
+          server.wrote(line => {
+            waiting.push(line);
+            if (waiting.length > maxTold) {
+              waiting.shift();
+              dropped++;
+            }
+            changed();
+          }),
+        until: over =>
+          servers.removed(removed => {
+            if (removed === server) over();
+          }),
+        tell(events) {
+          if (waiting.length > 0)
+            events.send('lines', { lines: waiting.map(redact), ...(dropped > 0 && { dropped }) });
+          waiting = [];
+          dropped = 0;
+        },
+      });
+    },
+  );
 }
 
 function readFollow(text: string | undefined): boolean {

@@ -4,6 +4,7 @@ import { type Clock, type Log, HubError, isObject } from '#core';
 import type { Enhancement, Enhancer } from '#enhance';
 import type { Fetching, Models } from '#models';
 import { bugOf, problemOf } from '../errors.ts';
+import { administered } from './administered.ts';
 import { refuseBody } from './bodies.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
 import { readQuery } from './query.ts';
@@ -50,19 +51,23 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
     }));
   });
 
-  app.post<{ Params: { name: string } }>('/ollama/models/:name/pull', async (request, reply) => {
-    refuseBody(request.body, 'POST /ollama/models/{name}/pull');
-    const { name } = request.params;
-    if (!modelName.test(name))
-      throw invalid(
-        `name: ${shown(name)} is not allowed: write the name of a model such as llama3.2:3b, with %2F for each "/" in it`,
-      );
-    const { models } = await needs.prompts();
-    return await answer(request, reply, needs, async (signal, tell) => {
-      await asked(models.pull(name, tell, signal));
-      return { name, status: 'success' };
-    });
-  });
+  app.post<{ Params: { name: string } }>(
+    '/ollama/models/:name/pull',
+    administered,
+    async (request, reply) => {
+      refuseBody(request.body, 'POST /ollama/models/{name}/pull');
+      const { name } = request.params;
+      if (!modelName.test(name))
+        throw invalid(
+          `name: ${shown(name)} is not allowed: write the name of a model such as llama3.2:3b, with %2F for each "/" in it`,
+        );
+      const { models } = await needs.prompts();
+      return await answer(request, reply, needs, async (signal, tell) => {
+        await asked(models.pull(name, tell, signal));
+        return { name, status: 'success' };
+      });
+    },
+  );
 
   app.get('/ollama/cache/stats', async () => {
     const { enhancer } = await needs.prompts();
@@ -70,7 +75,7 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
     return snakeCased({ l1: exact, l2: semantic ?? null, prompts });
   });
 
-  app.delete('/ollama/cache', async request => {
+  app.delete('/ollama/cache', administered, async request => {
     refuseBody(request.body, 'DELETE /ollama/cache');
     const { client } = readQuery(request, ['client']);
     const { enhancer } = await needs.prompts();
@@ -78,7 +83,8 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
     return { client: client ?? null, removed: { l1: exact, l2: semantic } };
   });
 
-  app.get('/ollama/cache/explain', async (request, reply) => {
+  // It shows prompts of others that lie near.
+  app.get('/ollama/cache/explain', administered, async (request, reply) => {
     const { prompt, client } = readQuery(request, ['prompt', 'client']);
     if (prompt === undefined || prompt === '')
       throw invalid('prompt: is missing: write ?prompt= and the prompt, percent-encoded');

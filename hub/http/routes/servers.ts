@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
 import type { Router } from '#routing';
 import { type Server, type Servers, describeListing, describeServer } from '#servers';
+import { administered } from './administered.ts';
 import { refuseBody } from './bodies.ts';
 
 type Needs = {
@@ -31,12 +32,16 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
   });
 
   const act = (action: string, work: (server: Server) => Promise<unknown>): void => {
-    app.post<{ Params: { name: string } }>(`/servers/:name/${action}`, async request => {
-      const server = servers.get(request.params.name);
-      refuseBody(request.body, `POST /servers/{name}/${action}`);
-      await work(server);
-      return describeServer(server);
-    });
+    app.post<{ Params: { name: string } }>(
+      `/servers/:name/${action}`,
+      administered,
+      async request => {
+        const server = servers.get(request.params.name);
+        refuseBody(request.body, `POST /servers/{name}/${action}`);
+        await work(server);
+        return describeServer(server);
+      },
+    );
   };
 
   act('start', startNow);

@@ -1,0 +1,72 @@
+import { HubError, messageOf } from '#core';
+import { type RunningHub, findRunning, ownerKeyFile, readKey } from '#store';
+import { type Compose, findInCompose } from './compose.ts';
+import { type OwnerAccess, isLoopback, socketOf } from './socket.ts';
+
+export type OwnerAccessOptions = {
+  /** Data folders in which a hub of this user may keep its key. */
+  readonly dataDirs: readonly string[];
+  /** AGENTHUB_OWNER_KEY_FILE of the environment, for a hub elsewhere. */
+  readonly keyFile: string | undefined;
+  /** Whether the address is from the command line, and not from a file of the working folder. */
+  readonly isNamed: boolean;
+  /** The hub's own compose file; undefined where it is not installed with one. */
+  readonly compose: Compose | undefined;
+};
+
+/**
+ * The owner's key of the hub at an address. A key is given away only for the hub that it belongs to: a hub
+ * that runs with the folder of the key and has that very socket, the hub of the compose project at the port
+ * that this project publishes, or the hub that the person names together with the file of its key. So no other
+ * program gets it that listens at the address meanwhile. Rejects with HUB_OWNER_ONLY and what to do.
+ */
+export async function findOwnerAccess(
+  address: string,
+  options: OwnerAccessOptions,
+  signal: AbortSignal,
+): Promise<OwnerAccess> {
+  const url = new URL(address);
+  if (options.keyFile !== undefined) return await fromFile(url, options.keyFile, options.isNamed);
+  for (const folder of options.dataDirs) {
+    const running = await findRunning(folder);
+    if (!running || !isAt(url, running)) continue;
+    const key = await keyIn(ownerKeyFile(folder));
+    if (key !== undefined) return { key, dial: socketOf(url, running.sockets) };
+  }
+  const found = options.compose && (await findInCompose(url, options.compose, signal));
+  if (found) return found;
+  throw new HubError(
+    'HUB_OWNER_ONLY',
+    `this needs the owner's key of the hub at ${url.origin}, and no hub that runs there keeps its key in ${options.dataDirs.map(folder => JSON.stringify(folder)).join(' or ')}. Run the command as the user who started the hub, in the folder where it was started. For a hub elsewhere name it with --url, and a copy of its key with AGENTHUB_OWNER_KEY_FILE`,
+  );
+}
+
+const isAt = (url: URL, running: RunningHub): boolean =>
+  socketOf(url, running.sockets) !== undefined ||
+  (url.protocol === 'https:' && url.origin === URL.parse(running.url)?.origin);
+
+async function fromFile(url: URL, file: string, isNamed: boolean): Promise<OwnerAccess> {
+  if (!isNamed)
+    throw new HubError(
+      'HUB_USAGE',
+      'AGENTHUB_OWNER_KEY_FILE: name the hub that gets this key as well, with --url',
+    );
+  if (url.protocol !== 'https:' && !isLoopback(url.hostname))
+    throw new HubError(
+      'HUB_USAGE',
+      `--url: ${url.origin} is not of this machine, and the owner's key is sent there over TLS only. Write https://`,
+    );
+  const key = await keyIn(file);
+  if (key !== undefined) return { key, dial: undefined };
+  throw new HubError('HUB_USAGE', `AGENTHUB_OWNER_KEY_FILE: ${JSON.stringify(file)} is not there`);
+}
+
+async function keyIn(file: string): Promise<string | undefined> {
+  try {
+    return await readKey(file);
+  } catch (cause) {
+    throw new HubError('HUB_OWNER_ONLY', `the owner's key is not usable: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,50 @@
+import { type LoadOptions, readConfig, readSettings, serversFileOf } from '#config';
+import { HubError, addressOf } from '#core';
+import type { KeyNeeds } from './commands/key.ts';
+import type { HubNeeds } from './hub-client.ts';
+import { type Owner, createOwner } from './owner/owner.ts';
+
+export type PlacesOptions = {
+  readonly env: NodeJS.ProcessEnv;
+  /** Where this hub is installed. */
+  readonly root: string;
+  /** The text of `.env` in the working folder. */
+  readonly readDotenv: () => Promise<string>;
+  readonly readOptions: () => Promise<LoadOptions>;
+};
+
+/** Finds the hub that commands ask: by the settings of environment, `.env` and config file, or at an address. */
+export function createPlaces({
+  env,
+  root,
+  readDotenv,
+  readOptions,
+}: PlacesOptions): Pick<HubNeeds, 'findHub'> & Pick<KeyNeeds, 'findOwnerKey'> {
+  async function settle(): Promise<{
+    readonly settings: ReturnType<typeof readSettings>;
+    readonly owner: Owner;
+  }> {
+    const dotenv = await readDotenv();
+    const reading = await readConfig(serversFileOf(env, dotenv), await readOptions());
+    // Whoever only asks a hub need not have a config that is right, or any.
+    const settings = readSettings(env, dotenv, reading.config);
+    return { settings, owner: createOwner({ ...settings, env, root }) };
+  }
+
+  return {
+    async findHub(url) {
+      const { settings, owner } = await settle();
+      const { token } = settings;
+      if (url !== undefined) return { url, token, ownerAccess: owner.accessTo(url, true) };
+      const address = addressOf({ ...settings, isSecure: settings.tls !== undefined });
+      const { ROUTER_HOST: named, ROUTER_TOKEN: given } = env;
+      if (given && !named && URL.parse(address)?.hostname !== 'localhost')
+        throw new HubError(
+          'HUB_USAGE',
+          `ROUTER_HOST: a file of this folder says that the hub is at ${address}, and ROUTER_TOKEN is of your environment. So that no folder decides who gets it, add --url ${address} if that is your hub`,
+        );
+      return { url: address, token, ownerAccess: owner.accessTo(address, false) };
+    },
+    findOwnerKey: async signal => await (await settle()).owner.findKey(signal),
+  };
+}

@@ -1,0 +1,87 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Code } from '#core';
+import type { Cors } from './cors.ts';
+import { isOfDashboard } from './dashboard/routes.ts';
+import type { Guard, Scope } from './guard.ts';
+import { type Refusal, guardedRequest } from './guarded-request.ts';
+import type { Login } from './login/login.ts';
+import type { Peers } from './peers.ts';
+import type { RefusalLog } from './refusal-log.ts';
+
+type Needs = {
+  readonly guard: Guard;
+  readonly peers: Pick<Peers, 'of'>;
+  readonly cors: Pick<Cors, 'isPreflight'>;
+  readonly login: Pick<Login, 'throttle'>;
+  readonly refusals: RefusalLog;
+};
+
+/** What the guard decides of requests to routes, and how they are refused. */
+export interface Admission {
+  /** Answers a request that the guard does not admit to its route; true where it did. */
+  refuse(request: FastifyRequest, reply: FastifyReply): boolean;
+  refusalOf(request: FastifyRequest): Refusal | undefined;
+  /** Whether the guard admits this request to a route of administration. */
+  mayAdminister(request: FastifyRequest): boolean;
+}
+
+export function createAdmission(
+  options: { readonly token: string | undefined },
+  { guard, peers, cors, login, refusals }: Needs,
+): Admission {
+  const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
+    guard.check(guardedRequest(raw, peers.of(raw.socket), isOfDashboard(url)), scope);
+  const scopeOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.scope ?? 'call';
+
+  /** How long whoever sent a wrong key must wait, in milliseconds. The right key is admitted at any time. */
+  function waitOf(request: FastifyRequest, isForOwner: boolean): number {
+    if (request.headers.authorization === undefined) return 0;
+    // A client may send the token for calls everywhere.
+    if (options.token !== undefined && isForOwner) return 0;
+    const waitMs = login.throttle.waitMs(request.ip);
+    login.throttle.failed(request.ip, 'key');
+    return waitMs;
+  }
+
+  return {
+    refusalOf: request => check(request, scopeOf(request)),
+    mayAdminister: request => check(request, 'administer') === undefined,
+    refuse(request, reply) {
+      const scope = scopeOf(request);
+      const refusal = check(request, scope);
+      // A browser does not send the token before it knows that it may.
+      if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
+      const isForOwner = scope === 'administer' && check(request, 'call') === undefined;
+      // The dashboard says how to log in.
+      if ((refusal.status === 401 || isForOwner) && isOfDashboard(request.url)) return false;
+      // The query may hold the secret of a login link.
+      const path = request.url.split('?')[0] ?? '';
+      refusals.note({ address: request.ip, method: request.method, url: path, refusal });
+      let { status }: { status: number } = refusal;
+      if (status === 401) {
+        const waitMs = scope === 'administer' ? waitOf(request, isForOwner) : 0;
+        reply.header('www-authenticate', scope === 'call' ? 'Bearer' : 'Bearer scope="administer"');
+        if (waitMs > 0) {
+          status = 429;
+          reply.header('retry-after', String(Math.ceil(waitMs / 1000)));
+        }
+      }
+      const code = isForOwner ? 'HUB_OWNER_ONLY' : 'HUB_REQUEST_INVALID';
+      reply.code(status).send(refusalBody(request.url, refusal.message, code));
+      return true;
+    },
+  };
+}
+
+export const isMcp = (url: string): boolean => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
+
+/** On an MCP endpoint a refusal is a JSON-RPC error without id, as the specification says. */
+export function refusalBody(
+  url: string,
+  message: string,
+  code: Code = 'HUB_REQUEST_INVALID',
+): object {
+  return isMcp(url)
+    ? { jsonrpc: '2.0', id: null, error: { code: -32000, message } }
+    : { error: { code, message } };
+}

@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock, Log } from '#core';
+import type { Scope } from '../guard.ts';
+import { type CookieOptions, createCookies, isEqual } from './cookies.ts';
+import { createLinks, linkMs } from './links.ts';
+import { type Throttle, createThrottle } from './throttle.ts';
+
+/** What came of a login: the value of a cookie, nothing, or that the address tried too often. */
+export type Entry =
+  | { readonly kind: 'in'; readonly cookie: string }
+  | { readonly kind: 'wrong' }
+  | { readonly kind: 'blocked'; readonly waitMs: number };
+
+/** Logins to the dashboard: by a link for the owner, by the hub's token for those who only look. */
+export interface Login {
+  /** What a request may do by its cookie; undefined without a valid one. */
+  scopeOf(headers: IncomingHttpHeaders): Scope | undefined;
+  /** The path of a new link, with its secret, and how long it works. */
+  createLink(): { readonly path: string; readonly lastsMs: number };
+  enterByLink(code: string, address: string): Entry;
+  enterByToken(token: string, address: string): Entry;
+  readonly throttle: Throttle;
+}
+
+export function createLogin(
+  options: CookieOptions,
+  { clock, log }: { readonly clock: Pick<Clock, 'now' | 'monotonic'>; readonly log: Log },
+): Login {
+  const { token } = options;
+  const cookies = createCookies(options, { clock });
+  const links = createLinks({ clock, newCode: () => randomBytes(32).toString('base64url') });
+  const throttle = createThrottle({ clock, log });
+
+  return {
+    scopeOf: headers => cookies.scopeOf(headers),
+    createLink: () => ({
+      path: `/dashboard/login?code=${links.create()}`,
+      lastsMs: linkMs,
+    }),
+    enterByLink(code, address) {
+      // A code cannot be guessed: failures of others at this address do not keep the owner out.
+      if (links.redeem(code)) return { kind: 'in', cookie: cookies.create('administer') };
+      const waitMs = throttle.waitMs(address);
+      throttle.failed(address, 'link');
+      return waitMs > 0 ? { kind: 'blocked', waitMs } : { kind: 'wrong' };
+    },
+    enterByToken(given, address) {
+      const waitMs = throttle.waitMs(address);
+      if (waitMs > 0) return { kind: 'blocked', waitMs };
+      if (token !== undefined && isEqual(given, token))
+        return { kind: 'in', cookie: cookies.create('call') };
+      throttle.failed(address, 'token');
+      return { kind: 'wrong' };
+    },
+    throttle,
+  };
+}

@@ -1,0 +1,48 @@
+import type { FastifyInstance } from 'fastify';
+import type { ContainerUsages } from './container-usage.ts';
+import type { DashboardNeeds, DashboardOptions } from './dashboard/needs.ts';
+import { dashboardRoutes } from './dashboard/routes.ts';
+import type { FamiliesNeeds } from './families.ts';
+import type { HttpNeeds } from './http-needs.ts';
+import { activityRoutes } from './routes/activity.ts';
+import { configRoutes } from './routes/config.ts';
+import { createFollowing } from './routes/follow.ts';
+import { healthRoutes } from './routes/health.ts';
+import { installRoutes } from './routes/install.ts';
+import { loginLinkRoutes } from './routes/login-link.ts';
+import { logRoutes } from './routes/logs.ts';
+import { mcpRoutes } from './routes/mcp.ts';
+import { metricRoutes } from './routes/metrics.ts';
+import { ollamaRoutes } from './routes/ollama.ts';
+import { rootRoutes } from './routes/root.ts';
+import { serverRoutes } from './routes/servers.ts';
+import { sseRoutes } from './routes/sse.ts';
+
+export type RouteNeeds = HttpNeeds &
+  Pick<DashboardNeeds, 'login' | 'refusalOf' | 'mayAdminister'> & {
+    readonly measured: FamiliesNeeds;
+    readonly usages: ContainerUsages;
+  };
+
+/** Adds all routes of the hub. Each states its scope, which the guard enforces (guard.ts). */
+export function registerRoutes(
+  server: FastifyInstance,
+  options: DashboardOptions,
+  needs: RouteNeeds,
+): void {
+  rootRoutes(server, needs);
+  const health = healthRoutes(server, needs);
+  serverRoutes(server, needs);
+  configRoutes(server, needs);
+  const follow = createFollowing(needs.clock);
+  activityRoutes(server, { ...needs, follow });
+  logRoutes(server, { ...needs, follow });
+  metricRoutes(server, needs.measured);
+  const { installs, prompts } = needs;
+  if (installs) installRoutes(server, { ...needs, installs });
+  if (prompts) ollamaRoutes(server, { ...needs, prompts });
+  loginLinkRoutes(server, needs);
+  dashboardRoutes(server, options, { ...needs, health });
+  mcpRoutes(server, needs);
+  sseRoutes(server, needs);
+}

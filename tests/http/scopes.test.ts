@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { isObject } from '#core';
+import { type TestHub, startHub } from '#helpers/hub';
+import { createInstallHub } from '../servers/install/hub.ts';
+import { send } from '../transports/raw.ts';
+
+/**
+ * Every route of the hub, and who may use it. A new route fails here until somebody has decided. What changes
+ * the hub or its servers, or shows what servers wrote or were sent, is the owner's.
+ */
+const expected = {
+  call: [
+    'DELETE /mcp',
+    'DELETE /mcp/:server',
+    'GET /',
+    'GET /activity',
+    'GET /activity/events',
+    'GET /dashboard',
+    'GET /dashboard/*',
+    'GET /dashboard/activity',
+    'GET /dashboard/activity-partial',
+    'GET /dashboard/activity/:id',
+    'GET /dashboard/assets/:file',
+    'GET /dashboard/caches',
+    'GET /dashboard/caches-partial',
+    'GET /dashboard/events',
+    'GET /dashboard/health-partial',
+    'GET /dashboard/login',
+    'GET /dashboard/servers/:name',
+    'GET /dashboard/servers/:name/offers-partial',
+    'GET /dashboard/servers/:name/state-partial',
+    'GET /dashboard/sessions',
+    'GET /dashboard/sessions-partial',
+    'GET /dashboard/stats-partial',
+    'GET /health',
+    'GET /health/:name',
+    'GET /mcp',
+    'GET /mcp/:server',
+    'GET /metrics',
+    'GET /ollama/cache/stats',
+    'GET /ollama/models',
+    'GET /servers',
+    'GET /servers/:name',
+    'GET /sse',
+    'GET /sse/:server',
+    'POST /dashboard/login',
+    'POST /dashboard/logout',
+    'POST /mcp',
+    'POST /mcp/:server',
+    'POST /mcp/:server/*',
+    'POST /messages',
+    'POST /ollama/enhance',
+  ],
+  administer: [
+    'DELETE /ollama/cache',
+    'DELETE /servers/:name',
+    'GET /activity/:id',
+    'GET /dashboard/install',
+    'GET /dashboard/install/:id',
+    'GET /dashboard/install/:id/partial',
+    'GET /dashboard/servers/:name/log-partial',
+    'GET /dashboard/servers/:name/remove',
+    'GET /dashboard/servers/:name/tool',
+    'GET /ollama/cache/explain',
+    'GET /servers/:name/logs',
+    'POST /config/reload',
+    'POST /dashboard/actions/cancel-install/:id',
+    'POST /dashboard/actions/clear-cache',
+    'POST /dashboard/actions/remove/:name',
+    'POST /dashboard/actions/restart/:name',
+    'POST /dashboard/actions/start/:name',
+    'POST /dashboard/actions/stop/:name',
+    'POST /dashboard/caches',
+    'POST /dashboard/install',
+    'POST /dashboard/servers/:name/tool',
+    'POST /login-link',
+    'POST /ollama/models/:name/pull',
+    'POST /servers/:name/restart',
+    'POST /servers/:name/start',
+    'POST /servers/:name/stop',
+    'POST /servers/install',
+  ],
+};
+
+const token = 'a-token-of-16-or-more';
+
+const isInitialization = (message: unknown): message is { readonly fastify: FastifyInstance } =>
+  isObject(message) && 'fastify' in message;
+
+/** A hub with all of its routes, loaded; and those, by their scopes. */
+async function openHub(http: Parameters<typeof startHub>[1]) {
+  const config = createInstallHub();
+  const found: Record<string, string[]> = { call: [], administer: [] };
+  const collect = (message: unknown): void => {
+    if (!isInitialization(message)) return;
+    message.fastify.addHook('onRoute', ({ method, url, config: { scope = 'call' } = {} }) => {
+      for (const one of [method].flat()) found[scope]?.push(`${one} ${url}`);
+    });
+  };
+  const hub = await startHub([{ name: 'echo' }], {
+    installs: config.installs,
+    ollama: () => Promise.reject(new Error('this hub improves no prompts')),
+    ...http,
+  });
+  subscribe('fastify.initialization', collect);
+  await send(`${hub.url}/health`, { headers: hub.ownerHeaders });
+  unsubscribe('fastify.initialization', collect);
+  for (const routes of Object.values(found)) routes.sort();
+  return {
+    hub,
+    found,
+    async [Symbol.asyncDispose]() {
+      await hub[Symbol.asyncDispose]();
+      await config[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The status of a request to a route, about a server and a call that there are not. */
+async function statusOf(
+  hub: TestHub,
+  route: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const [method = '', path = ''] = route.split(' ');
+  const answer = await send(`${hub.url}${path.replaceAll(/:\w+/g, 'nobody')}`, { method, headers });
+  answer.cut();
+  return answer.status;
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+describe.each([
+  ['without a token', undefined],
+  ['with a token', token],
+])('a hub %s', (_, own) => {
+  let opened: Awaited<ReturnType<typeof openHub>>;
+  beforeAll(async () => {
+    opened = await openHub({ http: { token: own } });
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+
+  test('has these routes, and each is for calls or for its owner', () => {
+    assert.deepEqual(opened.found, expected);
+  });
+
+  test.for(expected.administer)('%s is refused to all but the owner', async route => {
+    const { hub } = opened;
+    assert.equal(await statusOf(hub, route), 401);
+    for (const key of [token, 'made-up', ''])
+      // Of those who try too often, less is said.
+      assert.ok([401, 429].includes(await statusOf(hub, route, bearer(key))), key);
+    const status = await statusOf(hub, route, hub.ownerHeaders);
+    assert.ok(![401, 403, 429].includes(status), String(status));
+  });
+
+  test('answers calls without the key', async () => {
+    const { hub } = opened;
+    for (const path of ['/health', '/servers', '/activity', '/metrics', '/dashboard'])
+      assert.equal(await statusOf(hub, `GET ${path}`, own ? bearer(own) : {}), 200, path);
+  });
+});
+
+describe('a hub whose administration is off', () => {
+  let opened: Awaited<ReturnType<typeof openHub>>;
+  beforeAll(async () => {
+    opened = await openHub({ http: { administration: 'off' } });
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+
+  test.for(expected.administer)('refuses %s to its owner, too', async route => {
+    assert.equal(await statusOf(opened.hub, route, opened.hub.ownerHeaders), 403);
+  });
+
+  test('goes on with calls', async () => {
+    assert.equal(await statusOf(opened.hub, 'GET /servers'), 200);
+  });
+});
