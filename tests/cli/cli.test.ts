@@ -182,6 +182,26 @@ describe('serve', () => {
     );
   });
 
+  test('shows a login link on a terminal and in a container, and in no other output', async () => {
+    const link = 'http://localhost:9090/dashboard/login?code=secret';
+    const seen = async (columns: number | undefined, inContainer: boolean) => {
+      const ending = new AbortController();
+      const startApp = async () => {
+        setImmediate(() => ending.abort());
+        const address = 'http://localhost:9090';
+        return { address, inContainer, loginLink: () => link, stop: async () => {} };
+      };
+      const fake = { signal: ending.signal, ...(columns !== undefined && { columns }) };
+      const { out, err } = await runCli(['serve'], { startApp }, fake);
+      assert.equal(err, '');
+      return out.split('\n')[1];
+    };
+    const shown = `Dashboard: ${link} (works once, for ten minutes; "npx agenthub open" gives another)`;
+    assert.equal(await seen(200, false), shown);
+    assert.equal(await seen(undefined, true), shown);
+    assert.equal(await seen(undefined, false), 'Dashboard: run "npx agenthub open" to log in');
+  });
+
   test('without options leaves the choice to the settings', async () => {
     const seen: ServeOptions[] = [];
     const startApp = async (options: ServeOptions) => {

@@ -139,7 +139,7 @@ describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
   });
 
   test('stay usable: pages are short, calls are found, and older ones are a step away', async () => {
-    await visit(browser, { baseURL: hub.url }, async page => {
+    await visit(browser, { baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders }, async page => {
       await page.goto('/dashboard');
       await page
         .getByRole('link', { name: nameOf(49), exact: true })

@@ -70,7 +70,16 @@ export async function openDashboard(): Promise<Dashboard> {
     ollama,
     container: server => docker.getContainer(`${hubName}-${server}`),
     visit: async (look, options = {}) =>
-      await visit(browser, { baseURL: hub.url, ...options }, look),
+      await visit(
+        browser,
+        {
+          baseURL: hub.url,
+          // Of another hub the test logs in itself.
+          ...(options.baseURL === undefined && { extraHTTPHeaders: hub.ownerHeaders }),
+          ...options,
+        },
+        look,
+      ),
     [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
 }
