@@ -1,4 +1,5 @@
 import { isObject } from '#core';
+import { findTooDeep, tooDeep } from './depth.ts';
 import { readJson } from './json.ts';
 import {
   type Path,
@@ -41,12 +42,14 @@ export async function parseText(
   format: Format,
   example = format === 'json' ? '{"servers": {}}' : 'servers: {}',
 ): Promise<Parsed> {
-  const { root, fault } =
-    format === 'json' ? readJson(source.text) : (await loadYaml()).readYaml(source.text);
   const failed = (offset: number, text: string): Parsed => ({
     root: undefined,
     problems: [{ spot: { source, offset, path: [] }, text }],
   });
+  const deep = findTooDeep(source.text, format);
+  if (deep !== undefined) return failed(deep, tooDeep);
+  const { root, fault } =
+    format === 'json' ? readJson(source.text) : (await loadYaml()).readYaml(source.text);
   const name = format === 'json' ? 'JSON' : 'YAML';
   if (fault) return failed(fault.offset, `not valid ${name}: ${fault.text}`);
   if (!root || (root.kind === 'scalar' && root.value === null))

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError, messageOf } from '#core';
@@ -35,9 +35,11 @@ export async function openDataDir(path: string, newId: () => string): Promise<Da
   } catch (error) {
     throw refused(error);
   }
+  const lockFile = join(path, 'hub.lock');
   let lock: DatabaseSync;
   try {
-    lock = new DatabaseSync(join(path, 'hub.lock'));
+    await keepToOneself(lockFile);
+    lock = new DatabaseSync(lockFile);
   } catch (error) {
     throw refused(error);
   }
@@ -45,7 +47,8 @@ export async function openDataDir(path: string, newId: () => string): Promise<Da
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
-    if (!isBusy(error)) throw refused(error);
+    if (codeOf(error) === notADatabase) throw strangeLock(lockFile, error);
+    if (codeOf(error) !== busy) throw refused(error);
     throw new HubError(
       'HUB_DATA_LOCKED',
       `DATA_DIR: another hub runs with ${JSON.stringify(path)}. Join it with "agenthub connect-stdio", stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
@@ -72,15 +75,52 @@ export async function openDataDir(path: string, newId: () => string): Promise<Da
 /** The id of the hub of a data folder, which may be in use; undefined where no hub has run with it. */
 export async function findHubId(path: string): Promise<string | undefined> {
   try {
-    return (await readFile(join(path, 'hub-id'), 'utf8')).trim();
+    const id = (await readFile(join(path, 'hub-id'), 'utf8')).trim();
+    return isHubId(id) ? id : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** SQLITE_BUSY (sqlite.org/rescode.html); anything else is a file that is no lock of ours. */
-const isBusy = (error: unknown) =>
-  error instanceof Error && 'errcode' in error && error.errcode === 5;
+/** SQLITE_BUSY and SQLITE_NOTADB (sqlite.org/rescode.html). */
+const busy = 5;
+const notADatabase = 26;
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'errcode' in error ? error.errcode : undefined;
+
+/**
+ * Makes the lock such that this user alone can open it: whoever may read a file may hold a lock on it, and keep the hub
+ * from starting. Throws where it belongs to another user. An existing file is not opened: to close it again would
+ * release the lock that this process may hold on it.
+ */
+async function keepToOneself(file: string): Promise<void> {
+  try {
+    await (await open(file, 'wx', 0o600)).close();
+    return;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+  const found = await lstat(file);
+  const own = process.geteuid?.();
+  if (own === undefined) return;
+  if (!found.isFile()) throw new Error('hub.lock is no file. Remove it');
+  // Root may run a hub in a folder of somebody else, who may do there what they like.
+  if (found.uid !== own && own !== 0)
+    throw new Error(
+      `hub.lock belongs to user ${found.uid}, and the hub runs as ${own}: that user could keep it locked. Remove it when no hub of that user runs`,
+    );
+  if ((found.mode & 0o077) !== 0) await chmod(file, 0o600);
+}
+
+const strangeLock = (file: string, cause: unknown) =>
+  new HubError(
+    'HUB_CONFIG_INVALID',
+    `DATA_DIR: ${JSON.stringify(file)} holds something else than the lock of a hub (${messageOf(cause)}). Remove it when no hub runs there`,
+    { cause },
+  );
+
+/** All that hubs have made so far have as many characters: a shorter one was cut off. */
+const isHubId = (text: string) => /^[a-z0-9]{16}$/.test(text);
 
 /** One that cannot be read is made anew: what was launched with the old one is then replaced. */
 async function readOrMakeSecret(file: string): Promise<Buffer> {
@@ -98,8 +138,11 @@ async function readOrMakeId(file: string, newId: () => string): Promise<string> 
     throw error;
   });
   if (kept !== undefined) {
-    if (/^[a-z0-9]{8,64}$/.test(kept.trim())) return kept.trim();
-    throw new Error(`${file} holds no hub id: put it back, or delete it and the hub's containers`);
+    const id = kept.trim();
+    if (isHubId(id)) return id;
+    throw new Error(
+      `${file} holds ${id === '' ? 'nothing' : JSON.stringify(id.slice(0, 70))}, and a hub id has 16 characters: put it back, or delete it and the hub's containers`,
+    );
   }
   const id = newId();
   await writeWhole(file, `${id}\n`);

@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { fork } from 'node:child_process';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { openDataDir, writeWhole } from '#store';
+import { findHubId, openDataDir, writeWhole } from '#store';
 
 /** A folder of its own, gone when disposed. */
 async function temporary() {
@@ -71,9 +81,95 @@ describe('the data folder', () => {
     await writeFile(join(strange, 'hub.lock'), 'this is no database, and never was one'.repeat(50));
     await assert.rejects(openDataDir(strange, newId), {
       code: 'HUB_CONFIG_INVALID',
-      message: /not a database/,
+      message:
+        /hub\.lock" holds something else than the lock of a hub .*not a database.* Remove it/,
     });
   });
+
+  test.for([
+    ['', 'nothing'],
+    ['abcdef0', '"abcdef0"'],
+    ['abcdef01234567', '"abcdef01234567"'],
+    ['abcdef012345678\n', '"abcdef012345678"'],
+    ['abcdef01234567890', '"abcdef01234567890"'],
+  ] as const)(
+    'with a hub-id of which %j is left is refused, and the file stays',
+    async ([text, shown]) => {
+      await using folder = await temporary();
+      const file = join(folder.path, 'hub-id');
+      await writeFile(file, text);
+      await assert.rejects(openDataDir(folder.path, newId), {
+        code: 'HUB_CONFIG_INVALID',
+        message: new RegExp(`hub-id holds ${shown}, and a hub id has 16 characters: put it back`),
+      });
+      assert.equal(await readFile(file, 'utf8'), text);
+      assert.equal(await findHubId(folder.path), undefined);
+    },
+  );
+
+  test.skipIf(process.getuid?.() !== 0).for([
+    ['a lock that the hub makes', undefined],
+    ['a lock that others could read, of an earlier version', 0o644],
+    ['a lock that others could write', 0o666],
+  ] as const)('is not held by another user: %s', async ([, mode]) => {
+    await using folder = await temporary();
+    await chmod(folder.path, 0o755);
+    const lock = join(folder.path, 'hub.lock');
+    if (mode !== undefined) {
+      await writeFile(lock, '');
+      await chmod(lock, mode);
+    }
+    await (await openDataDir(folder.path, newId))[Symbol.asyncDispose]();
+    const program = `import { DatabaseSync } from 'node:sqlite';
+      try {
+        const lock = new DatabaseSync(process.argv[1], { readOnly: true });
+        lock.exec('BEGIN');
+        lock.prepare('SELECT count(*) FROM sqlite_schema').get();
+        process.send('held');
+        setInterval(() => {}, 1000);
+      } catch (error) {
+        process.send(String(error));
+        process.disconnect();
+      }`;
+    const other = spawn(process.execPath, ['--input-type=module', '-e', program, lock], {
+      uid: 65_534,
+      gid: 65_534,
+      cwd: '/',
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const [said] = await once(other, 'message');
+    try {
+      assert.match(String(said), /unable to open database file/);
+      await using _ = await openDataDir(folder.path, newId);
+    } finally {
+      other.kill('SIGKILL');
+    }
+  });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'with a lock of another user says whose it is',
+    async () => {
+      await using folder = await temporary();
+      const lock = join(folder.path, 'hub.lock');
+      await writeFile(lock, '');
+      await chown(folder.path, 65_534, 65_534);
+      // The folder is theirs, and the lock in it is not.
+      const program = `import { openDataDir } from ${JSON.stringify(join(import.meta.dirname, '../../hub/store/index.ts'))};
+      openDataDir(process.argv[1], () => 'abcdef0123456789').then(
+        () => process.send('opened'),
+        error => process.send(error.message),
+      );`;
+      const other = spawn(process.execPath, ['--input-type=module', '-e', program, folder.path], {
+        uid: 65_534,
+        gid: 65_534,
+        cwd: '/',
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      });
+      const [said] = await once(other, 'message');
+      other.kill('SIGKILL');
+      assert.match(String(said), /hub\.lock belongs to user 0, and the hub runs as 65534/);
+    },
+  );
 
   test('writes a file whole, and leaves nothing beside it', async () => {
     await using folder = await temporary();

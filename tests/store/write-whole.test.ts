@@ -95,7 +95,7 @@ test('what a hub has half written in the data folder is gone with the next, and 
   const left = (name: string) => `${name}.0123456789ab.new`;
   await writeFile(join(folder, left('hub-secret')), 'half');
   await writeFile(join(listings, left('files.json')), 'half');
-  await using opened = await openDataDir(folder, () => 'abcdefgh');
+  await using opened = await openDataDir(folder, () => 'abcdefgh01234567');
   assert.equal(opened.secret.length, 32);
   const texts = createFolder(listings, { log: silent });
   assert.equal(await texts.read('files'), undefined);
