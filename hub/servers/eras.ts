@@ -129,6 +129,21 @@ export async function maySpeakOlder(
   if ((await eras.recall(key)) === 'legacy') return true;
   if ((await eras.recall(olderKeyOf(key))) === 'modern') return false;
   if (!instance.mayKeepSessions || (await instance.mayKeepSessions(signal))) return true;
+  // Who gives up has not found out anything.
+  if (signal.aborted) return true;
   await eras.confirm(olderKeyOf(key), 'modern', false);
   return false;
+}
+
+/**
+ * A program did not come up as of 2025-11-25: unless it is known to speak nothing else, it is taken for one of
+ * 2026-07-28 only, in this run of the hub. False where it is known.
+ */
+export async function takeForNewer(
+  key: string,
+  eras: Pick<Eras, 'recall' | 'confirm'>,
+): Promise<boolean> {
+  if ((await eras.recall(key)) === 'legacy') return false;
+  await eras.confirm(olderKeyOf(key), 'modern', false);
+  return true;
 }

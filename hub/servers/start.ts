@@ -4,7 +4,7 @@ import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told } from './caller.ts';
 import { reintroduce, takeBack } from './continuity.ts';
 import { introduceAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
-import { eraKeyOf, maySpeakOlder, olderKeyOf } from './eras.ts';
+import { eraKeyOf, maySpeakOlder, olderKeyOf, takeForNewer } from './eras.ts';
 import {
   type Greeting,
   type Introduction,
@@ -168,10 +168,8 @@ async function startOnce(
       if (isOfOtherEra(error)) throw misconfigured(config, error);
       throw isHeard || signal.aborted ? error : unheard(config, error);
     }
-    if (isOlder && !isHeard && !signal.aborted && (await needs.eras.recall(key)) !== 'legacy') {
-      await needs.eras.confirm(olderKeyOf(key), 'modern', false);
-      return { wrongEra: error };
-    }
+    const isNewer = isOlder && !isHeard && !signal.aborted && (await takeForNewer(key, needs.eras));
+    if (isNewer) return { wrongEra: error };
     // It is asked again as of 2025-11-25 next time, unless it comes up in the newer era.
     if (needs.own?.era === 'legacy') await needs.eras.forget(olderKeyOf(key));
     if (!isOfOtherEra(error)) throw error;
@@ -202,8 +200,8 @@ async function launch(
   const key = eraKeyOf(config, instance.identity);
   const greetedAs = (opening: Opening, isOlder = false) => ({ instance, key, opening, isOlder });
   if (config.era !== 'auto') return greetedAs(config.era);
-  const isSse = config.launch.kind === 'remote' && config.launch.transport === 'sse';
-  if (isSse) return greetedAs('legacy');
+  if (config.launch.kind === 'remote' && config.launch.transport === 'sse')
+    return greetedAs('legacy');
   if (needs.own?.era === 'legacy' && (await maySpeakOlder(key, instance, needs.eras, signal)))
     return greetedAs('legacy', true);
   if (config.launch.kind === 'remote') return greetedAs((await needs.eras.recall(key)) ?? 'newest');

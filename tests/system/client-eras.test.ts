@@ -3,34 +3,37 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type EraClient, connectEra, eras, refusal } from '#helpers/eras';
-import { startHub } from '#helpers/hub';
+import { type TestHub, startHub } from '#helpers/hub';
 
 const uri = 'test://counter';
 const both = join(import.meta.dirname, '../fixtures/eras/server-both.mjs');
 
+const views = [
+  ['/mcp/fixture', ''],
+  ['/mcp', 'fixture_'],
+] as const;
+
 describe('resources of a modern server with "instance": "session"', () => {
-  test.for(['/mcp/fixture', '/mcp'])(
-    'a client of 2025 at %s hears of those of its own instance until it unsubscribes',
-    async path => {
-      await using hub = await startHub([
-        { name: 'fixture', file: '../eras/server-2026.mjs', instance: 'session' },
-      ]);
-      const own = (tool: string) => (path === '/mcp' ? `fixture_${tool}` : tool);
+  test('a client of 2025 hears of those of its own instance until it unsubscribes', async () => {
+    await using hub = await startHub([
+      { name: 'fixture', file: '../eras/server-2026.mjs', instance: 'session' },
+    ]);
+    for (const [path, prefix] of views) {
       await using hearing = await connectEra('2025', `${hub.url}${path}`);
       await using other = await connectEra('2025', `${hub.url}${path}`);
       const subscription = await hearing.subscribe(uri);
-      await other.call(own('bump'));
-      assert.equal(await hearing.call(own('bump')), '1', 'the counter of its own instance');
+      await other.call(`${prefix}bump`);
+      assert.equal(await hearing.call(`${prefix}bump`), '1', 'the counter of its own instance');
       await hearing.hears('notifications/resources/updated');
       await subscription.stop();
-      await hearing.call(own('bump'));
-      await hearing.call(own('bump'));
+      await hearing.call(`${prefix}bump`);
+      await hearing.call(`${prefix}bump`);
       const updates = hearing.heard.filter(({ method }) => method.endsWith('/updated'));
       assert.equal(updates.length, 1);
-    },
-  );
+    }
+  });
 });
 
 /** The names of tools that a server has been given while it ran. */
@@ -39,22 +42,26 @@ const added = (names: readonly string[]) =>
 
 /** Resolves when a client is listed a tool. That its base has come up may be told of before. */
 async function lists(client: EraClient, tool: string): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) if ((await client.toolNames()).includes(tool)) return;
+  for (const end = Date.now() + 15_000; Date.now() < end;)
+    if ((await client.toolNames()).includes(tool)) return;
   assert.fail(`${tool} is not listed`);
 }
 
-const views = [
-  ['/mcp/fixture', ''],
-  ['/mcp', 'fixture_'],
-] as const;
+describe.for([
+  ['shared', '/mcp/fixture', ''],
+  ['session', '/mcp', 'fixture_'],
+] as const)(
+  'a server of 2025 with "instance": "%s" that one client of 2026 calls at %s in parallel',
+  ([instance, path, prefix]) => {
+    let hub: TestHub;
+    beforeAll(async () => {
+      hub = await startHub([{ name: 'fixture', file: '../eras/server-2025.mjs', instance }]);
+    });
+    afterAll(async () => {
+      await hub[Symbol.asyncDispose]();
+    });
 
-describe.for(['shared', 'session'] as const)(
-  'a server of 2025 with "instance": "%s" whose one client of 2026 makes calls in parallel',
-  instance => {
-    const server = { name: 'fixture', file: '../eras/server-2025.mjs', instance } as const;
-
-    test.for(views)('asks it at %s about each of them', async ([path, prefix]) => {
-      await using hub = await startHub([server]);
+    test('asks it about each call', async () => {
       await using client = await connectEra('2026', `${hub.url}${path}`);
       const questions = ['who?', 'why?', 'when?', 'where?', 'how?'];
       const answers = await Promise.all(
@@ -73,18 +80,17 @@ describe.for(['shared', 'session'] as const)(
       );
     });
 
-    test('asks it about one while another that asks nothing is in flight', async () => {
-      await using hub = await startHub([server]);
-      await using client = await connectEra('2026', `${hub.url}/mcp/fixture`);
+    test('asks it about one call while another that asks nothing is in flight', async () => {
+      await using client = await connectEra('2026', `${hub.url}${path}`);
       const begun = Promise.withResolvers<void>();
       const counted = client.call(
-        'count',
+        `${prefix}count`,
         { to: 1, hold: true },
         { onProgress: () => begun.resolve() },
       );
       await begun.promise;
-      assert.equal(await client.call('ask_person'), 'the person: accept {"name":"Ada"}');
-      await client.call('release');
+      assert.equal(await client.call(`${prefix}ask_person`), 'the person: accept {"name":"Ada"}');
+      await client.call(`${prefix}release`);
       assert.equal(await counted, 'counted to 1');
     });
   },
@@ -110,7 +116,7 @@ test('clients of 2026 that call themselves otherwise are several clients', async
 });
 
 describe('an instance of a client of 2026', () => {
-  test.for(['server-2025.mjs', 'server-both.mjs', 'server-2026.mjs'])(
+  test.for(['server-2025.mjs', 'server-both.mjs'])(
     'of %s is that of its name, and its client finds and calls what it adds',
     async file => {
       await using hub = await startHub([
@@ -160,37 +166,38 @@ const remote = (url: string) => ({ name: 'fixture', url }) as const;
 describe('a server of both eras that asks its client by requests', () => {
   const local = { name: 'fixture', file: '../eras/server-both.mjs' } as const;
 
-  test.for(views)(
-    'asks a client of 2025 at %s from the instance that the client has for itself',
-    async ([path, prefix]) => {
-      await using hub = await startHub([{ ...local, instance: 'session' }]);
+  test('asks a client of 2025 from the instance that the client has for itself', async () => {
+    await using hub = await startHub([{ ...local, instance: 'session' }]);
+    for (const [path, prefix] of views) {
       await using client = await connectEra('2025', `${hub.url}${path}`);
       assert.equal(await client.call(`${prefix}ask`, { question: 'Who?' }), 'Who? accept Ada');
       assert.equal(await client.call(`${prefix}sample`, { prompt: 'why?' }), 'echo of why?');
       await lists(client, `${prefix}only_in_2025`);
       await using newer = await connectEra('2026', `${hub.url}${path}`);
       assert.match(await newer.call(`${prefix}who`), /^modern /);
-      assert.deepEqual(hub.server('fixture').advice, []);
-    },
-  );
+    }
+    assert.deepEqual(hub.server('fixture').advice, []);
+  });
 
-  test.for(views)('asks a client of 2025 at %s where it has a url', async ([path, prefix]) => {
+  test('asks a client of 2025 where it has a url', async () => {
     await using far = await listening();
     await using hub = await startHub([remote(far.url)]);
-    await using one = await connectEra('2025', `${hub.url}${path}`);
-    await using two = await connectEra('2025', `${hub.url}${path}`, {
-      elicitation: () => ({ action: 'accept', content: { name: 'Alan' } }),
-    });
-    const question = 'Who?';
-    assert.equal(await one.call(`${prefix}ask`, { question }), 'Who? accept Ada');
-    assert.equal(await two.call(`${prefix}ask`, { question }), 'Who? accept Alan');
-    assert.equal(await one.call(`${prefix}sample`, { prompt: 'why?' }), 'echo of why?');
-    await using newer = await connectEra('2026', `${hub.url}${path}`);
-    assert.match(await newer.call(`${prefix}who`), /^modern /);
-    assert.match(await one.call(`${prefix}who`), /^legacy /);
-    const opened: unknown = JSON.parse(await newer.call(`${prefix}opened`));
-    assert.ok(Array.isArray(opened));
-    assert.equal(opened.filter(era => era === 'legacy').length, 1, 'they share a connection');
+    for (const [path, prefix] of views) {
+      await using one = await connectEra('2025', `${hub.url}${path}`);
+      await using two = await connectEra('2025', `${hub.url}${path}`, {
+        elicitation: () => ({ action: 'accept', content: { name: 'Alan' } }),
+      });
+      const question = 'Who?';
+      assert.equal(await one.call(`${prefix}ask`, { question }), 'Who? accept Ada');
+      assert.equal(await two.call(`${prefix}ask`, { question }), 'Who? accept Alan');
+      assert.equal(await one.call(`${prefix}sample`, { prompt: 'why?' }), 'echo of why?');
+      await using newer = await connectEra('2026', `${hub.url}${path}`);
+      assert.match(await newer.call(`${prefix}who`), /^modern /);
+      assert.match(await one.call(`${prefix}who`), /^legacy /);
+      const opened: unknown = JSON.parse(await newer.call(`${prefix}opened`));
+      assert.ok(Array.isArray(opened));
+      assert.equal(opened.filter(era => era === 'legacy').length, 1, 'they share a connection');
+    }
   });
 
   test('lists clients of 2025 what it has for them where it has a url, and tells them of changes', async () => {
@@ -228,19 +235,20 @@ describe('a server of both eras that asks its client by requests', () => {
     assert.equal(hub.servers.instances.count(hub.server('fixture')), 0, 'one connection is enough');
   });
 
-  test.for(eras)(
-    'and is shared is named the era in which it works, once it has failed a client of %s',
-    async era => {
-      await using hub = await startHub([local]);
-      await using client = await connectEra(era, `${hub.url}/mcp/fixture`);
+  test('and is shared is named the era in which it works, once it has failed a client', async () => {
+    const failed = (era: (typeof eras)[number]) => ({ ...local, name: `failed-${era}` });
+    const heeding = { ...local, name: 'heeding', era: 'legacy' } as const;
+    await using hub = await startHub([...eras.map(failed), heeding]);
+    for (const era of eras) {
+      const server = hub.server(`failed-${era}`);
+      await using client = await connectEra(era, `${hub.url}/mcp/failed-${era}`);
       assert.equal(await client.call('ping'), 'pong');
-      assert.deepEqual(hub.server('fixture').advice, []);
+      assert.deepEqual(server.advice, []);
       assert.match(await client.call('ask', { question: 'Who?' }), /^error: Server-to-client/);
-      const shown = await (await fetch(`${hub.url}/servers/fixture`)).text();
+      const shown = await (await fetch(`${hub.url}/servers/failed-${era}`)).text();
       assert.match(shown, /"advice":\[".*\\"era\\": \\"legacy\\"/);
-      await using as = await startHub([{ ...local, era: 'legacy' }]);
-      await using heeding = await connectEra(era, `${as.url}/mcp/fixture`);
-      assert.equal(await heeding.call('ask', { question: 'Who?' }), 'Who? accept Ada');
-    },
-  );
+      await using other = await connectEra(era, `${hub.url}/mcp/heeding`);
+      assert.equal(await other.call('ask', { question: 'Who?' }), 'Who? accept Ada');
+    }
+  });
 });
