@@ -1,6 +1,7 @@
 import {
   type Answer,
   type Edit,
+  type Span,
   elementsOf,
   legacyTool,
   membersOf,
@@ -13,6 +14,9 @@ import {
 import type { Item, Server } from '#servers';
 import type { Call } from './call.ts';
 
+/** What `membersOf` tells of a result. */
+type ResultMembers = ReadonlyMap<string, Span>;
+
 /**
  * The result of a server of MCP 2026-07-28 as the revisions before it have it: there `outputSchema` and
  * `structuredContent` are objects, and what is something else stands in one as `result` (SEP-2106). Only clients
@@ -20,19 +24,21 @@ import type { Call } from './call.ts';
  */
 export function asLegacy(
   answer: Answer,
+  result: ResultMembers | undefined,
   call: Call,
   edits: readonly Edit[],
   server: Pick<Server, 'listing'>,
 ): Buffer {
   const { method } = call.request;
-  if (method === 'tools/list') return withLegacyTools(answer);
+  if (!result) return answer.bytes;
+  if (method === 'tools/list') return withLegacyTools(answer, result);
   return method === 'tools/call'
-    ? withLegacyContent(answer, () => isWrapped(ownName(call, edits), server.listing.tool))
+    ? withLegacyContent(answer, result, () => isWrapped(ownName(call, edits), server.listing.tool))
     : answer.bytes;
 }
 
-function withLegacyTools({ bytes, payload }: Answer): Buffer {
-  const tools = elementsOf(bytes, membersOf(bytes, payload)?.get('tools'));
+function withLegacyTools({ bytes }: Answer, result: ResultMembers): Buffer {
+  const tools = elementsOf(bytes, result.get('tools'));
   const edits = tools.flatMap(span => {
     const wrapped = legacyTool(bytes.subarray(span.start, span.end));
     return wrapped ? [{ span, text: wrapped.toString() }] : [];
@@ -41,10 +47,13 @@ function withLegacyTools({ bytes, payload }: Answer): Buffer {
 }
 
 /** `hasWrappedSchema`: the client was given another `outputSchema` for the tool than the server has. */
-function withLegacyContent({ bytes, payload }: Answer, hasWrappedSchema: () => boolean): Buffer {
-  const result = membersOf(bytes, payload);
-  const structured = result?.get('structuredContent');
-  if (!result || !structured) return bytes;
+function withLegacyContent(
+  { bytes, payload }: Answer,
+  result: ResultMembers,
+  hasWrappedSchema: () => boolean,
+): Buffer {
+  const structured = result.get('structuredContent');
+  if (!structured) return bytes;
   const isObject = bytes[structured.start] === 0x7b;
   if (isObject && !hasWrappedSchema()) return bytes;
   const text = rawText(bytes, structured);

@@ -65,7 +65,7 @@ export async function toModern(
     if (stringAt(bytes, result?.get('resultType')) !== 'input_required')
       return answer.failed
         ? notFoundAsBefore(answer, call.request.method)
-        : asLegacy(answer, call, edits, server);
+        : asLegacy(answer, result, call, edits, server);
     const wanted = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
     const state = result?.get('requestState');
     const requestState = state && { requestState: rawText(bytes, state) };
