@@ -10,8 +10,12 @@ import { type Sent, send } from '../transports/raw.ts';
 
 const config = { servers: {} };
 
-async function ask(hub: Pick<HubProcess, 'url'>, path: string, sent: Sent) {
-  const headers = { ...(sent.body && { 'content-type': 'application/json' }), ...sent.headers };
+async function ask(hub: Pick<HubProcess, 'url' | 'ownerHeaders'>, path: string, sent: Sent) {
+  const headers = {
+    ...hub.ownerHeaders,
+    ...(sent.body && { 'content-type': 'application/json' }),
+    ...sent.headers,
+  };
   const response = await send(`${hub.url}${path}`, { method: 'POST', ...sent, headers });
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
