@@ -88,6 +88,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
           { url: settings.redisUrl },
           { clock, log: log.child({ part: 'redis' }), random: Math.random, newId },
         );
+  const pins = createPins(registriesOf(options.environment), { fetch });
   const { servers, docker, place, listings, ...fleet } = await createFleet(
     { ...options, configs: files.first.config.servers },
     {
@@ -95,6 +96,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       clock,
       log,
       redact: text => options.redaction.text(text),
+      findElsewhere: pins.findElsewhere,
       breakerOf: config =>
         createSharedBreaker(breakerKeyOf(config), settings.breaker, { clock, sharing }),
     },
@@ -128,7 +130,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   });
   const installs = createLazyInstalls({
     log,
-    pins: createPins(registriesOf(options.environment), { fetch }),
+    pins,
     ...editing,
     ...fleet,
     servers,

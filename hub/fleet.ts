@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { ServerConfig, Settings } from '#config';
+import type { PackageSpec, ServerConfig, Settings } from '#config';
 import type { Clock, Log, Part } from '#core';
 import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
@@ -44,6 +44,8 @@ type Needs = {
   /** Takes out of what servers say whatever must not be shown. */
   readonly redact: (text: string) => string;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
+  /** The package of the same name in another registry, as entries name it. Never rejects. */
+  readonly findElsewhere: (source: PackageSpec, signal: AbortSignal) => Promise<string | undefined>;
 };
 
 /** The servers, and what they run on. */
@@ -101,6 +103,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
       isAwaited: id => handles.isAwaited(id),
       isExpected: () => place.auto === 'docker',
       locks: createFolder(join(dataDir.path, locksFolder), writing),
+      findElsewhere: needs.findElsewhere,
     },
   );
   const runtimes: Readonly<

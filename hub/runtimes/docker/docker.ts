@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
-import type { DockerTarget, Instance, LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
+import type {
+  DockerTarget,
+  Instance,
+  LaunchEvents,
+  LaunchSpec,
+  PackageSource,
+  Runtime,
+  Upkeep,
+} from '#runtimes';
 import { parseAddress } from './address.ts';
 import { type Attachment, createAttachment } from './attach.ts';
 import { createEngine } from './client.ts';
@@ -45,6 +53,11 @@ type Needs = {
   readonly isExpected?: () => boolean;
   /** Keeps what packages were resolved to. Absent: nobody does. */
   readonly locks?: Locks;
+  /** The package of the same name in another registry, as entries name it. Never rejects. */
+  readonly findElsewhere?: (
+    source: PackageSource,
+    signal: AbortSignal,
+  ) => Promise<string | undefined>;
 };
 
 const defaults = {
@@ -72,9 +85,10 @@ export function createDockerRuntime(
   const engine = createEngine(parseAddress(options.dockerHost), clock);
   const turns = createTurns({ clock });
   const names = createNames({ log, owe: () => tidying.owe() });
+  const { findElsewhere } = needs;
   const images = createImages(
     { ...defaults, ...options },
-    { engine, clock, locks: needs.locks, withNetwork },
+    { engine, clock, locks: needs.locks, withNetwork, ...(findElsewhere && { findElsewhere }) },
   );
   const instances = new Set<Instance>();
   const tidying = createTidying(label, {

@@ -10,7 +10,7 @@ import { jsonLines } from './json-lines.ts';
 import { type Locks, createBuildOutput, lockName } from './lock.ts';
 import type { Image } from './options.ts';
 import { baseOf, imageOf } from './package-image.ts';
-import { isEngineCutOff, isInstallerCutOff } from './registry.ts';
+import { isEngineCutOff, isInstallerCutOff, isPackageAbsent } from './registry.ts';
 import { createSharedWork } from './shared-work.ts';
 
 /** Where the images of servers come from. */
@@ -47,6 +47,11 @@ type Needs = {
   readonly locks: Locks | undefined;
   /** Gives work a network that nothing else is on, for as long as it takes. */
   readonly withNetwork: <T>(work: (network: string) => Promise<T>) => Promise<T>;
+  /** The package of the same name in another registry, as entries name it. Never rejects. */
+  readonly findElsewhere?: (
+    source: PackageSource,
+    signal: AbortSignal,
+  ) => Promise<string | undefined>;
 };
 type Progress = (text: string) => void;
 
@@ -59,7 +64,7 @@ const shownCharacters = 3000;
 /** Images by reference, and of packages. */
 export function createImages(
   options: Options,
-  { engine, clock, locks, withNetwork }: Needs,
+  { engine, clock, locks, withNetwork, findElsewhere }: Needs,
 ): Images {
   const pulls = createSharedWork(maxPulls);
   const builds = createSharedWork(maxBuilds);
@@ -112,8 +117,28 @@ export function createImages(
     progress(`building an image with ${source.spec}, once`);
     const work = (tell: Progress, ending: AbortSignal) =>
       bounded(ending, inTime => withNetwork(network => run(source, build, network, tell, inTime)));
-    await builds.join(build.tag, work, progress, signal);
+    try {
+      await builds.join(build.tag, work, progress, signal);
+    } catch (error) {
+      throw await withHint(source, error, signal);
+    }
     return await afterwards(build.tag);
+  }
+
+  /** A package that its registry does not have may be one of the other. */
+  async function withHint(source: PackageSource, error: unknown, signal: AbortSignal) {
+    const isAbsent =
+      error instanceof HubError &&
+      error.code === 'HUB_IMAGE_BUILD_FAILED' &&
+      isPackageAbsent(error.message);
+    const key = isAbsent ? await findElsewhere?.(source, signal) : undefined;
+    if (!isAbsent || key === undefined) return error;
+    const registry = source.ecosystem === 'npm' ? 'PyPI' : 'npm';
+    return new HubError(
+      error.code,
+      `${error.message}\n${registry} has a package of that name: write "package": ${JSON.stringify(key)} if that is meant`,
+      { cause: error, data: error.data },
+    );
   }
 
   async function run(

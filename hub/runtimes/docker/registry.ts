@@ -27,3 +27,7 @@ export function isInstallerCutOff(output: string): boolean {
 export function isEngineCutOff(words: string): boolean {
   return engine.test(words);
 }
+
+/** True where an installer wrote that its registry has no package of that name. */
+export const isPackageAbsent = (output: string): boolean =>
+  /npm error code E404|\(from versions: none\)/.test(output);

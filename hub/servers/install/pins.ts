@@ -15,6 +15,11 @@ export interface Pins {
    * registry does not have it, and HUB_REGISTRY_UNREACHABLE where it cannot be asked.
    */
   pin(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec>;
+  /**
+   * The package of the same name in the other registry, as the `package` key of an entry names it; undefined where
+   * there is none, or where that registry does not tell in a short time. Never rejects.
+   */
+  findElsewhere(source: PackageSpec, signal: AbortSignal): Promise<string | undefined>;
 }
 
 type Needs = { readonly fetch: typeof globalThis.fetch };
@@ -25,6 +30,8 @@ const defaults: Registries = {
 };
 /** A registry answers within this, or is taken for away. */
 const askMs = 20_000;
+/** A registry that is only asked for a hint has less time. */
+const hintMs = 3_000;
 /** All that an index says of a package with many releases is some megabytes. */
 const maxAnswerBytes = 32 * 2 ** 20;
 const shownCharacters = 300;
@@ -74,6 +81,30 @@ export function createPins(registries: Registries, needs: Needs): Pins {
     return parse(text);
   }
 
+  async function findElsewhere(
+    { ecosystem, spec }: PackageSpec,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const name = (ecosystem === 'npm' ? npmForm : pypiForm).exec(spec)?.[1] ?? '';
+    // PyPI has no scopes, and npm no capitals.
+    if (!/^[a-z0-9][a-z0-9._-]*$/i.test(name)) return undefined;
+    const other: PackageSpec =
+      ecosystem === 'npm'
+        ? { ecosystem: 'pypi', spec: name }
+        : { ecosystem: 'npm', spec: name.toLowerCase() };
+    const timed = AbortSignal.any([signal, AbortSignal.timeout(hintMs)]);
+    try {
+      await pinned(other, timed);
+      return packageKeyOf(other);
+    } catch {
+      // Nothing but a hint is lost.
+      return undefined;
+    }
+  }
+
+  const pinned = (source: PackageSpec, signal: AbortSignal) =>
+    source.ecosystem === 'npm' ? pinNpm(source, signal) : pinPypi(source, signal);
+
   async function pinNpm(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
     const { spec } = source;
     const [, name = spec, wanted = 'latest'] = npmForm.exec(spec) ?? [];
@@ -98,10 +129,23 @@ export function createPins(registries: Registries, needs: Needs): Pins {
   }
 
   return {
-    pin: (source, signal) =>
-      source.ecosystem === 'npm' ? pinNpm(source, signal) : pinPypi(source, signal),
+    async pin(source, signal) {
+      try {
+        return await pinned(source, signal);
+      } catch (error) {
+        if (!(error instanceof HubError) || error.code !== 'HUB_PACKAGE_UNKNOWN') throw error;
+        const elsewhere = await findElsewhere(source, signal);
+        if (elsewhere === undefined) throw error;
+        const { code, data, cause } = error;
+        throw new HubError(code, withHint(error.message, elsewhere), { cause, data });
+      }
+    },
+    findElsewhere,
   };
 }
+
+const withHint = (message: string, key: string) =>
+  `${message}. ${key.startsWith('uvx:') ? 'PyPI' : 'npm'} has a package of that name: write ${JSON.stringify(key)} if that is meant`;
 
 /** As the `package` key of an entry names it. */
 export const packageKeyOf = ({ ecosystem, spec }: PackageSpec) =>

@@ -12,7 +12,12 @@ const pypi: Wanted = { package: { ecosystem: 'pypi', spec: 'mcp-server-time==202
 const image: Wanted = { reference: 'some/image:1' };
 
 /** What an engine that ends every build and pull in this way makes of an image. */
-async function failure(wanted: Wanted, output: string, error: string): Promise<HubError> {
+async function failure(
+  wanted: Wanted,
+  output: string,
+  error: string,
+  findElsewhere: () => Promise<string | undefined> = async () => undefined,
+): Promise<HubError> {
   const answer = async () =>
     Readable.from([`${JSON.stringify({ stream: output })}\n${JSON.stringify({ error })}\n`]);
   const images = createImages(
@@ -22,6 +27,7 @@ async function failure(wanted: Wanted, output: string, error: string): Promise<H
       clock: systemClock,
       locks: undefined,
       withNetwork: work => work('network'),
+      findElsewhere,
     },
   );
   try {
@@ -120,3 +126,21 @@ describe('an image that could not be made for another reason is not tried again'
     assert.equal(kindOf(found), 'invalid');
   });
 });
+
+test.each<[string, Wanted, string, RegExp | undefined]>([
+  ['npm', npm, 'npm error code E404', /PyPI has a package of that name: write "package": "other"/],
+  [
+    'pip',
+    pypi,
+    'ERROR: x (from versions: none)',
+    /npm has a package of that name: write "package": "other"/,
+  ],
+  ['npm, for another reason', npm, 'npm error code ETARGET', undefined],
+])(
+  'a package that %s does not have is suggested where the other registry has it',
+  async (_, wanted, output, words) => {
+    const { message } = await failure(wanted, output, step, async () => 'other');
+    if (words) assert.match(message, words);
+    else assert.doesNotMatch(message, /of that name/);
+  },
+);

@@ -70,6 +70,27 @@ describe('a package without a version', () => {
     });
   });
 
+  test('that only the other registry has is suggested from there, and asked for there only', async () => {
+    await using known = await registry({
+      '/root/pypi/mcp-time/json': [200, '{"info":{"version":"1.0"}}'],
+      '/js-only/latest': [200, '{"version":"1.0.0"}'],
+    });
+    const { pins } = known;
+    await assert.rejects(pins.pin({ ecosystem: 'npm', spec: 'mcp-time' }, never), {
+      code: 'HUB_PACKAGE_UNKNOWN',
+      message: /PyPI has a package of that name: write "uvx:mcp-time"/,
+    });
+    await assert.rejects(pins.pin({ ecosystem: 'pypi', spec: 'js-only' }, never), {
+      message: /npm has a package of that name: write "js-only"/,
+    });
+    for (const spec of ['nowhere', '@scope/mcp-time'])
+      await assert.rejects(pins.pin({ ecosystem: 'npm', spec }, never), error => {
+        assert.doesNotMatch(String(error), /of that name/);
+        return true;
+      });
+    assert.ok(!known.asked.some(({ url }) => url.includes('scope%2fmcp-time/json')));
+  });
+
   test.each([
     ['a registry in trouble', [503, 'try later'], 'HUB_REGISTRY_UNREACHABLE', /503: try later/],
     ['an answer that is none', [200, '<html>'], 'HUB_PACKAGE_UNKNOWN', /without a version/],
