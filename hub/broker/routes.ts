@@ -84,6 +84,16 @@ const rows: readonly Row[] = [
     path: at(`/images/${builtImage}`),
     duty: reference => ({ duty: 'built_image', reference }),
   },
+  {
+    // The tag by which a hub notes that it uses an image, and no other: that of a package decides what runs.
+    method: 'POST',
+    path: at(`/images/${builtImage}/tag`),
+    query: {
+      repo: pattern(/^agenthub\/(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}$/),
+      tag: pattern(/^[a-zA-Z0-9_][\w.-]{0,112}\.h-[0-9a-f]{12}$/),
+    },
+    duty: reference => ({ duty: 'built_image', reference }),
+  },
   { method: 'POST', path: at('/build'), duty: () => ({ duty: 'build' }) },
   { method: 'POST', path: at('/containers/create'), duty: () => ({ duty: 'create_container' }) },
   { method: 'GET', path: at(`/containers/${objectName}/json`), duty: own('container') },

@@ -31,6 +31,11 @@ describe('a call of the hub is admitted', () => {
     ['GET', '/volumes/abc', 'own'],
     ['DELETE', '/volumes/abc', 'own'],
     ['DELETE', '/images/agenthub/npm-memory:1.0.0-abcdef', 'built_image'],
+    [
+      'POST',
+      '/images/agenthub/npm-memory:1.0.0-ab/tag?repo=agenthub/npm-memory&tag=1.0.0-ab.h-0123456789ab',
+      'built_image',
+    ],
     ['DELETE', '/v1.51/images/agenthub/python-time:1.0-ab', 'built_image'],
   ])('%s %s', (method, target, duty) => {
     assert.equal(route(method, target).duty.duty, duty);

@@ -220,6 +220,12 @@ describeWithEngine('images of packages', () => {
       );
       assert.deepEqual(await askerOf(extra).ask('look'), ['1.17.0', true, '/opt/server']);
 
+      const { RepoTags } = await docker.getImage(factOf(extra, 'image')).inspect();
+      assert.ok(
+        RepoTags.some(tag => /\.h-[0-9a-f]{12}$/.test(tag)),
+        'other hubs see that this one uses it',
+      );
+
       const args = [`--package=${memory.spec}`, '-y', 'mcp-server-memory'];
       const program = await hub.launch(
         hub.spec('program', await targetOf({ command: 'npx', args })),

@@ -120,6 +120,18 @@ describeWithEngine('what servers leave', () => {
         code: 'HUB_ENGINE_REFUSED',
       });
       assert.equal(await exists(docker.getImage(`${tag}:theirs`)), true);
+      const name = `${tag}:shared`;
+      makeImage(name, { test: hub.hubId, 'io.agenthub.managed': 'true' });
+      const other = `${name}.h-${'0'.repeat(12)}`;
+      await docker.getImage(name).tag({ repo: tag, tag: other.slice(tag.length + 1) });
+      await assert.rejects(hub.upkeep.discard({ kind: 'image', name }), {
+        code: 'HUB_ENGINE_REFUSED',
+        message: /is kept, as another hub uses it\. To remove it all the same: docker image rm/,
+      });
+      assert.equal(await exists(docker.getImage(name)), true);
+      await docker.getImage(other).remove();
+      await hub.upkeep.discard({ kind: 'image', name });
+      assert.equal(await exists(docker.getImage(name)), false);
       await assert.rejects(hub.upkeep.discard({ kind: 'image', name: nodeImage }));
       assert.equal(await exists(docker.getImage(nodeImage)), true);
     });

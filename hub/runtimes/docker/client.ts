@@ -67,17 +67,24 @@ export function createEngine(address: Address, clock: Clock): Engine {
           `inspect the image ${reference}`,
           async engine => {
             const found = await engine.getImage(reference).inspect();
-            const { Id: id, Config: config, RepoDigests: digests } = found;
+            const { Id: id, Config: config, RepoDigests: digests, RepoTags: tags } = found;
             // Where an image names no user or label, newer engines leave the field out.
             return {
               id,
               user: config.User ?? '',
               labels: config.Labels ?? {},
               digests: digests ?? [],
+              tags: tags ?? [],
             };
           },
           bound,
         ),
+      ),
+    tagImage: (reference, repo, tag) =>
+      call(
+        `tag the image ${reference}`,
+        async (engine, abortSignal) =>
+          void (await engine.getImage(reference).tag({ repo, tag, abortSignal })),
       ),
     removeImage: reference =>
       call(

@@ -16,6 +16,7 @@ import { Overdue, pause } from './deadline.ts';
 import type { BuildLimits } from './engine.ts';
 import { createEngineEvents } from './events.ts';
 import { isUnheard, toHubError } from './engine-error.ts';
+import { createImageUsers } from './image-users.ts';
 import { createImages } from './images.ts';
 import { createInstance, readHandle } from './instance.ts';
 import { digestLabel, hubLabel, managedLabel } from './labels.ts';
@@ -86,9 +87,17 @@ export function createDockerRuntime(
   const turns = createTurns({ clock });
   const names = createNames({ log, owe: () => tidying.owe() });
   const { findElsewhere } = needs;
+  const users = createImageUsers({ engine, owner });
   const images = createImages(
     { ...defaults, ...options },
-    { engine, clock, locks: needs.locks, withNetwork, ...(findElsewhere && { findElsewhere }) },
+    {
+      engine,
+      clock,
+      users,
+      locks: needs.locks,
+      withNetwork,
+      ...(findElsewhere && { findElsewhere }),
+    },
   );
   const instances = new Set<Instance>();
   const tidying = createTidying(label, {
@@ -266,7 +275,7 @@ export function createDockerRuntime(
   return {
     name: 'docker',
     kind: 'docker',
-    upkeep: createUpkeep({ engine, images, owner }),
+    upkeep: createUpkeep({ engine, images, users, owner }),
     async start(signal) {
       if (!(needs.isExpected?.() ?? true)) return;
       // What is left of an earlier run takes no name from what is started meanwhile.

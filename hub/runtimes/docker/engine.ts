@@ -34,6 +34,8 @@ export type ImageInfo = {
   readonly labels: Readonly<Record<string, string>>;
   /** What registries know it by, as `name@sha256:...`; none where it was built here. */
   readonly digests: readonly string[];
+  /** All names that it has here, as `name:tag`. */
+  readonly tags: readonly string[];
 };
 
 /** What the hub reads of a network. */
@@ -71,6 +73,8 @@ export interface Engine {
   /** Ends of containers with this label and shortages of memory in them, one JSON object a line. */
   events(label: string, signal: AbortSignal): Promise<Readable>;
   findImage(reference: string, bound?: Partial<Bound>): Promise<ImageInfo | undefined>;
+  /** Gives an image one more name. */
+  tagImage(reference: string, name: string, tag: string): Promise<void>;
   /** Takes the name off it, and removes it with its last name. Refused with 409 while a container uses it. */
   removeImage(reference: string): Promise<void>;
   findVolume(

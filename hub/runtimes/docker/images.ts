@@ -8,6 +8,7 @@ import type { BuildLimits, BuildOptions, Engine } from './engine.ts';
 import { EngineError } from './engine-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type Locks, createBuildOutput, lockName } from './lock.ts';
+import type { ImageUsers } from './image-users.ts';
 import type { Image } from './options.ts';
 import { baseOf, imageOf } from './package-image.ts';
 import { isEngineCutOff, isInstallerCutOff, isPackageAbsent } from './registry.ts';
@@ -42,6 +43,8 @@ type Options = {
 };
 type Needs = {
   readonly engine: Pick<Engine, 'findImage' | 'pullImage' | 'buildImage'>;
+  /** Notes which hubs use the images of packages. Absent: nobody does. */
+  readonly users?: Pick<ImageUsers, 'join'>;
   readonly clock: Clock;
   /** Absent: each build resolves its package anew. */
   readonly locks: Locks | undefined;
@@ -64,7 +67,7 @@ const shownCharacters = 3000;
 /** Images by reference, and of packages. */
 export function createImages(
   options: Options,
-  { engine, clock, locks, withNetwork, findElsewhere }: Needs,
+  { engine, clock, users, locks, withNetwork, findElsewhere }: Needs,
 ): Images {
   const pulls = createSharedWork(maxPulls);
   const builds = createSharedWork(maxBuilds);
@@ -113,7 +116,10 @@ export function createImages(
     const context = await contextOf(source);
     const build = imageOf(source, context);
     const present = await engine.findImage(build.tag, finding);
-    if (present) return { reference: build.tag, ...present };
+    if (present) {
+      await users?.join(build.tag, present.tags);
+      return { reference: build.tag, ...present };
+    }
     progress(`building an image with ${source.spec}, once`);
     const work = (tell: Progress, ending: AbortSignal) =>
       bounded(ending, inTime => withNetwork(network => run(source, build, network, tell, inTime)));
@@ -122,6 +128,7 @@ export function createImages(
     } catch (error) {
       throw await withHint(source, error, signal);
     }
+    await users?.join(build.tag, []);
     return await afterwards(build.tag);
   }
 

@@ -2,13 +2,15 @@ import { HubError } from '#core';
 import type { Belonging, LaunchSpec, Upkeep } from '#runtimes';
 import type { Engine } from './engine.ts';
 import { isRefusal } from './engine-error.ts';
+import type { ImageUsers } from './image-users.ts';
 import type { Images } from './images.ts';
 import { hubLabel, managedLabel } from './labels.ts';
 import { targetOf } from './launch.ts';
 import { type Owner, volumeName } from './options.ts';
 
 type Needs = {
-  readonly engine: Pick<Engine, 'findImage' | 'removeImage' | 'findVolume' | 'removeVolume'>;
+  readonly engine: Pick<Engine, 'findImage' | 'findVolume' | 'removeVolume'>;
+  readonly users: Pick<ImageUsers, 'remove'>;
   readonly images: Images;
   readonly owner: Owner;
 };
@@ -17,7 +19,7 @@ type Needs = {
  * The images and volumes of servers in containers. An image that was pulled belongs to the engine, and a
  * volume that another hub has made to that one: neither is a belonging here.
  */
-export function createUpkeep({ engine, images, owner }: Needs): Upkeep {
+export function createUpkeep({ engine, images, users, owner }: Needs): Upkeep {
   const isOurImage = async (reference: string) =>
     (await engine.findImage(reference))?.labels[managedLabel] === 'true';
   const isOurVolume = async (name: string) =>
@@ -60,7 +62,7 @@ export function createUpkeep({ engine, images, owner }: Needs): Upkeep {
 
   async function removeImage(reference: string): Promise<void> {
     if (!(await isOurImage(reference))) throw foreign('image', reference);
-    await engine.removeImage(reference);
+    await users.remove(reference);
   }
 
   async function removeVolume(name: string): Promise<void> {
