@@ -96,7 +96,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       clock,
       log,
       redact: text => options.redaction.text(text),
-      findElsewhere: pins.findElsewhere,
+      findElsewhere: async (source, signal) => await pins.findElsewhere(source, signal),
       breakerOf: config =>
         createSharedBreaker(breakerKeyOf(config), settings.breaker, { clock, sharing }),
     },
