@@ -150,6 +150,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   const http = createHttp(
     {
       host: settings.host,
+      networks: settings.networks,
       port: settings.port,
       tls: settings.tls,
       token: settings.token,

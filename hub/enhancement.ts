@@ -33,7 +33,7 @@ export async function startEnhancement(
   { settings, dataFolder }: EnhancementOptions,
   { rules, clock, log, random, newId }: EnhancementNeeds,
 ): Promise<Enhancement> {
-  const { ollama, cache, redisUrl, qdrantUrl } = settings;
+  const { ollama, cache, redisUrl, qdrantUrl, qdrantKey: apiKey } = settings;
   const breaker = createBreaker({ ...settings.breaker, trialMs }, clock);
   // Node loads its fetch when it is first named.
   const models = createModels(
@@ -52,7 +52,10 @@ export async function startEnhancement(
   const vectors =
     qdrantUrl === undefined
       ? createEmbeddedVectors(join(dataFolder, 'semantic.sqlite'), { clock, log })
-      : createQdrantVectors({ url: qdrantUrl }, { clock, log });
+      : createQdrantVectors(
+          { url: qdrantUrl, ...(apiKey !== undefined && { apiKey }) },
+          { clock, log },
+        );
   const semantic = createSemanticByRules(
     () => rules.current,
     ({ embeddingModel, judgeModel: model }) => {

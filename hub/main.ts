@@ -17,6 +17,7 @@ import {
   mergeEnvironment,
   readConfig as readWholeConfig,
   readRules,
+  readSecretFiles,
   readSettings,
   serversFileOf,
   withTags,
@@ -55,7 +56,11 @@ async function settingsWith(
   manifest?: Config,
 ): Promise<Settings> {
   return {
-    ...readSettings(process.env, await readDotenv(), manifest),
+    ...readSettings(
+      await readSecretFiles(mergeEnvironment(process.env, await readDotenv())),
+      '',
+      manifest,
+    ),
     ...(configFile !== undefined && { serversFile: configFile }),
     ...(port !== undefined && { port }),
   };
@@ -146,6 +151,7 @@ async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => 
       settings.token,
       settings.redisUrl,
       settings.qdrantUrl,
+      settings.qdrantKey,
       settings.ollama.url,
       ...Object.values(settings.otlp?.headers ?? {}),
     ],

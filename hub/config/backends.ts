@@ -3,7 +3,7 @@ import type { Variables } from './variables.ts';
 
 type Backends = Pick<
   Settings,
-  'ollama' | 'redisUrl' | 'qdrantUrl' | 'cache' | 'breaker' | 'rulesFile'
+  'ollama' | 'redisUrl' | 'qdrantUrl' | 'qdrantKey' | 'cache' | 'breaker' | 'rulesFile'
 >;
 
 /** Scheme, host (an IPv6 address in brackets) and port of OLLAMA_HOST, which Ollama reads as well. */
@@ -15,7 +15,7 @@ const modelName = /^\w[\w.:/-]*$/;
 export const defaultRulesFile = './configs/enhancement-rules.json';
 
 /** The settings of what prompts, caches and breakers need. What is wrong with them is told by `variables`. */
-export function readBackends({ text, address, number, choice }: Variables): Backends {
+export function readBackends({ text, secret, address, number, choice }: Variables): Backends {
   const host = address(
     'OLLAMA_HOST',
     isOllamaHost,
@@ -33,7 +33,11 @@ export function readBackends({ text, address, number, choice }: Variables): Back
         ) ?? 'deepseek-r1:latest',
       isPulling: ['1', 'true'].includes(choice('OLLAMA_PULL', ['1', '0', 'true', 'false']) ?? '0'),
     },
-    redisUrl: address('REDIS_URL', isRedisUrl, 'an address such as redis://localhost:6379'),
+    redisUrl: withPassword(
+      address('REDIS_URL', isRedisUrl, 'an address such as redis://localhost:6379'),
+      secret('REDIS_PASSWORD', keyPattern, keyForm),
+    ),
+    qdrantKey: secret('QDRANT_API_KEY', keyPattern, keyForm),
     qdrantUrl: address(
       'QDRANT_URL',
       isQdrantUrl,
@@ -56,6 +60,17 @@ export function readBackends({ text, address, number, choice }: Variables): Back
     },
     rulesFile: text('ENHANCEMENT_RULES_CONFIG') ?? defaultRulesFile,
   };
+}
+
+const keyPattern = /^[\x21-\x7e]+$/;
+const keyForm = 'printable characters without spaces';
+
+/** A password that the address itself has goes before one beside it. */
+function withPassword(address: string | undefined, password: string | undefined) {
+  const url = address === undefined ? null : URL.parse(address);
+  if (url === null || password === undefined || url.password !== '') return address;
+  url.password = encodeURIComponent(password);
+  return url.href;
 }
 
 const isOllamaHost = (value: string) =>

@@ -120,6 +120,11 @@ export type Settings = {
   /** Off: nobody administers the hub over HTTP, not even with the owner's key. */
   readonly administration: 'on' | 'off';
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /**
+   * In a container: the names that its own addresses have on the networks from which it is called. It listens
+   * on these and on loopback; none: on `host`.
+   */
+  readonly networks: readonly string[];
   /** Host names besides localhost by which clients may reach the hub. */
   readonly allowedHosts: readonly string[];
   /** Origins besides the hub's own from which browsers may call it. */
@@ -150,6 +155,7 @@ export type Settings = {
   readonly redisUrl: string | undefined;
   /** Undefined: vectors are kept in the data folder. */
   readonly qdrantUrl: string | undefined;
+  readonly qdrantKey: string | undefined;
   readonly cache: {
     readonly maxEntries: number;
     readonly maxBytes: number;

@@ -119,6 +119,8 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   ollama: 'OLLAMA_HOST, OLLAMA_PORT, OLLAMA_MODEL or OLLAMA_PULL',
   redisUrl: 'REDIS_URL',
   qdrantUrl: 'QDRANT_URL',
+  qdrantKey: 'QDRANT_API_KEY',
+  networks: 'ROUTER_NETWORKS',
   cache: 'CACHE_MAX_SIZE, CACHE_MAX_BYTES or CACHE_SIMILARITY_THRESHOLD',
   breaker: 'CB_FAILURE_THRESHOLD or CB_RECOVERY_TIMEOUT',
   rulesFile: 'ENHANCEMENT_RULES_CONFIG',

@@ -33,6 +33,7 @@ export {
   createConfigSource,
 } from './source.ts';
 export { entryKeys } from './server-schema.ts';
+export { readSecretFiles } from './secret-files.ts';
 export { dataDirOf, defaultServersFile, readSettings, serversFileOf } from './settings.ts';
 export { findClosest } from './suggest.ts';
 export {

@@ -53,6 +53,7 @@ export function readSettings(
     ),
     administration: choice('ROUTER_ADMINISTRATION', ['on', 'off']) ?? 'on',
     tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
+    networks: list('ROUTER_NETWORKS', isHost, 'names of this container with commas between them'),
     allowedHosts: list(
       'ROUTER_ALLOWED_HOSTS',
       isHost,

@@ -14,7 +14,7 @@ import { bugOf, problemOf, retryAfter, statusOf } from './errors.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import type { GuardedRequest } from './guarded-request.ts';
-import { type Listening, listenOn } from './listen.ts';
+import { type Listening, addressesOfNetworks, listenOn } from './listen.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import { createLogin } from './login/login.ts';
 import { createMethods } from './methods.ts';
@@ -25,6 +25,8 @@ import { registerRoutes } from './registering.ts';
 export type HttpOptions = GuardOptions & {
   readonly ownerKey: string;
   readonly host: string;
+  /** Names of this machine: it listens on what they stand for, and on loopback, in place of `host`. */
+  readonly networks?: readonly string[];
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** Longer bodies are refused with 413, in bytes. */
@@ -163,8 +165,11 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
         key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
       };
       const admits = (request: GuardedRequest) => guard.check(request, 'call') === undefined;
-      listening = await listenOn(options, () =>
-        createEntrance({ ...options, tls }, { ...needs, admits, peers, otherwise }),
+      const { networks = [] } = options;
+      listening = await listenOn(
+        options,
+        () => createEntrance({ ...options, tls }, { ...needs, admits, peers, otherwise }),
+        networks.length === 0 ? undefined : () => addressesOfNetworks(networks),
       );
       const { port } = listening;
       const host = isIPv6(options.host) ? `[${options.host}]` : options.host;

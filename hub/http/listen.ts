@@ -62,6 +62,14 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   return [...new Set(found.map(({ address }) => address))];
 }
 
+/** The addresses behind names of this machine, the first of which must be one, and loopback. */
+export async function addressesOfNetworks(networks: readonly string[]): Promise<readonly string[]> {
+  const [first = '', ...rest] = networks;
+  const find = async (name: string) => (await lookup(name, { all: true })).map(one => one.address);
+  const others = await Promise.all(rest.map(name => find(name).catch(() => [])));
+  return [...new Set([...(await find(first)), '127.0.0.1', ...others.flat()])];
+}
+
 async function listen(server: Server, host: string, port: number): Promise<void> {
   server.listen({ host, port });
   await once(server, 'listening');

@@ -11,6 +11,7 @@ const defaults = {
   port: 9090,
   token: undefined,
   tls: undefined,
+  networks: [],
   allowedHosts: [],
   allowedOrigins: [],
   inContainer: false,
@@ -24,6 +25,7 @@ const defaults = {
   ollama: { url: undefined, model: 'deepseek-r1:latest', isPulling: false },
   redisUrl: undefined,
   qdrantUrl: undefined,
+  qdrantKey: undefined,
   cache: { maxEntries: 1000, maxBytes: 33_554_432, similarityThreshold: 0.85 },
   build: { memoryBytes: 2 * 1024 ** 3, cpus: 2 },
   breaker: { failureThreshold: 3, recoveryMs: 30_000 },
@@ -60,6 +62,7 @@ test('every setting is read', () => {
     ROUTER_TOKEN: sixteen,
     ROUTER_ADMINISTRATION: 'off',
     ...tls,
+    ROUTER_NETWORKS: 'edge.hub, watched.hub',
     ROUTER_ALLOWED_HOSTS: 'Hub.example, ::1 ,[fd00::1],',
     ROUTER_ALLOWED_ORIGINS: 'https://app.example:8443,app://obsidian.md',
     AGENTHUB_IN_CONTAINER: 'true',
@@ -77,7 +80,9 @@ test('every setting is read', () => {
     OLLAMA_MODEL: 'hf.co/org/model:Q4_K_M',
     OLLAMA_PULL: 'true',
     REDIS_URL: 'rediss://user:pa55@redis.example:6380/2',
+    REDIS_PASSWORD: 'another',
     QDRANT_URL: 'https://qdrant.example',
+    QDRANT_API_KEY: 'the-key',
     CACHE_MAX_SIZE: '1',
     CACHE_MAX_BYTES: '1048576',
     CACHE_SIMILARITY_THRESHOLD: '0.9',
@@ -91,6 +96,7 @@ test('every setting is read', () => {
     token: sixteen,
     administration: 'off',
     tls: { certFile: 'cert.pem', keyFile: 'key.pem' },
+    networks: ['edge.hub', 'watched.hub'],
     allowedHosts: ['hub.example', '[::1]', '[fd00::1]'],
     allowedOrigins: ['https://app.example:8443', 'app://obsidian.md'],
     inContainer: true,
@@ -108,6 +114,7 @@ test('every setting is read', () => {
     },
     redisUrl: 'rediss://user:pa55@redis.example:6380/2',
     qdrantUrl: 'https://qdrant.example',
+    qdrantKey: 'the-key',
     cache: { maxEntries: 1, maxBytes: 1_048_576, similarityThreshold: 0.9 },
     build: { memoryBytes: 512 * 1024 ** 2, cpus: 0.5 },
     breaker: { failureThreshold: 5, recoveryMs: 60_000 },
@@ -274,4 +281,11 @@ test('.env.example names every setting, with its default', async () => {
   const { dockerHost, ...settings } = readSettings({}, uncommented);
   assert.equal(dockerHost, 'unix:///var/run/docker.sock');
   assert.deepEqual({ ...settings, dockerHost: undefined }, defaults);
+});
+
+test('the password of Redis goes into an address that has none', () => {
+  const urlOf = (REDIS_URL: string) =>
+    readSettings({ REDIS_URL, REDIS_PASSWORD: 'a/b@c' }).redisUrl;
+  assert.equal(urlOf('redis://redis:6379/1'), 'redis://:a%2Fb%40c@redis:6379/1');
+  assert.equal(urlOf('redis://:own@redis:6379'), 'redis://:own@redis:6379');
 });

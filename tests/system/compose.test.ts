@@ -60,6 +60,7 @@ describeWithEngine('the compose files', () => {
     assert.deepEqual(Object.keys(services).toSorted(), [
       'broker',
       'hub',
+      'keys',
       'ollama',
       'qdrant',
       'redis',
@@ -68,8 +69,46 @@ describeWithEngine('the compose files', () => {
       const image = String(part(service)('image'));
       assert.match(image, /^[a-z/]+:v?\d+\.\d+\.\d+$/, name);
       assert.equal(part(service)('pull_policy'), undefined, name);
-      assert.ok(part(service)('healthcheck'), `${name} has a health check`);
+      // One that makes the passwords and ends has no health.
+      assert.equal(part(service)('healthcheck') === undefined, name === 'keys', name);
+      assert.ok(Number(part(service)('mem_limit')) > 0, `${name} has a bound of memory`);
     }
+  });
+
+  test('name every image by its exact version, those of packages too', async () => {
+    const { stdout } = await run(process.execPath, ['scripts/digests.mjs', '--list']);
+    const images = stdout.trim().split('\n');
+    assert.ok(images.some(image => image.startsWith('python:')));
+    for (const image of images) assert.match(image, /^[a-z/]+:v?\d+\.\d+\.\d+(-[a-z-]+)?$/);
+  });
+
+  test('show the passwords of Redis and Qdrant to each of them and the hub alone', async () => {
+    const services = (await config())('services');
+    assert.ok(isObject(services));
+    for (const [volume, holders] of [
+      ['redis-key', ['hub', 'keys', 'redis']],
+      ['qdrant-key', ['hub', 'keys', 'qdrant']],
+    ] as const) {
+      const found: readonly [string, unknown][] = Object.entries(services).filter(([, service]) =>
+        JSON.stringify(part(service)('volumes') ?? []).includes(`"${volume}"`),
+      );
+      assert.deepEqual(found.map(entry => entry[0]).toSorted(), holders);
+    }
+  });
+
+  test('start Qdrant with the key of its file', async () => {
+    const qdrant = part((await config())('services.qdrant'));
+    const words = (key: string) => {
+      const list = qdrant(key);
+      return Array.isArray(list) ? list.map(String) : [];
+    };
+    const [program = '', option = '', script = ''] = [...words('entrypoint'), ...words('command')];
+    const shell = script
+      .replaceAll('$$', '$')
+      .replace('cat /run/agenthub-qdrant/key', 'printf "from the file"')
+      .replace('./entrypoint.sh', 'env');
+    const { stdout } = await run(program, [option, shell]);
+    assert.match(stdout, /^QDRANT__SERVICE__API_KEY=from the file$/m);
   });
 
   test('publish one port, on the loopback address', async () => {
@@ -101,7 +140,7 @@ describeWithEngine('the compose files', () => {
     const composition = await config('compose/lite.yml');
     const services = composition('services');
     assert.ok(isObject(services));
-    assert.deepEqual(Object.keys(services).toSorted(), ['broker', 'hub', 'redis']);
+    assert.deepEqual(Object.keys(services).toSorted(), ['broker', 'hub', 'keys', 'redis']);
     assert.equal(composition('services.hub.environment.QDRANT_URL') ?? null, null);
     assert.equal(composition('services.hub.environment.OLLAMA_HOST') ?? null, null);
   });
@@ -183,6 +222,55 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
     assert.equal(server('HostConfig.NetworkMode'), 'none');
     assert.equal(server('HostConfig.ReadonlyRootfs'), true);
     assert.deepEqual(server('HostConfig.CapDrop'), ['ALL']);
+  });
+
+  test('Redis wants the password, and the hub has it', async () => {
+    const redis = `${project}-redis-1`;
+    const ping = await docker('exec', redis, 'redis-cli', 'ping').catch(String);
+    assert.match(ping, /NOAUTH/);
+    const clients = await docker(
+      'exec',
+      redis,
+      'sh',
+      '-c',
+      'REDISCLI_AUTH="$(cat /run/agenthub-redis/password)" redis-cli client list',
+    );
+    assert.match(clients, /name=agenthub /);
+    assert.equal(await docker('exec', redis, 'sh', '-c', 'ls /run | grep qdrant || true'), '');
+  });
+
+  test('the hub answers nobody on the network of the stores, whatever Host is forged', async () => {
+    const inspected = await inspect(`${project}-hub-1`);
+    const networks = inspected('NetworkSettings.Networks');
+    assert.ok(isObject(networks));
+    const addressOn = (name: string) => String(part(networks[`${project}_${name}`])('IPAddress'));
+    const dial = `
+      const { connect } = require('node:net');
+      for (const host of process.argv.slice(1)) {
+        const socket = connect({ host, port: ${port}, timeout: 2000 });
+        const say = what => { console.log(host + ' ' + what); socket.destroy(); };
+        socket.on('connect', () => socket.write('GET /health HTTP/1.1\\r\\nHost: localhost:${port}\\r\\n\\r\\n'));
+        socket.on('data', () => say('answered'));
+        socket.on('timeout', () => say('silent'));
+        socket.on('error', error => say(error.code));
+      }`;
+    const hosts = ['hub', addressOn('store'), addressOn('edge')];
+    for (const network of ['store', 'models']) {
+      const said = await docker(
+        'run',
+        '--rm',
+        '--network',
+        `${project}_${network}`,
+        'node:24-bookworm-slim',
+        'node',
+        '-e',
+        dial,
+        ...hosts,
+      );
+      assert.equal(said.trim().split('\n').length, hosts.length, said);
+      assert.doesNotMatch(said, /answered/);
+      assert.match(said, /hub ECONNREFUSED/);
+    }
   });
 
   test('the server is shown as a part of the project', async () => {
