@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
+import { docker } from '../runtimes/docker/hub.ts';
 import { type HubProcess, getJson, settled, startHub, states, until } from '#helpers/hub-process';
 
 const hubName = `sandbox-${process.pid}`;
@@ -18,6 +19,12 @@ const echo = (more: object = {}) => ({
   ...more,
 });
 
+/** The addresses of a container on its networks. */
+async function addressesOf(name: string): Promise<readonly string[]> {
+  const { NetworkSettings } = await docker.getContainer(name).inspect();
+  return Object.values(NetworkSettings.Networks).map(network => network.IPAddress);
+}
+
 describeWithEngine('servers that misbehave in their sandbox', () => {
   let hub: HubProcess;
 
@@ -27,6 +34,8 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
         forker: echo({ resources: { pids: 40 } }),
         eater: echo({ resources: { memory: '96m' } }),
         neighbour: echo(),
+        bridged: echo({ network: 'bridge' }),
+        other: echo({ network: 'bridge' }),
       },
     };
     hub = await startHub({ config, env: { HUB_NAME: hubName } });
@@ -57,6 +66,28 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
     assert.equal(await client.call('connect', { host: '192.0.2.1', port: 80 }), 'ENETUNREACH');
   });
 
+  test('one on a bridge reaches no other container, on a bridge of its own or on the default one', async () => {
+    const outside = await docker.createContainer({
+      Image: 'node:24-bookworm-slim',
+      Cmd: ['node', '-e', "require('node:net').createServer(() => {}).listen(7000)"],
+      Labels: { 'io.agenthub.test': hubName },
+    });
+    try {
+      await outside.start();
+      const peers = [await addressesOf(outside.id), await addressesOf(`${hubName}-other`)].flat();
+      assert.equal(peers.length, 2);
+      await using client = await connect(`${hub.url}/mcp/bridged`);
+      for (const host of peers)
+        assert.match(
+          await client.call('connect', { host, port: 7000 }),
+          /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timeout)/,
+          host,
+        );
+    } finally {
+      await outside.remove({ force: true });
+    }
+  });
+
   test('one that forks without end is held at its limit, which its statistics show', async () => {
     await using client = await connect(`${hub.url}/mcp/forker`);
     const forking = client.call('spawn-children', { count: 200 });
@@ -80,7 +111,13 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
       found => found['eater'] === 'running',
       30_000,
     );
-    assert.deepEqual(back, { forker: 'running', eater: 'running', neighbour: 'running' });
+    assert.deepEqual(back, {
+      forker: 'running',
+      eater: 'running',
+      neighbour: 'running',
+      bridged: 'running',
+      other: 'running',
+    });
     assert.match(JSON.stringify(await getJson(hub, '/servers/eater')), /out of memory/i);
     assert.equal(await client.call('echo', { text: 'back' }), 'back');
   });
