@@ -85,7 +85,10 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
     try {
       const call = await admit(request);
       if (call.hijack) throw refusal(`${show(request.url)} without "Connection: Upgrade"`);
-      await pass(call, request, response);
+      if (call.answer !== undefined) {
+        response.writeHead(200, { 'Content-Type': 'application/json' });
+        response.end(JSON.stringify(call.answer));
+      } else await pass(call, request, response);
     } catch (error) {
       const { status, message } = report(error, request);
       if (response.headersSent) {

@@ -5,7 +5,7 @@ import type { Engine } from './engine.ts';
 import { bindsOf, createHoldings } from './holdings.ts';
 import { checkLock } from './lock.ts';
 import { checkSource, resolveSource } from './mounts.ts';
-import { checkBuilt, checkVolume, findOwned } from './owner.ts';
+import { checkBuilt, checkVolume, findOwned, ownVolumes } from './owner.ts';
 import { rebuildFilters, rebuildQuery } from './query.ts';
 import { refusal } from './refusal.ts';
 import { checkRegistry } from './registries.ts';
@@ -20,6 +20,8 @@ export type Admitted = {
   readonly body?: { readonly type: string; readonly content: string | Buffer };
   /** The call becomes a raw stream in both directions. */
   readonly hijack: boolean;
+  /** What the broker answers itself: the engine is not asked again. */
+  readonly answer?: unknown;
   /** To be called once the engine has answered, or cannot any more. */
   readonly done?: () => void;
 };
@@ -97,6 +99,12 @@ export function createGate(
         const query = rebuildQuery(rest, route.query);
         query.set('filters', rebuildFilters(filters, `${hubLabel}=${options.hubId}`, duty.others));
         return finish(route.path, query);
+      }
+      case 'own_volumes': {
+        // Without it the engine measures images and containers as well.
+        if (parsed.query.get('type') !== 'volume') throw refusal('/system/df without type=volume');
+        const answer = { Volumes: await ownVolumes(engine, options) };
+        return { ...finish(route.path, rebuildQuery(parsed.query, route.query)), answer };
       }
       case 'create_container': {
         const name = parsed.query.get('name');

@@ -1,4 +1,4 @@
-import { isObject } from '#core';
+import { HubError, isObject } from '#core';
 import type { Engine } from './engine.ts';
 import { refusal, unknownObject } from './refusal.ts';
 import { type Owner, hubLabel, managedLabel, nameLabel } from './schema.ts';
@@ -72,6 +72,27 @@ export async function checkVolume(
     throw refusal(
       `the volume ${show(name)}: it has options of its driver (${show(options)}), which no hub gives it. ${another(name)}`,
     );
+}
+
+/** The name and the size of each volume that carries this hub's label or was made by a hub of its name. */
+export async function ownVolumes(
+  engine: Pick<Engine, 'ask'>,
+  { hubId, hubName }: Owner,
+): Promise<readonly { readonly Name: unknown; readonly UsageData: unknown }[]> {
+  const { status, body } = await engine.ask('/system/df?type=volume');
+  if (status !== 200 || !isObject(body))
+    throw new HubError(
+      'HUB_ENGINE_REFUSED',
+      `the engine did not tell the sizes of volumes to the broker (status ${status})`,
+    );
+  const volumes = Array.isArray(body['Volumes']) ? body['Volumes'].filter(isObject) : [];
+  const isOwn = (labels: unknown) =>
+    isObject(labels) &&
+    labels[managedLabel] === 'true' &&
+    (labels[hubLabel] === hubId || labels[nameLabel] === hubName);
+  return volumes
+    .filter(({ Labels }) => isOwn(Labels))
+    .map(({ Name, UsageData }) => ({ Name, UsageData }));
 }
 
 const another = (name: string) =>

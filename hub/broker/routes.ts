@@ -16,6 +16,8 @@ export type Duty =
   | { readonly duty: 'start_container'; readonly name: string }
   /** Only what carries this hub's label is listed or told. */
   | { readonly duty: 'filter'; readonly others: readonly string[] }
+  /** The broker asks itself, and answers with the volumes of this hub only. */
+  | { readonly duty: 'own_volumes' }
   | { readonly duty: 'create_container' }
   | { readonly duty: 'create_network' }
   /** An image, from a registry that is on the list. */
@@ -136,6 +138,12 @@ const rows: readonly Row[] = [
   { method: 'POST', path: at('/networks/create'), duty: () => ({ duty: 'create_network' }) },
   { method: 'GET', path: at(`/networks/${objectName}`), duty: own('network') },
   { method: 'DELETE', path: at(`/networks/${objectName}`), duty: own('network') },
+  {
+    method: 'GET',
+    path: at('/system/df'),
+    query: { type: anyOf('volume') },
+    duty: () => ({ duty: 'own_volumes' }),
+  },
   { method: 'GET', path: at(`/volumes/${objectName}`), duty: own('volume') },
   { method: 'DELETE', path: at(`/volumes/${objectName}`), duty: own('volume') },
 ];

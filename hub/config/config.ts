@@ -99,7 +99,13 @@ export type Sandbox = {
     readonly readOnly: boolean;
   }[];
   readonly volumes: readonly { readonly name: string; readonly target: string }[];
-  readonly limits: { readonly memoryBytes: number; readonly cpus: number; readonly pids: number };
+  readonly limits: {
+    readonly memoryBytes: number;
+    readonly cpus: number;
+    readonly pids: number;
+    readonly scratchBytes: number;
+    readonly volumeBytes: number;
+  };
   readonly logs: 'bounded' | 'none';
   readonly user: string | undefined;
 };

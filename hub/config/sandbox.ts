@@ -55,7 +55,13 @@ export async function sandboxOf(
     network: entry.network,
     mounts: mounts.map(({ source, target, readOnly }) => ({ source, target, readOnly })),
     volumes: volumes.map(({ name, target }) => ({ name, target })),
-    limits: { memoryBytes, cpus, pids },
+    limits: {
+      memoryBytes,
+      cpus,
+      pids,
+      scratchBytes: bytesOf(entry.resources.scratch),
+      volumeBytes: bytesOf(entry.resources.volumes),
+    },
     logs: entry.logs,
     user: entry.user === undefined ? undefined : String(entry.user),
   };

@@ -63,6 +63,16 @@ export const resources = z.strictObject({
   memory: size.default('512m').describe('Most memory, such as "512m". At least 6m.'),
   cpus: z.number().min(0.01).max(1024).default(1).describe('Processor cores, such as 0.5.'),
   pids: z.int().min(1).max(4_194_304).default(256).describe('Most processes and threads.'),
+  scratch: size
+    .default('64m')
+    .describe(
+      'Room in each of /tmp, the home folder and the empty folders that the image declares as volumes; gone when the server ends, and counted as memory.',
+    ),
+  volumes: size
+    .default('10g')
+    .describe(
+      'Most that the volumes of the server hold together, such as "2g". A server that writes more is stopped.',
+    ),
 });
 
 /** What a server may have in a file, with the defaults that do not depend on the rest. */

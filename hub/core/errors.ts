@@ -55,6 +55,7 @@ export const codes = {
   HUB_CONNECT_FAILED: 'unavailable',
   HUB_ENGINE_UNREACHABLE: 'unavailable',
   HUB_ENGINE_REFUSED: 'unavailable',
+  HUB_VOLUMES_FULL: 'conflict',
   HUB_IMAGE_MISSING: 'invalid',
   HUB_IMAGE_BUILD_FAILED: 'invalid',
   HUB_PACKAGE_UNKNOWN: 'invalid',

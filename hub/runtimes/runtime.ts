@@ -1,4 +1,4 @@
-import type { JsonObject } from '#core';
+import type { HubError, JsonObject } from '#core';
 import type { Channel } from '#rpc';
 
 /** How a server's process ended. */
@@ -11,12 +11,18 @@ export type Exit = {
   readonly lost?: boolean;
   /** One sentence for the operator. */
   readonly detail: string;
+  /** Why it was ended and is not started again before the operator has changed something. */
+  readonly refusal?: HubError;
 };
 
 export type Limits = {
   readonly memoryBytes: number;
   readonly cpus: number;
   readonly pids: number;
+  /** Room in each of /tmp, HOME and the empty folders that the image declares as volumes; counts as memory. */
+  readonly scratchBytes: number;
+  /** What the server's volumes may hold together. */
+  readonly volumeBytes: number;
 };
 
 /** A package that an image is built from, once, with the version that the spec names. */

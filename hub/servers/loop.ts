@@ -128,7 +128,7 @@ export function createLoop(needs: LoopNeeds): Loop {
       ? new HubError('HUB_ENGINE_UNREACHABLE', `${name} is out of reach: ${exit.detail}`, {
           data: { server: name, retryable: true },
         })
-      : needs.gone(died ?? exit.detail, cause);
+      : (exit.refusal ?? needs.gone(died ?? exit.detail, cause));
     upstream.fail(error);
     policy.ran(clock.monotonic() - since);
     return { error, isClean: exit.code === 0 && died === undefined };

@@ -14,7 +14,13 @@ const target: DockerTarget = {
   network: 'bridge',
   mounts: [{ source: '/srv/data', target: '/data', readOnly: false }],
   volumes: [{ name: 'notes', target: '/notes' }],
-  limits: { memoryBytes: 512 * 1024 * 1024, cpus: 0.5, pids: 256 },
+  limits: {
+    memoryBytes: 512 * 1024 * 1024,
+    cpus: 0.5,
+    pids: 256,
+    scratchBytes: 64 * 2 ** 20,
+    volumeBytes: 10 * 2 ** 30,
+  },
   logs: 'bounded',
 };
 
@@ -42,6 +48,7 @@ test.each<[string, Partial<DockerTarget>, string]>([
         reference: 'node:24-bookworm-slim',
         id: 'sha256:1',
         user,
+        volumes: [],
       }),
     ),
   );
@@ -50,7 +57,12 @@ test.each<[string, Partial<DockerTarget>, string]>([
 });
 
 test('what the driver writes for an instance of a session passes the broker unchanged', () => {
-  const image = { reference: 'node:24-bookworm-slim', id: 'sha256:1', user: '1000' };
+  const image = {
+    reference: 'node:24-bookworm-slim',
+    id: 'sha256:1',
+    user: '1000',
+    volumes: [],
+  };
   for (const instance of ['1', '9999', 'probe']) {
     const body: unknown = JSON.parse(
       JSON.stringify(createOptions(owner, spec(target, instance), target, image)),

@@ -28,6 +28,7 @@ describe('a call of the hub is admitted', () => {
     ['POST', '/networks/create', 'create_network'],
     ['GET', '/networks/abc', 'own'],
     ['DELETE', '/networks/abc', 'own'],
+    ['GET', '/system/df?type=volume', 'own_volumes'],
     ['GET', '/volumes/abc', 'own'],
     ['DELETE', '/volumes/abc', 'own'],
     ['DELETE', '/images/agenthub/npm-memory:1.0.0-abcdef', 'built_image'],

@@ -76,7 +76,13 @@ servers:
       [7000, 9, ['c'], { A: 'base', B: 'child', C: 'new' }],
     );
     assert.ok(two.launch.kind === 'local');
-    assert.deepEqual(two.launch.sandbox.limits, { memoryBytes: 2 ** 30, cpus: 2, pids: 256 });
+    assert.deepEqual(two.launch.sandbox.limits, {
+      memoryBytes: 2 ** 30,
+      cpus: 2,
+      pids: 256,
+      scratchBytes: 64 * 2 ** 20,
+      volumeBytes: 10 * 2 ** 30,
+    });
   });
 
   test('null takes away a server, a key, or a variable', async () => {

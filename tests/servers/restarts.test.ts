@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { type Code, HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
+import { until } from '#helpers/hub';
 import { createRestarts } from '../../hub/servers/restarts.ts';
-import { configFor } from './scripted.ts';
+import { configFor, supervise } from './scripted.ts';
 
 const minuteMs = 60_000;
 
@@ -43,4 +44,16 @@ test('an engine that is away is looked for every two seconds at the latest, a se
   };
   assert.equal(last('HUB_ENGINE_UNREACHABLE'), 2_000);
   assert.equal(last('HUB_REMOTE_UNREACHABLE'), 30_000);
+});
+
+test('a server that its runtime has ended for good is failed, and says why wherever that is shown', async () => {
+  await using scene = supervise();
+  await scene.server.ready();
+  const refusal = new HubError('HUB_VOLUMES_FULL', 'scripted: its volumes hold too much');
+  scene.newest.end({ detail: refusal.message, refusal });
+  await until(() => scene.server.status.state === 'failed');
+  const { status, lastError } = scene.server;
+  assert.equal(status.state === 'failed' && status.why, refusal.message);
+  assert.equal(lastError?.message, refusal.message);
+  assert.equal(scene.launched.length, 1);
 });

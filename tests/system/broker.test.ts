@@ -639,6 +639,24 @@ describeWithEngine('the broker', () => {
     stream.destroy();
   });
 
+  test('tells the sizes of the volumes of its own hub, and of nothing else', async () => {
+    const names = [`${hubName}-measured`, `${hubName}-of-another`];
+    for (const [index, Name] of names.entries()) {
+      const Labels = {
+        'io.agenthub.managed': 'true',
+        'io.agenthub.hub': index === 0 ? hubId : 'another',
+      };
+      await viaEngine('POST', '/volumes/create', { Name, Labels });
+      leftovers.push(`/volumes/${Name}`);
+    }
+    const { status, text } = await viaBroker('GET', '/system/df?type=volume');
+    assert.equal(status, 200, text);
+    assert.match(text, /measured","UsageData":\{/);
+    assert.doesNotMatch(text, /of-another/);
+    for (const target of ['/system/df', '/system/df?type=image'])
+      assert.equal((await viaBroker('GET', target)).status, 403);
+  });
+
   test("the hub's own driver runs a server through it", { timeout: 60_000 }, async () => {
     const driver = createDockerRuntime(
       { hubId, hubName, dockerHost: `unix://${socketPath}`, imagesDir: 'images' },
@@ -659,7 +677,13 @@ describeWithEngine('the broker', () => {
           network: 'bridge',
           mounts: [{ source: join(root, 'inner'), target: '/inner', readOnly: true }],
           volumes: [{ name: 'driven', target: '/notes' }],
-          limits: { memoryBytes: 128 * 1024 * 1024, cpus: 1, pids: 32 },
+          limits: {
+            memoryBytes: 128 * 1024 * 1024,
+            cpus: 1,
+            pids: 32,
+            scratchBytes: 64 * 2 ** 20,
+            volumeBytes: 10 * 2 ** 30,
+          },
           logs: 'bounded',
         },
         env: {},

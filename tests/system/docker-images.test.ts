@@ -25,7 +25,13 @@ const handshake = {
 
 const packaged = (source: PackageSource): Partial<DockerTarget> => ({
   image: { package: source },
-  limits: { memoryBytes: 256 * 2 ** 20, cpus: 1, pids: 64 },
+  limits: {
+    memoryBytes: 256 * 2 ** 20,
+    cpus: 1,
+    pids: 64,
+    scratchBytes: 64 * 2 ** 20,
+    volumeBytes: 10 * 2 ** 30,
+  },
 });
 
 /** Removes the images of a package, which are of no use to anyone else. */

@@ -62,7 +62,13 @@ function localEntry({ package: wanted, sandbox, ...launch }: LocalLaunch) {
       read_only: readOnly,
     })),
     volumes: sandbox.volumes,
-    resources: { memory: limits.memoryBytes, cpus: limits.cpus, pids: limits.pids },
+    resources: {
+      memory: limits.memoryBytes,
+      cpus: limits.cpus,
+      pids: limits.pids,
+      scratch: limits.scratchBytes,
+      volumes: limits.volumeBytes,
+    },
     logs: sandbox.logs,
     user: sandbox.user,
   };

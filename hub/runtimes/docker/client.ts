@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import type Dockerode from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
-import { type Clock, HubError, http, https } from '#core';
+import { type Clock, HubError, http, https, isObject } from '#core';
 import type { Address } from './address.ts';
 import { type Bound, within } from './deadline.ts';
 import { loadDockerode } from './dockerode.ts';
@@ -72,6 +72,7 @@ export function createEngine(address: Address, clock: Clock): Engine {
             return {
               id,
               user: config.User ?? '',
+              volumes: Object.keys(config.Volumes ?? {}),
               labels: config.Labels ?? {},
               digests: digests ?? [],
               tags: tags ?? [],
@@ -105,6 +106,22 @@ export function createEngine(address: Address, clock: Clock): Engine {
         const { Volumes: found } = await engine.listVolumes({ filters, abortSignal });
         // An engine without any answers null.
         return (found ?? []).map(one => ({ name: one.Name, labels: one.Labels ?? {} }));
+      }),
+    volumeSizes: () =>
+      call('tell the sizes of volumes', async (engine, abortSignal) => {
+        const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+        // dockerode's own call asks for images and containers as well.
+        engine.modem.dial(
+          {
+            path: '/system/df?',
+            options: { type: 'volume' },
+            method: 'GET',
+            abortSignal,
+            statusCodes: { 200: true, 403: 'refused', 500: 'server error' },
+          },
+          (error: unknown, body: unknown) => (error ? reject(error) : resolve(body)),
+        );
+        return sizesIn(await promise);
       }),
     removeVolume: name =>
       call(
@@ -284,6 +301,19 @@ function containerInfo(info: ContainerInspectInfo): ContainerInfo {
       oomKilled: info.State.OOMKilled,
     },
   };
+}
+
+/** An engine that could not measure a volume says -1. */
+function sizesIn(body: unknown): ReadonlyMap<string, number> {
+  const volumes = isObject(body) ? body['Volumes'] : undefined;
+  const sizes = new Map<string, number>();
+  for (const volume of Array.isArray(volumes) ? volumes : []) {
+    const usage = isObject(volume) ? volume['UsageData'] : undefined;
+    const bytes = isObject(usage) ? usage['Size'] : undefined;
+    if (isObject(volume) && typeof volume['Name'] === 'string' && typeof bytes === 'number')
+      sizes.set(volume['Name'], Math.max(0, bytes));
+  }
+  return sizes;
 }
 
 function networkInfo(info: {

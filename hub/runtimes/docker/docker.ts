@@ -17,6 +17,7 @@ import type { BuildLimits } from './engine.ts';
 import { createEngineEvents } from './events.ts';
 import { isUnheard, toHubError } from './engine-error.ts';
 import { createImageUsers } from './image-users.ts';
+import { createImageVolumes, declaredVolumes } from './image-volumes.ts';
 import { createImages } from './images.ts';
 import { createInstance, readHandle } from './instance.ts';
 import { digestLabel, hubLabel, managedLabel } from './labels.ts';
@@ -27,6 +28,8 @@ import { createNames } from './names.ts';
 import { type Tidied, createTidying } from './tidying.ts';
 import { createTurns } from './turns.ts';
 import { createUpkeep } from './upkeep.ts';
+import { createVolumeBound } from './volume-bound.ts';
+import { createVolumeWatch } from './volume-watch.ts';
 
 export type DockerRuntimeOptions = {
   /** Tells this hub's containers from those of any other on the same engine; a label on each. */
@@ -43,6 +46,8 @@ export type DockerRuntimeOptions = {
   readonly buildLimits?: BuildLimits;
   /** The grace for servers that still run when the runtime itself is stopped. */
   readonly stopGraceMs?: number;
+  /** Minimum time between two looks at the sizes of volumes. */
+  readonly volumeCheckMs?: number;
 };
 
 type Needs = {
@@ -65,6 +70,7 @@ const defaults = {
   buildTimeoutMs: 15 * 60_000,
   buildLimits: { memoryBytes: 2 * 2 ** 30, cpus: 2 },
   stopGraceMs: 5_000,
+  volumeCheckMs: 10_000,
 };
 const probeMs = 2_000;
 /** How long the hub waits, when it starts, for what an earlier run has left to be removed. */
@@ -85,6 +91,15 @@ export function createDockerRuntime(
   const label = `${hubLabel}=${owner.hubId}`;
   const engine = createEngine(parseAddress(options.dockerHost), clock);
   const turns = createTurns({ clock });
+  const imageVolumes = createImageVolumes({
+    engine,
+    owner,
+    create: (name, spec, body) => createContainer(name, body, spec, { engine, log, owner }),
+  });
+  const volumeBound = createVolumeBound(
+    owner,
+    createVolumeWatch({ ...defaults, ...options }.volumeCheckMs, { engine, clock, log }),
+  );
   const names = createNames({ log, owe: () => tidying.owe() });
   const { findElsewhere } = needs;
   const users = createImageUsers({ engine, owner });
@@ -152,13 +167,17 @@ export function createDockerRuntime(
       throwIfCancelled(spec, signal);
     }
     // Not aborted midway: the engine might make a container whose id is then not known.
+    const { scratch, volumes } = await imageVolumes.placesOf(spec, target, image);
+    throwIfCancelled(spec, signal);
+    const whole = { ...target, volumes: [...target.volumes, ...volumes] };
+    await volumeBound.check(spec, whole);
     const user = userOf(target, image);
     if (target.user === undefined && user !== image.user && image.user !== '')
       log.info(
         { server: spec.server, image: image.reference, imageUser: image.user, user },
         'the user of the image may be root: it runs as another. Set "user" to a number to change it',
       );
-    const body = createOptions(owner, spec, target, image);
+    const body = createOptions(owner, spec, whole, image, scratch);
     const id = await createContainer(name, body, spec, { engine, log, owner });
     made.add(`container ${name}`, () => engine.removeContainer(id));
     throwIfCancelled(spec, signal);
@@ -171,7 +190,8 @@ export function createDockerRuntime(
         id,
         name,
         image,
-        target,
+        spec,
+        target: whole,
         attachment,
         isAdoptable: spec.digest !== undefined,
         left: left.promise,
@@ -202,6 +222,7 @@ export function createDockerRuntime(
       readonly id: string;
       readonly name: string;
       readonly image: Image;
+      readonly spec: LaunchSpec;
       readonly target: DockerTarget;
       readonly attachment: Attachment;
       readonly isAdoptable: boolean;
@@ -209,7 +230,7 @@ export function createDockerRuntime(
     },
     report: LaunchEvents,
   ): Instance {
-    const { id, name, image, target, attachment, isAdoptable, left } = container;
+    const { id, name, image, spec, target, attachment, isAdoptable, left } = container;
     const instance = createInstance(
       {
         id,
@@ -218,6 +239,9 @@ export function createDockerRuntime(
         imageId: image.id,
         memoryBytes: target.limits.memoryBytes,
         attachment,
+        ...(target.volumes.length > 0 && {
+          watchVolumes: exceeded => volumeBound.watch(spec, target, exceeded),
+        }),
         async release(end) {
           const made = await left;
           instances.delete(instance);
@@ -269,7 +293,12 @@ export function createDockerRuntime(
       report.stderr(line),
     );
     const left = Promise.resolve(made.move());
-    return run({ id, name, image, target, attachment, isAdoptable: true, left }, report);
+    const volumes = declaredVolumes(spec, target, image);
+    const whole = { ...target, volumes: [...target.volumes, ...volumes] };
+    return run(
+      { id, name, image, spec, target: whole, attachment, isAdoptable: true, left },
+      report,
+    );
   }
 
   return {

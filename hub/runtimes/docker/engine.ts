@@ -31,6 +31,8 @@ export type ListedContainer = {
 export type ImageInfo = {
   readonly id: string;
   readonly user: string;
+  /** The folders that it declares with `VOLUME`, as written. */
+  readonly volumes: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   /** What registries know it by, as `name@sha256:...`; none where it was built here. */
   readonly digests: readonly string[];
@@ -82,6 +84,8 @@ export interface Engine {
   ): Promise<{ readonly labels: Readonly<Record<string, string>> } | undefined>;
   /** For who looks at the engine itself: through the broker it is refused with 403. */
   listVolumes(label: string): Promise<readonly VolumeInfo[]>;
+  /** The bytes in each volume; through the broker in those of this hub. The engine walks through all of them. */
+  volumeSizes(): Promise<ReadonlyMap<string, number>>;
   /** Refused with 409 while a container uses it. */
   removeVolume(name: string): Promise<void>;
   /** Resolves when the engine begins to answer; the stream tells how it goes on, or failed. */

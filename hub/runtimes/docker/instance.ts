@@ -1,4 +1,4 @@
-import { type Clock, type Log, messageOf } from '#core';
+import { type Clock, type HubError, type Log, messageOf } from '#core';
 import type { Exit, Instance, LaunchEvents } from '#runtimes';
 import type { Attachment } from './attach.ts';
 import { Overdue, within } from './deadline.ts';
@@ -23,6 +23,8 @@ type Running = {
   readonly imageId: string;
   readonly memoryBytes: number;
   readonly attachment: Attachment;
+  /** Begins to watch its volumes, and calls back with why it must end. Absent where it has none. */
+  readonly watchVolumes?: (exceeded: (why: HubError) => void) => Disposable;
   /**
    * Removes all that was made for it, or leaves it where it may still run: `isLost`. That is not known where
    * the engine could not be asked: `isUnheard`. Must not throw.
@@ -56,6 +58,8 @@ export function createInstance(running: Running, needs: Needs): Instance {
   let isLost = false;
   /** Why the engine could not be asked to stop it, or not how it ended. */
   let unheard: unknown;
+  /** Why it was ended by the hub itself. */
+  let refusal: HubError | undefined;
   /** The engine's part of stopping: settles when the container has ended, within the grace. */
   let halting: Promise<void> | undefined;
 
@@ -69,6 +73,11 @@ export function createInstance(running: Running, needs: Needs): Instance {
     suspected.resolve();
   });
   const exited = conclude();
+  const volumes = running.watchVolumes?.(why => {
+    log.warn({ container: name }, why.message);
+    refusal = why;
+    void (stopping ??= stop(0));
+  });
 
   /** A child may be killed for want of memory while the server goes on. */
   function reportShortage(): void {
@@ -86,10 +95,12 @@ export function createInstance(running: Running, needs: Needs): Instance {
 
   async function conclude(): Promise<Exit> {
     await suspected.promise;
-    const exit = await findExit();
+    const found = await findExit();
+    const exit = refusal ? { ...found, detail: refusal.message, refusal } : found;
     isLost = exit.lost === true;
     attachment.end({ reason: exit.detail });
     watch[Symbol.dispose]();
+    volumes?.[Symbol.dispose]();
     await running.release({ isLost, isUnheard: unheard !== undefined });
     return exit;
   }

@@ -32,11 +32,11 @@ export type Image = {
   readonly id: string;
   /** The user that the image names; empty for root. */
   readonly user: string;
+  /** The folders that it declares with `VOLUME`, as written. */
+  readonly volumes: readonly string[];
 };
 
 const home = '/home/mcp';
-/** Room in each of /tmp and HOME; what is written there counts as the container's memory. */
-const tmpfsBytes = 64 * 2 ** 20;
 const unprivileged = '65532:65532';
 
 /**
@@ -55,13 +55,14 @@ export const volumeName = (
 
 /**
  * The body of `POST /containers/create` for a server. Everything is at its strictest; what loosens
- * it is in the spec, key by key. Pure.
+ * it is in the spec, key by key. `scratch` are more folders that it may write to until it ends. Pure.
  */
 export function createOptions(
   owner: Owner,
   spec: LaunchSpec,
   target: DockerTarget,
   image: Image,
+  scratch: readonly string[] = [],
 ): CreateBody {
   const { command, args, workingDirectory } = target;
   return {
@@ -82,7 +83,7 @@ export function createOptions(
     // The hub asks the server itself; a check of the image would only take its time.
     Healthcheck: { Test: ['NONE'] },
     Labels: { ...labelsOf(owner, spec), ...composeLabelsOf(owner, spec) },
-    HostConfig: hostConfig(owner, spec, target),
+    HostConfig: hostConfig(owner, spec, target, tmpfs(target, image, scratch)),
   };
 }
 
@@ -90,6 +91,7 @@ function hostConfig(
   owner: Owner,
   spec: LaunchSpec,
   target: DockerTarget,
+  Tmpfs: Record<string, string>,
 ): CreateBody['HostConfig'] {
   const { limits } = target;
   return {
@@ -109,7 +111,7 @@ function hostConfig(
     NanoCpus: Math.round(limits.cpus * 1e9),
     PidsLimit: limits.pids,
     NetworkMode: target.network === 'none' ? 'none' : nameOf(owner, spec),
-    Tmpfs: tmpfs(target),
+    Tmpfs,
     LogConfig:
       target.logs === 'none'
         ? { Type: 'none', Config: {} }
@@ -119,12 +121,20 @@ function hostConfig(
 }
 
 /** Places that every server may write to; the engine refuses two mounts on one path. */
-function tmpfs(target: DockerTarget): Record<string, string> {
+function tmpfs(
+  target: DockerTarget,
+  image: Image,
+  scratch: readonly string[],
+): Record<string, string> {
   const taken = new Set([...target.mounts, ...target.volumes].map(mount => mount.target));
-  const options = `rw,nosuid,nodev,noexec,size=${tmpfsBytes},mode=1777`;
-  return Object.fromEntries(
-    ['/tmp', home].filter(path => !taken.has(path)).map(path => [path, options]),
-  );
+  const options = `rw,nosuid,nodev,noexec,size=${target.limits.scratchBytes},mode=1777`;
+  // Programs want their data folder to be their own; a user by name is left with what all may write to.
+  const [, uid, gid] = /^(\d+)(?::(\d+))?$/.exec(userOf(target, image)) ?? [];
+  const own = `${uid === undefined ? '' : `,uid=${uid}`}${gid === undefined ? '' : `,gid=${gid}`}`;
+  return Object.fromEntries([
+    ...['/tmp', home].filter(path => !taken.has(path)).map(path => [path, options]),
+    ...scratch.map(path => [path, options + own]),
+  ]);
 }
 
 function mounts(owner: Owner, target: DockerTarget): readonly MountBody[] {

@@ -5,6 +5,7 @@ import { isRefusal } from './engine-error.ts';
 import type { ImageUsers } from './image-users.ts';
 import type { Images } from './images.ts';
 import { hubLabel, managedLabel } from './labels.ts';
+import { declaredVolumes } from './image-volumes.ts';
 import { targetOf } from './launch.ts';
 import { type Owner, volumeName } from './options.ts';
 
@@ -26,7 +27,10 @@ export function createUpkeep({ engine, images, users, owner }: Needs): Upkeep {
     (await engine.findVolume(name))?.labels[hubLabel] === owner.hubId;
 
   async function candidates(spec: LaunchSpec): Promise<readonly Belonging[]> {
-    const { image, volumes } = targetOf(spec);
+    const target = targetOf(spec);
+    const { image } = target;
+    const present = await images.find(image);
+    const volumes = [...target.volumes, ...(present ? declaredVolumes(spec, target, present) : [])];
     const built = 'package' in image ? [await images.referenceOf(image)] : [];
     return [
       ...built.map(name => ({ kind: 'image', name }) as const),

@@ -25,6 +25,7 @@ export function createHub(
     readonly dockerHost?: string;
     readonly hubId?: string;
     readonly log?: Log;
+    readonly volumeCheckMs?: number;
     readonly isAwaited?: (id: string) => boolean;
     /** What packages were resolved to, by the names of their images. */
     readonly locks?: Map<string, string>;
@@ -34,7 +35,13 @@ export function createHub(
   const hubName = `test-${id.slice(0, 8)}`;
   const { locks = new Map<string, string>() } = options;
   const runtime = createDockerRuntime(
-    { hubId: id, hubName, dockerHost: options.dockerHost ?? engineHost, imagesDir },
+    {
+      hubId: id,
+      hubName,
+      dockerHost: options.dockerHost ?? engineHost,
+      imagesDir,
+      ...(options.volumeCheckMs !== undefined && { volumeCheckMs: options.volumeCheckMs }),
+    },
     {
       clock: systemClock,
       log: options.log ?? silent,
@@ -119,7 +126,13 @@ export function specOf(
       network: 'none',
       mounts: [],
       volumes: [],
-      limits: { memoryBytes: 128 * mebibyte, cpus: 1, pids: 64 },
+      limits: {
+        memoryBytes: 128 * mebibyte,
+        cpus: 1,
+        pids: 64,
+        scratchBytes: 64 * 2 ** 20,
+        volumeBytes: 10 * 2 ** 30,
+      },
       logs: 'bounded',
       ...target,
     },

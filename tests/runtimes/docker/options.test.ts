@@ -11,7 +11,13 @@ const target: DockerTarget = {
   network: 'none',
   mounts: [],
   volumes: [],
-  limits: { memoryBytes: 512 * 2 ** 20, cpus: 1.5, pids: 128 },
+  limits: {
+    memoryBytes: 512 * 2 ** 20,
+    cpus: 1.5,
+    pids: 128,
+    scratchBytes: 64 * 2 ** 20,
+    volumeBytes: 10 * 2 ** 30,
+  },
   logs: 'bounded',
 };
 const tmpfs = 'rw,nosuid,nodev,noexec,size=67108864,mode=1777';
@@ -32,7 +38,12 @@ function body(
     maxLineBytes: 1,
     maxWaitingBytes: 1,
   };
-  return createOptions(owner, spec, changed, { reference: 'some/image:1', id: 'sha256:1', user });
+  return createOptions(owner, spec, changed, {
+    reference: 'some/image:1',
+    id: 'sha256:1',
+    user,
+    volumes: [],
+  });
 }
 
 describe('the body that a container is created from', () => {
