@@ -11,9 +11,9 @@ export type Watched = {
 
 export type VolumeWatch = {
   /** Watches until it is disposed of. */
-  watch(watched: Watched): Disposable;
+  readonly watch: (watched: Watched) => Disposable;
   /** The bytes in the volumes now. Throws HubError where the engine does not tell. */
-  measure(names: readonly string[]): Promise<number>;
+  readonly measure: (names: readonly string[]) => Promise<number>;
 };
 
 type Needs = {
