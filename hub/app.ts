@@ -17,6 +17,7 @@ import {
 } from '#telemetry';
 import {
   type StdioStreams,
+  createByteBudget,
   createConnections,
   createSse,
   createStreamable,
@@ -27,7 +28,7 @@ import {
 import { type ConfigFiles, createConfiguration } from './configuration.ts';
 import { type FleetOptions, createFleet } from './fleet.ts';
 import { createPrompts } from './prompts.ts';
-import { collectGarbage, createSettling } from './settling.ts';
+import { collectGarbage, createRelief, createSettling } from './settling.ts';
 
 export type AppOptions = Omit<FleetOptions, 'configs'> & {
   readonly files: ConfigFiles;
@@ -57,7 +58,8 @@ const drainMs = 5_000;
 const probeMs = 3_000;
 const idleMs = 30 * 60_000;
 const maxSessions = 10_000;
-const maxConnections = 1_000;
+/** WebSockets and streams of HTTP with SSE. */
+const maxStreams = 1_000;
 /** The newest calls that people can look at, and how much is kept of what was said in them, in bytes. */
 const activityBounds = {
   maxCalls: 10_000,
@@ -138,8 +140,20 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       listings.keep(config.name, fleet.specOf(config).digest ?? '', listing),
     forgetListing: name => listings.forget(name),
   });
-  const streamable = createStreamable({ idleMs, maxSessions }, { router, clock, log, newId });
-  const connections = createConnections({ maxConnections }, { router, clock, log });
+  const { maxConnections, maxSessionsPerClient, ...limits } = settings.limits;
+  const relieved = createRelief({ collect: collectGarbage, clock, log });
+  const budget = (what: string, maxBytes: number) =>
+    createByteBudget({ what, maxBytes }, { clock, log, relieved });
+  const unfinished = budget('requests that are not complete', limits.maxUnfinishedBytes);
+  const unread = budget('answers that are not read', limits.maxUnreadBytes);
+  const streamable = createStreamable(
+    { idleMs, maxSessions, maxSessionsPerClient },
+    { router, clock, log, newId },
+  );
+  const connections = createConnections(
+    { maxConnections: maxStreams },
+    { router, clock, log, unread },
+  );
   servers.removed(server => {
     for (const clients of [streamable, connections]) clients.end(server, 'its server was removed');
   });
@@ -159,13 +173,16 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       allowedHosts: settings.allowedHosts,
       allowedOrigins: settings.allowedOrigins,
       maxBodyBytes: maxMessageBytes,
+      maxConnections,
     },
     {
       servers,
       router,
       streamable,
       connections,
-      webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log }),
+      webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log, unfinished }),
+      unfinished,
+      unread,
       sse: createSse({ connections, newId }),
       engine,
       config: withRules(control, prompts.rules),

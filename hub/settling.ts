@@ -12,6 +12,7 @@ export type SettlingNeeds = {
 
 /** How long nobody may have called, in milliseconds: for a twentieth of a second the hub answers nobody. */
 const quietMs = 3_000;
+const reliefMs = 1_000;
 
 /**
  * Gives back, once, what only the start needed, when no server is starting and nobody calls. A hub that does
@@ -44,6 +45,26 @@ export function createSettling(needs: SettlingNeeds): Part {
       waiting?.[Symbol.dispose]();
       kept.length = 0;
     },
+  };
+}
+
+/**
+ * Gives the memory of a flood back, a second after it is over and at most once at a time: a hub that does little
+ * collects no garbage by itself for days.
+ */
+export function createRelief({
+  collect,
+  clock,
+  log,
+}: Pick<SettlingNeeds, 'collect' | 'clock' | 'log'>): () => void {
+  let waiting: Disposable | undefined;
+  return () => {
+    waiting ??= clock.after(reliefMs, () => {
+      waiting = undefined;
+      collect().catch((error: unknown) =>
+        log.debug({ error: messageOf(error) }, 'no memory could be given back'),
+      );
+    });
   };
 }
 

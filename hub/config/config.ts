@@ -173,4 +173,14 @@ export type Settings = {
   readonly otlp?: Otlp;
   /** Path of the rules by which prompts are improved. */
   readonly rulesFile: string;
+  /** What all clients together may take. */
+  readonly limits: {
+    readonly maxConnections: number;
+    /** Of streamable HTTP; a client that opens more loses its own. */
+    readonly maxSessionsPerClient: number;
+    /** Of request bodies and messages that are not complete. */
+    readonly maxUnfinishedBytes: number;
+    /** Of answers that clients have not read. */
+    readonly maxUnreadBytes: number;
+  };
 };

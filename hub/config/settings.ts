@@ -3,6 +3,7 @@ import { HubError } from '#core';
 import { readBackends } from './backends.ts';
 import type { Config, Settings } from './config.ts';
 import type { Environment } from './env.ts';
+import { readLimits } from './limits.ts';
 import { readOtlp } from './otlp.ts';
 import { bytesOf, sizePattern } from './size.ts';
 import { createVariables, mergeEnvironment } from './variables.ts';
@@ -93,6 +94,7 @@ export function readSettings(
       ),
       cpus: number('BUILD_CPUS', { least: 0.1, most: 64, whole: false }) ?? 2,
     },
+    limits: readLimits(variables),
     ...readBackends(variables),
     ...(otlp && { otlp }),
   };

@@ -3,17 +3,20 @@ import type { Socket } from 'node:net';
 import { type Clock, http, https } from '#core';
 import type { View } from '#routing';
 import type { Servers } from '#servers';
-import type { Connections, Streamable, WebSockets } from '#transports';
+import type { ByteBudget, Connections, Streamable, WebSockets } from '#transports';
 import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
 import type { Peers } from './peers.ts';
 import { createPipeline } from './pipeline.ts';
 import { createPlainPosts } from './plain-posts.ts';
+import { countBody, refuseBusy } from './unfinished.ts';
 import { isAnswerDue, refuseUnreadable } from './unreadable.ts';
 
 export type EntranceOptions = {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly maxBodyBytes: number;
   readonly patience?: Patience;
+  /** More connections than this are answered with 503. */
+  readonly maxConnections: number;
 };
 
 /** How long the head of a request may take to arrive, and how long all of it, in milliseconds. */
@@ -27,6 +30,9 @@ export type EntranceNeeds = {
   /** Whether the guard admits a request to an MCP endpoint. `otherwise` refuses those that it does not. */
   readonly admits: (request: GuardedRequest) => boolean;
   readonly peers: Peers;
+  /** The bytes of bodies that are not complete, and of answers that clients have not read. */
+  readonly unfinished: ByteBudget;
+  readonly unread: ByteBudget;
   readonly clock: Pick<Clock, 'now'>;
   /** Answers whatever does not go the short way. */
   readonly otherwise: RequestListener;
@@ -46,8 +52,10 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
   const pipeline = createPipeline();
   const isAdmitted = (request: IncomingMessage) =>
     needs.admits(guardedRequest(request, needs.peers.of(request.socket)));
-  const listener: RequestListener = (request, response) =>
+  const listener: RequestListener = (request, response) => {
+    countBody(request, response, needs.unfinished);
     pipeline(request, response, () => answer(request, response));
+  };
   const answer: RequestListener = (request, response) => {
     const length = plainLength(request);
     const view =
@@ -92,7 +100,34 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
   // Node reads all connections by TLS.
   if (options.tls) identifyFirst(server, needs.peers);
   else answerPlainPosts(server, patience, { ...options, ...needs });
+  boundConnections(server, options.maxConnections, needs.unread);
   return server;
+}
+
+/** Refuses connections above the bound, and counts what the clients of the others leave unread. */
+function boundConnections(server: Server, maxConnections: number, unread: ByteBudget): void {
+  const accepts = server.listeners('connection');
+  let open = 0;
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    if (open >= maxConnections) {
+      socket.on('error', () => socket.destroy());
+      // Nothing that it sends is read, which would otherwise end the answer before it has arrived.
+      refuseBusy(socket, `${open} connections are open already. Try again later`);
+      return;
+    }
+    open++;
+    const held = unread.hold({
+      bytes: () => socket.writableLength,
+      // Behind so much that it does not read, a client would not read the reason either.
+      drop: () => socket.destroy(),
+    });
+    socket.once('close', () => {
+      open--;
+      held[Symbol.dispose]();
+    });
+    for (const accept of accepts) Reflect.apply(accept, server, [socket]);
+  });
 }
 
 /** Has the connections of a server answered without Node's HTTP, for as long as they bring plain POSTs. */

@@ -4,7 +4,7 @@ import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
 import type { Installs, Servers } from '#servers';
 import type { Metrics } from '#telemetry';
-import type { Connections, Sse, Streamable, WebSockets } from '#transports';
+import type { ByteBudget, Connections, Sse, Streamable, WebSockets } from '#transports';
 import type { GuardNeeds } from './guard.ts';
 import type { PeersNeeds } from './peers.ts';
 import type { ConfigControl } from './routes/config.ts';
@@ -19,6 +19,9 @@ export type HttpNeeds = {
   readonly streamable: Streamable;
   readonly connections: Pick<Connections, 'size' | 'isDraining'>;
   readonly webSockets: WebSockets;
+  /** The bytes of bodies that are not complete, and of answers that clients have not read. Absent: not counted. */
+  readonly unfinished?: ByteBudget;
+  readonly unread?: ByteBudget;
   readonly sse: Sse;
   readonly engine: Engine;
   readonly config: ConfigControl;

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Part, HubError, addressOf, messageOf } from '#core';
 import { errorAnswer } from '#rpc';
 import type { Family } from '#telemetry';
-import { idOf, retryAfterSeconds } from '#transports';
+import { idOf, noBudget, retryAfterSeconds } from '#transports';
 import type { FamiliesNeeds } from './families.ts';
 import { createAdmission, isMcp, refusalBody } from './admission.ts';
 import { createCors } from './cors.ts';
@@ -33,7 +33,11 @@ export type HttpOptions = GuardOptions & {
   readonly maxBodyBytes: number;
   /** How long a request may take to arrive; a minute for its head and five for all of it by default. */
   readonly patience?: Patience;
+  /** More connections than this are refused with 503; 2,000 by default. */
+  readonly maxConnections?: number;
 };
+
+const defaultMaxConnections = 2_000;
 
 /** Its `start` listens, and answers calls from there on. */
 export type Http = Part & {
@@ -168,7 +172,18 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       const { networks = [] } = options;
       listening = await listenOn(
         options,
-        () => createEntrance({ ...options, tls }, { ...needs, admits, peers, otherwise }),
+        () =>
+          createEntrance(
+            { ...options, maxConnections: options.maxConnections ?? defaultMaxConnections, tls },
+            {
+              ...needs,
+              unfinished: needs.unfinished ?? noBudget,
+              unread: needs.unread ?? noBudget,
+              admits,
+              peers,
+              otherwise,
+            },
+          ),
         networks.length === 0 ? undefined : () => addressesOfNetworks(networks),
       );
       const { port } = listening;

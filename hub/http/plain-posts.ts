@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 import type { Clock } from '#core';
 import type { View } from '#routing';
-import type { Streamable } from '#transports';
+import type { ByteBudget, Streamable } from '#transports';
 import { type GuardedRequest, type Peer, credentialsOf } from './guarded-request.ts';
 import { type PlainBody, type PlainHead, bodyUnder, parsePlainHead } from './plain-head.ts';
 import { type PlainLink, PlainResponse } from './plain-response.ts';
@@ -32,6 +32,8 @@ export type PlainPostsNeeds = {
   readonly admits: (request: GuardedRequest) => boolean;
   /** What an MCP endpoint shows; undefined for every other path. */
   readonly viewOf: (url: string) => View | undefined;
+  /** Told of answers that clients have not read at once. */
+  readonly unread: Pick<ByteBudget, 'added'>;
   /** Has Node read the connection from here on, of which these bytes have been read already. */
   readonly handOver: (socket: Socket, bytes: Buffer) => void;
   /** Answers a connection that has never brought anything. */
@@ -82,6 +84,7 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
       },
       patience(delayMs, onStalled) {
         socket.setTimeout(delayMs);
+        needs.unread.added(socket.writableLength);
         if (onStalled) stalled = onStalled;
         // With the end of what waits to be sent, it is the client's turn again.
         else socket.write('', rest);

@@ -29,13 +29,18 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
 }
 
 /** An answer with a problem as its body, for where there is no request that Node could answer. */
-export function rawAnswer(status: number, problem: HubError): string {
+export function rawAnswer(
+  status: number,
+  problem: HubError,
+  headers: Readonly<Record<string, string>> = {},
+): string {
   const body = JSON.stringify(problemOf(problem));
   return [
     `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}`,
     'content-type: application/json',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     '',
     body,
   ].join('\r\n');

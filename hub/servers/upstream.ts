@@ -163,7 +163,8 @@ export function createUpstream(
       entry.settle(answer);
       return;
     }
-    needs.pace?.count(answer.bytes.length);
+    // A client that has left is no fault of the server, however long its answers are.
+    needs.pace?.count(0);
     abandoned.answered(id);
     if (answer.failed)
       needs.output.warn(

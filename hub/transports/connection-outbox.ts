@@ -1,3 +1,5 @@
+import { type ByteBudget, noBudget } from './byte-budget.ts';
+
 /** Where messages go: what is written at once is one write. */
 export type Outlet = {
   /** Must not throw. */
@@ -19,7 +21,11 @@ export interface Outbox {
 }
 
 /** More than `maxUnsentBytes` does not wait, unless it is one message and nothing waits before it. */
-export function createOutbox(outlet: Outlet, maxUnsentBytes: number): Outbox {
+export function createOutbox(
+  outlet: Outlet,
+  maxUnsentBytes: number,
+  unread: Pick<ByteBudget, 'added'> = noBudget,
+): Outbox {
   let queue: Buffer[] = [];
   let queuedBytes = 0;
 
@@ -38,6 +44,7 @@ export function createOutbox(outlet: Outlet, maxUnsentBytes: number): Outbox {
       if (queue.length === 0) setImmediate(flush);
       queue.push(bytes);
       queuedBytes += bytes.length;
+      if (waiting > 0) unread.added(bytes.length);
       return true;
     },
     get queuedBytes() {

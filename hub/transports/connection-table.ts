@@ -1,5 +1,6 @@
 import { type Clock, type Log, HubError } from '#core';
 import type { Router, View } from '#routing';
+import type { ByteBudget } from './byte-budget.ts';
 import { type Connection, type Wire, createConnection } from './connection.ts';
 import { stopping } from './unavailable.ts';
 
@@ -26,6 +27,8 @@ export type ConnectionsNeeds = {
   readonly router: Pick<Router, 'open'>;
   readonly clock: Clock;
   readonly log: Log;
+  /** What all clients leave unread. Absent: it is not counted. */
+  readonly unread?: ByteBudget;
 };
 
 const defaultMaxUnsentBytes = 64 * 1024 * 1024;
@@ -85,6 +88,7 @@ export function createConnections(
             log.debug({ reason }, 'a connection is over');
           },
           log,
+          ...(needs.unread && { unread: needs.unread }),
         },
       );
       open.set(connection, { wire, view });

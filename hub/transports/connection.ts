@@ -15,6 +15,7 @@ import {
   whole,
 } from '#rpc';
 import { batchOf, lengthOf } from './answer.ts';
+import { type ByteBudget, noBudget } from './byte-budget.ts';
 import { type Outlet, createOutbox } from './connection-outbox.ts';
 import { stopping } from './unavailable.ts';
 
@@ -63,6 +64,8 @@ export type ConnectionNeeds = {
   /** Called once, whatever the end was. */
   readonly closed: (reason: string) => void;
   readonly log: Pick<Log, 'warn'>;
+  /** What all clients leave unread. Absent: it is not counted. */
+  readonly unread?: ByteBudget;
 };
 
 /** Connects a wire to a session of its own. What is sent within one turn of the event loop is one write. */
@@ -71,7 +74,10 @@ export function createConnection(
   options: ConnectionOptions,
   needs: ConnectionNeeds,
 ): Connection {
-  const outbox = createOutbox(wire, options.maxUnsentBytes);
+  const unread = needs.unread ?? noBudget;
+  const outbox = createOutbox(wire, options.maxUnsentBytes, unread);
+  // What has left the outbox is counted with the socket.
+  const held = unread.hold({ bytes: () => outbox.queuedBytes, drop });
   let state: 'open' | 'closing' | 'closed' = 'open';
   let inFlight = 0;
   let listening = 0;
@@ -100,6 +106,7 @@ export function createConnection(
     if (state === 'closed') return;
     const wasOpen = state === 'open';
     state = 'closed';
+    held[Symbol.dispose]();
     outbox.clear();
     if (wasOpen) session.close(reason);
     needs.closed(reason);

@@ -13,6 +13,8 @@ export interface HttpSession {
   usedAt: number;
   /** Requests being answered and open connections: while there are any, it is not idle. */
   active: number;
+  /** Its client has come back after `initialize`. */
+  isUsed: boolean;
   /** The stream of what the client is told outside its requests. */
   readonly standing: EventStream;
   /** A stream for one request. */
@@ -75,6 +77,7 @@ export function createHttpSession(
     standing,
     usedAt: clock.monotonic(),
     active: 0,
+    isUsed: false,
     openStream() {
       const stream = createEventStream(++lastStream, bounds, budget, headers);
       if (closed) stream.discard();

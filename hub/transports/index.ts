@@ -1,5 +1,12 @@
 export { idOf, sendJson } from './answer.ts';
 export {
+  type ByteBudget,
+  type ByteBudgetNeeds,
+  type ByteBudgetOptions,
+  createByteBudget,
+  noBudget,
+} from './byte-budget.ts';
+export {
   type Connections,
   type ConnectionsNeeds,
   type ConnectionsOptions,

@@ -7,8 +7,11 @@ import { createReplayBudget } from './replay-budget.ts';
 export interface SessionTable {
   readonly size: number;
   find(id: string): HttpSession | undefined;
-  /** Throws HUB_SESSIONS_FULL where as many are open as may be, and all are in use. */
-  open(view: View): HttpSession;
+  /**
+   * Opens a session for a client, as which it introduces itself. Throws HUB_SESSIONS_FULL where as many are open as
+   * may be, and all are in use.
+   */
+  open(view: View, client: string): HttpSession;
   end(http: HttpSession, reason: string): void;
   /** Ends those of a view, or all. */
   endAll(reason: string, view?: View): void;
@@ -21,6 +24,8 @@ export type SessionTableOptions = {
   /** A session without connection and request for this long is closed. */
   readonly idleMs: number;
   readonly maxSessions: number;
+  /** Most sessions of one client; one that opens more loses its own. */
+  readonly maxSessionsPerClient?: number;
 };
 
 export type SessionTableNeeds = {
@@ -29,6 +34,7 @@ export type SessionTableNeeds = {
   readonly newId: () => string;
 };
 
+const defaultMaxPerClient = 1_000;
 /** What the streams of all sessions may keep for clients that come back, in bytes. */
 const maxReplayBytes = 64 * 1024 * 1024;
 
@@ -39,32 +45,58 @@ export function createSessionTable(
   const { clock } = needs;
   const sessions = new Map<string, HttpSession>();
   const budget = createReplayBudget(maxReplayBytes);
+  const maxPerClient = options.maxSessionsPerClient ?? defaultMaxPerClient;
+  const byClient = new Map<string, Set<HttpSession>>();
+  const clientOf = new Map<HttpSession, string>();
 
   function end(http: HttpSession, reason: string): void {
     sessions.delete(http.id);
+    const client = clientOf.get(http) ?? '';
+    clientOf.delete(http);
+    const own = byClient.get(client);
+    own?.delete(http);
+    if (own?.size === 0) byClient.delete(client);
     http.close(reason);
   }
 
-  /** Makes room by ending the session that has been idle longest. */
-  function makeRoom(): void {
+  /**
+   * Ends a session where as many are open as may be: one of the client itself where it has its share. Else one
+   * whose client never came back after `initialize`, and only then one of the client that has the most.
+   */
+  function makeRoom(client: string): void {
+    const own = byClient.get(client);
+    if (own && own.size >= maxPerClient)
+      return endOne(idlest(own), `${own.size} sessions of this client`);
     if (sessions.size < options.maxSessions) return;
-    let oldest: HttpSession | undefined;
-    for (const http of sessions.values())
-      if (http.active === 0 && (!oldest || http.usedAt < oldest.usedAt)) oldest = http;
-    if (!oldest)
-      throw new HubError('HUB_SESSIONS_FULL', `${sessions.size} sessions are open and all in use`, {
-        data: { retryable: true },
-      });
-    end(oldest, 'too many sessions');
+    const idle = idlest(sessions.values());
+    const greedy = idle?.isUsed ? idlestOfGreediest() : undefined;
+    endOne(greedy ?? idle, `${sessions.size} sessions`);
+  }
+
+  function endOne(http: HttpSession | undefined, open: string): void {
+    if (http) return end(http, 'too many sessions');
+    throw new HubError('HUB_SESSIONS_FULL', `${open} are open and all in use`, {
+      data: { retryable: true },
+    });
+  }
+
+  function idlestOfGreediest(): HttpSession | undefined {
+    let most: ReadonlySet<HttpSession> = new Set();
+    for (const own of byClient.values()) if (own.size > most.size) most = own;
+    return idlest(most);
   }
 
   return {
     get size() {
       return sessions.size;
     },
-    find: id => sessions.get(id),
-    open(view) {
-      makeRoom();
+    find(id) {
+      const http = sessions.get(id);
+      if (http) http.isUsed = true;
+      return http;
+    },
+    open(view, client) {
+      makeRoom(client);
       const http = createHttpSession(
         needs.newId(),
         view,
@@ -72,6 +104,9 @@ export function createSessionTable(
         { clock, budget },
       );
       sessions.set(http.id, http);
+      const own = byClient.get(client) ?? new Set();
+      byClient.set(client, own.add(http));
+      clientOf.set(http, client);
       return http;
     },
     end,
@@ -91,4 +126,15 @@ export function createSessionTable(
       for (const http of sessions.values()) http.keepAlive();
     },
   };
+}
+
+/** Of those that are not in use, the one that was never used, or that was not used for the longest time. */
+function idlest(all: Iterable<HttpSession>): HttpSession | undefined {
+  let found: HttpSession | undefined;
+  for (const http of all) {
+    if (http.active > 0) continue;
+    if (!found || (found.isUsed && !http.isUsed)) found = http;
+    else if (found.isUsed === http.isUsed && http.usedAt < found.usedAt) found = http;
+  }
+  return found;
 }

@@ -4,13 +4,16 @@ import {
   type Malformed,
   type Message,
   type Reply,
+  type Request,
   allowsBatches,
   isKnownVersion,
   malformedAnswer,
+  membersOf,
   modernVersion,
   rawText,
   readMessages,
   rpcCodes,
+  stringAt,
 } from '#rpc';
 import { acceptedTypes, isJson } from './accepted.ts';
 import { idOf, refuse, sendJson } from './answer.ts';
@@ -149,7 +152,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     let http: HttpSession | undefined;
     if (opening && headers['mcp-session-id'] === undefined) {
       try {
-        http = open(view);
+        http = open(view, clientOf(request, opening));
       } catch (error) {
         return sendUnavailable(response, rawText(opening.bytes, opening.id), error);
       }
@@ -186,8 +189,8 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     answer(post, messages);
   }
 
-  function open(view: View): HttpSession {
-    const http = sessions.open(view);
+  function open(view: View, client: string): HttpSession {
+    const http = sessions.open(view, client);
     keepTicking();
     return http;
   }
@@ -291,4 +294,11 @@ async function answersTo(
     ),
   );
   return answers.filter(answer => answer !== undefined);
+}
+
+/** As which a client introduces itself: by the name that it says, its program and its credentials. */
+function clientOf({ headers }: HttpRequest, { bytes, params }: Request): string {
+  const info = membersOf(bytes, params)?.get('clientInfo');
+  const name = stringAt(bytes, membersOf(bytes, info)?.get('name'));
+  return JSON.stringify([name, headers['user-agent'], headers.authorization]);
 }

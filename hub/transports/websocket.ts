@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { type Clock, type Log, messageOf } from '#core';
 import type { View } from '#routing';
+import type { ByteBudget } from './byte-budget.ts';
 import type { Connections } from './connection-table.ts';
 import type { Connection, Wire } from './connection.ts';
 
@@ -24,6 +25,8 @@ export type WebSocketsNeeds = {
   readonly connections: Pick<Connections, 'open'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
+  /** The bytes of messages that are not complete. Absent: they are not counted. */
+  readonly unfinished?: ByteBudget;
 };
 
 const subprotocol = 'mcp';
@@ -93,15 +96,35 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     } catch (error) {
       return close(ws, tryAgainLater, messageOf(error));
     }
+    const { unfinished } = needs;
+    let unfinishedBytes = 0;
+    const held = unfinished?.hold({
+      bytes: () => unfinishedBytes,
+      pause: () => ws.pause(),
+      resume: () => ws.resume(),
+      drop(reason) {
+        connection.gone(reason);
+        close(ws, tryAgainLater, reason);
+        socket.pause();
+      },
+    });
+    socket.on('data', (chunk: Buffer) => {
+      unfinishedBytes += chunk.length;
+      unfinished?.added(chunk.length);
+    });
     ws.on('message', (data, isBinary) => {
       unanswered = 0;
+      unfinishedBytes = 0;
       if (!isBinary && Buffer.isBuffer(data)) return connection.receive(data);
       connection.gone('the client sent a binary message');
       close(ws, unsupportedData, 'MCP messages are text');
     });
     ws.on('ping', createPonger(ws));
     ws.on('pong', () => (unanswered = 0));
-    ws.on('close', () => connection.gone('the client hung up'));
+    ws.on('close', () => {
+      held?.[Symbol.dispose]();
+      connection.gone('the client hung up');
+    });
   }
 
   return {

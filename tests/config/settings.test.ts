@@ -30,6 +30,12 @@ const defaults = {
   build: { memoryBytes: 2 * 1024 ** 3, cpus: 2 },
   breaker: { failureThreshold: 3, recoveryMs: 30_000 },
   rulesFile: './configs/enhancement-rules.json',
+  limits: {
+    maxConnections: 2000,
+    maxSessionsPerClient: 1000,
+    maxUnfinishedBytes: 32 * 2 ** 20,
+    maxUnreadBytes: 32 * 2 ** 20,
+  },
 };
 const sixteen = 'a-token-16-chars';
 const tls = { ROUTER_TLS_CERT: 'cert.pem', ROUTER_TLS_KEY: 'key.pem' };
@@ -89,6 +95,10 @@ test('every setting is read', () => {
     CB_FAILURE_THRESHOLD: '5',
     CB_RECOVERY_TIMEOUT: '60',
     ENHANCEMENT_RULES_CONFIG: 'rules.json',
+    MAX_CONNECTIONS: '100',
+    MAX_SESSIONS_PER_CLIENT: '10',
+    MAX_UNFINISHED_BYTES: '16777216',
+    MAX_UNREAD_BYTES: '8388608',
   };
   assert.deepEqual(readSettings(env), {
     host: '::',
@@ -119,6 +129,12 @@ test('every setting is read', () => {
     build: { memoryBytes: 512 * 1024 ** 2, cpus: 0.5 },
     breaker: { failureThreshold: 5, recoveryMs: 60_000 },
     rulesFile: 'rules.json',
+    limits: {
+      maxConnections: 100,
+      maxSessionsPerClient: 10,
+      maxUnfinishedBytes: 16 * 2 ** 20,
+      maxUnreadBytes: 8 * 2 ** 20,
+    },
   });
 });
 
@@ -270,7 +286,7 @@ describe('an address that others can reach needs a token and TLS', () => {
 
 test('.env.example names every setting, with its default', async () => {
   const example = await readAll('.env.example');
-  const sources = ['settings', 'backends', 'otlp'].map(name => `hub/config/${name}.ts`);
+  const sources = ['settings', 'backends', 'limits', 'otlp'].map(name => `hub/config/${name}.ts`);
   const source = (await Promise.all(sources.map(readAll))).join('\n');
   const read = [
     ...source.matchAll(/(?:text|secret|choice|list|address|number)\(\s*'([A-Z_]+)'/g),

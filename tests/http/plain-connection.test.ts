@@ -23,6 +23,7 @@ async function start(handle: Handle, { onTimedOut, ...times }: Options = {}) {
     {
       clock: { now: () => Date.now() },
       streamable: { handle: (_, response, body) => handle(response, body.toString()) },
+      unread: { added() {} },
       admits: ({ headers }) => headers.host === 'localhost',
       viewOf: url => (url === '/mcp' ? 'all' : undefined),
       handOver(socket, bytes) {

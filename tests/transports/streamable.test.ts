@@ -374,6 +374,43 @@ describe('a session', () => {
     for (const stream of streams) stream.cut();
   });
 
+  test('a client that opens too many loses its own, and those that nobody came back to go first', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub([], {
+      clock,
+      streamable: { maxSessions: 8, maxSessionsPerClient: 4 },
+    });
+    const first = await openSession(all(hub));
+    await first.post(ping);
+    const initialize = (name: string) =>
+      send(all(hub), {
+        method: 'POST',
+        headers: posting,
+        body: {
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'initialize',
+          params: {
+            protocolVersion: '2025-11-25',
+            capabilities: {},
+            clientInfo: { name, version: '1' },
+          },
+        },
+      });
+    for (let count = 0; count < 20; count++) {
+      clock.advance(10);
+      assert.equal((await initialize('greedy')).status, 200);
+    }
+    assert.equal(hub.streamable.sessionCount, 5);
+    // Under another name each time it has no share of its own to lose.
+    for (let count = 0; count < 20; count++) {
+      clock.advance(10);
+      assert.equal((await initialize(`greedy-${count}`)).status, 200);
+    }
+    assert.equal(hub.streamable.sessionCount, 8);
+    assert.equal((await first.post(ping)).status, 200);
+  });
+
   test('1,000 opened and dropped leave nothing once they are idle, no session and no timer', async () => {
     const clock = createManualClock();
     await using hub = await startHub([], { clock, streamable: { maxSessions: 2_000 } });

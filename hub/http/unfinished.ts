@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { HubError } from '#core';
+import type { ByteBudget } from '#transports';
+import { rawAnswer } from './unreadable.ts';
+
+/** A shorter body is not counted: all connections together hold less of them than the budget. */
+const uncountedBytes = 16 * 1024;
+
+/** Counts the body of a request from its first byte to its last. Call it before anything reads the request. */
+export function countBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  budget: ByteBudget,
+): void {
+  const { headers, socket } = request;
+  const length = Number(headers['content-length'] ?? 0);
+  if (headers['transfer-encoding'] === undefined && !(length > uncountedBytes)) return;
+  let bytes = 0;
+  const held = budget.hold({
+    bytes: () => bytes,
+    pause: () => void request.pause(),
+    resume: () => void request.resume(),
+    drop(reason) {
+      // The answer to another request would be taken for this one.
+      if (response.socket === socket && !response.headersSent) refuseBusy(socket, reason);
+      else socket.destroy();
+    },
+  });
+  const push = request.push.bind(request);
+  // Node's parser hands over what has come by this, and null at the end.
+  request.push = (chunk: Buffer | null) => {
+    if (chunk === null) held[Symbol.dispose]();
+    else {
+      bytes += chunk.length;
+      budget.added(chunk.length);
+    }
+    return socket.destroyed ? false : push(chunk);
+  };
+  request.once('close', () => held[Symbol.dispose]());
+}
+
+/** Tells a client that the hub has no room for it now, and ends the connection. */
+export function refuseBusy(socket: Socket, message: string): void {
+  const error = new HubError('HUB_SERVER_BUSY', message, { data: { retryable: true } });
+  if (!socket.writable) return void socket.destroy();
+  socket.end(rawAnswer(503, error, { 'retry-after': '1' }), () => socket.destroy());
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { type Socket, connect } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { connect as connectClient } from '#helpers/client';
+import { type HubProcess, startHub, until } from '#helpers/hub-process';
+
+const mebibyte = 2 ** 20;
+const mostBytes = 300 * mebibyte;
+
+/** A line of /proc/<pid>/status that counts kilobytes. */
+async function memoryOf({ pid }: HubProcess, line: 'VmRSS' | 'VmHWM'): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`${line}:\\s+(\\d+)`).exec(status)?.[1]) * 1024;
+}
+
+/** A connection that writes what the hub takes, and reads only what `reads` says. */
+async function open(hub: HubProcess, reads: boolean): Promise<Socket> {
+  const { hostname, port } = new URL(hub.url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => socket.destroy());
+  await once(socket, 'connect');
+  if (reads) socket.resume();
+  else socket.pause();
+  return socket;
+}
+
+/** A masked text frame of RFC 6455; with a mask of zeros the text stays as it is. */
+function frame(text: string): Buffer {
+  const payload = Buffer.from(text);
+  const head = Buffer.from([0x81, 0xfe, payload.length >> 8, payload.length & 0xff, 0, 0, 0, 0]);
+  return Buffer.concat([head, payload]);
+}
+
+const echo = {
+  command: process.execPath,
+  args: [join(import.meta.dirname, '../fixtures/servers/echo.mjs')],
+  runtime: 'process',
+  auto_start: true,
+};
+
+describe.skipIf(process.platform !== 'linux')('the memory of a hub', () => {
+  let hub: HubProcess;
+
+  beforeAll(async () => {
+    hub = await startHub({
+      config: {
+        servers: {
+          echo,
+          neighbour: echo,
+        },
+      },
+      env: { DOCKER_HOST: 'unix:///nonexistent.sock' },
+    });
+  });
+
+  afterAll(() => hub[Symbol.asyncDispose]());
+
+  /** Lets connections flood the hub while another client is served, and ends them. */
+  async function flood(
+    what: string,
+    count: number,
+    reads: boolean,
+    write: (socket: Socket) => void,
+  ) {
+    await using client = await connectClient(`${hub.url}/mcp/neighbour`);
+    await client.call('echo', { text: 'x'.repeat(100_000) });
+    const before = await memoryOf(hub, 'VmRSS');
+    // From here on the peak is counted anew.
+    await writeFile(`/proc/${hub.pid}/clear_refs`, '5');
+    const sockets = await Promise.all(Array.from({ length: count }, () => open(hub, reads)));
+    for (const socket of sockets) write(socket);
+    const text = randomBytes(10_000).toString('hex');
+    for (let call = 0; call < 50; call++)
+      assert.equal(await client.call('echo', { text }), text, 'who keeps to the bounds is served');
+    await until(
+      async () => hub.log(),
+      log => log.includes(`too many bytes of ${what}`),
+      15_000,
+    );
+    const peak = await memoryOf(hub, 'VmHWM');
+    for (const socket of sockets) socket.destroy();
+    const said = [before, peak].map(bytes => `${Math.round(bytes / mebibyte)} MiB`);
+    process.stdout.write(`memory: before and at most: ${said.join(', ')}\n`);
+    assert.ok(peak <= mostBytes, `at most ${said[1]}`);
+  }
+
+  test('stays bounded where 200 connections send bodies of 4 MiB without an end', async () => {
+    const body = Buffer.alloc(4 * mebibyte, 0x20);
+    const head =
+      `POST /mcp/echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
+      `accept: application/json, text/event-stream\r\ncontent-length: ${body.length + 1}\r\n\r\n`;
+    await flood('requests', 200, true, socket => {
+      socket.write(head);
+      socket.write(body);
+    });
+  });
+
+  test('stays bounded where 40 WebSockets read none of their answers', async () => {
+    const upgrade =
+      `GET /mcp/echo HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n` +
+      `sec-websocket-version: 13\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\n\r\n`;
+    const message = (id: number, method: string, params: object) =>
+      frame(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    const calls = Array.from({ length: 18 }, (_, index) =>
+      message(index + 1, 'tools/call', { name: 'bytes', arguments: { n: mebibyte } }),
+    );
+    const initialize = message(0, 'initialize', {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'does-not-read', version: '1' },
+    });
+    await flood('answers', 40, false, socket => {
+      socket.write(upgrade);
+      socket.write(Buffer.concat([initialize, ...calls]));
+    });
+  });
+});
