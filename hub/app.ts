@@ -311,9 +311,9 @@ async function openTelemetry(
 /** Reads the rules for prompts as well, and first: where they are refused, nothing is changed. */
 const withRules = (control: ConfigControl, rules: RulesSource): ConfigControl => ({
   ...control,
-  async reload() {
+  async reload(allow) {
     const refused = await rules.reload();
     if (refused) throw refused;
-    return await control.reload();
+    return await control.reload(allow);
   },
 });

@@ -10,10 +10,11 @@ import {
   type ShippedFiles,
   createConfigEditor,
   createConfigSource,
+  createProcessGate,
   requireTag,
   settingsToRestartFor,
 } from '#config';
-import { type Clock, type JsonObject, type Log, messageOf } from '#core';
+import { type Clock, HubError, type JsonObject, type Log, messageOf } from '#core';
 import type { ConfigControl } from '#http';
 import type { Applied, InstallsNeeds, Servers } from '#servers';
 import { writeWhole } from '#store';
@@ -55,7 +56,21 @@ type Needs = {
 export function createConfiguration(files: ConfigFiles, needs: Needs): Configuration {
   const { servers, log } = needs;
   const { read, shipped } = files;
-  const source = createConfigSource(files.first, { ...needs, read, readText: shipped?.readText });
+  const gate = createProcessGate(files.first.config);
+  const readHeld = async () => {
+    const reading = await read();
+    return reading.error ? reading : { ...reading, config: gate.hold(reading.config) };
+  };
+  const source = createConfigSource(files.first, {
+    ...needs,
+    read: readHeld,
+    readText: shipped?.readText,
+  });
+  /** Entries of the files that wait for a person. */
+  const held = () =>
+    source.current.servers.flatMap(({ name: server, heldBack }) =>
+      heldBack === undefined ? [] : [{ server, message: heldBack }],
+    );
   const editor = createConfigEditor({
     readOptions: files.readOptions,
     readBytes: shipped?.readBytes,
@@ -91,19 +106,41 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
       over = own;
     });
   };
-  source.changed(({ after }) => apply(after));
+  source.changed(({ before, after }) => {
+    const known = before.servers.map(({ heldBack }) => heldBack);
+    for (const { name, heldBack } of after.servers)
+      if (heldBack !== undefined && !known.includes(heldBack)) log.warn({ server: name }, heldBack);
+    apply(after);
+  });
   /** Servers whose entry in the files did not come up: the one before it goes on. */
   const refused = () =>
     servers.all.flatMap(({ config: { name }, refusedEntry }) =>
       refusedEntry ? `the new entry of ${name} did not come up: ${refusedEntry.error.message}` : [],
     );
 
-  async function reload(): Promise<JsonObject> {
+  async function allow(names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    // What waits is known once the files are read; that is not applied, as it is allowed at once.
+    await readHeld();
+    const { waiting } = gate;
+    const other = names.find(name => !gate.allow(name));
+    if (other === undefined) return;
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `allow: no entry of ${JSON.stringify(other)} waits. Those that wait: ${waiting.join(', ') || 'none'}`,
+    );
+  }
+
+  async function reload(allowed: readonly string[] = []): Promise<JsonObject> {
+    await allow(allowed);
     const known = over;
     const outcome = await source.reload();
     if (outcome.kind === 'refused') throw outcome.error;
     const restart = settingsToRestartFor(needs.settings, await files.settings());
-    const waiting = restart.length > 0 ? { settings_that_need_a_restart: restart } : {};
+    const waiting = {
+      ...(restart.length > 0 && { settings_that_need_a_restart: restart }),
+      ...(held().length > 0 && { waiting: held() }),
+    };
     // What was under way then, or has come since, has an outcome that nobody was told.
     if (outcome.kind === 'unchanged' && applied === known) {
       if (refused().length === 0) return { status: 'unchanged', ...waiting };
@@ -131,7 +168,9 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
       reload,
       status: () => ({
         loadedAt: source.status.loadedAt,
-        error: source.status.error?.message ?? (refused().join('. ') || undefined),
+        error:
+          source.status.error?.message ??
+          ([...refused(), ...held().map(({ message }) => message)].join('. ') || undefined),
       }),
     },
     editing: {
@@ -141,6 +180,8 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
         return server;
       },
       async add(name, entry) {
+        // Whoever installs it was asked for it by its name.
+        gate.accept(await editor.preview(files.file, name, entry));
         await editor.addServer(files.file, name, entry);
         await reload();
       },

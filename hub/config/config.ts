@@ -26,6 +26,8 @@ export type ServerConfig = {
   readonly description: string | undefined;
   readonly tags: readonly string[];
   readonly enabled: boolean;
+  /** Why the entry that the file has now waits for a person; this is then the one before it, or disabled. */
+  readonly heldBack?: string | undefined;
   readonly autoStart: boolean;
   /**
    * Permanent: started again whenever it ends. Transient: when it failed, but not when it ended by itself

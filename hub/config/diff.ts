@@ -34,6 +34,7 @@ export type Difference = {
 const effects: Readonly<Record<keyof Omit<ServerConfig, 'name' | 'enabled'>, 'replace' | 'apply'>> =
   {
     origin: 'apply',
+    heldBack: 'apply',
     description: 'apply',
     tags: 'apply',
     autoStart: 'apply',

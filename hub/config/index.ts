@@ -23,6 +23,7 @@ export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
 export { type FileSeen, fileSeen } from './files.ts';
 export { type CommandLine, plainLine } from './launcher.ts';
 export type { GuardedPlace } from './guarded-places.ts';
+export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
 export { type LoadOptions, type Reading, loadConfig, readConfig } from './load.ts';
 export {

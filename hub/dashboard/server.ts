@@ -21,6 +21,8 @@ export type ServerView = ServerRow & {
   readonly advice: readonly string[];
   /** What of its lists clients are not given on the endpoint of all servers, and why. */
   readonly leftOut: readonly string[];
+  /** Why its entry waits for a person. */
+  readonly heldBack: string | undefined;
   /** Why the entry that the config has for it now is not in force. */
   readonly refusedEntry: string | undefined;
   readonly lastError: { readonly at: number; readonly message: string } | undefined;
@@ -126,12 +128,15 @@ function problems({
   detail,
   isEnabled,
   refusedEntry,
+  heldBack,
   advice,
   leftOut,
   breaker,
 }: ServerView): Content {
   return [
+    heldBack !== undefined && notice('bad', `Its entry waits for you: ${heldBack}`),
     !isEnabled &&
+      heldBack === undefined &&
       notice(
         'bad',
         `${name} is disabled in the config. Remove "enabled": false from its entry, or set it to true, to use it.`,

@@ -28,6 +28,7 @@ export function describeServer(server: Server): JsonObject {
           ...(lastError.stderr && { stderr: lastError.stderr }),
         }
       : null,
+    ...(config.heldBack !== undefined && !refusedEntry && { waiting: config.heldBack }),
     // What is shown here is of the entry before it, which goes on.
     ...(refusedEntry && {
       refused_entry: {

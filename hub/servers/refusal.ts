@@ -8,7 +8,7 @@ import type { ServerStatus } from './server.ts';
  * monotonic clock. Pure.
  */
 export function refusalOf(
-  config: Pick<ServerConfig, 'name' | 'enabled'>,
+  config: Pick<ServerConfig, 'name' | 'enabled' | 'heldBack'>,
   status: ServerStatus,
   stderr: string,
   now: number,
@@ -21,9 +21,15 @@ export function refusalOf(
     retryAfterMs: Math.max(0, Math.ceil(due - now)),
   });
   if (!config.enabled)
-    return new HubError('HUB_SERVER_DISABLED', `${name} is disabled in the config`, {
-      data: { server: name },
-    });
+    return new HubError(
+      'HUB_SERVER_DISABLED',
+      config.heldBack === undefined
+        ? `${name} is disabled in the config`
+        : `${name} waits for a person: ${config.heldBack}`,
+      {
+        data: { server: name },
+      },
+    );
   switch (status.state) {
     case 'stopped':
       return status.byHand

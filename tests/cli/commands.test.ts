@@ -381,7 +381,7 @@ describe('__complete', () => {
     (await cli(['__complete', '--', ...words])).out.split('\n').map(line => line.split('\t')[0]);
 
   test.for([
-    [['re'], ['remove', 'restart']],
+    [['re'], ['remove', 'restart', 'reload']],
     [['call', 'echo_by'], ['echo_bytes']],
     [['call', '--server', 'calendar', 'create'], ['create_event']],
     [['call', 'echo_echo', '--server', 'c'], ['calendar']],

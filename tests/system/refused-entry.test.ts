@@ -17,9 +17,13 @@ const configOf = (file: string) => ({
   },
 });
 
-async function object(hub: HubProcess, path: string, method = 'GET') {
+async function object(hub: HubProcess, path: string, method = 'GET', body?: object) {
   const answer: unknown = await (
-    await fetch(`${hub.url}${path}`, { method, headers: hub.ownerHeaders })
+    await fetch(`${hub.url}${path}`, {
+      method,
+      headers: { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
   ).json();
   return isObject(answer) ? answer : assert.fail(`${path} answers ${JSON.stringify(answer)}`);
 }
@@ -41,7 +45,9 @@ test('an entry that does not come up is shown, tried again, and taken back witho
   );
   await writeFile(hub.configFile, JSON.stringify(configOf('exit-at-once.mjs')));
   for (const turn of ['first', 'same file']) {
-    const { status, failed } = await object(hub, '/config/reload', 'POST');
+    // A command line that changes waits for a person, once.
+    const body = turn === 'first' ? { allow: ['victim'] } : undefined;
+    const { status, failed } = await object(hub, '/config/reload', 'POST', body);
     assert.equal(status, 'changed', turn);
     assert.match(JSON.stringify(failed), /"server":"victim".*exited with code 3/, turn);
   }

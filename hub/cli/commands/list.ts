@@ -80,6 +80,7 @@ function rowOf(server: Described): readonly Cell[] {
 
 /** What one would ask next. */
 function noteOf(server: Described): string {
+  if (typeof server['waiting'] === 'string') return server['waiting'];
   if (server['enabled'] === false) return 'disabled';
   switch (server['state']) {
     case 'starting':

@@ -100,6 +100,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
         now: clock.now(),
         advice: server.advice.map(redact),
         leftOut: leftOutOf(server.misfits()).map(redact),
+        heldBack: config.heldBack && redact(config.heldBack),
         refusedEntry: refusedEntry && redact(refusedEntry.error.message),
         lastError: lastError && { at: lastError.at, message: redact(lastError.message) },
         breakerWhy: redact(textOf(breaker?.['why']) ?? '') || undefined,
