@@ -25,6 +25,7 @@ import {
   maxMessageBytes,
   openStdio,
 } from '#transports';
+import { createCallToken } from './call-token.ts';
 import { type ConfigFiles, createConfiguration } from './configuration.ts';
 import { type FleetOptions, createFleet } from './fleet.ts';
 import { createPrompts } from './prompts.ts';
@@ -157,6 +158,22 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   servers.removed(server => {
     for (const clients of [streamable, connections]) clients.end(server, 'its server was removed');
   });
+  const callToken =
+    settings.token === undefined && options.listens
+      ? createCallToken({
+          dataFolder: dataDir.path,
+          exposure: docker.exposure,
+          auto: place.auto,
+          configs: () => source.current.servers,
+          log,
+          endOpen(reason) {
+            for (const view of ['all', ...servers.all] as const)
+              for (const clients of [streamable, connections]) clients.end(view, reason);
+          },
+        })
+      : undefined;
+  await callToken?.look();
+  source.changed(() => void callToken?.look());
   const engine: Engine = {
     backend: place.auto,
     probe: () => docker.probe(AbortSignal.timeout(probeMs)),
@@ -190,6 +207,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       installs,
       prompts: () => prompts.open(),
       promptHealth: prompts.health,
+      ...(callToken && { guard: { callToken: () => callToken.current() } }),
       // Whoever has the token may call, of whatever user.
       ...(settings.token === undefined && usersOfPeers()),
       activity,

@@ -4,7 +4,7 @@ import type { PackageSpec, ServerConfig, Settings } from '#config';
 import type { Clock, Log, Part } from '#core';
 import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
-import { createDockerRuntime } from '#runtimes/docker';
+import { type Exposure, createDockerRuntime } from '#runtimes/docker';
 import {
   type KeptListings,
   type Placement,
@@ -51,7 +51,7 @@ type Needs = {
 /** The servers, and what they run on. */
 export type Fleet = {
   readonly servers: Servers;
-  readonly docker: Runtime & Part;
+  readonly docker: Runtime & Part & { readonly exposure: Exposure };
   readonly place: Placement;
   readonly listings: KeptListings;
   /** What installs under way may make, for the next run of a hub that is killed meanwhile. */

@@ -247,10 +247,11 @@ const cli = createCli({
     const settings = readSettings(process.env);
     const log = await openLogOf(settings);
     const { bridgeStdio, dialHub, maxMessageBytes } = await import('#transports');
+    const { callTokenFile, readKey } = await import('#store');
     const hub = {
       url: options.url ?? addressOf({ ...settings, isSecure: settings.tls !== undefined }),
       server: options.server,
-      token: settings.token,
+      token: settings.token ?? (await readKey(join(settings.dataDir, callTokenFile))),
     };
     await bridgeStdio(
       stdio,

@@ -8,6 +8,8 @@ export type HubAddress = {
   /** One of its servers instead of all. */
   readonly server?: string | undefined;
   readonly token?: string | undefined;
+  /** Whether the hub made the token by itself: no variable has it, and it is written as it is. */
+  readonly isTokenMade?: boolean;
   /** The program that connects a client on stdin and stdout, to be followed by its options. */
   readonly bridge: { readonly command: string; readonly args: readonly string[] };
 };
@@ -34,7 +36,10 @@ export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
     case 'cursor':
       return { url, ...headers };
     case 'codex':
-      return { url, ...(hub.token !== undefined && { bearer_token_env_var: tokenVariable }) };
+      if (hub.token === undefined) return { url };
+      return hub.isTokenMade === true
+        ? { url, http_headers: { Authorization: `Bearer ${hub.token}` } }
+        : { url, bearer_token_env_var: tokenVariable };
   }
 }
 
@@ -44,14 +49,19 @@ export function endpointOf({ url, server }: Pick<HubAddress, 'url' | 'server'>):
   return server === undefined ? `${base}/mcp` : `${base}/mcp/${encodeURIComponent(server)}`;
 }
 
-/** How the client finds the token: by the name of a variable where it looks those up. */
-export function tokenIn(client: ClientName): 'variable' | 'value' | 'nowhere' {
-  if (client === 'claude-desktop') return 'value';
-  return client === 'raycast' ? 'nowhere' : 'variable';
+/** How the client finds the token: by the name of a variable where it looks those up and somebody sets it. */
+export function tokenIn(
+  client: ClientName,
+  { isTokenMade }: Pick<HubAddress, 'isTokenMade'>,
+): 'variable' | 'value' | 'nowhere' {
+  if (client === 'raycast') return 'nowhere';
+  return client === 'claude-desktop' || isTokenMade === true ? 'value' : 'variable';
 }
 
-function headersOf(client: ClientName, { token }: HubAddress): JsonObject {
-  if (token === undefined || tokenIn(client) !== 'variable') return {};
+function headersOf(client: ClientName, hub: HubAddress): JsonObject {
+  const { token } = hub;
+  if (token === undefined || client === 'raycast') return {};
+  if (hub.isTokenMade === true) return { headers: { Authorization: `Bearer ${token}` } };
   const reference = client === 'claude-code' ? `\${${tokenVariable}}` : `\${env:${tokenVariable}}`;
   return { headers: { Authorization: `Bearer ${reference}` } };
 }

@@ -5,6 +5,7 @@ import { dashboardRoutes } from './dashboard/routes.ts';
 import type { FamiliesNeeds } from './families.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import { activityRoutes } from './routes/activity.ts';
+import { callTokenRoutes } from './routes/call-token.ts';
 import { configRoutes } from './routes/config.ts';
 import { createFollowing } from './routes/follow.ts';
 import { healthRoutes } from './routes/health.ts';
@@ -34,6 +35,7 @@ export function registerRoutes(
   const health = healthRoutes(server, needs);
   serverRoutes(server, needs);
   configRoutes(server, needs);
+  callTokenRoutes(server, needs);
   const follow = createFollowing(needs.clock);
   activityRoutes(server, { ...needs, follow });
   logRoutes(server, { ...needs, follow });

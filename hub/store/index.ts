@@ -1,6 +1,6 @@
 export { type DataDir, findHubId, openDataDir } from './data-dir.ts';
 export { type Folder, createFolder } from './folder.ts';
-export { readKey, readOrMakeKey } from './key-file.ts';
+export { callTokenFile, readKey, readOrMakeKey } from './key-file.ts';
 export { type RunningHub, announceRunning, findRunning, ownerKeyFile } from './running-hub.ts';
 export { type Table, type TableOptions, createTable } from './table.ts';
 export { type Backlog, type Unwritten, createBacklog } from './trouble.ts';

@@ -4,6 +4,9 @@ import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from './write-whole.ts';
 
+/** The token for calls that a hub makes where containers can reach it, in the data folder. */
+export const callTokenFile = 'call-token';
+
 /** 32 random bytes as base64url, without padding. */
 const keyPattern = /^[\w-]{43}$/;
 /** More than a key and its line end: a longer file does not hold a key. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import type { CliNeeds } from '#cli';
@@ -30,6 +31,23 @@ function needsOf({ clients, home }: Scratch, more: Partial<CliNeeds> = {}): Part
 }
 
 const terminal: Fake = { columns: 100 };
+
+/** A hub that answers every request with this JSON. */
+async function startAnswering(answer: (request: IncomingMessage) => object) {
+  const server = createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(answer(request)));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
 
 describe('connect', () => {
   test('in a pipe shows the difference and writes nothing without --yes', async () => {
@@ -100,6 +118,30 @@ describe('connect', () => {
       assert.match(shown.join('\n'), /ROUTER_TOKEN|Manage MCP/);
       if (file) assert.equal(await readFile(join(scratch.home, file), 'utf8'), text);
     }
+  });
+
+  test('writes the token that a hub has made for calls, and shows it nowhere', async () => {
+    const made = 'made-'.padEnd(43, 'x');
+    const asked: (string | undefined)[] = [];
+    await using answering = await startAnswering(request => {
+      asked.push(request.url);
+      return { token: made, why: 'a server has a network' };
+    });
+    await using scratch = await openScratch();
+    const needs = needsOf(scratch, {
+      findHub: async () => ({ url: answering.url, token: undefined }),
+    });
+    for (const [client, file] of [
+      ['claude-code', '.claude.json'],
+      ['claude-desktop', '.config/Claude/claude_desktop_config.json'],
+    ] as const) {
+      const { code, out, err } = await run(['connect', client, '--yes'], needs);
+      assert.equal(code, 0, err);
+      assert.match(err, /keep the file out of repositories/);
+      assert.ok(!`${out}${err}`.includes(made));
+      assert.ok((await readFile(join(scratch.home, file), 'utf8')).includes(made));
+    }
+    assert.deepEqual(asked, ['/call-token', '/call-token']);
   });
 
   test('--json prints one document', async () => {

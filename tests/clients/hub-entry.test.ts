@@ -34,6 +34,19 @@ test.for(table)(
   },
 );
 
+test('a token that the hub has made is in the entry itself, as no variable has it', () => {
+  const Authorization = `Bearer ${token}`;
+  for (const [client, entry, more] of table) {
+    const kept: Readonly<Record<string, object>> = {
+      'claude-desktop': more,
+      codex: { http_headers: { Authorization } },
+      raycast: {},
+    };
+    const made = hubEntry(client, { ...hub, token, isTokenMade: true });
+    assert.deepEqual(made, { ...entry, ...(kept[client] ?? { headers: { Authorization } }) });
+  }
+});
+
 test('one server of the hub has an address of its own', () => {
   const one: HubAddress = { ...hub, url: 'https://hub.example/base/', server: 'a b' };
   assert.deepEqual(hubEntry('cursor', one), { url: 'https://hub.example/base/mcp/a%20b' });

@@ -124,6 +124,7 @@ for (const file of globSync('hub/*/**/*.ts').sort()) {
 
 /** The entry, and the composition root with what it is made of: the only files that name drivers. */
 const composition = [
+  'call-token',
   'main',
   'app',
   'configuration',

@@ -127,6 +127,13 @@ const rows: Readonly<Record<string, Row>> = {
     good: own,
     bad: { ...own, headers: ['sec-fetch-site: same-site'] },
   },
+  'administration without the key': {
+    status: 401,
+    hub: token,
+    good: withToken,
+    bad: withToken,
+    path: { POST: '/config/reload', GET: '/servers/echo/logs' },
+  },
   'another user': {
     status: 403,
     hub: {

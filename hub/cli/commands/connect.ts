@@ -24,7 +24,7 @@ import {
 } from '../client-change.ts';
 import type { Command, ExitCode, Io, Values } from '../command.ts';
 import { columns } from '../help.ts';
-import { type HubNeeds, hubOptions } from '../hub-client.ts';
+import { type HubNeeds, type HubPlace, createHubClient, hubOptions } from '../hub-client.ts';
 import { asJson, textOf } from '../values.ts';
 
 type Needs = HubNeeds & ClientsNeeds;
@@ -68,6 +68,7 @@ export function createConnect(needs: Needs): Command {
         url: reachable(place.url),
         server: textOf(values, 'server'),
         bridge: await needs.findBridge(),
+        ...(place.token === undefined && (await madeToken(place, io.signal))),
       };
       return client === 'raycast'
         ? showPaste(hub, values, io)
@@ -113,13 +114,36 @@ async function connect(
   return 0;
 }
 
+/**
+ * The token that a hub without ROUTER_TOKEN has made for calls; nothing where it asks for none, does not run, or
+ * is not this user's.
+ */
+async function madeToken(
+  place: HubPlace,
+  signal: AbortSignal,
+): Promise<Pick<HubAddress, 'token' | 'isTokenMade'>> {
+  try {
+    const answer = await createHubClient(place, signal).ask({ method: 'GET', path: '/call-token' });
+    const token = isObject(answer) ? answer['token'] : undefined;
+    return typeof token === 'string' && /^[\w-]{43}$/.test(token)
+      ? { token, isTokenMade: true }
+      : {};
+  } catch {
+    // The entry is written without: the hub says in its refusal what to do, should it need one.
+    signal.throwIfAborted();
+    return {};
+  }
+}
+
 /** The difference that a plan makes. Of values it shows those that the hub's entry has, without the token. */
 export function differenceIn(
   { before = '', after = '' }: Plan,
   client: ClientName,
   hub: HubAddress,
 ): readonly DifferenceLine[] {
-  const own = textsIn(hubEntry(client, hub)).filter(text => text !== hub.token);
+  const own = textsIn(hubEntry(client, hub)).filter(
+    text => hub.token === undefined || !text.includes(hub.token),
+  );
   return differenceOf(before, after, own);
 }
 
@@ -130,9 +154,10 @@ function textsIn(value: unknown): readonly string[] {
   return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }
 
-function notesFor(client: ClientName, { token, url }: HubAddress): readonly string[] {
+function notesFor(client: ClientName, hub: HubAddress): readonly string[] {
+  const { token, url, isTokenMade } = hub;
   const { title } = clients[client];
-  const where = token === undefined ? 'nowhere' : tokenIn(client);
+  const where = token === undefined ? 'nowhere' : tokenIn(client, hub);
   return [
     ...(where === 'variable'
       ? [
@@ -141,12 +166,16 @@ function notesFor(client: ClientName, { token, url }: HubAddress): readonly stri
       : []),
     ...(where === 'value'
       ? [
-          `the token stands in that file now, as ${title} reads no variables: let nobody else read it.`,
+          isTokenMade === true
+            ? 'the hub asks for a token on calls, which is in that file now: keep the file out of repositories, and let nobody else read it.'
+            : `the token stands in that file now, as ${title} reads no variables: let nobody else read it.`,
         ]
       : []),
     ...(token !== undefined && client === 'raycast'
       ? [
-          `the hub wants a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
+          isTokenMade === true
+            ? 'the hub asks for a token on calls: add the header "Authorization", with "Bearer " and the text in the file call-token of DATA_DIR.'
+            : `the hub wants a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
         ]
       : []),
     ...(url.startsWith('https:') ? [`${title} must trust the certificate of ${url}.`] : []),

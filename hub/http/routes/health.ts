@@ -4,6 +4,7 @@ import type { Sharing, SharingStatus } from '#resilience';
 import type { Router } from '#routing';
 import { type Running, type Server, type Servers, needAnswer, runtimeOf } from '#servers';
 import type { Connections, Streamable } from '#transports';
+import type { CallToken, GuardNeeds } from '../guard.ts';
 import type { ConfigControl } from './config.ts';
 import { type PromptHealth, promptParts } from './prompt-health.ts';
 
@@ -25,6 +26,8 @@ type Needs = {
   readonly sharing: Pick<Sharing, 'status'>;
   /** Absent: the hub improves no prompts. */
   readonly promptHealth?: PromptHealth;
+  /** Absent: only ROUTER_TOKEN is a token. */
+  readonly guard?: Partial<Pick<GuardNeeds, 'callToken'>>;
   readonly hubVersion: string;
   readonly clock: Clock;
 };
@@ -83,6 +86,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
         config: configPart(needs.config.status()),
         breakers: breakersPart(needs.sharing.status),
         data,
+        ...callsPart(needs.guard?.callToken?.()),
         ...prompts?.parts,
       },
       servers: Object.fromEntries(
@@ -147,6 +151,19 @@ function breakersPart(status: SharingStatus): JsonObject {
   return status.kind === 'shared'
     ? { state: 'up', backend: 'redis', since }
     : { state: 'degraded', backend: 'memory', since, detail: status.reason };
+}
+
+/** Why calls need a token that nobody has set. */
+function callsPart(callToken: CallToken | undefined): JsonObject {
+  if (!callToken) return {};
+  const { why } = callToken;
+  return {
+    calls: {
+      state: 'up',
+      backend: 'token',
+      detail: `calls need a token: ${why}. "agenthub connect" writes it into the files of clients`,
+    },
+  };
 }
 
 const pingTimeoutMs = 5_000;

@@ -43,8 +43,13 @@ export function createEngine(address: Address, clock: Clock): Engine {
       call(
         'tell its version',
         async engine => {
-          const { Version: version, Os: os } = await engine.version();
-          return { version, os };
+          const {
+            Version: version,
+            Os: os,
+            KernelVersion: kernel,
+            ...rest
+          } = await engine.version();
+          return { version, os, product: productIn(rest), kernel: kernel ?? '' };
         },
         bound,
       ),
@@ -285,6 +290,13 @@ function wire(query: object, body: object | undefined, abortSignal: AbortSignal)
 
 function asReadable(stream: NodeJS.ReadableStream): Readable {
   return stream instanceof Readable ? stream : new Readable().wrap(stream);
+}
+
+/** The product's name, which dockerode's types lack. */
+function productIn(answer: { readonly [name: string]: unknown }): string {
+  const platform = answer['Platform'];
+  const name = isObject(platform) ? platform['Name'] : undefined;
+  return typeof name === 'string' ? name : '';
 }
 
 function containerInfo(info: ContainerInspectInfo): ContainerInfo {

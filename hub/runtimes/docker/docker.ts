@@ -15,6 +15,7 @@ import { createEngine } from './client.ts';
 import { Overdue, pause } from './deadline.ts';
 import type { BuildLimits } from './engine.ts';
 import { createEngineEvents } from './events.ts';
+import { type EngineVersion, type Exposure, createExposure } from './exposure.ts';
 import { isUnheard, toHubError } from './engine-error.ts';
 import { createImageUsers } from './image-users.ts';
 import { createImageVolumes, declaredVolumes } from './image-volumes.ts';
@@ -55,6 +56,8 @@ type Needs = {
   readonly log: Log;
   /** Whether a container that nobody runs is going to be taken back by its handle: it is left alone. */
   readonly isAwaited: (containerId: string) => boolean;
+  /** As `process.platform` says it. */
+  readonly platform?: string;
   /** Whether there should be an engine: it is looked for from the start on. Absent: there should. */
   readonly isExpected?: () => boolean;
   /** Keeps what packages were resolved to. Absent: nobody does. */
@@ -84,12 +87,14 @@ const beginMs = 2_000;
 export function createDockerRuntime(
   options: DockerRuntimeOptions,
   needs: Needs,
-): Runtime & Part & { readonly upkeep: Upkeep } {
+): Runtime & Part & { readonly upkeep: Upkeep; readonly exposure: Exposure } {
   const { clock } = needs;
   const log = needs.log.child({ part: 'docker' });
   const owner = { hubId: options.hubId, hubName: options.hubName };
   const label = `${hubLabel}=${owner.hubId}`;
-  const engine = createEngine(parseAddress(options.dockerHost), clock);
+  const place = parseAddress(options.dockerHost);
+  const engine = createEngine(place, clock);
+  const exposure = createExposure(place, needs.platform ?? process.platform);
   const turns = createTurns({ clock });
   const imageVolumes = createImageVolumes({
     engine,
@@ -134,6 +139,12 @@ export function createDockerRuntime(
     await engine.createNetwork(name, { [hubLabel]: owner.hubId, [managedLabel]: 'true' });
     made.add(`network ${name}`, () => engine.removeNetwork(name));
     return await work(name);
+  }
+
+  async function versionOf(signal: AbortSignal): Promise<EngineVersion> {
+    const version = await engine.version({ timeoutMs: probeMs, signal });
+    exposure.learn(version);
+    return version;
   }
 
   /** Work for which a launch has its time. Where that is over it is the engine that does not answer. */
@@ -305,6 +316,7 @@ export function createDockerRuntime(
     name: 'docker',
     kind: 'docker',
     upkeep: createUpkeep({ engine, images, users, owner }),
+    exposure,
     async start(signal) {
       if (!(needs.isExpected?.() ?? true)) return;
       // What is left of an earlier run takes no name from what is started meanwhile.
@@ -319,7 +331,7 @@ export function createDockerRuntime(
     },
     async probe(signal) {
       try {
-        const { version, os } = await engine.version({ timeoutMs: probeMs, signal });
+        const { version, os } = await versionOf(signal);
         if (os !== 'linux')
           return {
             healthy: false,
@@ -335,6 +347,9 @@ export function createDockerRuntime(
       void events.start();
       try {
         const { image: wanted } = targetOf(spec);
+        // Whether it can reach the hub is known before anything of it runs.
+        if (!exposure.isKnown) await versionOf(signal);
+        exposure.launching(spec);
         const tell = (text: string) => report.progress(text);
         const image = await images.provide(wanted, tell, signal, spec.timeoutMs);
         return await inTime(spec, late =>

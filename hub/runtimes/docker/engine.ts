@@ -1,6 +1,7 @@
 import type { Duplex, Readable } from 'node:stream';
 import type { ContainerStats } from 'dockerode';
 import type { Bound } from './deadline.ts';
+import type { EngineVersion } from './exposure.ts';
 import type { CreateBody } from './options.ts';
 
 /** What the hub reads of an inspected container. */
@@ -71,7 +72,7 @@ export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number 
  */
 export interface Engine {
   readonly address: string;
-  version(bound?: Partial<Bound>): Promise<{ readonly version: string; readonly os: string }>;
+  version(bound?: Partial<Bound>): Promise<EngineVersion>;
   /** Ends of containers with this label and shortages of memory in them, one JSON object a line. */
   events(label: string, signal: AbortSignal): Promise<Readable>;
   findImage(reference: string, bound?: Partial<Bound>): Promise<ImageInfo | undefined>;
