@@ -177,8 +177,10 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     });
   });
 
-  test('deleted, and made again: the last good one is in force meanwhile', async () => {
+  test('emptied or deleted, and made again: the last good one is in force meanwhile', async () => {
     await besideClients(async () => {
+      await writeFile(hub.configFile, '');
+      await isRefused(/the file is empty/);
       await rm(hub.configFile);
       await isRefused(/no such file/);
       await writeFile(hub.configFile, first);
