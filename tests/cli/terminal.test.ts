@@ -246,7 +246,7 @@ describe('completion', () => {
       try agenthub logs c
       try agenthub check --config servers.j`;
     const { out, err } = await end('bash', ['-c', script], {});
-    assert.equal(out, 'remove restart\ncalendar_list_events\ncalendar\nservers.json\n', err);
+    assert.equal(out, 'remove restart reload\ncalendar_list_events\ncalendar\nservers.json\n', err);
   });
 
   test.skipIf(!isThere('zsh'))('zsh completes with what each means', async () => {

@@ -58,6 +58,7 @@ const expected = {
     'DELETE /ollama/cache',
     'DELETE /servers/:name',
     'GET /activity/:id',
+    'GET /call-token',
     'GET /dashboard/install',
     'GET /dashboard/install/:id',
     'GET /dashboard/install/:id/partial',

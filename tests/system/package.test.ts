@@ -192,7 +192,14 @@ describe.skipIf(problem !== undefined)(
       );
       await until(
         () => states(hub),
-        found => Object.keys(found).length === 1 && found['echo'] === 'running',
+        found => Object.keys(found).length === 1,
+        20_000,
+      );
+      // A process that comes while the hub runs waits for a person.
+      await agenthub('reload', '--allow', 'echo', '--url', hub.url);
+      await until(
+        () => states(hub),
+        found => found['echo'] === 'running',
         20_000,
       );
       await using client = await connect(`${hub.url}/mcp`);

@@ -26,6 +26,7 @@ import type { Locks } from './lock.ts';
 import { createContainer, createNetwork, targetOf, toLaunchError } from './launch.ts';
 import { type Image, createOptions, nameOf, userOf } from './options.ts';
 import { createNames } from './names.ts';
+import { removeLeftNetwork } from './left-network.ts';
 import { type Tidied, createTidying } from './tidying.ts';
 import { createTurns } from './turns.ts';
 import { createUpkeep } from './upkeep.ts';
@@ -137,7 +138,7 @@ export function createDockerRuntime(
     const name = `${owner.hubName}-.build-${randomBytes(6).toString('hex')}`;
     await using made = names.hold(name);
     await engine.createNetwork(name, { [hubLabel]: owner.hubId, [managedLabel]: 'true' });
-    made.add(`network ${name}`, () => engine.removeNetwork(name));
+    made.add(`network ${name}`, () => removeLeftNetwork(name, { engine, clock }));
     return await work(name);
   }
 
