@@ -6,7 +6,7 @@ import {
   startSubjects,
 } from './subjects/subjects.ts';
 import { median } from './median.ts';
-import { cpuMs, engineCpuMs, residentMb } from './usage.ts';
+import { engineCpuMs, residentMb } from './usage.ts';
 
 /** Medians over the rounds of one subject doing one job. */
 export type Figures = {
@@ -89,16 +89,19 @@ export async function measure(
     const now = residentMb(pid);
     if (most !== undefined && now !== undefined) most = Math.max(most, now);
   }, sampleMs);
-  const before = { own: cpuMs(pid), engine: engine() };
-  const { calls, wrong, elapsedMs, p50Ms, p99Ms } = await load.run(job);
-  const after = { own: cpuMs(pid), engine: engine() };
+  const engineBefore = engine();
+  const { calls, wrong, elapsedMs, p50Ms, p99Ms, watchedCpuMs } = await load.run({
+    ...job,
+    watchedPid: pid,
+  });
+  const engineAfter = engine();
   clearInterval(sampling);
   return {
     callsPerSecond: (calls * 1000) / elapsedMs,
     p50Ms,
     p99Ms,
-    cpuUs: perCall(before.own, after.own, calls),
-    engineCpuUs: perCall(before.engine, after.engine, calls),
+    cpuUs: perCall(0, watchedCpuMs, calls),
+    engineCpuUs: perCall(engineBefore, engineAfter, calls),
     residentMb: most,
     wrong,
   };

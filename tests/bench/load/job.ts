@@ -11,6 +11,8 @@ export type Job = {
   readonly concurrency: number;
   readonly bytes: number;
   readonly durationMs: number;
+  /** A process whose processor time is read as the first call is sent, and when the last is answered. */
+  readonly watchedPid?: number;
 };
 
 export type Outcome = {
@@ -20,6 +22,8 @@ export type Outcome = {
   readonly elapsedMs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Processor time of the watched process while calls were made, in ms: what opening connections took is not in it. */
+  readonly watchedCpuMs: number | undefined;
 };
 
 /** Sends call number `id` and gives its whole reply. At most `concurrency` calls are open at once. */

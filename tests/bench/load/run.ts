@@ -1,13 +1,16 @@
+import { cpuMs } from '../usage.ts';
 import type { Call, Job, Outcome } from './job.ts';
 
 /** Keeps `concurrency` calls open for the time of the job, and waits for the last of them. */
 export function runJob(
-  { concurrency, bytes, durationMs }: Job,
+  { concurrency, bytes, durationMs, watchedPid }: Job,
   call: Call,
   isRight: (reply: Buffer, id: number, bytes: number) => boolean,
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const latencies: number[] = [];
+  const watched = () => (watchedPid === undefined ? undefined : cpuMs(watchedPid));
+  const cpuBefore = watched();
   const begin = performance.now();
   let open = 0;
   let wrong = 0;
@@ -15,7 +18,11 @@ export function runJob(
   function next(): void {
     const sent = performance.now();
     if (sent - begin > durationMs) {
-      if (open === 0) resolve(outcomeOf(latencies, wrong, sent - begin));
+      if (open > 0) return;
+      const cpuAfter = watched();
+      const watchedCpuMs =
+        cpuBefore === undefined || cpuAfter === undefined ? undefined : cpuAfter - cpuBefore;
+      resolve({ ...outcomeOf(latencies, wrong, sent - begin), watchedCpuMs });
       return;
     }
     const id = nextId++;
@@ -35,7 +42,11 @@ export function runJob(
 /** Ids go on from job to job: a reply that comes late is never taken for another. */
 let nextId = 1;
 
-function outcomeOf(latencies: number[], wrong: number, elapsedMs: number): Outcome {
+function outcomeOf(
+  latencies: number[],
+  wrong: number,
+  elapsedMs: number,
+): Omit<Outcome, 'watchedCpuMs'> {
   const sorted = Float64Array.from(latencies).toSorted();
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
   return { calls: sorted.length, wrong, elapsedMs, p50Ms: at(0.5), p99Ms: at(0.99) };
