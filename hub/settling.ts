@@ -12,7 +12,8 @@ export type SettlingNeeds = {
 
 /** How long nobody may have called, in milliseconds: for a twentieth of a second the hub answers nobody. */
 const quietMs = 3_000;
-const reliefMs = 1_000;
+/** When memory is given back after a flood: at once, and when servers have sent their answers to cancelled calls. */
+const reliefsMs = [1_000, 4_000] as const;
 
 /**
  * Gives back, once, what only the start needed, when no server is starting and nobody calls. A hub that does
@@ -49,22 +50,27 @@ export function createSettling(needs: SettlingNeeds): Part {
 }
 
 /**
- * Gives the memory of a flood back, a second after it is over and at most once at a time: a hub that does little
- * collects no garbage by itself for days.
+ * Gives the memory of a flood back, after it is over and at most once at a time: a hub that does little collects no
+ * garbage by itself for days.
  */
 export function createRelief({
   collect,
   clock,
   log,
 }: Pick<SettlingNeeds, 'collect' | 'clock' | 'log'>): () => void {
-  let waiting: Disposable | undefined;
-  return () => {
-    waiting ??= clock.after(reliefMs, () => {
-      waiting = undefined;
+  let isWaiting = false;
+  const collectAfter = ([delayMs, ...later]: readonly number[]): void => {
+    isWaiting = delayMs !== undefined;
+    if (delayMs === undefined) return;
+    clock.after(delayMs, () => {
       collect().catch((error: unknown) =>
         log.debug({ error: messageOf(error) }, 'no memory could be given back'),
       );
+      collectAfter(later);
     });
+  };
+  return () => {
+    if (!isWaiting) collectAfter(reliefsMs);
   };
 }
 

@@ -1,5 +1,6 @@
 export { addressOf } from './address.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
+export { freeBuffer, moveToPages } from './buffer-memory.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   type Code,

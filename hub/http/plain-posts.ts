@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
-import type { Clock } from '#core';
+import { type Clock, freeBuffer, moveToPages } from '#core';
 import type { View } from '#routing';
 import type { ByteBudget, Streamable } from '#transports';
 import { type GuardedRequest, type Peer, credentialsOf } from './guarded-request.ts';
@@ -110,13 +110,16 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
     }
 
     function receive(chunk: Buffer): void {
-      const bytes = begun ? Buffer.concat([begun, chunk]) : chunk;
+      const bytes = begun ? join(begun, chunk) : chunk;
       const post = later.length < maxPipelined ? bodyOf(bytes) : undefined;
       const view = post && known && viewOf(known.head.url);
       if (!known || !post || view === undefined || !isTaken(post) || (begun && post.missing > 0)) {
+        const isBody = begun !== undefined && post !== undefined && post.missing > 0;
         begun = undefined;
         waitOrLeave(bytes);
-      } else if (post.missing > 0) begun = bytes;
+        // Node has copied what it was handed: where it is all of a body so far, nothing refers to it.
+        if (isBody && !waiting && socket.readableLength === 0) freeBuffer(bytes);
+      } else if (post.missing > 0) begun = moveToPages(bytes);
       else {
         begun = undefined;
         isFirst = false;
@@ -130,6 +133,13 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
           view,
         );
       }
+    }
+
+    /** Joins the beginning of a request with what follows, and frees both. */
+    function join(first: Buffer, second: Buffer): Buffer {
+      const joined = Buffer.concat([first, second]);
+      for (const part of [first, second]) freeBuffer(part);
+      return joined;
     }
 
     /** Whether a body is no larger than it may be, and nothing is behind it. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { HubError } from '#core';
+import { HubError, moveToPages } from '#core';
 import type { ByteBudget } from '#transports';
 import { rawAnswer } from './unreadable.ts';
 
@@ -17,10 +17,17 @@ export function countBody(
   const length = Number(headers['content-length'] ?? 0);
   if (headers['transfer-encoding'] === undefined && !(length > uncountedBytes)) return;
   let bytes = 0;
+  let isPaused = false;
   const held = budget.hold({
     bytes: () => bytes,
-    pause: () => void request.pause(),
-    resume: () => void request.resume(),
+    pause() {
+      isPaused = true;
+      request.pause();
+    },
+    resume() {
+      isPaused = false;
+      request.resume();
+    },
     drop(reason) {
       // The answer to another request would be taken for this one.
       if (response.socket === socket && !response.headersSent) refuseBusy(socket, reason);
@@ -35,7 +42,10 @@ export function countBody(
       bytes += chunk.length;
       budget.added(chunk.length);
     }
-    return socket.destroyed ? false : push(chunk);
+    if (socket.destroyed) return false;
+    const takesMore = push(chunk && moveToPages(chunk));
+    // Node reads as much as a stream may buffer from a paused request otherwise.
+    return takesMore && !isPaused;
   };
   request.once('close', () => held[Symbol.dispose]());
 }

@@ -1,3 +1,5 @@
+import { freeBuffer } from '#core';
+
 /** How much of each end of a line above the bound is kept, to find out which call it answers. */
 const keptBytes = 1024;
 
@@ -27,9 +29,11 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
     if (length > held.length) {
       const larger = Buffer.allocUnsafe(capacity);
       held.copy(larger, 0, 0, waiting);
+      freeBuffer(held);
       held = larger;
     }
     part.copy(held, waiting);
+    freeBuffer(part);
     waiting = length;
   }
 

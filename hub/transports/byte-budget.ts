@@ -37,13 +37,16 @@ const lookMs = 1_000;
 /** From so many bytes on, their memory is worth being given back. */
 const muchBytes = 16 * 2 ** 20;
 const littleBytes = 2 ** 20;
+/** A holder with fewer bytes is not paused. Equal shares alone do not bound the sum: the first take far larger ones. */
+const fewBytes = 64 * 2 ** 10;
 /** How long a holder is paused before it is dropped, as nothing else makes room. */
 const pausedMs = 3_000;
 
 /**
- * Above the bound the holders that have more than an equal share of it are paused, and dropped where they still are
- * after a while; those that cannot be paused are dropped at once, the largest first. Clients which keep little are
- * served on. A single holder is never dropped: it has bounds of its own.
+ * Above the bound the holders that have more than a small share of it are paused, and dropped where they still are
+ * after a while; those that cannot be paused are dropped at once, the largest first. Clients that keep little are
+ * still served. A holder is neither paused nor dropped while all others together hold less than half the bound: one
+ * large message is legitimate, and has a bound of its own.
  */
 export function createByteBudget(
   { maxBytes, what }: ByteBudgetOptions,
@@ -59,26 +62,54 @@ export function createByteBudget(
   function look(): void {
     sinceLook = 0;
     let total = 0;
-    for (const holder of holders) total += holder.bytes();
+    let most = 0;
+    let largest: Holder | undefined;
+    for (const holder of holders) {
+      const bytes = holder.bytes();
+      total += bytes;
+      if (bytes > most) {
+        most = bytes;
+        largest = holder;
+      }
+    }
     peakBytes = Math.max(peakBytes, total);
-    if (total > maxBytes) pauseLarge();
-    else if (total < maxBytes / 2) resumeAll();
-    const late = clock.monotonic() - pausedMs;
-    for (const [holder, since] of paused) if (since < late) drop(holder, holder.bytes());
-    if (total > maxBytes) dropLargest();
+    const isFull = isFullOf(total, most);
+    if (isFull) pauseLarge();
+    else if (total - most < maxBytes / 4) resumeAll();
+    endPauses(isFull ? largest : undefined);
+    if (isFull) dropLargest();
     if (total < littleBytes && peakBytes >= muchBytes) {
       peakBytes = 0;
       relieved();
     }
   }
 
+  /** One large message is legitimate where all others together leave room. */
+  const isFullOf = (total: number, most: number) => total > maxBytes && total - most > maxBytes / 2;
+
   function pauseLarge(): void {
-    const share = maxBytes / holders.size;
+    const share = Math.min(maxBytes / holders.size, fewBytes);
     for (const holder of holders)
       if (holder.pause && !paused.has(holder) && holder.bytes() > share) {
         paused.set(holder, clock.monotonic());
         holder.pause();
       }
+  }
+
+  /**
+   * Ends the pauses that have been long: by dropping the holders where the budget is full, except for the largest of all,
+   * so that one message gets through.
+   */
+  function endPauses(largestOfFull: Holder | undefined): void {
+    const late = clock.monotonic() - pausedMs;
+    for (const [holder, since] of Array.from(paused)) {
+      if (since >= late) continue;
+      if (largestOfFull && holder !== largestOfFull) drop(holder, holder.bytes());
+      else {
+        paused.delete(holder);
+        holder.resume?.();
+      }
+    }
   }
 
   function resumeAll(): void {
@@ -92,7 +123,6 @@ export function createByteBudget(
   }
 
   function drop(holder: Holder, bytes: number): void {
-    if (holders.size < 2) return;
     forget(holder);
     holder.drop(`more than ${maxBytes} bytes of ${what} wait in the hub. Try again later`);
     log.warn({ bytes, maxBytes }, `too many bytes of ${what}: the largest go`);
@@ -104,8 +134,8 @@ export function createByteBudget(
       .filter(({ holder, bytes }) => bytes > 0 && !holder.pause)
       .sort((a, b) => b.bytes - a.bytes);
     let left = found.reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const { holder, bytes } of found.slice(0, -1)) {
-      if (left <= maxBytes) break;
+    for (const { holder, bytes } of found) {
+      if (!isFullOf(left, bytes)) break;
       left -= bytes;
       drop(holder, bytes);
     }
