@@ -1,8 +1,7 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isObject } from '#core';
-import { writeWhole } from './write-whole.ts';
 
 /** The hub that runs with a data folder. */
 export type RunningHub = {
@@ -17,9 +16,18 @@ export const ownerKeyFile = (path: string): string => join(path, 'owner-key');
 
 const fileOf = (path: string) => join(path, 'hub-running.json');
 
-/** Says where the hub of this folder listens. Only the hub that holds the lock of the folder may. */
+/**
+ * Says where the hub of this folder listens. Only the hub that holds the lock of the folder may. The file is replaced
+ * as a whole, but not synced to the disk, which would delay the start: after a crash of the machine no hub runs.
+ */
 export async function announceRunning(path: string, hub: RunningHub): Promise<void> {
-  await writeWhole(fileOf(path), `${JSON.stringify({ ...hub, pid: process.pid })}\n`);
+  const beside = `${fileOf(path)}.new`;
+  await rm(beside, { force: true });
+  await writeFile(beside, `${JSON.stringify({ ...hub, pid: process.pid })}\n`, {
+    mode: 0o600,
+    flag: 'wx',
+  });
+  await rename(beside, fileOf(path));
 }
 
 /** Removes what a hub has announced. Only the hub that holds the lock of the folder may. */
