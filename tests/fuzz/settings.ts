@@ -9,9 +9,9 @@ export const seed = FUZZ_SEED === undefined ? Date.now() % 2 ** 31 : Number(FUZZ
 export const seedOf = (ofAll: number, number: number): number =>
   (ofAll + Math.imul(number, 0x9e3779b1)) >>> 0;
 
-const total = Number(FUZZ_COUNT ?? 25_000);
+const total = Number(FUZZ_COUNT ?? 100_000);
 
-/** A part of FUZZ_COUNT: 25,000 messages on each transport and at the router, 100,000 in `npm run test:long`. */
+/** A part of FUZZ_COUNT, which is 100,000 on each transport, and at the router, unless it is set. */
 export const share = (of: number): number => Math.round(total * of);
 
 /** What servers have in that: messages that no server should send. The rest is clients'. */
