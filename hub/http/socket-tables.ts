@@ -1,24 +1,46 @@
-import { readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { endianness } from 'node:os';
 
+type TableName = 'tcp' | 'tcp6';
+
 /** The kernel's tables of the TCP sockets in the hub's own network namespace. */
 export type SocketTables = {
-  /** Resolves with a table whose reading began after the call. Calls at the same time share one reading. */
-  readonly read: (table: 'tcp' | 'tcp6') => Promise<string>;
+  /**
+   * Resolves with the first result of `find` that is not undefined, or undefined where there is none. `find` gets
+   * the rows of a table, some at a time, from a reading that began after the call. Calls at the same time share one
+   * reading, which ends when all have found theirs.
+   */
+  readonly search: <T>(
+    table: TableName,
+    find: (rows: string) => T | undefined,
+  ) => Promise<T | undefined>;
 };
 
 export type End = { readonly address: string; readonly port: number };
 
+/** The kernel hands out less than this at a time, and walks through its table as it does: 2 ms for all of it. */
+const readBytes = 16 * 1024;
+
 /** The tables in /proc/net (proc_net_tcp.rst of the kernel's documentation). */
 export function createSocketTables(
-  readTable = (table: string) => readFile(`/proc/net/${table}`, 'latin1'),
+  readTable: (table: TableName) => AsyncIterable<string> = readKernelTable,
 ): SocketTables {
-  const shared = {
-    tcp: createShared(() => readTable('tcp')),
-    tcp6: createShared(() => readTable('tcp6')),
+  const searches = {
+    tcp: createSharedSearch(() => readTable('tcp')),
+    tcp6: createSharedSearch(() => readTable('tcp6')),
   };
-  return { read: async table => await shared[table]() };
+  return { search: async (table, find) => await searches[table](find) };
+}
+
+async function* readKernelTable(table: TableName): AsyncGenerator<string> {
+  await using file = await open(`/proc/net/${table}`);
+  const buffer = Buffer.allocUnsafe(readBytes);
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+    if (bytesRead === 0) return;
+    yield buffer.toString('latin1', 0, bytesRead);
+  }
 }
 
 /**
@@ -28,7 +50,7 @@ export function createSocketTables(
 export async function findOwner(
   local: End,
   remote: End,
-  { read }: SocketTables,
+  { search }: SocketTables,
 ): Promise<number | undefined> {
   // A client may speak IPv4 by a socket of IPv6, which is in the other table, with mapped addresses.
   const tables = isIPv4(plainAddress(local.address))
@@ -37,8 +59,8 @@ export async function findOwner(
   // The kernel can skip a row where the table changes while it is read: the second look is on another reading.
   for (let look = 0; look < 2; look++)
     for (const table of tables) {
-      const text = await read(table);
-      const owner = ownerIn(text, `${hexOf(local, table)} ${hexOf(remote, table)} `);
+      const ends = `${hexOf(local, table)} ${hexOf(remote, table)} `;
+      const owner = await search(table, rows => ownerIn(rows, ends));
       if (owner !== undefined) return owner;
     }
   return undefined;
@@ -67,7 +89,7 @@ const plainAddress = (address: string) =>
   address.startsWith(mapped) ? address.slice(mapped.length) : address;
 
 /** An end as the table writes it: words of 32 bits in the byte order of the machine, and the port. */
-function hexOf({ address, port }: End, table: 'tcp' | 'tcp6'): string {
+function hexOf({ address, port }: End, table: TableName): string {
   const plain = plainAddress(address);
   const bytes = isIPv4(plain) ? v4Bytes(plain, table) : v6Bytes(plain);
   const words: string[] = [];
@@ -78,7 +100,7 @@ function hexOf({ address, port }: End, table: 'tcp' | 'tcp6'): string {
   return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
 }
 
-function v4Bytes(address: string, table: 'tcp' | 'tcp6'): Uint8Array {
+function v4Bytes(address: string, table: TableName): Uint8Array {
   const own = address.split('.').map(Number);
   return Uint8Array.from(table === 'tcp' ? own : [...Array(10).fill(0), 0xff, 0xff, ...own]);
 }
@@ -97,19 +119,59 @@ function v6Bytes(address: string): Uint8Array {
   return Uint8Array.from(all.flatMap(group => [group >> 8, group & 0xff]));
 }
 
-/** Shares work among all who ask before it begins; who asks while it runs gets the next turn of it. */
-function createShared<T>(work: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  let next: Promise<T> | undefined;
-  function begin(): Promise<T> {
-    next = undefined;
-    const begun = work();
-    running = begun;
-    const over = () => {
-      if (running === begun) running = undefined;
-    };
-    begun.then(over, over);
-    return begun;
+type Search = {
+  /** True once it needs no more rows. */
+  readonly take: (rows: string) => boolean;
+  readonly end: () => void;
+  readonly fail: (error: unknown) => void;
+};
+
+/** Searches the same text for all who ask before its reading begins; who asks while it is read gets the next one. */
+function createSharedSearch(read: () => AsyncIterable<string>) {
+  let waiting: Search[] = [];
+  let isReading = false;
+
+  async function readForAll(): Promise<void> {
+    isReading = true;
+    while (waiting.length > 0) {
+      const searches = new Set(waiting);
+      waiting = [];
+      try {
+        await readFor(searches);
+        for (const search of searches) search.end();
+      } catch (error) {
+        for (const search of searches) search.fail(error);
+      }
+    }
+    isReading = false;
   }
-  return () => (next ??= running?.then(begin, begin)) ?? begin();
+
+  async function readFor(searches: Set<Search>): Promise<void> {
+    let rest = '';
+    for await (const text of read()) {
+      // A row may be cut in two.
+      const joined = rest + text;
+      const whole = joined.lastIndexOf('\n') + 1;
+      const rows = joined.slice(0, whole);
+      rest = joined.slice(whole);
+      for (const search of searches) if (search.take(rows)) searches.delete(search);
+      if (searches.size === 0) return;
+    }
+    for (const search of searches) if (search.take(rest)) searches.delete(search);
+  }
+
+  return <T>(find: (rows: string) => T | undefined): Promise<T | undefined> => {
+    const { promise, resolve, reject } = Promise.withResolvers<T | undefined>();
+    waiting.push({
+      take(rows) {
+        const found = find(rows);
+        if (found !== undefined) resolve(found);
+        return found !== undefined;
+      },
+      end: () => resolve(undefined),
+      fail: reject,
+    });
+    if (!isReading) void readForAll();
+    return promise;
+  };
 }

@@ -9,9 +9,11 @@ import { type Load, startLoad } from './load/load.ts';
 import { idleMemory } from './idle-memory.ts';
 import { median } from './median.ts';
 import { type Figures, measure } from './relay-speed.ts';
+import { pinApart } from './pin.ts';
 import { startOnce } from './start-time.ts';
 import { type Hub, startHub } from './subjects/hub.ts';
 import { type RuntimeKind, serverFile } from './subjects/subjects.ts';
+import { descendantsOf, enginePids } from './usage.ts';
 
 /** A figure of the working tree and of the two copies of the commit, a value for each round. */
 type Figure = {
@@ -115,6 +117,16 @@ async function compareRelaying(
     const target = { kind: 'mcp', url: `${hub.url}/mcp`, tool: 'bench_fill' } as const;
     subjects.push({ hub, load: opened.use(await startLoad(target)) });
   }
+  const relaying = [
+    ...subjects.map(({ hub }) => hub.pid),
+    ...(runtime === 'docker' ? enginePids() : []),
+  ];
+  opened.use(
+    pinApart(
+      [...relaying, ...descendantsOf(relaying)],
+      [process.pid, ...subjects.map(({ load }) => load.pid)],
+    ),
+  );
   const jobs: readonly Job[] = [
     { concurrency: 1, bytes: 200, durationMs },
     { concurrency: 32, bytes: 200, durationMs },

@@ -19,13 +19,28 @@ export function residentMb(pid: number): number | undefined {
 
 /** Processor time of the engine and of its shims, in ms. */
 export function engineCpuMs(): number | undefined {
-  const pids = list('/proc').filter(name => /^\d+$/.test(name));
-  const engine = pids.filter(pid =>
-    /^(dockerd|containerd-shim)/.test(read(`/proc/${pid}/comm`) ?? ''),
-  );
+  const engine = enginePids();
   if (engine.length === 0) return undefined;
-  return engine.reduce((sum, pid) => sum + (cpuMs(Number(pid)) ?? 0), 0);
+  return engine.reduce((sum, pid) => sum + (cpuMs(pid) ?? 0), 0);
 }
+
+/** The processes of the engine and its shims, one for each container; none where there is no /proc. */
+export const enginePids = (): readonly number[] =>
+  allPids().filter(pid => /^(dockerd|containerd-shim)/.test(read(`/proc/${pid}/comm`) ?? ''));
+
+/** The processes that these have started, and those that they have. */
+export function descendantsOf(pids: readonly number[]): readonly number[] {
+  const children = allPids().filter(pid => {
+    const stat = read(`/proc/${pid}/stat`);
+    return stat && pids.includes(Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
+  });
+  return children.length === 0 ? [] : [...children, ...descendantsOf(children)];
+}
+
+const allPids = () =>
+  list('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number);
 
 function read(file: string): string | undefined {
   try {

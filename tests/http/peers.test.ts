@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
@@ -120,10 +121,10 @@ describe.skipIf(!isLinux)('on loopback', () => {
   test('a client that has exited is not taken for root', async () => {
     const exited = Promise.withResolvers<void>();
     let looked = 0;
-    const late = createSocketTables(async table => {
+    const late = createSocketTables(async function* (table) {
       looked++;
       await exited.promise;
-      return await readTable(table);
+      yield await readFile(`/proc/net/${table}`, 'latin1');
     });
     await using hub = await startHub([], { peers: { tables: late, uid: 0 } });
     const body = JSON.stringify(initialize);
@@ -152,9 +153,9 @@ describe.skipIf(!isLinux)('on loopback', () => {
 
   test('connections that wait for it are ended with the hub', async () => {
     let looked = 0;
-    const never = createSocketTables(() => {
+    const never = createSocketTables(async function* () {
       looked++;
-      return new Promise(() => {});
+      yield await new Promise<string>(() => {});
     });
     const hub = await startHub([], { peers: { tables: never, uid } });
     const lost = assert.rejects(send(`${hub.url}/health`), /ECONNRESET|socket hang up/);
@@ -164,7 +165,9 @@ describe.skipIf(!isLinux)('on loopback', () => {
   });
 
   test('a hub that cannot find it out refuses, and says why', async () => {
-    const broken = createSocketTables(() => Promise.reject(new Error('EACCES')));
+    const broken = createSocketTables(async function* () {
+      yield await Promise.reject<string>(new Error('EACCES'));
+    });
     await using hub = await startHub([], { peers: { tables: broken, uid } });
     const response = await send(`${hub.url}/health`);
     assert.equal(response.status, 403);
@@ -186,8 +189,3 @@ test('where no table is given, nobody is told apart', async () => {
   const session = await openSession(`${hub.url}/mcp`);
   assert.equal((await session.end()).status, 204);
 });
-
-async function readTable(table: string): Promise<string> {
-  const { readFile } = await import('node:fs/promises');
-  return await readFile(`/proc/net/${table}`, 'latin1');
-}

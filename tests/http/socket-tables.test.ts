@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { until } from '#helpers/hub';
 import { createSocketTables, findOwner } from '../../hub/http/socket-tables.ts';
 
 const head =
@@ -68,46 +69,104 @@ const rows: readonly (readonly [
 ];
 for (const [what, [local, remote], tcp, tcp6, owner] of rows)
   test(`the owner of a socket ${what} is ${owner ?? 'not told'}`, async () => {
-    const tables = createSocketTables(async table => head + (table === 'tcp' ? tcp : tcp6));
+    const tables = createSocketTables(table => whole(head + (table === 'tcp' ? tcp : tcp6)));
     assert.equal(await findOwner(local, remote, tables), owner);
   });
 
+test('a row is found wherever the kernel cuts the table in two', async () => {
+  const table = head + row(`${client} ${hub}`, '06', 0, 0) + row(`${client} ${hub}`, '01', 1001, 7);
+  for (let cut = 0; cut <= table.length; cut++) {
+    const tables = createSocketTables(async function* () {
+      yield table.slice(0, cut);
+      yield table.slice(cut);
+    });
+    assert.equal(await findOwner(v4, v4Hub, tables), 1001, `cut at ${cut}`);
+  }
+});
+
+test('the last row is found without the end of its line', async () => {
+  const tables = createSocketTables(() =>
+    whole((head + row(`${client} ${hub}`, '01', 1001, 7)).trimEnd()),
+  );
+  assert.equal(await findOwner(v4, v4Hub, tables), 1001);
+});
+
+test('a table is read no further than to the rows that are looked for', async () => {
+  let isClosed = false;
+  const tables = createSocketTables(async function* () {
+    try {
+      yield head + row(`${client} ${hub}`, '01', 1001, 7);
+      assert.fail('it was read further');
+    } finally {
+      isClosed = true;
+    }
+  });
+  assert.equal(await findOwner(v4, v4Hub, tables), 1001);
+  assert.equal(isClosed, true);
+});
+
 test('a row that the kernel has skipped is found by another reading', async () => {
   let readings = 0;
-  const tables = createSocketTables(async table =>
-    table === 'tcp' && ++readings === 2 ? head + row(`${client} ${hub}`, '01', 1001, 7) : head,
+  const tables = createSocketTables(table =>
+    whole(
+      table === 'tcp' && ++readings === 2 ? head + row(`${client} ${hub}`, '01', 1001, 7) : head,
+    ),
   );
   assert.equal(await findOwner(v4, v4Hub, tables), 1001);
 });
 
 test('who asks at once shares a reading, which begins after each has asked', async () => {
   const readings: ((text: string) => void)[] = [];
-  const tables = createSocketTables(
-    () => new Promise<string>(resolve => void readings.push(resolve)),
-  );
-  const first = tables.read('tcp');
-  const later = [tables.read('tcp'), tables.read('tcp')];
+  const tables = createSocketTables(async function* () {
+    yield await new Promise<string>(resolve => void readings.push(resolve));
+  });
+  const text = async () => await tables.search('tcp', rows => rows || undefined);
+  const first = text();
+  const later = [text(), text()];
   assert.equal(readings.length, 1);
-  readings[0]?.('old');
-  assert.equal(await first, 'old');
-  assert.equal(readings.length, 2);
-  const latest = tables.read('tcp');
-  readings[1]?.('new');
-  assert.deepEqual(await Promise.all(later), ['new', 'new']);
-  readings[2]?.('newest');
-  assert.equal(await latest, 'newest');
+  readings[0]?.('old\n');
+  assert.equal(await first, 'old\n');
+  await until(() => readings.length === 2);
+  const latest = text();
+  readings[1]?.('new\n');
+  assert.deepEqual(await Promise.all(later), ['new\n', 'new\n']);
+  await until(() => readings.length === 3);
+  readings[2]?.('newest\n');
+  assert.equal(await latest, 'newest\n');
+});
+
+test('who has found its row does not wait for who has not', async () => {
+  const more = Promise.withResolvers<void>();
+  const tables = createSocketTables(async function* () {
+    yield 'one\n';
+    await more.promise;
+    yield 'two\n';
+  });
+  const find = async (wanted: string) =>
+    await tables.search('tcp', rows => (rows.includes(wanted) ? wanted : undefined));
+  // Begins a reading, which the others have just missed: they share the next.
+  const before = find('one');
+  const [one, two, three] = [find('one'), find('two'), find('three')];
+  assert.deepEqual(await Promise.all([before, one]), ['one', 'one']);
+  more.resolve();
+  assert.deepEqual(await Promise.all([two, three]), ['two', undefined]);
 });
 
 test('a table that cannot be read fails for those who wait, and is read again', async () => {
   let readings = 0;
-  const tables = createSocketTables(async () => {
+  const tables = createSocketTables(async function* () {
     if (++readings < 3) throw new Error('EACCES');
-    return head;
+    yield head;
   });
-  const both = await Promise.allSettled([tables.read('tcp'), tables.read('tcp')]);
+  const text = async () => await tables.search('tcp', rows => rows || undefined);
+  const both = await Promise.allSettled([text(), text()]);
   assert.deepEqual(
     both.map(({ status }) => status),
     ['rejected', 'rejected'],
   );
-  assert.equal(await tables.read('tcp'), head);
+  assert.equal(await text(), head);
 });
+
+async function* whole(table: string): AsyncGenerator<string> {
+  yield table;
+}

@@ -1,12 +1,22 @@
 import { cpuMs } from '../usage.ts';
 import type { Call, Job, Outcome } from './job.ts';
 
-/** Keeps `concurrency` calls open for the time of the job, and waits for the last of them. */
-export function runJob(
+/**
+ * Keeps `concurrency` calls open for the time of the job, and waits for the last of them. As many calls come before,
+ * one on each connection, and are not counted: what is left of opening the connections is over with their answers.
+ */
+export async function runJob(
   { concurrency, bytes, durationMs, watchedPid }: Job,
   call: Call,
   isRight: (reply: Buffer, id: number, bytes: number) => boolean,
 ): Promise<Outcome> {
+  await Promise.all(
+    Array.from({ length: concurrency }, async () => {
+      const { promise, resolve } = Promise.withResolvers<unknown>();
+      call(nextId++, bytes, resolve);
+      await promise;
+    }),
+  );
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const latencies: number[] = [];
   const watched = () => (watchedPid === undefined ? undefined : cpuMs(watchedPid));
@@ -36,7 +46,7 @@ export function runJob(
   }
 
   for (let slot = 0; slot < concurrency; slot++) next();
-  return promise;
+  return await promise;
 }
 
 /** Ids go on from job to job: a reply that comes late is never taken for another. */
