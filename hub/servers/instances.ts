@@ -35,9 +35,9 @@ export interface Instances {
   release(session: object): void;
   /**
    * Has the config that a server has now in force for its instances. Those of sessions go on running; one that
-   * clients share is replaced where that of the server `isReplaced`.
+   * clients share is replaced where that of the server `isReplaced`. Resolves when it is in force for all.
    */
-  configure(server: Server, isReplaced?: boolean): void;
+  configure(server: Server, isReplaced?: boolean): Promise<void>;
   /** Ends all that sessions have of a server that was removed, and resolves when nothing of it is left. */
   drop(server: Server): Promise<void>;
   /** How many instances of a server run, or begin to or end. */
@@ -228,12 +228,16 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
       return use(known ?? open(base, holder, own, groupOf(base)));
     },
     release,
-    configure(server, isReplaced = false) {
-      for (const { server: instance, isShared } of groups.get(server)?.entries ?? [])
-        void instance
-          .reconfigure(server.config, isShared && isReplaced)
-          // What cannot be brought up as the entry is now is started by the next call.
-          .catch(() => instance.stop(false));
+    async configure(server, isReplaced = false) {
+      const entries = Array.from(groups.get(server)?.entries ?? []);
+      await Promise.all(
+        entries.map(({ server: instance, isShared }) =>
+          instance
+            .reconfigure(server.config, isShared && isReplaced)
+            // What cannot be brought up as the entry is now is started by the next call.
+            .catch(() => instance.stop(false)),
+        ),
+      );
     },
     async drop(server) {
       const entries = [...(groups.get(server)?.entries ?? [])];

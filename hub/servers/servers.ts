@@ -113,7 +113,7 @@ export function createServers(
         if (!server) return;
         try {
           await server.reconfigure(after, effect !== 'apply');
-          instances.configure(server, effect !== 'apply');
+          await instances.configure(server, effect !== 'apply');
         } catch (error) {
           if (!(error instanceof HubError)) throw error;
           failed.push({ server: after.name, error });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type EraClient, connectEra, eras, refusal } from '#helpers/eras';
-import { type TestHub, startHub } from '#helpers/hub';
+import { type TestHub, configOf, startHub } from '#helpers/hub';
 
 const uri = 'test://counter';
 const both = join(import.meta.dirname, '../fixtures/eras/server-both.mjs');
@@ -218,6 +218,29 @@ describe('a server of both eras that asks its client by requests', () => {
       [],
       'a client of 2026 is spoken to as before',
     );
+  });
+
+  test('goes on with clients of 2025 after a restart, and at another url', async () => {
+    await using far = await listening();
+    await using later = await listening();
+    await using hub = await startHub([remote(far.url)]);
+    await using older = await connectEra('2025', `${hub.url}/mcp/fixture`);
+    await using newer = await connectEra('2026', `${hub.url}/mcp/fixture`);
+    const { [1]: pid = '' } = /^legacy (\d+)$/.exec(await older.call('who')) ?? [];
+    const restart = { method: 'POST', headers: hub.ownerHeaders };
+    assert.equal((await fetch(`${hub.url}/servers/fixture/restart`, restart)).status, 200);
+    assert.equal(await older.call('who'), `legacy ${pid}`);
+    assert.equal(await older.call('ask', { question: 'Who?' }), 'Who? accept Ada');
+    assert.equal(await newer.call('who'), `modern ${pid}`);
+    const applied = await hub.servers.apply({
+      naming: { separator: '_', maxLength: 46 },
+      servers: [configOf(remote(later.url))],
+    });
+    assert.deepEqual(applied.failed, []);
+    const [, moved] = /^legacy (\d+)$/.exec(await older.call('who')) ?? [];
+    assert.ok(moved !== undefined && moved !== pid, 'the other process answers');
+    assert.equal(await older.call('ask', { question: 'Who?' }), 'Who? accept Ada');
+    assert.equal(await newer.call('who'), `modern ${moved}`);
   });
 
   test('is spoken to in 2026 for all where it knows nothing else', async () => {
