@@ -12,8 +12,8 @@ export type SettlingNeeds = {
 
 /** How long nobody may have called, in milliseconds: for a twentieth of a second the hub answers nobody. */
 const quietMs = 3_000;
-/** When memory is given back after a flood: at once, and when servers have sent their answers to cancelled calls. */
-const reliefsMs = [1_000, 4_000] as const;
+/** When memory is given back after a flood, each after the one before: servers still send their answers to cancelled calls. */
+const reliefsMs = [1_000, 4_000, 6_000] as const;
 
 /**
  * Gives back, once, what only the start needed, when no server is starting and nobody calls. A hub that does

@@ -1,7 +1,8 @@
+import { Buffer } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
-import { type Clock, type Log, messageOf } from '#core';
+import { type Clock, type Log, messageOf, moveToPages } from '#core';
 import type { View } from '#routing';
 import type { ByteBudget } from './byte-budget.ts';
 import type { Connections } from './connection-table.ts';
@@ -42,6 +43,8 @@ const unsupportedData = 1003;
 const tryAgainLater = 1013;
 /** What a closing frame has room for, in bytes. */
 const maxReasonBytes = 123;
+/** What comes of a message behind so many bytes stands in pages of its own, as it may stay unfinished for long. */
+const movedBytes = 256 * 1024;
 
 export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNeeds): WebSockets {
   const { connections, clock, log } = needs;
@@ -108,6 +111,13 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
         socket.pause();
       },
     });
+    const push = socket.push.bind(socket);
+    // Node's socket hands over what has come by this.
+    socket.push = (chunk, encoding) =>
+      push(
+        Buffer.isBuffer(chunk) && unfinishedBytes > movedBytes ? moveToPages(chunk) : chunk,
+        encoding,
+      );
     socket.on('data', (chunk: Buffer) => {
       unfinishedBytes += chunk.length;
       unfinished?.added(chunk.length);

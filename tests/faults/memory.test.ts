@@ -39,6 +39,10 @@ function frame(text: string): Buffer {
   return Buffer.concat([head, payload]);
 }
 
+const upgrade =
+  `GET /mcp/echo HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n` +
+  `sec-websocket-version: 13\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\n\r\n`;
+
 const echo = {
   command: process.execPath,
   args: [join(import.meta.dirname, '../fixtures/servers/echo.mjs')],
@@ -116,9 +120,6 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', () => {
   });
 
   test('stays bounded where 40 WebSockets read none of their answers', async () => {
-    const upgrade =
-      `GET /mcp/echo HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n` +
-      `sec-websocket-version: 13\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\n\r\n`;
     const message = (id: number, method: string, params: object) =>
       frame(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
     const calls = Array.from({ length: 18 }, (_, index) =>
@@ -132,6 +133,17 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', () => {
     await flood('answers', 40, false, socket => {
       socket.write(upgrade);
       socket.write(Buffer.concat([initialize, ...calls]));
+    });
+  });
+
+  test('stays bounded where 40 WebSockets send messages of 4 MiB without an end', async () => {
+    const bytes = 4 * mebibyte;
+    const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    head.writeUInt32BE(bytes + 1, 6);
+    await flood('requests', 40, true, socket => {
+      socket.write(upgrade);
+      socket.write(head);
+      socket.write(Buffer.alloc(bytes, 0x20));
     });
   });
 
