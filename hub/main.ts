@@ -87,9 +87,9 @@ function ownPlacesIn(env: Environment): readonly GuardedPlace[] {
 }
 
 /** The files in which MCP clients keep their servers. */
-async function clientFiles(): Promise<readonly string[]> {
+async function clientFiles(home: string): Promise<readonly string[]> {
   const { filesOfClients } = await import('#clients');
-  return filesOfClients(await machineHere());
+  return filesOfClients({ ...(await machineHere()), home });
 }
 
 async function machineHere(): Promise<Machine> {

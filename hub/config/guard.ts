@@ -23,8 +23,8 @@ type Needs = {
   readonly configFiles: readonly string[];
   /** The hub's own files and folders. */
   readonly ownPlaces: readonly GuardedPlace[];
-  /** Where MCP clients keep their servers; asked only where a server is to write somewhere. */
-  readonly clientFiles: () => Promise<readonly string[]>;
+  /** Where MCP clients of the user with this home folder keep their servers; asked only where a server is to write. */
+  readonly clientFiles: (home: string) => Promise<readonly string[]>;
 };
 
 /** How a path leads to where it ends. */
@@ -44,27 +44,36 @@ export function createGuard({ home, env, configFiles, ...needs }: Needs): Guard 
       places.map(async place => ({ ...place, ...(await wayOf(resolve(place.path))) })),
     );
   let known: Promise<readonly Known[]> | undefined;
-  let ofClients: Promise<readonly Known[]> | undefined;
+  const ofUsers = new Map<string, Promise<readonly Known[]>>();
+  const ofClients = new Map<string, Promise<readonly Known[]>>();
 
-  const list = () =>
+  const listOwn = () =>
     withWays([
       ...configFiles.map(path => ({ path, what: "the hub's config", kind: 'run' }) as const),
       ...needs.ownPlaces,
-      ...placesOfUser({ home, env }),
     ]);
-  const listClients = async () => {
-    const files = await needs.clientFiles();
+  const listUsers = (of: string) =>
+    // What the environment says is of the hub's own user.
+    withWays(placesOfUser({ home: of, env: of === home ? env : {} }));
+  const listClients = async (of: string) => {
+    const files = await needs.clientFiles(of);
     const what = 'the programs that an MCP client runs';
     return await withWays(files.map(path => ({ path, what, kind: 'run' }) as const));
   };
 
+  async function placesAround({ written, real }: Source, readOnly: boolean) {
+    const homes = new Set([home, ...[written, real].flatMap(homesAround)]);
+    const found = [(known ??= listOwn())];
+    for (const each of homes) {
+      found.push(once(ofUsers, each, listUsers));
+      if (!readOnly) found.push(once(ofClients, each, listClients));
+    }
+    return (await Promise.all(found)).flat();
+  }
+
   return {
     async findRefusal(source, { readOnly, allowSensitive }) {
-      const all = [
-        ...(await (known ??= list())),
-        ...(readOnly ? [] : await (ofClients ??= listClients())),
-      ];
-      for (const place of all) {
+      for (const place of await placesAround(source, readOnly)) {
         const { path, what, kind } = place;
         const isWrite = !readOnly && kind !== 'secret';
         const isRead = !allowSensitive && kind !== 'run';
@@ -77,6 +86,28 @@ export function createGuard({ home, env, configFiles, ...needs }: Needs): Guard 
       return undefined;
     },
   };
+}
+
+/** One that stands for all in it. */
+const someHomes = new Map([
+  ['/', ['/root', '/home/user', '/Users/user']],
+  ['/home', ['/home/user']],
+  ['/Users', ['/Users/user']],
+]);
+
+/**
+ * The home folders that a path may be, hold or be in. They are guarded besides the own one: there are other users, and
+ * a hub in a container has another home than the user whose folders it mounts.
+ */
+function homesAround(path: string): readonly string[] {
+  const [, home] = /^(\/root|\/(?:home|Users)\/[^/]+)(?:\/|$)/.exec(path) ?? [];
+  return home === undefined ? (someHomes.get(path) ?? []) : [home];
+}
+
+function once<Key, Value>(made: Map<Key, Value>, key: Key, make: (key: Key) => Value): Value {
+  const value = made.get(key) ?? make(key);
+  made.set(key, value);
+  return value;
 }
 
 /** Whether a mount of the source gives away a place, or a link on the way to it. */

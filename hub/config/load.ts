@@ -24,7 +24,7 @@ export type LoadOptions = {
   /** The hub's own files and folders, which no server may write to. */
   readonly ownPlaces?: readonly GuardedPlace[];
   /** Files of MCP clients, which none may write to either; looked up where a server is to write somewhere. */
-  readonly clientFiles?: () => Promise<readonly string[]>;
+  readonly clientFiles?: (home: string) => Promise<readonly string[]>;
 };
 
 /** What came of reading a config, and all the files that it depends on, also when it is not valid. */

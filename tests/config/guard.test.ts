@@ -57,7 +57,10 @@ async function problemOf(entry: object, env: Record<string, string> = {}): Promi
       env,
       home: at('home'),
       ownPlaces: ownPlaces(),
-      clientFiles: async () => [at('app/Claude/claude_desktop_config.json')],
+      clientFiles: async home =>
+        home === at('home')
+          ? [at('app/Claude/claude_desktop_config.json')]
+          : [join(home, '.client.json')],
     });
     return '';
   } catch (error) {
@@ -123,6 +126,25 @@ describe('a server may not write', () => {
   test('and an object says so as well', async () => {
     const mount = { source: at('data'), target: '/x', read_only: false };
     assert.match(await problemOf({ mounts: [mount] }), /data folder/);
+  });
+
+  test.for([
+    ['/root/.ssh', '/root/.ssh'],
+    ['/root', '/root/.ssh'],
+    ['/home/ada', '/home/ada/.ssh'],
+    ['/home/ada/.bashrc', '/home/ada/.bashrc'],
+    ['/home/ada/.config', '/home/ada/.config/fish'],
+    ['/home/ada/.client.json', '/home/ada/.client.json'],
+    ['/Users/ada/Library', '/Users/ada/Library/LaunchAgents'],
+    ['/home', '/home/user/.ssh'],
+    ['/Users', '/Users/user/.ssh'],
+  ] as const)('to %s, of another user or of the host of a hub in a container', async ([source, place]) => {
+    assert.match(await mounting(source, 'rw'), new RegExp(`is in ${place} `));
+  });
+
+  test('but to other folders in the homes of others', async () => {
+    assert.equal(await mounting('/home/ada/notes', 'rw'), '');
+    assert.match(await mounting('/home/ada/.aws', 'ro'), /"allow_sensitive": true/);
   });
 
   test('where a variable says that start-up files are elsewhere', async () => {
