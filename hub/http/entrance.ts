@@ -113,7 +113,10 @@ function boundConnections(server: Server, maxConnections: number, unread: ByteBu
     if (open >= maxConnections) {
       socket.on('error', () => socket.destroy());
       // Nothing that it sends is read, which would otherwise end the answer before it has arrived.
-      refuseBusy(socket, `${open} connections are open already. Try again later`);
+      refuseBusy(
+        socket,
+        `${open} connections are open, as many as MAX_CONNECTIONS allows. Close some, or try again later`,
+      );
       return;
     }
     open++;

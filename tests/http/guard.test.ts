@@ -228,6 +228,16 @@ describe('the guard', () => {
     assert.equal(asking()({ host, authorization: 'Bearer undefined' }, { scope })?.status, 401);
   });
 
+  test('refuses the cookie of a login to another user, who may have been sent it by a browser', () => {
+    const guard = asking({ ownerKey: 'key' }, { isLoggedIn: () => true });
+    const peer = { kind: 'refused', why: 'the connection is of user 1001' } as const;
+    const refused = guard({ host, cookie: 'in' }, { scope: 'administer', peer });
+    assert.equal(refused?.status, 403);
+    assert.match(refused.message, /of user 1001.*a login is for browsers of the hub's own user/);
+    const authorization = 'Bearer key';
+    assert.equal(guard({ host, authorization }, { scope: 'administer', peer }), undefined);
+  });
+
   test('refuses administration to everybody where it is off, and names the setting', () => {
     const closed = asking({ ownerKey: 'key', administration: 'off' }, { isLoggedIn: () => true });
     const refused = closed({ host, authorization: 'Bearer key' }, { scope: 'administer' });

@@ -16,6 +16,7 @@ const project = `agenthub-test-${process.pid}`;
 const port = 20_000 + (process.pid % 10_000);
 const url = `http://127.0.0.1:${port}`;
 const upMs = 280_000;
+const redisImage = 'redis:8.2.6';
 
 let folder = '';
 /** The README's files, and one that names a config of this test. */
@@ -177,8 +178,20 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
     const mount = { type: 'bind', source: configs, target: '/app/configs', read_only: true };
     await writeFile(override, JSON.stringify({ services: { hub: { volumes: [mount] } } }));
     files = ['docker-compose.yml', 'compose/lite.yml', override];
+    await leaveOldData();
     await compose('up', '-d', '--build', '--wait');
   }, upMs);
+
+  /** The data of a Redis without a password, as an older composition left it. */
+  async function leaveOldData(): Promise<void> {
+    const volume = `${project}_redis-data`;
+    const labels = [`project=${project}`, 'volume=redis-data', 'version=2.40.3'];
+    const labelled = labels.flatMap(label => ['--label', `com.docker.compose.${label}`]);
+    await docker('volume', 'create', ...labelled, volume);
+    const script =
+      'redis-server --dir /data --save 60 1 --daemonize yes && redis-cli --raw set older data && redis-cli shutdown save';
+    await docker('run', '--rm', '--volume', `${volume}:/data`, redisImage, 'sh', '-c', script);
+  }
 
   afterAll(async () => {
     await compose('down', '-v', '--remove-orphans').catch(() => '');
@@ -228,14 +241,11 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
     const redis = `${project}-redis-1`;
     const ping = await docker('exec', redis, 'redis-cli', 'ping').catch(String);
     assert.match(ping, /NOAUTH/);
-    const clients = await docker(
-      'exec',
-      redis,
-      'sh',
-      '-c',
-      'REDISCLI_AUTH="$(cat /run/agenthub-redis/password)" redis-cli client list',
-    );
+    const withPassword = 'REDISCLI_AUTH="$(cat /run/agenthub-redis/password)" redis-cli';
+    const clients = await docker('exec', redis, 'sh', '-c', `${withPassword} client list`);
     assert.match(clients, /name=agenthub /);
+    const older = await docker('exec', redis, 'sh', '-c', `${withPassword} get older`);
+    assert.equal(older.trim(), 'data', 'what a Redis without a password had saved');
     assert.equal(await docker('exec', redis, 'sh', '-c', 'ls /run | grep qdrant || true'), '');
   });
 

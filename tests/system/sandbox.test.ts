@@ -36,6 +36,7 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
         neighbour: echo(),
         bridged: echo({ network: 'bridge' }),
         other: echo({ network: 'bridge' }),
+        own: echo({ network: 'bridge', instance: 'session' }),
       },
     };
     hub = await startHub({ config, env: { HUB_NAME: hubName } });
@@ -88,6 +89,26 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
     }
   });
 
+  test('instances of one server on a bridge do not reach each other', async () => {
+    await using first = await connect(`${hub.url}/mcp/own`);
+    await using second = await connect(`${hub.url}/mcp/own`);
+    await Promise.all([first, second].map(client => client.call('echo', { text: 'up' })));
+    const addresses = await Promise.all(
+      [1, 2].map(instance => addressesOf(`${hubName}-own.${instance}`)),
+    );
+    for (const [client, [other = '']] of [
+      [first, addresses[1] ?? []],
+      [second, addresses[0] ?? []],
+    ] as const) {
+      assert.match(other, /^\d/);
+      assert.match(
+        await client.call('connect', { host: other, port: 7000 }),
+        /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timeout)/,
+        other,
+      );
+    }
+  });
+
   test('one that forks without end is held at its limit, which its statistics show', async () => {
     await using client = await connect(`${hub.url}/mcp/forker`);
     const forking = client.call('spawn-children', { count: 200 });
@@ -117,6 +138,7 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
       neighbour: 'running',
       bridged: 'running',
       other: 'running',
+      own: 'running',
     });
     assert.match(JSON.stringify(await getJson(hub, '/servers/eater')), /out of memory/i);
     assert.equal(await client.call('echo', { text: 'back' }), 'back');

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type Socket, connect } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { connect as connectClient } from '#helpers/client';
+import { type HubProcess, startHub, until } from '#helpers/hub-process';
+import { openSession, posting, send } from '../transports/raw.ts';
+
+const mebibyte = 2 ** 20;
+const maxConnections = 24;
+
+const echo = {
+  command: process.execPath,
+  args: [join(import.meta.dirname, '../fixtures/servers/echo.mjs')],
+  runtime: 'process',
+  auto_start: true,
+};
+
+/** A connection that is kept open, and what it has been answered. */
+async function open(hub: HubProcess) {
+  const { hostname, port } = new URL(hub.url);
+  const socket: Socket = connect(Number(port), hostname);
+  let answer = '';
+  socket.setEncoding('latin1').on('data', (text: string) => (answer += text));
+  socket.on('error', () => socket.destroy());
+  await once(socket, 'connect');
+  return { socket, answer: () => answer };
+}
+
+describe('the bounds of all clients together', () => {
+  let hub: HubProcess;
+
+  beforeAll(async () => {
+    hub = await startHub({
+      config: { servers: { echo } },
+      env: {
+        DOCKER_HOST: 'unix:///nonexistent.sock',
+        MAX_CONNECTIONS: String(maxConnections),
+        MAX_UNFINISHED_BYTES: String(mebibyte),
+        MAX_SESSIONS_PER_CLIENT: '5',
+      },
+    });
+  });
+
+  afterAll(() => hub[Symbol.asyncDispose]());
+
+  test('a connection above MAX_CONNECTIONS is told so with 503, and when to come back', async () => {
+    const all = await Promise.all(Array.from({ length: maxConnections }, () => open(hub)));
+    const refused = await until(
+      async () => await send(`${hub.url}/health`),
+      ({ status }) => status === 503,
+      10_000,
+    );
+    assert.equal(refused.headers['retry-after'], '1');
+    const { error } = await refused.json();
+    assert.match(JSON.stringify(error), /HUB_SERVER_BUSY.*as many as MAX_CONNECTIONS allows/);
+    assert.ok(
+      all.every(({ socket, answer }) => !socket.destroyed && answer() === ''),
+      'those that are open stay so',
+    );
+    for (const { socket } of all) socket.destroy();
+    const served = await until(
+      async () => await send(`${hub.url}/health`),
+      ({ status }) => status === 200,
+      10_000,
+    );
+    assert.equal(served.status, 200);
+  });
+
+  test('unfinished bodies above MAX_UNFINISHED_BYTES end with 503, and others are served', async () => {
+    const head =
+      `POST /mcp/echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
+      `accept: application/json, text/event-stream\r\ncontent-length: ${2 * mebibyte}\r\n\r\n`;
+    const all = await Promise.all(Array.from({ length: 12 }, () => open(hub)));
+    for (const { socket } of all) {
+      socket.write(head);
+      socket.write(Buffer.alloc(mebibyte, 0x20));
+    }
+    await using client = await connectClient(`${hub.url}/mcp/echo`);
+    assert.equal(await client.call('echo', { text: 'meanwhile' }), 'meanwhile');
+    const answers = await until(
+      async () => all.map(({ answer }) => answer()).filter(answer => answer !== ''),
+      ({ length }) => length >= all.length / 2,
+      15_000,
+    );
+    for (const answer of answers) {
+      assert.match(answer, /^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n/is);
+      assert.match(answer, /HUB_SERVER_BUSY.*more than 1048576 bytes of requests/s);
+    }
+    for (const { socket } of all) socket.destroy();
+  });
+
+  test('who begins 12,000 sessions ends no session of another client', async () => {
+    const url = `${hub.url}/mcp`;
+    await using client = await connectClient(`${hub.url}/mcp/echo`);
+    const other = await openSession(url);
+    const initialize = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'greedy', version: '1' },
+      },
+    });
+    let begun = 0;
+    async function begin(): Promise<void> {
+      while (begun++ < 12_000) {
+        const response = await fetch(url, { method: 'POST', headers: posting, body: initialize });
+        assert.equal(response.status, 200);
+        await response.arrayBuffer();
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, begin));
+    const listed = await other.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+    assert.equal(listed.status, 200);
+    assert.equal(await client.call('echo', { text: 'still there' }), 'still there');
+    const health = await (await send(`${hub.url}/health`)).json();
+    assert.ok(Number(Reflect.get(health, 'sessions')) < 20, JSON.stringify(health));
+  });
+});
