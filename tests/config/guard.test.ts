@@ -138,9 +138,12 @@ describe('a server may not write', () => {
     ['/Users/ada/Library', '/Users/ada/Library/LaunchAgents'],
     ['/home', '/home/user/.ssh'],
     ['/Users', '/Users/user/.ssh'],
-  ] as const)('to %s, of another user or of the host of a hub in a container', async ([source, place]) => {
-    assert.match(await mounting(source, 'rw'), new RegExp(`is in ${place} `));
-  });
+  ] as const)(
+    'to %s, of another user or of the host of a hub in a container',
+    async ([source, place]) => {
+      assert.match(await mounting(source, 'rw'), new RegExp(`is in ${place} `));
+    },
+  );
 
   test('but to other folders in the homes of others', async () => {
     assert.equal(await mounting('/home/ada/notes', 'rw'), '');
