@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { describe, test } from 'vitest';
 import { connect as connectClient } from '#helpers/client';
 import { type HubProcess, startHub, until } from '#helpers/hub-process';
 import { openSession, posting, send } from '../transports/raw.ts';
@@ -28,24 +28,15 @@ async function open(hub: HubProcess) {
   return { socket, answer: () => answer };
 }
 
-describe('the bounds of all clients together', () => {
-  let hub: HubProcess;
-
-  beforeAll(async () => {
-    hub = await startHub({
-      config: { servers: { echo } },
-      env: {
-        DOCKER_HOST: 'unix:///nonexistent.sock',
-        MAX_CONNECTIONS: String(maxConnections),
-        MAX_UNFINISHED_BYTES: String(mebibyte),
-        MAX_SESSIONS_PER_CLIENT: '5',
-      },
-    });
+const startBounded = (bounds: Readonly<Record<string, string>>) =>
+  startHub({
+    config: { servers: { echo } },
+    env: { DOCKER_HOST: 'unix:///nonexistent.sock', ...bounds },
   });
 
-  afterAll(() => hub[Symbol.asyncDispose]());
-
+describe('the bounds of all clients together', () => {
   test('a connection above MAX_CONNECTIONS is told so with 503, and when to come back', async () => {
+    await using hub = await startBounded({ MAX_CONNECTIONS: String(maxConnections) });
     const all = await Promise.all(Array.from({ length: maxConnections }, () => open(hub)));
     const refused = await until(
       async () => await send(`${hub.url}/health`),
@@ -69,6 +60,7 @@ describe('the bounds of all clients together', () => {
   });
 
   test('unfinished bodies above MAX_UNFINISHED_BYTES end with 503, and others are served', async () => {
+    await using hub = await startBounded({ MAX_UNFINISHED_BYTES: String(mebibyte) });
     const head =
       `POST /mcp/echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
       `accept: application/json, text/event-stream\r\ncontent-length: ${2 * mebibyte}\r\n\r\n`;
@@ -92,6 +84,7 @@ describe('the bounds of all clients together', () => {
   });
 
   test('who begins 12,000 sessions ends no session of another client', async () => {
+    await using hub = await startBounded({ MAX_SESSIONS_PER_CLIENT: '5' });
     const url = `${hub.url}/mcp`;
     await using client = await connectClient(`${hub.url}/mcp/echo`);
     const other = await openSession(url);

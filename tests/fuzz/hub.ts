@@ -10,7 +10,14 @@ import {
 } from './clients.ts';
 import { type Generator, createGenerator } from './generate.ts';
 
-const common = { file: 'whisper.mjs', maxRestarts: 0, maxLineBytes: 4 * 1024 * 1024 } as const;
+/** Its lies come as fast as it can: held back to 1000 a second, answers would wait behind them (tests/faults/flood). */
+const maxNotifications = 1_000_000;
+const common = {
+  file: 'whisper.mjs',
+  maxRestarts: 0,
+  maxLineBytes: 4 * 1024 * 1024,
+  maxNotifications,
+} as const;
 
 /**
  * A router over a server of each era, and one of which each session has its own. `lies`: how many untrue

@@ -41,7 +41,14 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
     .filter(entry => !entry.includes('node_modules') && entry !== dirname(process.execPath));
   const child = spawn('npm', ['start'], {
     cwd: folder,
-    env: { ...process.env, PATH: path.join(delimiter), ROUTER_PORT: String(port), ...env },
+    env: {
+      ...process.env,
+      PATH: path.join(delimiter),
+      ROUTER_PORT: String(port),
+      // A folder of packages of its own: npx leaves a broken one where it is killed while it installs, as in other tests.
+      npm_config_cache: join(folder, '.npm-cache'),
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
