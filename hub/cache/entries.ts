@@ -1,14 +1,11 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#core';
 import type { KeepOptions } from './exact-cache.ts';
 
-/** What is kept under a key. */
+/** A value with what is known of it. Times are monotonic. */
 export type Entry = {
-  readonly key: string;
   readonly value: string;
   readonly tag: string;
-  /** Those of key and value in UTF-8. */
-  readonly bytes: number;
-  /** Monotonic, as `expiresAt`. */
   readonly createdAt: number;
   readonly expiresAt: number;
 };
@@ -16,130 +13,92 @@ export type Entry = {
 /** Entries in the order of their use, never more than the bounds allow. */
 export interface Entries {
   readonly size: number;
+  /** Bytes of keys and values in UTF-8. */
   readonly bytes: number;
   readonly evictions: number;
-  /** What is kept under a key, which is the last one used from now on. */
+  /** The entry of a key, as its latest use. */
   use(key: string): Entry | undefined;
-  /** What is kept under a key, without a use of it. */
+  /** The entry of a key, without a use. */
   find(key: string): Entry | undefined;
-  /** Keeps a value in place of what is there. One that is larger than the bound is not kept. */
+  /** Replaces the entry of a key. A value larger than the bound is not kept. */
   put(key: string, value: string, options: KeepOptions): void;
-  /** Forgets what has a tag, or all; how many those were. */
+  /** Removes the entries of a tag, or all; returns their number. */
   forget(tag?: string): number;
-  /** Takes out what has expired. */
+  /** Removes expired entries. */
   sweep(): void;
 }
 
 export type EntriesOptions = { readonly maxEntries: number; readonly maxBytes: number };
 
-/** An entry between the one used before it and the one used after it. */
-type Linked = Entry & { older: Linked | undefined; newer: Linked | undefined };
-
-/** No entries as yet. A use moves four references and no entry of a Map: that would have it rebuilt. */
-export function createEntries(options: EntriesOptions, clock: Pick<Clock, 'monotonic'>): Entries {
-  const byKey = new Map<string, Linked>();
-  let oldest: Linked | undefined;
-  let newest: Linked | undefined;
-  let bytes = 0;
+/** Expiry stays here: that of the package reads the time itself, or starts timers. */
+export function createEntries(
+  { maxEntries, maxBytes }: EntriesOptions,
+  clock: Pick<Clock, 'monotonic'>,
+): Entries {
   let evictions = 0;
-  /** No entry expires before. */
+  /** Earliest expiry of all entries. */
   let nextExpiry = Infinity;
+  const entries = new LRUCache<string, Entry>({
+    max: maxEntries,
+    maxSize: maxBytes,
+    // At least 1, which the package demands.
+    sizeCalculation: ({ value }, key) =>
+      Math.max(1, Buffer.byteLength(key) + Buffer.byteLength(value)),
+    dispose(_entry, _key, reason) {
+      if (reason === 'evict') evictions++;
+    },
+  });
 
-  function append(entry: Linked): void {
-    entry.older = newest;
-    if (newest) newest.newer = entry;
-    else oldest = entry;
-    newest = entry;
-  }
-
-  function unlink(entry: Linked): void {
-    if (entry.older) entry.older.newer = entry.newer;
-    else oldest = entry.newer;
-    if (entry.newer) entry.newer.older = entry.older;
-    else newest = entry.older;
-    entry.older = undefined;
-    entry.newer = undefined;
-  }
-
-  function remove(entry: Linked): void {
-    unlink(entry);
-    byKey.delete(entry.key);
-    bytes -= entry.bytes;
-  }
-
-  function find(key: string): Linked | undefined {
-    const entry = byKey.get(key);
+  function unexpired(key: string, entry: Entry | undefined): Entry | undefined {
     if (!entry || clock.monotonic() < entry.expiresAt) return entry;
-    remove(entry);
+    entries.delete(key);
     return undefined;
+  }
+
+  function removeIf(isRemoved: (entry: Entry) => boolean): number {
+    const removed = Array.from(entries.entries()).filter(([, entry]) => isRemoved(entry));
+    for (const [key] of removed) entries.delete(key);
+    return removed.length;
   }
 
   function sweep(): void {
     const now = clock.monotonic();
     if (now < nextExpiry) return;
     nextExpiry = Infinity;
-    for (const entry of byKey.values())
-      if (entry.expiresAt <= now) remove(entry);
-      else nextExpiry = Math.min(nextExpiry, entry.expiresAt);
+    removeIf(({ expiresAt }) => {
+      if (expiresAt > now) nextExpiry = Math.min(nextExpiry, expiresAt);
+      return expiresAt <= now;
+    });
   }
 
   return {
     get size() {
-      return byKey.size;
+      return entries.size;
     },
     get bytes() {
-      return bytes;
+      return entries.calculatedSize;
     },
     get evictions() {
       return evictions;
     },
-    use(key) {
-      const entry = find(key);
-      if (entry && entry !== newest) {
-        unlink(entry);
-        append(entry);
-      }
-      return entry;
-    },
-    find,
+    use: key => unexpired(key, entries.get(key)),
+    find: key => unexpired(key, entries.peek(key)),
     put(key, value, { tag, ttlMs }) {
       sweep();
-      const before = byKey.get(key);
-      if (before) remove(before);
-      const own = Buffer.byteLength(key) + Buffer.byteLength(value);
-      if (own > options.maxBytes) return;
       const createdAt = clock.monotonic();
       const expiresAt = createdAt + ttlMs;
-      const entry: Linked = {
-        key,
-        value,
-        tag,
-        bytes: own,
-        createdAt,
-        expiresAt,
-        older: undefined,
-        newer: undefined,
-      };
-      append(entry);
-      byKey.set(key, entry);
-      bytes += own;
+      entries.set(key, { value, tag, createdAt, expiresAt });
       nextExpiry = Math.min(nextExpiry, expiresAt);
-      while (oldest && (byKey.size > options.maxEntries || bytes > options.maxBytes)) {
-        remove(oldest);
-        evictions++;
-      }
     },
     forget(tag) {
       sweep();
-      const found = [...byKey.values()].filter(entry => tag === undefined || entry.tag === tag);
-      for (const entry of found) remove(entry);
-      return found.length;
+      return removeIf(entry => tag === undefined || entry.tag === tag);
     },
     sweep,
   };
 }
 
-/** Whether a value can be kept so that the same one is found: UTF-8 has no halves of surrogate pairs. */
+/** Whether UTF-8 gives the same value back, which it does not for half of a surrogate pair. */
 export function isKeepable(value: string, { ttlMs }: KeepOptions): boolean {
   return ttlMs >= 1 && value.isWellFormed();
 }

@@ -1,90 +1,90 @@
 import type { Part } from '#core';
 
-/** What a fill gives. */
+/** The result of a fill. */
 export type Filled = {
   readonly value: string;
-  /** False where the value is for those who wait for it now, and for nobody after them. */
+  /** False if only the calls that wait now get the value. */
   readonly isKept: boolean;
 };
 
-/** Makes the value of a key. Its signal is aborted once nobody waits for the value any more. */
+/** Makes the value of a key. Its signal is aborted once no call waits for the value. */
 export type Fill = (signal: AbortSignal) => Promise<Filled>;
 
-/** A value, and where it is from. */
+/** A value and its source. */
 export type Found = {
   readonly value: string;
-  /** `filled` by this call, or `joined` to the fill of another one, here or in another hub. */
+  /** `filled` by this call, or `joined`: filled by another call, of this hub or another one. */
   readonly from: 'hit' | 'filled' | 'joined';
-  /** Since when the value is kept, in milliseconds; 0 unless it was. */
+  /** Time in the cache in milliseconds; 0 for a new value. */
   readonly ageMs: number;
 };
 
-/** How long what is filled is kept, and with what else it is forgotten. */
+/** How to keep a filled value. */
 export type KeepOptions = {
   readonly tag: string;
-  /** What is to be kept for less than a millisecond is not kept. */
+  /** A value with less than one millisecond is not kept. */
   readonly ttlMs: number;
-  /** False for a value that another program may have put there: it is removed, and filled anew. All are read unless given. */
+  /** False for the value of another program, which is removed and filled anew; default: every value is readable. */
   readonly isReadable?: (value: string) => boolean;
 };
 
-/** Whether a cache can be reached. The one in memory always can. */
+/** Whether a cache can be reached. The one in memory is always up. */
 export type CacheStatus = {
   readonly kind: 'up' | 'down';
-  /** Since when, in milliseconds since the epoch. */
+  /** Time of the last change in milliseconds since the epoch. */
   readonly since: number;
-  /** Why it is down, or what last went wrong while it is up. */
+  /** Why it is down, or the last error while it is up. */
   readonly error?: string;
 };
 
-/** What a cache holds, and what it has done. Where hubs share one, the figures are of all of them. */
+/** Statistics of a cache; those of a shared one are of all hubs together. */
 export type CacheStats = {
   readonly backend: 'memory' | 'redis';
   readonly status: CacheStatus;
   readonly entries: number;
-  /** Those of keys and values in UTF-8. */
+  /** Bytes of keys and values in UTF-8. */
   readonly bytes: number;
   readonly maxEntries: number;
   readonly maxBytes: number;
   readonly hits: number;
   /** Calls that filled. */
   readonly misses: number;
-  /** Calls that were given what another call filled. */
+  /** Calls that got the value of another call's fill. */
   readonly joined: number;
-  /** Entries that were forgotten because others needed their place. */
+  /** Entries that were removed to make room. */
   readonly evictions: number;
-  /** Questions to which the cache gave no answer, or none in time. */
+  /** Questions that the cache answered late or not at all. */
   readonly errors: number;
 };
 
 /**
- * Answers by exact key, bounded by entries and bytes: what was not used for longest goes first. A cache
- * out of reach is a miss and never an error. Keys are what `cacheKey` gives.
+ * Values by exact key (`cacheKey`), bounded by entries and bytes: the least recently used entry goes first. A
+ * cache out of reach is a miss and never an error.
  */
 export interface ExactCache extends Part {
   /**
-   * What is kept under a key, which is used by this: at once where it is in memory, else as soon as it is told.
-   * Undefined where nothing is, or where nobody can tell in time. It never rejects.
+   * Finds an entry, as its latest use; without a promise if the cache is in memory. Undefined if there is none, or
+   * no answer in time. Never rejects.
    */
   hit(key: string): Found | undefined | Promise<Found | undefined>;
   /**
-   * The value of a key, or what `fill` gives: once at a time for a key, in all hubs that share the cache. A
-   * fill that fails fails those who have joined it in this hub; another hub then fills for itself. Rejects
-   * with what `fill` rejects with, with the reason of `signal`, or with `HUB_SHUTTING_DOWN`.
+   * Finds an entry, or fills it: one fill at a time for a key, in all hubs that share the cache. A fill that
+   * fails also fails the calls of this hub that joined it; another hub fills for itself. Rejects with the error of
+   * `fill`, with the reason of `signal`, or with `HUB_SHUTTING_DOWN`.
    */
   getOrFill(key: string, options: KeepOptions, fill: Fill, signal: AbortSignal): Promise<Found>;
   /**
-   * The value of a key, which does not count as a use of it; undefined where none is kept. Rejects with
-   * HUB_CACHE_UNREACHABLE where the cache does not say.
+   * Finds an entry without a use; undefined if there is none. Rejects with HUB_CACHE_UNREACHABLE if the cache does
+   * not answer.
    */
   peek(key: string): Promise<{ readonly value: string; readonly ageMs: number } | undefined>;
   /**
-   * Forgets what has a tag, or all; resolves with how many entries that were. What is being filled is
-   * given to those who wait, but not kept. Where the cache is out of reach it resolves with 0, finds none of
-   * it any more, and forgets it as soon as it can.
+   * Removes the entries of a tag, or all; resolves with their number. Fills under way are given to the calls that
+   * wait, but not kept. If the cache is out of reach, resolves with 0: this hub finds none of the entries
+   * from then on, and removes them as soon as it can.
    */
   forget(tag?: string): Promise<number>;
-  /** Whether what has a tag, or anything, was to be forgotten and is still there. What is in memory never is. */
+  /** Whether entries of a tag, or any, still have to be removed. Never so in memory. */
   isOwed?(tag?: string): boolean;
   stats(): Promise<CacheStats>;
 }

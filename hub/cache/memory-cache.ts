@@ -1,9 +1,9 @@
 import type { Clock } from '#core';
 import { type EntriesOptions, createEntries, isKeepable } from './entries.ts';
 import type { ExactCache, Found } from './exact-cache.ts';
-import { createFlights } from './flights.ts';
+import { createSingleFlight } from './single-flight.ts';
 
-/** A cache for one hub, which is empty again after a restart. A hit costs neither timer nor turn. */
+/** A cache of one hub, empty after a restart. A hit starts no timer and waits for no turn of the event loop. */
 export function createMemoryCache(
   options: EntriesOptions,
   needs: { readonly clock: Pick<Clock, 'now' | 'monotonic'> },
@@ -12,7 +12,7 @@ export function createMemoryCache(
   const { maxEntries, maxBytes } = options;
   const entries = createEntries(options, clock);
   const counted = { hits: 0, misses: 0, joined: 0 };
-  const flights = createFlights(() => counted.joined++);
+  const singleFlight = createSingleFlight(() => counted.joined++);
   const since = clock.now();
   const ageMs = (createdAt: number) => Math.floor(clock.monotonic() - createdAt);
 
@@ -26,12 +26,12 @@ export function createMemoryCache(
   return {
     name: 'cache',
     start: async () => {},
-    stop: async () => flights.stop(),
+    stop: async () => singleFlight.stop(),
     hit,
     getOrFill(key, keep, fill, signal) {
       const found = signal.aborted ? undefined : hit(key);
       if (found) return Promise.resolve(found);
-      return flights.board(key, keep.tag, signal, async flight => {
+      return singleFlight.join(key, keep.tag, signal, async flight => {
         counted.misses++;
         const { value, isKept } = await fill(flight.signal);
         const isWanted = isKept && !flight.isForgotten && !flight.signal.aborted;
@@ -44,7 +44,7 @@ export function createMemoryCache(
       return entry && { value: entry.value, ageMs: ageMs(entry.createdAt) };
     },
     async forget(tag) {
-      flights.forget(tag);
+      singleFlight.forget(tag);
       return entries.forget(tag);
     },
     async stats() {

@@ -1,30 +1,30 @@
 import { type Clock, type Log, HubError } from '#core';
-import type { CacheStatus, ExactCache } from './exact-cache.ts';
-import { createFlights } from './flights.ts';
-import { createReach } from './reach.ts';
-import { createRedisFlight } from './redis-flight.ts';
+import type { CacheStatus, ExactCache, Found } from './exact-cache.ts';
+import { createRedisClient } from './redis-client.ts';
+import { readEntry } from './redis-entry.ts';
+import { createRedisFill } from './redis-fill.ts';
 import { createForgetting } from './redis-forgetting.ts';
-import { createRedisHits } from './redis-hits.ts';
-import { createNews, parseNews } from './redis-news.ts';
-import { finishScript, keyNames, peekScript } from './redis-scripts.ts';
-import { createTally } from './redis-tally.ts';
+import { createRedisIndex } from './redis-index.ts';
+import { createNews, parseMessage } from './redis-news.ts';
+import { indexScript, peekScript, removeScript, valueName } from './redis-scripts.ts';
+import { createSingleFlight } from './single-flight.ts';
 
 export type RedisCacheOptions = {
   /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
   readonly url: string;
   readonly maxEntries: number;
   readonly maxBytes: number;
-  /** What the names of all keys in Redis begin with. Caches of one prefix are one cache. */
+  /** The names of all keys in Redis begin with it. Caches of one prefix are one cache. */
   readonly prefix: string;
-  /** A call waits no longer for an answer of Redis; 25 ms unless given. */
+  /** The longest time that a call waits for an answer of Redis; default 25 ms. */
   readonly reachMs?: number;
-  /** A connection on which an answer takes longer is taken for broken; 1 s unless given. */
+  /** A connection on which an answer takes longer counts as broken; default 1 s. */
   readonly answerMs?: number;
-  /** The longest wait between two attempts to connect; 2 s unless given. */
+  /** The longest wait between two attempts to connect; default 2 s. */
   readonly maxRetryMs?: number;
-  /** After this time others take over from a hub that has died while it filled; 2 s unless given. */
+  /** Other hubs take over from a hub that died during a fill after this time; default 2 s. */
   readonly lockMs?: number;
-  /** So often who waits for another hub looks by itself, should it not be told; 250 ms unless given. */
+  /** Interval at which a call that waits for another hub looks by itself; default 250 ms. */
   readonly pollMs?: number;
 };
 
@@ -33,88 +33,94 @@ type Needs = {
   readonly log: Pick<Log, 'info' | 'warn'>;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Never the same, in no hub. */
+  /** Unique among all hubs. */
   readonly newId: () => string;
 };
 
-/** Grows with the layout of what is kept: caches of different layouts do not meet. */
-const layout = '2:';
+/** Changes with the layout of the keys: caches of different layouts do not meet. */
+const layout = '3:';
+/** Keys of layout 2, which no hub of this version reads. */
+const olderKeys = ['values', 'facts', 'recency', 'expiry', 'tags', 'locks', 'counters'].map(
+  name => `2:${name}`,
+);
 
 /**
- * A cache that hubs share through Redis. `redis-scripts.ts` says what is there and how it is kept in order.
- *
- * One hub fills a key: it has a lock, which it renews. Others wait until they are told on a channel, the
- * lock has run out, or the connection is lost; then they look again, and one of them fills. Where Redis
- * gives no answer in time, a hub fills without a lock, and keeps nothing.
+ * A cache that hubs share through Redis; `redis-scripts.ts` has the layout. One hub fills a key, under a lock
+ * that it renews. The others wait until the channel tells them of the end, the lock has expired or the connection
+ * is lost; then they look again, and one of them fills. If Redis does not answer in time, a hub fills without a
+ * lock and keeps nothing.
  */
 export function createRedisCache(options: RedisCacheOptions, needs: Needs): ExactCache {
   const { maxEntries, maxBytes, lockMs = 2_000, pollMs = 250 } = options;
   const { reachMs = 25, answerMs = 1_000, maxRetryMs = 2_000 } = options;
-  const { clock, log } = needs;
+  const { clock, log, newId } = needs;
   const prefix = `${options.prefix}${layout}`;
   const channel = `${prefix}news`;
-  const keys = keyNames.map(name => `${prefix}${name}`);
   const news = createNews(clock);
   let status: CacheStatus = { kind: 'down', since: clock.now(), error: 'not connected yet' };
   let logged: CacheStatus['kind'] | undefined;
-  /** What was asked when the error of the status was found, as `Reach` calls it; undefined where any answer in time ends it. */
+  /** The script that caused the error of the status; undefined if any answer in time ends the error. */
   let failing: string | undefined;
   let opening: Promise<void> | undefined;
+  let isOlderRemoved = false;
 
-  const reach = createReach(
-    { url: options.url, channel, keys, reachMs, answerMs, maxRetryMs },
+  const client = createRedisClient(
+    { url: options.url, channel, prefix, reachMs, answerMs, maxRetryMs },
     {
       clock,
       random: needs.random,
       up() {
         become('up');
-        // What is owed goes first on the connection: nothing finds it any more.
+        // Sent first on the connection: no later question finds what is owed.
         void forgetting.pay();
-        void tally.tell();
+        index.apply({});
+        void removeOlder();
       },
       down(reason) {
         become('down', reason);
-        hits.lost();
+        index.forgetEpoch();
         news.fire({ kind: 'lost' });
       },
-      heard(message) {
-        const said = parseNews(message);
-        if (said) news.fire(said);
+      heard(text) {
+        const message = parseMessage(text);
+        if (!message) return;
+        if (message.kind === 'forgot') {
+          singleFlight.forget(message.tag);
+          index.forgetEpoch();
+        }
+        news.fire(message);
       },
       failed,
-      answered(asked, what) {
+      answered(script, word) {
         if (status.kind === 'down' || !('error' in status)) return;
-        const isWell = failing === undefined || (failing === asked && what !== 'full');
-        if (isWell) status = { kind: 'up', since: status.since };
+        const isRefusal = script === indexScript && word !== 'done';
+        if (failing === undefined || (failing === script && !isRefusal))
+          status = { kind: 'up', since: status.since };
       },
     },
   );
-  const tally = createTally(reach, clock);
-  const hits = createRedisHits({ clock, reach, tally });
-  const forgetting = createForgetting(reach, channel, clock);
-  const flights = createFlights(({ from }) => {
-    tally.count(from === 'hit' ? 'hits' : 'joined');
-    tally.tellSoon();
+  const index = createRedisIndex(client, channel, clock);
+  const forgetting = createForgetting(index, clock);
+  const singleFlight = createSingleFlight(({ from }) => {
+    index.count(from === 'hit' ? 'hits' : 'joined');
+    index.applySoon();
   });
-  news.event(said => {
-    if (said.kind === 'forgot') flights.forget(said.tag);
-  });
-  const fly = createRedisFlight(
-    { maxEntries, maxBytes, channel, lockMs, pollMs },
+  const fillThrough = createRedisFill(
+    { maxEntries, maxBytes, lockMs, pollMs },
     {
       clock,
-      newId: needs.newId,
-      reach,
+      newId,
+      client,
+      index,
       news,
-      tally,
       forgetting,
-      refused: why => failed(why, finishScript),
+      refused: reason => failed(reason, indexScript),
     },
   );
 
-  function failed(error: string, asked?: string): void {
-    tally.count('errors');
-    failing = asked;
+  function failed(error: string, script?: string): void {
+    index.count('errors');
+    failing = script;
     if (status.kind === 'up') status = { ...status, error };
   }
 
@@ -127,43 +133,67 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
     else log.warn({ reason: error }, 'the exact cache is out of reach: Redis cannot be used');
   }
 
+  async function removeOlder(): Promise<void> {
+    if (isOlderRemoved) return;
+    const names = olderKeys.map(name => `${options.prefix}${name}`);
+    const [removed] = (await client.tell(removeScript, names).atLast) ?? [];
+    isOlderRemoved ||= removed !== undefined;
+    if (Number(removed) > 0) log.info({}, 'removed the exact cache of an older version from Redis');
+  }
+
+  async function hit(key: string): Promise<Found | undefined> {
+    const { epoch } = index;
+    if (epoch === undefined) return undefined;
+    const reading = client.read(valueName(prefix, epoch, key));
+    // Before the answer: a fill that ends now must find the entry used.
+    index.use(key);
+    const value = await reading;
+    // A forget that began a new epoch was heard before the answer.
+    const entry = value && index.epoch === epoch ? readEntry(value) : undefined;
+    if (!entry) return undefined;
+    index.count('hits');
+    index.applySoon();
+    return { ...entry, from: 'hit' };
+  }
+
   return {
     name: 'cache',
     async start() {
-      // Nothing waits for it: until there is a connection, all is a miss.
-      opening = reach.open();
+      // No call waits for it: without a connection every call is a miss.
+      opening = client.open();
     },
     async stop() {
-      flights.stop();
+      singleFlight.stop();
       forgetting.stop();
       await opening;
-      await tally.tellAll();
-      await reach.close();
+      await index.flush();
+      await client.close();
     },
-    hit: key => (reach.isAsked && !forgetting.isOwed() ? hits.find(key) : undefined),
+    hit: key => (client.isAsked && !forgetting.isOwed() ? hit(key) : undefined),
     getOrFill: (key, keep, fill, signal) =>
-      flights.board(key, keep.tag, signal, flight => fly(key, keep, fill, flight)),
+      singleFlight.join(key, keep.tag, signal, flight =>
+        fillThrough(key, keep, fill, flight.signal),
+      ),
     async peek(key) {
       if (forgetting.isOwed()) return undefined;
-      // No prompt waits for it: an answer that is late is one.
-      const answer = await reach.tell(peekScript, [key]).atLast;
+      // No prompt waits for it: a late answer will do.
+      const answer = await client.tell(peekScript, [key]).atLast;
       if (!answer)
         throw new HubError(
           'HUB_CACHE_UNREACHABLE',
           `it is not known whether an equal prompt is kept: Redis did not answer${'error' in status ? ` (${status.error})` : ''}. Try again when it does`,
           { data: { retryable: true } },
         );
-      const [what, value = '', age] = answer;
-      return what === 'hit' ? { value, ageMs: Number(age) } : undefined;
+      const [what, , text = '', ttlMs] = answer;
+      return what === 'hit' ? readEntry({ text, ttlMs: Number(ttlMs) }) : undefined;
     },
     forget(tag) {
-      flights.forget(tag);
+      singleFlight.forget(tag);
       return forgetting.forget(tag);
     },
     isOwed: tag => forgetting.isOwed(tag),
     async stats() {
-      const figures = await tally.figures();
-      return { backend: 'redis', status, ...figures, maxEntries, maxBytes };
+      return { backend: 'redis', status, ...(await index.figures()), maxEntries, maxBytes };
     },
   };
 }

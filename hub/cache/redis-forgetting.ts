@@ -1,29 +1,26 @@
 import type { Clock } from '#core';
-import type { Reach } from './reach.ts';
-import { forgetScript } from './redis-scripts.ts';
+import type { RedisIndex } from './redis-index.ts';
 
-/** Forgetting that outlasts a Redis out of reach. */
+/** Forgets entries, also if Redis is away when it is asked to: then as soon as Redis is back. */
 export interface Forgetting {
-  /** Forgets what has a tag, or all; how many entries that were. What cannot be forgotten now is owed. */
+  /** Forgets the entries of a tag, or all; resolves with their number. What Redis cannot forget now is owed. */
   forget(tag?: string): Promise<number>;
-  /** Whether what has a tag, or anything, is still to be forgotten, and therefore not to be found. */
+  /** Whether entries of a tag, or any, are still to be forgotten, and therefore must not be found. */
   isOwed(tag?: string): boolean;
-  /** Forgets what is owed, as far as that is possible; the rest is tried again soon. Never rejects. */
+  /** Forgets what is owed. Never rejects: what Redis refuses is tried again later. */
   pay(): Promise<void>;
-  /** Tries no more. */
+  /** Ends the attempts. */
   stop(): void;
 }
 
 const all = '';
-/** Of more tags than these, all are forgotten. */
+/** If more tags are owed, all entries are. */
 const maxOwed = 100;
-/** So long after Redis has not forgotten something it is told again. */
+/** Delay until the next attempt after Redis refused one. */
 const againMs = 1_000;
 
-/** Owes nothing as yet. */
 export function createForgetting(
-  reach: Pick<Reach, 'tell'>,
-  channel: string,
+  index: Pick<RedisIndex, 'apply'>,
   clock: Pick<Clock, 'after'>,
 ): Forgetting {
   /** Tags as JSON, or `all`. */
@@ -33,16 +30,17 @@ export function createForgetting(
 
   async function forgetNow(tag: string): Promise<number> {
     let forgotten = 0;
-    for (;;) {
-      const answer = await reach.tell(forgetScript, [tag, channel]).atLast;
+    for (let cursor = '0'; ;) {
+      const answer = await index.apply({ forget: { tag, cursor } }).atLast;
       if (!answer) {
         owed.add(owed.size < maxOwed ? tag : all);
-        // A Redis that refuses keeps its connection: no other one tells when to try again.
+        // A Redis that refuses keeps its connection, so that no reconnection starts the next attempt.
         if (!isStopped) again ??= clock.after(againMs, () => void pay());
         return forgotten;
       }
-      forgotten += Number(answer[0]);
-      if (answer[1] === 'more') continue;
+      forgotten += answer.forgotten;
+      cursor = answer.cursor;
+      if (cursor !== '0') continue;
       if (tag === all) owed.clear();
       else owed.delete(tag);
       return forgotten;

@@ -1,56 +1,56 @@
 import type { Clock } from '#core';
-import type { Reach } from './reach.ts';
+import type { RedisClient } from './redis-client.ts';
 import { renewScript } from './redis-scripts.ts';
 
-/** The right to fill a key, which others take over once it is not renewed any more. */
+/** The lock by which one hub fills a key. A hub that dies loses it when its lease ends. */
 export interface Lock {
-  /** Whether Redis has granted it, as far as this hub knows. */
-  readonly isHeld: boolean;
-  /** It was granted, and is renewed until it is let go. Late is not too late. */
+  /** Redis granted it. It is renewed until it is released. */
   granted(): void;
-  /** Ends it; true where it was held, and Redis is to be told. Once. */
-  letGo(): boolean;
+  /** Ends it. Returns true once, if the lock was held and Redis must be told. */
+  release(): boolean;
 }
 
-/** A lock that is not granted yet. `tooLate` is called where that happens after it was let go. */
+/** A lock that is not granted yet. `tooLate` is called if Redis grants it after its release. */
 export function createLock(
-  key: string,
-  token: string,
-  lockMs: number,
-  needs: { readonly clock: Clock; readonly reach: Reach; tooLate(): void },
+  {
+    key,
+    tag,
+    token,
+    leaseMs,
+  }: Readonly<Record<'key' | 'tag' | 'token', string>> & {
+    readonly leaseMs: number;
+  },
+  needs: {
+    readonly clock: Pick<Clock, 'after'>;
+    readonly client: Pick<RedisClient, 'tell'>;
+    tooLate(): void;
+  },
 ): Lock {
-  let isHeld = false;
-  let isOver = false;
-  let beat: Disposable | undefined;
+  let state: 'asked' | 'held' | 'lost' | 'released' = 'asked';
+  let renewal: Disposable | undefined;
 
   function renewLater(): void {
-    beat = needs.clock.after(lockMs / 4, () => void renew());
+    renewal = needs.clock.after(leaseMs / 4, () => void renew());
   }
 
   async function renew(): Promise<void> {
-    const answer = await needs.reach.tell(renewScript, [key, token, lockMs]).atLast;
-    if (isOver) return;
-    if (answer?.[0] === 'lost') isHeld = false;
+    const answer = await needs.client.tell(renewScript, [key, tag, token, leaseMs]).atLast;
+    if (state !== 'held') return;
+    if (answer?.[0] === 'lost') state = 'lost';
     else renewLater();
   }
 
   return {
-    get isHeld() {
-      return isHeld;
-    },
     granted() {
-      if (isOver) {
-        needs.tooLate();
-      } else if (!isHeld) {
-        isHeld = true;
-        renewLater();
-      }
+      if (state === 'released') needs.tooLate();
+      if (state !== 'asked') return;
+      state = 'held';
+      renewLater();
     },
-    letGo() {
-      const wasHeld = isHeld;
-      isHeld = false;
-      isOver = true;
-      beat?.[Symbol.dispose]();
+    release() {
+      const wasHeld = state === 'held';
+      state = 'released';
+      renewal?.[Symbol.dispose]();
       return wasHeld;
     },
   };

@@ -1,18 +1,18 @@
-import { type Clock, type Event, createEmitter, isObject } from '#core';
+import { type Clock, createEmitter, isObject } from '#core';
 
-/** What is told on the channel of a cache, or by the connection itself. */
-export type News =
+/** A message on the channel of a cache, or the loss of the connection. */
+export type CacheMessage =
   | { readonly kind: 'ended'; readonly key: string; readonly given: string | undefined }
-  /** No tag means all. */
+  /** Without a tag: all entries. */
   | { readonly kind: 'forgot'; readonly tag: string | undefined }
   | { readonly kind: 'lost' };
 
-/** What a message says, as the scripts write it; undefined where it is nothing of theirs. */
-export function parseNews(message: string): News | undefined {
+/** Parses a message as the scripts write it; undefined for any other. */
+export function parseMessage(text: string): CacheMessage | undefined {
   try {
-    const said: unknown = JSON.parse(message);
-    if (!isObject(said)) return undefined;
-    const { key, outcome, value, forgot } = said;
+    const message: unknown = JSON.parse(text);
+    if (!isObject(message)) return undefined;
+    const { key, outcome, value, forgot } = message;
     if (forgot === '') return { kind: 'forgot', tag: undefined };
     if (typeof forgot === 'string') return { kind: 'forgot', tag: String(JSON.parse(forgot)) };
     if (typeof key !== 'string') return undefined;
@@ -23,36 +23,35 @@ export function parseNews(message: string): News | undefined {
   }
 }
 
-/** Listens for the end of a fill elsewhere, from the moment at which it is made. */
+/** Hears the end of another hub's fill, from its creation on. */
 export type Listening = Disposable & {
   /**
-   * Resolves when the fill has ended, when nothing can be heard any more, or after `waitMs`; with what it
-   * gave, where it gave a value that is not kept. Rejects with the reason of `signal`.
+   * Resolves when the fill has ended, when the connection is lost, or after `waitMs`; with the value if the fill
+   * gave one that is not kept. Rejects with the reason of `signal`.
    */
   heard(waitMs: number, signal: AbortSignal): Promise<string | undefined>;
 };
 
-/** News of many keys, for who waits for one of them. */
-export function createNews(clock: Pick<Clock, 'after'>): {
-  readonly event: Event<News>;
-  readonly fire: (news: News) => void;
+/** Hands messages to the calls that wait for a key. */
+export interface News {
+  fire(message: CacheMessage): void;
   listen(key: string): Listening;
-} {
-  const { event, fire } = createEmitter<News>();
+}
+
+export function createNews(clock: Pick<Clock, 'after'>): News {
+  const { event, fire } = createEmitter<CacheMessage>();
   return {
-    event,
     fire,
     listen(key) {
       const ended = Promise.withResolvers<string | undefined>();
-      ended.promise.catch(() => {});
-      const subscription = event(news => {
-        if (news.kind === 'lost') ended.resolve(undefined);
-        else if (news.kind === 'ended' && news.key === key) ended.resolve(news.given);
+      const subscription = event(message => {
+        if (message.kind === 'lost') ended.resolve(undefined);
+        else if (message.kind === 'ended' && message.key === key) ended.resolve(message.given);
       });
       return {
         async heard(waitMs, signal) {
+          signal.throwIfAborted();
           const leave = () => ended.reject(signal.reason);
-          if (signal.aborted) leave();
           signal.addEventListener('abort', leave, { once: true });
           using _timer = clock.after(waitMs, () => ended.resolve(undefined));
           try {

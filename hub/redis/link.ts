@@ -22,6 +22,12 @@ export type RedisLinkEvents = {
   heard(message: string): void;
 };
 
+export type RedisValue = {
+  readonly text: string;
+  /** Remaining time to live in milliseconds; -1 for a key that does not expire. */
+  readonly ttlMs: number;
+};
+
 /** One connection to Redis 6 or later, which is sought again for as long as it is open. */
 export interface RedisLink {
   readonly isUp: boolean;
@@ -37,10 +43,8 @@ export interface RedisLink {
     keys: readonly string[],
     values: readonly (string | number)[],
   ): Promise<unknown>;
-  /** What a hash has under a field; null where that is nothing. Rejects as `evaluate` does. */
-  read(hash: string, field: string): Promise<string | null>;
-  /** The time of Redis, in milliseconds since the epoch with their fractions. Rejects as `evaluate` does. */
-  time(): Promise<number>;
+  /** The value of a key, undefined if there is none. Rejects as `evaluate` does. */
+  read(key: string): Promise<RedisValue | undefined>;
   close(): Promise<void>;
 }
 
@@ -197,8 +201,11 @@ export function createRedisLink(
     },
     evaluate: (script, keys, values) =>
       ask(redis => run(redis, script, [keys.length, ...keys, ...values])),
-    read: (hash, field) => ask(redis => redis.hget(hash, field)),
-    time: () => ask(async redis => millisecondsOf(await redis.time())),
+    read: key =>
+      ask(async redis => {
+        const [text, ttlMs] = await Promise.all([redis.get(key), redis.pttl(key)]);
+        return text === null ? undefined : { text, ttlMs };
+      }),
     async close() {
       closed = true;
       isUp = false;
@@ -218,7 +225,3 @@ const isLoss = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&
   (error.code === 'EPIPE' || error.code === 'ECONNRESET');
-
-/** Redis tells seconds, and the microseconds in the one that runs. */
-const millisecondsOf = ([seconds, microseconds]: readonly number[]): number =>
-  Number(seconds) * 1_000 + Number(microseconds) / 1_000;

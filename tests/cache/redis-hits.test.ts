@@ -1,123 +1,12 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'vitest';
-import { createManualClock } from '#helpers/clock';
 import { describeWithEngine } from '#helpers/engine';
 import { describeWithRedis, startRedis } from '#helpers/redis';
-import { createRedisHits } from '../../hub/cache/redis-hits.ts';
 import { counts, forLong, heldFill, isHit, isThere, keep, never, wide } from './contract.ts';
 import { type Hub, becomes, newPrefix, startHub } from './redis-hub.ts';
 
 const hitMs = 5_000;
-const hourMs = 3_600_000;
-
-/** Hits whose Redis keeps one value for an hour, and tells the time that it is set to. */
-function openHits() {
-  const clock = createManualClock();
-  const redis = {
-    asked: [] as string[],
-    timeMs: hourMs,
-    kept: '',
-    isAway: false,
-    isTimeless: false,
-  };
-  let hits = 0;
-  const hit = createRedisHits({
-    clock,
-    reach: {
-      async read() {
-        redis.asked.push('value');
-        return redis.isAway ? undefined : redis.kept;
-      },
-      async time() {
-        redis.asked.push('time');
-        return redis.isAway || redis.isTimeless ? undefined : redis.timeMs + clock.monotonic();
-      },
-    },
-    tally: { count: () => void hits++, use() {}, tellSoon() {} },
-  });
-  redis.kept = `${hourMs} ${2 * hourMs} of a`;
-  return {
-    clock,
-    redis,
-    find: (key: string) => hit.find(key),
-    lost: () => hit.lost(),
-    counted: () => hits,
-  };
-}
-
-test('a hit asks for the time of Redis first, and then once a second', async () => {
-  const { clock, redis, find } = openHits();
-  for (let call = 0; call < 3; call++) assert.equal((await find('a'))?.value, 'of a');
-  assert.deepEqual(redis.asked, ['time', 'value', 'value', 'value']);
-  clock.advance(1_000);
-  await find('a');
-  assert.deepEqual(redis.asked.slice(4), ['time', 'value']);
-});
-
-test('a hit is as old as Redis says, and none from the end of its time on', async () => {
-  const { clock, redis, find, counted } = openHits();
-  redis.timeMs = 2 * hourMs - 100;
-  assert.deepEqual(await find('a'), { value: 'of a', from: 'hit', ageMs: hourMs - 99 });
-  clock.advance(99);
-  assert.equal(await find('a'), undefined);
-  assert.equal(counted(), 1);
-});
-
-test('a hit hears of a clock of Redis that was set', async () => {
-  const { clock, redis, find } = openHits();
-  assert.equal((await find('a'))?.value, 'of a');
-  redis.timeMs += 2 * hourMs;
-  clock.advance(1_000);
-  assert.equal(await find('a'), undefined);
-});
-
-test('nothing is a hit while nobody tells the time, or on another connection', async () => {
-  const { clock, redis, find, lost } = openHits();
-  assert.equal((await find('a'))?.value, 'of a');
-  clock.advance(10_000);
-  redis.isAway = true;
-  assert.equal(await find('a'), undefined);
-  redis.isAway = false;
-  redis.isTimeless = true;
-  assert.equal(await find('a'), undefined);
-  redis.isTimeless = false;
-  assert.equal((await find('a'))?.value, 'of a');
-  redis.timeMs += 2 * hourMs;
-  lost();
-  assert.equal(await find('a'), undefined);
-});
-
-test('what another program has put there is no hit', async () => {
-  const { redis, find, counted } = openHits();
-  for (const kept of ['', ' ', 'of a', `${hourMs}`, `x ${2 * hourMs} of a`, `${hourMs} x of a`]) {
-    redis.kept = kept;
-    assert.equal(await find('a'), undefined, kept);
-  }
-  assert.equal(counted(), 0);
-});
-
-test('what was kept later than now is none, unless two clocks are but a moment apart', async () => {
-  const { redis, find } = openHits();
-  redis.kept = `${hourMs + 500} ${2 * hourMs} of a`;
-  assert.deepEqual(await find('a'), { value: 'of a', from: 'hit', ageMs: 0 });
-  redis.kept = `${hourMs + 5_000} ${2 * hourMs} of a`;
-  assert.equal(await find('a'), undefined);
-});
-
-test('what has another shape than the scripts give it is no hit', async () => {
-  const { redis, find, counted } = openHits();
-  for (const kept of [
-    '1e3 1e300 {"x":1}',
-    '1 Infinity x',
-    `0x1 ${2 * hourMs} x`,
-    `1  ${hourMs}9 x`,
-  ]) {
-    redis.kept = kept;
-    assert.equal(await find('a'), undefined, kept);
-  }
-  assert.equal(counted(), 0);
-});
 
 describeWithRedis('hits in a real Redis', url => {
   async function openTwo(maxEntries = wide.maxEntries) {

@@ -44,6 +44,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
   'htmx.org': ['dashboard'],
   ioredis: ['redis'],
   'jsonc-parser': ['config'],
+  'lru-cache': ['cache'],
   ollama: ['models'],
   pino: ['telemetry'],
   'pino-pretty': ['telemetry'],
