@@ -43,6 +43,11 @@ export interface RedisLink {
     keys: readonly string[],
     values: readonly (string | number)[],
   ): Promise<unknown>;
+  /**
+   * Sets a key that does not exist, with a time to live. Resolves with 0 if it did, else with the remaining
+   * milliseconds of the key, at least 1. Rejects as `evaluate` does.
+   */
+  lock(key: string, token: string, leaseMs: number): Promise<number>;
   /** The value of a key, undefined if there is none. Rejects as `evaluate` does. */
   read(key: string): Promise<RedisValue | undefined>;
   close(): Promise<void>;
@@ -201,6 +206,14 @@ export function createRedisLink(
     },
     evaluate: (script, keys, values) =>
       ask(redis => run(redis, script, [keys.length, ...keys, ...values])),
+    lock: (key, token, leaseMs) =>
+      ask(async redis => {
+        const [taken, leftMs] = await Promise.all([
+          redis.set(key, token, 'PX', leaseMs, 'NX'),
+          redis.pttl(key),
+        ]);
+        return taken === null ? Math.max(1, leftMs) : 0;
+      }),
     read: key =>
       ask(async redis => {
         const [text, ttlMs] = await Promise.all([redis.get(key), redis.pttl(key)]);

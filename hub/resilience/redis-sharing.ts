@@ -1,36 +1,23 @@
 import { type Clock, type Log, createEmitter, messageOf } from '#core';
 import type { Breaker } from './breaker.ts';
 import { createRedisLink } from '#redis';
-import {
-  claimScript,
-  meetScript,
-  parseDecision,
-  renewScript,
-  sayingText,
-} from './redis-scripts.ts';
-import type {
-  Claim,
-  Decision,
-  Lease,
-  Membership,
-  Sharing,
-  SharingStatus,
-} from './shared-breakers.ts';
+import { type TrialHold, meetScript, parseDecision, reportText } from './redis-scripts.ts';
+import type { Claim, Decision, Membership, Sharing, SharingStatus } from './shared-breakers.ts';
 
 export type RedisSharingOptions = {
   /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
   readonly url: string;
-  /** So often what was missed is made up for; 2 s unless given. */
+  /** Interval of meetings, which make up for lost messages; default 2 s. */
   readonly syncMs?: number;
-  /** An answer that takes longer is taken for none, and the connection for broken; 1 s unless given. */
+  /** A connection on which an answer takes longer counts as broken; default 1 s. */
   readonly answerMs?: number;
-  /** A claim on a trial that is not answered in this time is decided here; 150 ms unless given. */
+  /** This hub decides about a trial alone if Redis does not answer in this time; default 150 ms. */
   readonly claimMs?: number;
-  /** `start` resolves at the latest after this; 1 s unless given. */
+  /** The longest time that `start` takes; default 1 s. */
   readonly startMs?: number;
-  /** The longest wait between two attempts to connect; 2 s unless given. */
+  /** The longest wait between two attempts to connect; default 2 s. */
   readonly maxRetryMs?: number;
-  /** What no hub brings back is forgotten after this, counted from the next trial; 10 min unless given. */
+  /** Lifetime in Redis of a state that no hub brings back, counted from its next trial; default 10 min. */
   readonly keptMs?: number;
 };
 
@@ -39,39 +26,38 @@ type Needs = {
   readonly log: Pick<Log, 'info' | 'warn'>;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Never the same, in no hub. */
+  /** Unique among all hubs. */
   readonly newId: () => string;
 };
 
 type Member = {
   readonly key: string;
   readonly breaker: Pick<Breaker, 'adopt' | 'standing'>;
-  /** The latest decision that it knows of, its own included. */
+  /** Of the latest decision that this hub knows, its own included. */
   epoch: number;
-  /** When it decided by itself, until the others know; monotonic. */
+  /** Monotonic time of a decision of this hub that the others do not know yet. */
   decidedAt: number | undefined;
-  /** The token of a trial that is over, until the others know. */
-  release: string | undefined;
-  /** Whether it is to be spoken of at the next meeting. */
-  due: boolean;
-  /** Whether Redis owes it the answer to a claim. */
-  asking: boolean;
+  /** A trial to renew or to end at the next meeting. */
+  trial: TrialHold | undefined;
+  /** Whether the next meeting reports it. */
+  isDue: boolean;
+  /** Whether the answer to a claim is missing. */
+  isAsking: boolean;
 };
 
 const prefix = 'agenthub:breaker:';
 const channel = `${prefix}decided`;
-/** One meeting speaks of at most so many breakers; the rest follows at once. */
+/** Most breakers of one meeting; the rest follows at once. */
 const maxBatch = 100;
 
 /**
- * Brings breakers of several hubs together in Redis, without ever having a call wait for it but the one on
- * trial. What hubs have decided is kept under `agenthub:breaker:state:{key}` and told on a channel; the
- * trial is a lock at `agenthub:breaker:trial:{key}`, which ends with the trial, or soon after the hub that
- * makes it: it is renewed while both last. `redis-scripts.ts` says which of two decisions counts: the later one.
+ * Shares breakers of several hubs through Redis. No call waits for it except the one on trial. Each breaker has its
+ * state at `agenthub:breaker:state:{key}`, one channel tells of changes, and a trial is a lock by SET NX at
+ * `agenthub:breaker:trial:{key}`, which the hub renews during the trial.
  *
- * While Redis is away or slow, each hub decides by itself and keeps its latest decision on each breaker,
- * no queue of them. On each connection, and every `syncMs`, hubs say what they know and hear what they
- * missed; that also mends what a flush or a restart of Redis has lost.
+ * While Redis is away or slow, each hub decides by itself and keeps the latest decision on each breaker. On each
+ * connection, and every `syncMs`, hubs report what they know and read what they missed. That also repairs a
+ * flush or a restart of Redis. `redis-scripts.ts` has the order of decisions: the later one wins.
  */
 export function createRedisSharing(options: RedisSharingOptions, needs: Needs): Sharing {
   const { syncMs = 2_000, answerMs = 1_000, claimMs = 150, startMs = 1_000 } = options;
@@ -108,11 +94,11 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
   }
 
   function meetAll(): void {
-    for (const member of members) member.due = true;
+    for (const member of members) member.isDue = true;
     soon();
   }
 
-  /** After this turn, so that a trial's outcome and its end are told together. */
+  /** Meets after this turn, so that one meeting reports both the outcome and the end of a trial. */
   function soon(): void {
     queueMicrotask(() => {
       if (!meeting && link.isUp) meeting = meet();
@@ -122,37 +108,36 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
   async function meet(): Promise<void> {
     try {
       do {
-        const due = [...members].filter(member => member.due);
-        await speakOf(due.slice(0, maxBatch));
-      } while ([...members].some(member => member.due));
+        const due = [...members].filter(member => member.isDue);
+        await report(due.slice(0, maxBatch));
+      } while ([...members].some(member => member.isDue));
       become({ kind: 'shared', since: status.kind === 'shared' ? status.since : clock.now() });
       started.resolve();
     } catch (error) {
-      // Of a lost connection the link tells. The rest is said at the next beat, or on the next connection.
+      // The link tells of a lost connection. The next meeting reports the rest.
       if (link.isUp) degrade(messageOf(error));
     } finally {
-      // In the same turn as the last look at what is due: nothing that comes due is overlooked.
+      // In the turn of the last look at the members: none that becomes due is missed.
       meeting = undefined;
     }
   }
 
-  async function speakOf(batch: readonly Member[]): Promise<void> {
+  async function report(batch: readonly Member[]): Promise<void> {
     const now = clock.monotonic();
-    const said = batch.map(({ key, breaker, epoch, decidedAt, release }) => {
+    const reports = batch.map(({ key, breaker, epoch, decidedAt, trial }) => {
       const ageMs = decidedAt === undefined ? undefined : now - decidedAt;
-      return { ...breaker.standing(), key, epoch, decidedAt, ageMs, release };
+      return { ...breaker.standing(), key, epoch, decidedAt, ageMs, trial };
     });
-    for (const member of batch) member.due = false;
+    for (const member of batch) member.isDue = false;
     const keys = batch.flatMap(({ key }) => [stateKey(key), trialKey(key)]);
-    const values = [channel, keptMs, ...said.map(sayingText)];
-    const answer = await link.evaluate(meetScript, keys, values);
-    const rows = new Map(rowsOf(answer));
+    const values = [channel, keptMs, ...reports.map(reportText)];
+    const rows = rowsOf(await link.evaluate(meetScript, keys, values));
     batch.forEach((member, index) => {
-      const { decidedAt, release } = said[index] ?? {};
-      // What it has decided since is spoken of next.
+      const { decidedAt, trial } = reports[index] ?? {};
+      // The next meeting reports a decision that was made meanwhile.
       const isLatest = member.decidedAt === decidedAt;
       if (isLatest) member.decidedAt = undefined;
-      if (member.release === release) member.release = undefined;
+      if (member.trial === trial) member.trial = undefined;
       const row = rows.get(index + 1);
       if (!row) return;
       const decision = parseDecision(row);
@@ -162,7 +147,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
   }
 
   function adopt(member: Member, decision: Decision): void {
-    // One that waits to be told is compared at the meeting, where its age counts.
+    // The meeting compares it with the decision that is not reported yet, by their ages.
     if (member.decidedAt !== undefined || decision.epoch <= member.epoch) return;
     member.epoch = decision.epoch;
     member.breaker.adopt(decision);
@@ -177,42 +162,25 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
 
   async function claim(member: Member, leaseMs: number): Promise<Claim> {
     const token = needs.newId();
-    const lastsMs = Math.ceil(leaseMs);
-    const lease: Lease = {
-      renew() {
-        // What is lost on the way is made up for by the next.
-        link.evaluate(renewScript, [trialKey(member.key)], [token, lastsMs]).catch(() => {});
-      },
-      release() {
-        member.release = token;
-        member.due = true;
-        soon();
-      },
+    const hold = (forMs: number) => {
+      member.trial = { token, leaseMs: forMs };
+      member.isDue = true;
+      soon();
     };
-    // An answer that Redis owes already says that it is slow.
-    if (!link.isUp || member.asking) return { kind: 'unknown', ...lease };
-    const { promise, resolve } = Promise.withResolvers<readonly unknown[]>();
-    const deadline = clock.after(claimMs, () => resolve([]));
-    member.asking = true;
+    const lastsMs = Math.ceil(leaseMs);
+    const lease = { renew: () => hold(lastsMs), release: () => hold(0) };
+    // A missing answer already shows that Redis is slow.
+    if (!link.isUp || member.isAsking) return { kind: 'unknown', ...lease };
+    const { promise, resolve } = Promise.withResolvers<number | undefined>();
+    using _deadline = clock.after(claimMs, () => resolve(undefined));
+    member.isAsking = true;
     link
-      .evaluate(
-        claimScript,
-        [stateKey(member.key), trialKey(member.key)],
-        [String(member.epoch), token, lastsMs],
-      )
-      .then(
-        answer => resolve(Array.isArray(answer) ? answer : []),
-        () => resolve([]),
-      )
-      .finally(() => (member.asking = false));
-    const [outcome, ...fields] = await promise;
-    deadline[Symbol.dispose]();
-    if (outcome === 'won') return { kind: 'won', ...lease };
-    if (outcome === 'lost') return { kind: 'lost', leftMs: Math.max(1, Number(fields[0]) || 1) };
-    const decision = outcome === 'late' ? parseDecision(fields) : undefined;
-    if (!decision) return { kind: 'unknown', ...lease };
-    adopt(member, decision);
-    return { kind: 'lost', leftMs: 0 };
+      .lock(trialKey(member.key), token, lastsMs)
+      .then(resolve, () => resolve(undefined))
+      .finally(() => (member.isAsking = false));
+    const leftMs = await promise;
+    if (leftMs === undefined) return { kind: 'unknown', ...lease };
+    return leftMs === 0 ? { kind: 'won', ...lease } : { kind: 'lost', leftMs };
   }
 
   function join(key: string, breaker: Pick<Breaker, 'adopt' | 'standing'>): Membership {
@@ -221,16 +189,16 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
       breaker,
       epoch: 0,
       decidedAt: undefined,
-      release: undefined,
-      due: true,
-      asking: false,
+      trial: undefined,
+      isDue: true,
+      isAsking: false,
     };
     members.add(member);
     soon();
     return {
       tell() {
         member.decidedAt = clock.monotonic();
-        member.due = true;
+        member.isDue = true;
         soon();
       },
       claim: leaseMs => claim(member, leaseMs),
@@ -265,8 +233,8 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
     async stop() {
       beat?.[Symbol.dispose]();
       await meeting;
-      // What has just been decided, or is over, the others would wait for.
-      if (link.isUp && [...members].some(member => member.due)) await meet();
+      // Other hubs would wait for the last decisions and the ends of trials.
+      if (link.isUp && [...members].some(member => member.isDue)) await meet();
       await link.close();
     },
   };
@@ -275,16 +243,18 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
 const stateKey = (key: string) => `${prefix}state:${key}`;
 const trialKey = (key: string) => `${prefix}trial:${key}`;
 
-/** The rows that a meeting answered, each under its place in the batch. */
-function rowsOf(answer: unknown): readonly (readonly [number, readonly unknown[]])[] {
+/** The rows of a meeting by their place in the batch. */
+function rowsOf(answer: unknown): ReadonlyMap<number, readonly unknown[]> {
   const rows: readonly unknown[] = Array.isArray(answer) ? answer : [];
-  return rows.flatMap(row => {
-    const [place, ...fields]: readonly unknown[] = Array.isArray(row) ? row : [];
-    return typeof place === 'number' ? [[place, fields] as const] : [];
-  });
+  return new Map(
+    rows.flatMap(row => {
+      const [place, ...fields]: readonly unknown[] = Array.isArray(row) ? row : [];
+      return typeof place === 'number' ? [[place, fields] as const] : [];
+    }),
+  );
 }
 
-/** What a message on the channel says; nothing where somebody else speaks there. */
+/** The fields of a message on the channel; none if another program wrote it. */
 function fieldsOf(message: string): readonly unknown[] {
   try {
     const fields: unknown = JSON.parse(message);

@@ -21,7 +21,7 @@ export type SharingStatus =
 export type Claim =
   /** `unknown`: no answer in time, so this hub decides alone. */
   | ({ readonly kind: 'won' | 'unknown' } & Lease)
-  /** Another hub has it for `leftMs` more, unless it renews it; 0 where it is decided already. */
+  /** Another hub has it for `leftMs` more, or longer if it renews it. */
   | { readonly kind: 'lost'; readonly leftMs: number };
 
 /** A hub's hold on the one trial of all. Nothing of it waits or fails, and another's hold it leaves alone. */
