@@ -1,31 +1,31 @@
 import type { Clock } from '#core';
 
-/** One that waits. */
+/** One wait under a deadline. */
 export type Waiting = {
-  /** It waits no more; false where its time was up before. */
+  /** Ends the wait; false if its deadline has passed. */
   end(): boolean;
 };
 
-/** Bounds how long each of many waits, all for the same time. */
+/** One deadline for each of many waits, all of the same length. */
 export interface Deadlines extends Disposable {
-  /** `late` is called once the time is up, unless the waiting has ended before. */
+  /** Calls `late` when the deadline passes, unless the wait has ended before. */
   begin(late: () => void): Waiting;
 }
 
 /**
- * Nobody waits as yet. One timer does for all who wait, as whoever began first is late first: one for each of them
- * would cost a hit more than all else that this hub does for it.
+ * One timer serves all waits, because they pass their deadlines in the order in which they began. A timer for each
+ * would cost more than the rest of a cache hit.
  */
 export function createDeadlines(
   afterMs: number,
   clock: Pick<Clock, 'monotonic' | 'after'>,
 ): Deadlines {
-  /** In the order in which they began: no more than there are calls and hubs to tell. */
+  /** In the order in which they began. Bounded by the calls under way. */
   const waiting = new Map<Waiting, { readonly at: number; readonly late: () => void }>();
   let timer: Disposable | undefined;
 
   function arm(milliseconds: number): void {
-    // One turn more: an answer that came while this process was busy is read in that turn.
+    // One more turn of the event loop, which reads an answer that arrived while this process was busy.
     timer = clock.after(milliseconds, () => setImmediate(look, clock.monotonic()));
   }
 

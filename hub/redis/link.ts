@@ -4,20 +4,20 @@ import { type Clock, backoffMs, messageOf } from '#core';
 import { createDeadlines } from './deadlines.ts';
 
 export type RedisLinkOptions = {
-  /** With any password in it, which goes into no message. */
+  /** May contain a password, which no message shows. */
   readonly url: string;
   readonly channel: string;
-  /** An answer that takes longer is taken for none. */
+  /** A later answer counts as none. */
   readonly answerMs: number;
   /** The longest wait between two attempts to connect. */
   readonly maxRetryMs: number;
 };
 
-/** What becomes of the link. */
+/** Events of a link. */
 export type RedisLinkEvents = {
-  /** There is a connection, and what is said on the channel is heard. */
+  /** There is a connection, and it receives the messages of the channel. */
   up(): void;
-  /** The connection is gone, or there was none to be had. Called for each attempt. */
+  /** The connection is lost, or an attempt to connect failed. */
   down(reason: string): void;
   heard(message: string): void;
 };
@@ -28,15 +28,15 @@ export type RedisValue = {
   readonly ttlMs: number;
 };
 
-/** One connection to Redis 6 or later, which is sought again for as long as it is open. */
+/** One connection to Redis 6 or later, which reconnects until it is closed. */
 export interface RedisLink {
   readonly isUp: boolean;
-  /** Loads the client and begins to connect. Never rejects: what is wrong is told by `down`. */
+  /** Loads the client package and begins to connect. `down` reports failures. */
   open(): Promise<void>;
   /**
-   * Runs a script, of which the text is sent only where Redis does not know it. Rejects with a message
-   * for people: at once where there is no connection, and after `answerMs` where no answer comes; then
-   * the connection is given up, and another one is sought.
+   * Runs a script; sends its text only if Redis does not know it. Rejects with a message for people: at once
+   * without a connection, and after `answerMs` without an answer, which also ends the connection and starts
+   * another one.
    */
   evaluate(
     script: string,
@@ -55,12 +55,12 @@ export interface RedisLink {
 
 const firstRetryMs = 50;
 const connectMs = 2_000;
-/** For the other end to close its side of a connection that is given up. */
+/** Time for Redis to close its side of a connection that this link ends. */
 const partMs = 250;
-/** What the client says of a command that was not answered in time. */
+/** The client's message for a command without an answer in time. */
 const timedOut = 'Command timed out';
 
-/** A link that is closed as yet. */
+/** A link without a connection; `open` connects it. */
 export function createRedisLink(
   options: RedisLinkOptions,
   needs: { readonly clock: Clock; readonly random: () => number } & RedisLinkEvents,
@@ -98,12 +98,12 @@ export function createRedisLink(
   function giveUp(redis: Redis, reason: string): void {
     trouble = reason;
     down();
-    // The end of the connection is told as well, with the same reason.
+    // The end of the connection is another event, with the same reason.
     trouble = reason;
     if (redis.status === 'ready') redis.disconnect(true);
   }
 
-  /** The answer to a command, which is sent before this returns. */
+  /** Sends a command before it returns; resolves with its answer. */
   function ask<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const redis = client;
@@ -140,7 +140,7 @@ export function createRedisLink(
     }
   }
 
-  /** Scripts are few: those of the program. */
+  /** Bounded: the scripts are those of this program. */
   function digestOf(script: string): string {
     const known = digests.get(script);
     if (known !== undefined) return known;
@@ -154,7 +154,7 @@ export function createRedisLink(
     try {
       await redis.connect();
     } catch {
-      // Its events have told why, and its end has it tried again.
+      // The client's `error` and `end` events report the failure and start the next attempt.
     }
   }
 
@@ -166,7 +166,7 @@ export function createRedisLink(
       return;
     }
     if (closed || redis.status !== 'ready') return;
-    // It is a timer for each command, which takes longer than the command: from here on `deadlines` does it.
+    // The client would start a timer for each command, which costs more than the command: `deadlines` does it from here on.
     Object.assign(redis.options, { commandTimeout: undefined });
     attempts = 0;
     isUp = true;
@@ -178,12 +178,12 @@ export function createRedisLink(
       return isUp;
     },
     async open() {
-      // It costs 20 MB, which hubs without Redis do without.
+      // The package costs 20 MB, which hubs without Redis save.
       const ioredis = await import('ioredis');
       if (closed) return;
       const redis = new ioredis.Redis(options.url, {
         lazyConnect: true,
-        // Nothing waits for a connection: what is to be said is known when there is one.
+        // No command waits for a connection: callers learn at once that there is none.
         enableOfflineQueue: false,
         autoResendUnfulfilledCommands: false,
         autoResubscribe: false,
@@ -233,7 +233,7 @@ export function createRedisLink(
   };
 }
 
-/** Whether a socket says that its other end is gone, which it does by another code when it is written to. */
+/** Whether the other end of a socket is gone: reading and writing report it by different codes. */
 const isLoss = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&

@@ -1,6 +1,6 @@
 import type { createRedisSharing } from './redis-sharing.ts';
 
-/** What shares breakers through Redis, for hubs that have one: others need not load it. */
+/** Loads the sharing through Redis, which hubs without Redis do not need. */
 export async function loadRedisSharing(): Promise<typeof createRedisSharing> {
   return (await import('./redis-sharing.ts')).createRedisSharing;
 }
