@@ -22,7 +22,7 @@ function images() {
     ...['docker-compose.yml', ...composeFiles].flatMap(path => [
       ...read(path).matchAll(/^ *image: *(\S+)$/gm),
     ]),
-  ].map(match => match[1]);
+  ].map(match => String(match[1]));
   return [...new Set(found)].filter(name => !name.startsWith('agenthub:')).toSorted();
 }
 
