@@ -1,5 +1,7 @@
 export { type DataDir, findHubId, openDataDir } from './data-dir.ts';
 export { type Folder, createFolder } from './folder.ts';
+export { type Journal, type JournalNeeds, type JournalOptions, createJournal } from './journal.ts';
+export type { JournalDisk, JournalFile } from './journal-disk.ts';
 export { callTokenFile, readKey, readOrMakeKey } from './key-file.ts';
 export { type RunningHub, announceRunning, findRunning, ownerKeyFile } from './running-hub.ts';
 export { type Table, type TableOptions, createTable } from './table.ts';

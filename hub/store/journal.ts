@@ -1,0 +1,181 @@
+import { dirname } from 'node:path';
+import { messageOf } from '#core';
+import { type JournalDisk, type JournalFile, systemDisk } from './journal-disk.ts';
+import { type TroubleNeeds, createTrouble } from './trouble.ts';
+
+/**
+ * An append-only file of records, one line of JSON each. A record that was appended survives a crash and a power
+ * failure: its line is synced before `append` resolves.
+ */
+export interface Journal {
+  /**
+   * Reads the records of earlier runs, oldest first. Call it once, before the first `append`. A last line that a
+   * crash cut off is dropped. Never rejects: a file that cannot be read counts as empty, and the log says so.
+   */
+  open(): Promise<readonly unknown[]>;
+  /**
+   * Resolves with true when the record is on the disk, and with false when it could not be written. Never rejects.
+   * After a failure the next append, or the next retry of the backlog, writes a new file from the snapshot, so a
+   * missed record is not lost while the hub runs.
+   */
+  append(record: object): Promise<boolean>;
+  /** Waits for appends under way, retries what could not be written, and closes the file. */
+  close(): Promise<void>;
+}
+
+export type JournalOptions = {
+  readonly file: string;
+  /** The file never grows beyond this, in bytes: an append that would exceed it compacts the file instead. */
+  readonly maxBytes: number;
+  /**
+   * The records of a compacted file, oldest first. They must cover the record that is being appended, so change the
+   * state before calling `append`. Of records that need more than half of `maxBytes`, the oldest are dropped.
+   */
+  readonly snapshot: () => readonly object[];
+};
+
+export type JournalNeeds = TroubleNeeds & {
+  /** Absent: the file system of this machine. */
+  readonly disk?: JournalDisk;
+};
+
+const lineFeed = 0x0a;
+
+/** Does no I/O before `open`, and creates no file before the first `append`. */
+export function createJournal(options: JournalOptions, needs: JournalNeeds): Journal {
+  const { file: path, maxBytes, snapshot } = options;
+  const { log, disk = systemDisk } = needs;
+  const trouble = createTrouble(needs);
+  let file: JournalFile | undefined;
+  /** Bytes in the file. */
+  let size = 0;
+  /** The file ends in a partial line or lacks records, so the next write replaces it. */
+  let needsCompaction = false;
+  /** Lines that wait for the write under way, and are then written together with one sync. */
+  let next: { readonly lines: string[]; readonly done: Promise<boolean> } | undefined;
+  let lastWrite: Promise<unknown> = Promise.resolve();
+
+  function enqueue(line: string): Promise<boolean> {
+    if (next) {
+      next.lines.push(line);
+      return next.done;
+    }
+    const lines = [line];
+    const done = lastWrite.then(async () => {
+      next = undefined;
+      return await write(lines.join(''));
+    });
+    next = { lines, done };
+    lastWrite = done;
+    return done;
+  }
+
+  async function write(text: string): Promise<boolean> {
+    try {
+      const bytes = Buffer.from(text);
+      if (needsCompaction || size + bytes.length > maxBytes) await compact();
+      else await appendBytes(bytes);
+      trouble.end(path);
+      return true;
+    } catch (error) {
+      needsCompaction = true;
+      trouble.begin(path, error, () => enqueue(''));
+      return false;
+    }
+  }
+
+  async function appendBytes(bytes: Buffer): Promise<void> {
+    if (!file) {
+      file = await disk.open(path, 'a');
+      // The file may be new, and then its name is not on the disk yet.
+      await disk.syncFolder(dirname(path));
+    }
+    await file.write(bytes);
+    await file.sync();
+    size += bytes.length;
+  }
+
+  /**
+   * Writes the snapshot beside the file and renames it over the file: after a crash either the old records are there
+   * or the new ones. A copy that was not finished is overwritten by the next compaction.
+   */
+  async function compact(): Promise<void> {
+    const bytes = Buffer.from(newestWithin(snapshot(), maxBytes / 2).join(''));
+    const beside = `${path}.new`;
+    const copy = await disk.open(beside, 'w');
+    try {
+      await copy.write(bytes);
+      await copy.sync();
+      await disk.rename(beside, path);
+      await disk.syncFolder(dirname(path));
+    } catch (error) {
+      // The first error tells more than one of closing.
+      await copy.close().catch(() => undefined);
+      throw error;
+    }
+    const replaced = file;
+    file = copy;
+    size = bytes.length;
+    needsCompaction = false;
+    // The replaced file has no name any more, so nothing depends on it.
+    await replaced?.close().catch(() => undefined);
+  }
+
+  return {
+    async open() {
+      try {
+        const bytes = await disk.read(path);
+        if (!bytes) return [];
+        size = bytes.length;
+        const { records, damaged, isTorn } = readLines(bytes);
+        needsCompaction = isTorn || damaged > 0;
+        if (damaged > 0)
+          log.warn({ file: path, damaged }, 'lines of a journal cannot be read and are skipped');
+        return records;
+      } catch (error) {
+        needsCompaction = true;
+        log.warn(
+          { file: path, error: messageOf(error) },
+          'a journal cannot be read: the next record replaces it',
+        );
+        return [];
+      }
+    },
+    append: record => enqueue(`${JSON.stringify(record)}\n`),
+    async close() {
+      await lastWrite;
+      if (trouble.has(path)) await enqueue('');
+      // Every line is synced already.
+      await file?.close().catch(() => undefined);
+      file = undefined;
+    },
+  };
+}
+
+/** The records of complete lines, the number of lines that are not JSON, and whether the last line is incomplete. */
+function readLines(bytes: Buffer) {
+  const end = bytes.lastIndexOf(lineFeed) + 1;
+  const records: unknown[] = [];
+  let damaged = 0;
+  for (const line of bytes.toString('utf8', 0, end).split('\n').slice(0, -1))
+    try {
+      records.push(JSON.parse(line));
+    } catch {
+      // Counted and logged by the caller.
+      damaged++;
+    }
+  return { records, damaged, isTorn: end < bytes.length };
+}
+
+/** The lines of the newest records that fit into this many bytes, oldest first. */
+function newestWithin(records: readonly object[], most: number): readonly string[] {
+  const lines: string[] = [];
+  let size = 0;
+  for (const record of records.toReversed()) {
+    const line = `${JSON.stringify(record)}\n`;
+    size += Buffer.byteLength(line);
+    if (size > most) break;
+    lines.push(line);
+  }
+  return lines.reverse();
+}
