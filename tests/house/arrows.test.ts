@@ -14,6 +14,7 @@ const floors: readonly (readonly string[])[] = [
     'broker',
     'cache',
     'config',
+    'jobs',
     'models',
     'policy',
     'resilience',

@@ -1,0 +1,9 @@
+export type { Job, JobError, JobLine, JobState } from './job.ts';
+export {
+  type JobRequest,
+  type Jobs,
+  type JobsNeeds,
+  type OpenJob,
+  createJobs,
+  maxJobs,
+} from './jobs.ts';
