@@ -1,12 +1,14 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { createActivity } from '#activity';
 import { type RulesSource, warningsOf } from '#config';
 import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
 import { type ConfigControl, type Engine, createHttp, createSocketTables } from '#http';
+import { createJobs } from '#jobs';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createRouter } from '#routing';
 import { breakerKeyOf, createLazyInstalls, createPins, registriesOf } from '#servers';
-import { announceRunning, openDataDir } from '#store';
+import { announceRunning, createJournal, openDataDir } from '#store';
 import {
   type Otlp,
   type OtlpNeeds,
@@ -73,6 +75,9 @@ const stdioGraceMs = 1_000;
 const routesAfterMs = 1_000;
 /** How long a client on stdin waits for servers that start, so that its first list is whole. */
 const firstListsMs = 10_000;
+/** The jobs of this and earlier runs, in the data folder. */
+const jobsFile = 'jobs.jsonl';
+const maxJobsBytes = 4 * 2 ** 20;
 /** Starts the hub: opens its data, finds the engine, listens, and starts its servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
   const { files, settings, version, log } = options;
@@ -92,7 +97,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
           { clock, log: log.child({ part: 'redis' }), random: Math.random, newId },
         );
   const pins = createPins(registriesOf(options.environment), { fetch });
-  const { servers, docker, place, listings, ...fleet } = await createFleet(
+  const { servers, docker, place, listings, backlog, ...fleet } = await createFleet(
     { ...options, configs: files.first.config.servers },
     {
       dataDir,
@@ -130,6 +135,17 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       telemetry?.record(call);
     },
     ...(telemetry?.tracer && { tracer: telemetry.tracer }),
+  });
+  const jobs = createJobs({
+    clock,
+    log,
+    newId,
+    redaction: options.redaction,
+    openJournal: snapshot =>
+      createJournal(
+        { file: join(dataDir.path, jobsFile), maxBytes: maxJobsBytes, snapshot },
+        { log, backlog },
+      ),
   });
   const installs = createLazyInstalls({
     log,
@@ -205,6 +221,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       config: withRules(control, prompts.rules),
       sharing,
       installs,
+      jobs,
       prompts: () => prompts.open(),
       promptHealth: prompts.health,
       ...(callToken && { guard: { callToken: () => callToken.current() } }),
@@ -252,6 +269,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     await startAll(
       [
         ...(telemetry ? [telemetry] : []),
+        jobs,
         meeting,
         docker,
         ...(options.listens ? [http, announcement, routes] : []),

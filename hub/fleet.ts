@@ -25,7 +25,14 @@ import {
   serverFolder,
   tryServerLazily,
 } from '#servers';
-import { type DataDir, type Table, createBacklog, createFolder, createTable } from '#store';
+import {
+  type Backlog,
+  type DataDir,
+  type Table,
+  createBacklog,
+  createFolder,
+  createTable,
+} from '#store';
 
 export type FleetOptions = {
   readonly configs: readonly ServerConfig[];
@@ -56,6 +63,8 @@ export type Fleet = {
   readonly listings: KeptListings;
   /** What installs under way may make, for the next run of a hub that is killed meanwhile. */
   readonly unfinished: Table;
+  /** Files that could not be written, which `/health` names and retries. */
+  readonly backlog: Backlog;
   readonly upkeeps: { readonly docker: Upkeep; readonly process: Upkeep };
   /** What a config launches. Throws HUB_LAUNCH_INVALID. */
   specOf(config: ServerConfig): LaunchSpec;
@@ -181,6 +190,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     docker,
     place,
     listings,
+    backlog,
     unfinished: createTable(
       { file: join(dataDir.path, unfinishedFile), maxEntries: maxUnfinished },
       writing,

@@ -1,3 +1,4 @@
+import type { JobState } from '#jobs';
 import { type Html, html } from './html.ts';
 import { heading } from './layout.ts';
 import { paths } from './paths.ts';
@@ -25,17 +26,19 @@ export type Asked = {
   readonly isAgreed: boolean;
 };
 
-/** An install, as far as it is. */
-export type Job = {
+/** A job, for its page and for the list of jobs. */
+export type JobView = {
   readonly id: string;
-  /** What is installed, as it was written. */
-  readonly what: string;
-  readonly state: 'running' | 'done' | 'failed';
+  readonly title: string;
+  readonly state: JobState;
+  /** The newest step, in the hub's own words; empty before the first. */
+  readonly progress: string;
+  /** What the job wrote in this run of the hub. */
   readonly lines: readonly { readonly step: string; readonly text: string }[];
-  /** What it is called, once it is installed. */
+  /** The server that a job has installed. */
   readonly name: string | undefined;
   readonly warnings: readonly string[];
-  /** Why it failed, and what to try. */
+  /** Why the job did not succeed, and what to try. */
   readonly problem: string | undefined;
 };
 
@@ -45,7 +48,7 @@ export type Job = {
  */
 export function install(
   form: InstallForm,
-  jobs: readonly Job[],
+  jobs: readonly JobView[],
   problem: string | undefined,
   asked: readonly Asked[] = [],
 ): Html {
@@ -65,8 +68,8 @@ ${problem !== undefined && html`<p class="notice bad" role="alert" id="problem">
 ${asked.length > 0 && confirmation(asked)}
 <p><button class="primary" id="begin">Install</button></p>
 </form>
-<section aria-labelledby="jobs"><h2 id="jobs">Installs since the hub started</h2>
-${jobs.length === 0 ? empty('None yet.') : html`<ul class="parts">${jobs.map(one => html`<li><div class="heading"><a href="${paths.job(one.id)}">${one.what}</a>${jobBadge(one)}</div></li>`)}</ul>`}</section>`;
+<section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>
+${jobs.length === 0 ? empty('None yet.') : html`<ul class="parts">${jobs.map(one => html`<li><div class="heading"><a href="${paths.job(one.id)}">${one.title}</a>${jobBadge(one)}</div>${one.state === 'running' && html`<p class="note">${one.progress}</p>`}</li>`)}</ul>`}</section>`;
 }
 
 /** A box for each, which the browser wants checked before it sends the form. */
@@ -81,31 +84,34 @@ const moreIsGiven = ({ network, transport, args, env }: InstallForm) =>
 const choice = (value: string, text: string, chosen: string) =>
   html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`;
 
-const tones: Readonly<Record<Job['state'], readonly [tone: Tone, text: string]>> = {
+const tones: Readonly<Record<JobState, readonly [tone: Tone, text: string]>> = {
   running: ['busy', 'at work'],
-  done: ['good', 'installed'],
+  done: ['good', 'done'],
   failed: ['bad', 'failed'],
+  cancelled: ['idle', 'cancelled'],
+  interrupted: ['bad', 'interrupted'],
 };
 
-const jobBadge = ({ state }: Job) => badge(...tones[state]);
+const jobBadge = ({ state, name }: JobView) =>
+  name === undefined ? badge(...tones[state]) : badge('good', 'installed');
 
-/** The page of one install. */
-export const job = (view: Job): Html =>
+/** The page of one job. */
+export const job = (view: JobView): Html =>
   html`<p class="crumbs"><a href="${paths.install}">Install</a></p>
-${heading(`Installing ${view.what}`)}
+${heading(view.title)}
 ${jobPartial(view)}`;
 
 /** How far it is. */
-export function jobPartial(view: Job): Html {
+export function jobPartial(view: JobView): Html {
   const { id, state, lines, problem, name, warnings } = view;
   const outcome =
     state === 'running'
       ? html`<p>${jobBadge(view)}</p>${actionButton({ label: 'Cancel', path: paths.action('cancel-install', id), id: 'cancel' })}`
-      : state === 'done' && name !== undefined
-        ? html`${notice('good', 'Installed as ', serverLink(name), '. Clients see its tools at once.')}${warnings.map(text => notice('bad', text))}`
+      : state === 'done'
+        ? html`${name === undefined ? notice('good', 'It is done.') : notice('good', 'Installed as ', serverLink(name), '. Clients see its tools at once.')}${warnings.map(text => notice('bad', text))}`
         : html`${notice('bad', problem ?? 'It failed.')}<p><a class="button" href="${paths.install}">Try again</a></p>`;
   const content = html`<div class="card">${outcome}</div>
-<section><h2>Steps</h2>${lines.length === 0 ? empty('It is about to begin.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
+<section><h2>Steps</h2>${lines.length === 0 ? empty(state === 'running' ? 'It is about to begin.' : 'Its steps are not kept.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
   // What is over does not change any more.
   if (state !== 'running') return html`<div id="job">${content}</div>`;
   return fragment({ id: 'job', from: `${paths.job(id)}/partial`, event: 'install' }, content);

@@ -1,5 +1,6 @@
 import type { Activity } from '#activity';
 import type { Clock, Log } from '#core';
+import type { Jobs } from '#jobs';
 import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
 import type { Installs, Servers } from '#servers';
@@ -33,6 +34,8 @@ export type HttpNeeds = {
   readonly peers?: PeersNeeds;
   /** Absent: servers are installed and removed in the file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
+  /** What outlives a request: installs, as far as they are. */
+  readonly jobs: Jobs;
   /** What improves prompts, loaded with the first use. Absent: the hub improves none. */
   readonly prompts?: () => Promise<Prompts>;
   readonly promptHealth?: PromptHealth;

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { createInstallJobs } from '#servers';
 import type { ContainerUsages } from './container-usage.ts';
 import type { DashboardNeeds, DashboardOptions } from './dashboard/needs.ts';
 import { dashboardRoutes } from './dashboard/routes.ts';
@@ -10,6 +11,7 @@ import { configRoutes } from './routes/config.ts';
 import { createFollowing } from './routes/follow.ts';
 import { healthRoutes } from './routes/health.ts';
 import { installRoutes } from './routes/install.ts';
+import { jobRoutes } from './routes/jobs.ts';
 import { loginLinkRoutes } from './routes/login-link.ts';
 import { logRoutes } from './routes/logs.ts';
 import { mcpRoutes } from './routes/mcp.ts';
@@ -40,11 +42,13 @@ export function registerRoutes(
   activityRoutes(server, { ...needs, follow });
   logRoutes(server, { ...needs, follow });
   metricRoutes(server, needs.measured);
+  jobRoutes(server, needs);
   const { installs, prompts } = needs;
-  if (installs) installRoutes(server, { ...needs, installs });
+  const installJobs = installs && createInstallJobs({ ...needs, installs });
+  if (installs && installJobs) installRoutes(server, { ...needs, installs, installJobs });
   if (prompts) ollamaRoutes(server, { ...needs, prompts });
   loginLinkRoutes(server, needs);
-  dashboardRoutes(server, options, { ...needs, health });
+  dashboardRoutes(server, options, { ...needs, health, ...(installJobs && { installJobs }) });
   mcpRoutes(server, needs);
   sseRoutes(server, needs);
 }

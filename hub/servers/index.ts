@@ -30,6 +30,7 @@ export { nextVariant } from './start.ts';
 export { type InstallRequest, type Progress as InstallProgress } from './install/request.ts';
 export type { Unconfirmed } from './install/confirmation.ts';
 export type { Installed, Installs, InstallsNeeds } from './install/installs.ts';
+export { type InstallJobs, createInstallJobs, installKind } from './install/install-jobs.ts';
 export { createLazyInstalls, draftLazily, maxUnfinished, tryServerLazily } from './install/lazy.ts';
 export { createFolderUpkeep } from './install/folder-upkeep.ts';
 export { type Pins, type Registries, createPins, registriesOf } from './install/pins.ts';

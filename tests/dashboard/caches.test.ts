@@ -39,6 +39,7 @@ beforeAll(async () => {
       }),
       usages: { read: async () => new Map() },
       activity: hub.activity,
+      jobs: hub.jobs,
       metrics: createMetrics({ clock: systemClock, servers: () => [] }),
       redact: redactText,
       prompts,

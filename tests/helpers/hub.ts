@@ -5,6 +5,7 @@ import { type Activity, createActivity } from '#activity';
 import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Part, systemClock } from '#core';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
+import { type Jobs, createJobs } from '#jobs';
 import { type PromptSource, createRouter } from '#routing';
 import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
@@ -90,6 +91,7 @@ export type TestHub = AsyncDisposable & {
   readonly http: Part;
   readonly logged: readonly Logged[];
   readonly activity: Activity;
+  readonly jobs: Jobs;
   server(name: string): Server;
 };
 
@@ -252,6 +254,12 @@ export async function startHub(
     backend: 'process' as const,
     probe: async () => ({ healthy: true, detail: 'none' }),
   };
+  const jobs = createJobs({
+    clock,
+    log,
+    newId,
+    redaction: { text: redactText, json: redactJson },
+  });
   const http = createHttp(
     {
       host: '127.0.0.1',
@@ -282,6 +290,7 @@ export async function startHub(
       metrics,
       residentBytes: () => process.memoryUsage.rss(),
       redact: redactText,
+      jobs,
       ...(options.installs && { installs: options.installs }),
       ...(options.ollama && { prompts: options.ollama }),
       ...(options.guard && { guard: options.guard }),
@@ -317,6 +326,7 @@ export async function startHub(
     http,
     logged,
     activity,
+    jobs,
     server: name => servers.get(name),
     async [Symbol.asyncDispose]() {
       const drained = Promise.all([streamable.drain(0), connections.drain(0)]);

@@ -37,6 +37,7 @@ const expected = {
     'GET /dashboard/stats-partial',
     'GET /health',
     'GET /health/:name',
+    'GET /jobs',
     'GET /mcp',
     'GET /mcp/:server',
     'GET /metrics',
@@ -55,6 +56,7 @@ const expected = {
     'POST /ollama/enhance',
   ],
   administer: [
+    'DELETE /jobs/:id',
     'DELETE /ollama/cache',
     'DELETE /servers/:name',
     'GET /activity/:id',
@@ -65,6 +67,7 @@ const expected = {
     'GET /dashboard/servers/:name/log-partial',
     'GET /dashboard/servers/:name/remove',
     'GET /dashboard/servers/:name/tool',
+    'GET /jobs/:id',
     'GET /ollama/cache/explain',
     'GET /servers/:name/logs',
     'POST /config/reload',

@@ -91,7 +91,7 @@ export function actions(given: Given): Pick<DashboardAnswers, Names> {
     },
     async cancelInstall(request, reply) {
       const id = paramOf(request, 'id');
-      given.jobs?.cancel(id);
+      if (given.jobs.find(id)) void given.jobs.cancel(id);
       return answer(request, reply, {
         done: 'cancel-install',
         about: 'The install',

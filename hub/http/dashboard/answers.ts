@@ -16,7 +16,7 @@ import { cachePages } from './cache-pages.ts';
 import { createChanges } from './changes.ts';
 import type { Given } from './given.ts';
 import { installPages } from './install-pages.ts';
-import { createInstallJobs } from './install-jobs.ts';
+import { createInstallForms } from './install-forms.ts';
 import { createEntering } from './entering.ts';
 import { pages } from './pages.ts';
 import { createServerViews } from './server-views.ts';
@@ -67,9 +67,8 @@ export async function createDashboard(
     changes.note('health');
     changes.note('server');
   });
-  const { installs } = needs;
-  const jobs =
-    installs && createInstallJobs({ ...needs, installs, changed: () => changes.note('install') });
+  const { installs, installJobs } = needs;
+  const forms = installs && installJobs && createInstallForms({ installs, installJobs });
   const begun = new WeakMap<FastifyRequest, number>();
 
   const send = (reply: FastifyReply, body: Html, status = 200) => {
@@ -102,7 +101,7 @@ export async function createDashboard(
     ...answering,
     changes,
     usage,
-    jobs,
+    forms,
     views: createServerViews({ ...needs, usageOf: usage.of }),
   };
 

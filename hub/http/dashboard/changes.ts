@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Activity } from '#activity';
 import { type Clock, HubError, type Event } from '#core';
+import type { Jobs } from '#jobs';
 import type { Server, Servers } from '#servers';
 import { hangUpOf, openEvents } from '../routes/events.ts';
 
@@ -29,6 +30,7 @@ export interface Changes {
 export type ChangesNeeds = {
   readonly servers: Pick<Servers, 'all' | 'changed' | 'find'>;
   readonly activity: Pick<Activity, 'changed'>;
+  readonly jobs: Pick<Jobs, 'changed'>;
   readonly clock: Clock;
 };
 
@@ -38,7 +40,7 @@ const tellMs = 1_000;
 const maxStreams = 100;
 
 /** Listens to the hub only while there is a page to tell. */
-export function createChanges({ servers, activity, clock }: ChangesNeeds): Changes {
+export function createChanges({ servers, activity, jobs, clock }: ChangesNeeds): Changes {
   const streams = new Set<(part: Part, server?: Server) => void>();
   let listening: Disposable | undefined;
 
@@ -63,6 +65,7 @@ export function createChanges({ servers, activity, clock }: ChangesNeeds): Chang
         hearAll();
         tell('health');
       }),
+      jobs.changed(() => tell('install')),
       activity.changed(() => {
         for (const part of ['activity', 'stats', 'sessions', 'caches'] as const) tell(part);
       }),

@@ -1,5 +1,5 @@
 import type { Changes } from './changes.ts';
-import type { InstallJobs } from './install-jobs.ts';
+import type { InstallForms } from './install-forms.ts';
 import type { DashboardNeeds } from './needs.ts';
 import type { Answering } from './request.ts';
 import type { ServerViews } from './server-views.ts';
@@ -12,5 +12,5 @@ export type Given = DashboardNeeds &
     readonly usage: UsageViews;
     readonly views: ServerViews;
     /** Undefined where servers are installed in the file only. */
-    readonly jobs: InstallJobs | undefined;
+    readonly forms: InstallForms | undefined;
   };

@@ -1,15 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HubError } from '#core';
+import type { Job } from '#jobs';
 import {
   type Failure,
   type InstallForm,
-  type Job,
+  type JobView,
   emptyForm,
   install,
   job,
   jobPartial,
   paths,
 } from '#dashboard';
+import { installKind } from '#servers';
 import { fileOnly, noticeOf } from './actions.ts';
 import type { Given } from './given.ts';
 import type { DashboardAnswers } from './needs.ts';
@@ -21,40 +23,42 @@ export function installPages(
 ): Pick<DashboardAnswers, 'install' | 'beginInstall' | 'job' | 'jobPartial'> {
   const { page, part, redact, refuse } = given;
   const title = { title: 'Install', at: 'install', events: paths.events } as const;
-  const jobs = given.jobs;
+  const { forms, jobs } = given;
+  const viewOf = (found: Job): JobView => describe(found, jobs.linesOf(found.id));
+  const views = () => jobs.list().map(viewOf);
   /** Answers with the job that is asked for, where there is one. */
   const withJob = (
     request: FastifyRequest,
     reply: FastifyReply,
-    show: (found: Job) => FastifyReply,
+    show: (found: JobView) => FastifyReply,
   ) => {
-    const found = jobs?.find(paramOf(request, 'id'));
-    return found ? show(found) : refuse(request, reply, 404, unknownJob);
+    const found = jobs.find(paramOf(request, 'id'));
+    return found ? show(viewOf(found)) : refuse(request, reply, 404, unknownJob);
   };
 
   return {
     async install(request, reply) {
-      if (!jobs) return refuse(request, reply, 409, fileOnly);
-      return page(reply, { ...title, main: install(emptyForm, jobs.all, undefined) });
+      if (!forms) return refuse(request, reply, 409, fileOnly);
+      return page(reply, { ...title, main: install(emptyForm, views(), undefined) });
     },
     async beginInstall(request, reply) {
-      if (!jobs) return refuse(request, reply, 409, fileOnly);
+      if (!forms) return refuse(request, reply, 409, fileOnly);
       const form = installFormOf(request);
       const confirm = formOf(request).getAll('confirm');
       try {
-        const asked = await jobs.review(form);
+        const asked = await forms.review(form);
         const names = asked.map(({ name }) => name);
         if (names.every(name => confirm.includes(name)))
-          return reply.redirect(paths.job(jobs.begin(form, names)), 303);
+          return reply.redirect(paths.job(forms.begin(form, names)), 303);
         const shown = asked.map(({ name, message }) => ({
           name,
           message: redact(message),
           isAgreed: confirm.includes(name),
         }));
-        return page(reply, { ...title, main: install(form, jobs.all, undefined, shown) }, 409);
+        return page(reply, { ...title, main: install(form, views(), undefined, shown) }, 409);
       } catch (error) {
         if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
-        const main = install(form, jobs.all, redact(error.message));
+        const main = install(form, views(), redact(error.message));
         return page(reply, { ...title, main }, 400);
       }
     },
@@ -69,9 +73,24 @@ export function installPages(
   };
 }
 
+function describe(found: Job, lines: JobView['lines']): JobView {
+  const { id, kind, title, state, progress } = found;
+  const { name, warnings } = found.state === 'done' ? found.result : {};
+  return {
+    id,
+    title,
+    state,
+    progress: progress?.text ?? '',
+    lines,
+    name: kind === installKind && typeof name === 'string' ? name : undefined,
+    warnings: Array.isArray(warnings) ? warnings.map(String) : [],
+    problem: 'error' in found ? found.error.message : undefined,
+  };
+}
+
 const unknownJob: Failure = {
   title: 'Not found',
-  message: 'No such install is known since the hub was started.',
+  message: 'The hub keeps no such job: newer jobs have taken its place.',
 };
 
 function installFormOf(request: FastifyRequest): InstallForm {

@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Activity } from '#activity';
 import type { Clock, Log } from '#core';
+import type { Jobs } from '#jobs';
 import type { Router } from '#routing';
-import type { Installs, Servers } from '#servers';
+import type { InstallJobs, Installs, Servers } from '#servers';
 import type { Metrics } from '#telemetry';
 import type { ContainerUsages } from '../container-usage.ts';
 import type { Scope } from '../guard.ts';
@@ -35,7 +36,9 @@ export type DashboardNeeds = {
   /** Removes what must not be shown. */
   readonly redact: (text: string) => string;
   /** Absent: servers are installed and removed in the file only. */
-  readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
+  readonly installs?: Pick<Installs, 'remove' | 'review'>;
+  readonly installJobs?: Pick<InstallJobs, 'begin'>;
+  readonly jobs: Jobs;
   readonly prompts?: () => Promise<Prompts>;
   readonly promptHealth?: Pick<PromptHealth, 'loaded'>;
   readonly hubVersion: string;

@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type Clock, type Log, HubError, isObject } from '#core';
-import type { InstallProgress, Installed, Installs } from '#servers';
+import type { InstallJobs, InstallProgress, Installed, Installs } from '#servers';
 import { bugOf, problemOf } from '../errors.ts';
-import { administered } from './administered.ts';
+import { administered, ownerName } from './administered.ts';
 import { type EventAnswer, hangUpOf, openEvents, wantsEvents } from './events.ts';
 
 type Needs = {
-  readonly installs: Pick<Installs, 'install' | 'remove'>;
+  readonly installs: Pick<Installs, 'remove'>;
+  readonly installJobs: Pick<InstallJobs, 'install'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;
@@ -20,7 +21,7 @@ export function installRoutes(app: FastifyInstance, needs: Needs): void {
     const wanted = readInstallBody(request.body);
     const signal = hangUpOf(reply);
     const install = (tell: (progress: InstallProgress) => void) =>
-      needs.installs.install(wanted, tell, signal);
+      needs.installJobs.install(wanted, ownerName, tell, signal);
     if (wantsEvents(request)) return await stream(reply, install, needs);
     const installed = await install(() => {});
     return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);

@@ -282,7 +282,11 @@ const stopping = (name: string) =>
   );
 
 const cancelled = (name: string, cause: unknown) =>
-  new HubError('HUB_CALL_CANCELLED', `${name} was not installed: the client hung up`, {
-    cause,
-    data: { server: name },
-  });
+  new HubError(
+    'HUB_CALL_CANCELLED',
+    `${name} was not installed: ${cause instanceof HubError ? cause.message : 'the client hung up'}`,
+    {
+      cause,
+      data: { server: name },
+    },
+  );

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { HubError } from '#core';
+import { startHub } from '#helpers/hub';
+import { owner } from './scene.ts';
+
+const installs = {
+  review: async () => [],
+  install: () => Promise.reject(new HubError('HUB_PACKAGE_UNKNOWN', 'no')),
+  remove: async () => ({}),
+};
+
+test('the page of installs lists jobs wherever they were begun, with their state and step', async () => {
+  await using hub = await startHub([], { installs });
+  const begin = (title: string) =>
+    hub.jobs.begin({ kind: 'install', title, principal: 'owner', cancel: () => {} });
+  begin('Install one').done({ name: 'one' });
+  begin('Install two').failed(new HubError('HUB_CALL_CANCELLED', 'it was cancelled'));
+  begin('Install three').failed(new HubError('HUB_SHUTTING_DOWN', 'the hub stopped while it ran'));
+  const four = begin('Install <four>');
+  four.report({ step: 'build', text: 'four is installed' });
+  const { text } = await owner(hub).get('/dashboard/install');
+  assert.match(
+    text,
+    /Install &lt;four&gt;[^]*at work[^]*four is installed[^]*Install three[^]*interrupted[^]*Install two[^]*cancelled[^]*Install one[^]*installed/,
+  );
+});
+
+test('a job of an earlier run shows why it ended, without its steps', async () => {
+  await using hub = await startHub([], { installs });
+  const job = hub.jobs.begin({
+    kind: 'install',
+    title: 'Install one',
+    principal: 'owner',
+    cancel: () => {},
+  });
+  job.failed(new HubError('HUB_SHUTTING_DOWN', 'the hub stopped while it ran. Begin it again'));
+  const { status, text } = await owner(hub).get(`/dashboard/install/${job.id}`);
+  assert.equal(status, 200);
+  assert.match(text, /<h1>Install one<\/h1>/);
+  assert.match(text, /the hub stopped while it ran\. Begin it again/);
+  assert.match(text, /Its steps are not kept\./);
+});
+
+test('a job of another kind that is done says so, and links to no server', async () => {
+  await using hub = await startHub([], { installs });
+  const job = hub.jobs.begin({
+    kind: 'index',
+    title: 'Index the notes',
+    principal: 'owner',
+    cancel: () => {},
+  });
+  job.done({ name: 'notes' });
+  const { text } = await owner(hub).get(`/dashboard/install/${job.id}`);
+  assert.match(text, /It is done\./);
+  assert.doesNotMatch(text, /Installed as/);
+});

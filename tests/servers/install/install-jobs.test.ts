@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { HubError } from '#core';
+import type { JobRequest } from '#jobs';
+import { createInstallJobs } from '#servers';
+import { requestOf } from './hub.ts';
+
+/** The title of the job that an install of this is. */
+function titleOf(source: Parameters<typeof requestOf>[0]['source']): string {
+  const begun: string[] = [];
+  const open = { id: 'a', report() {}, done() {}, failed() {} };
+  const installJobs = createInstallJobs({
+    installs: { install: () => Promise.reject(new HubError('HUB_PACKAGE_UNKNOWN', 'no')) },
+    jobs: {
+      list: () => [],
+      begin({ title }: JobRequest) {
+        begun.push(title);
+        return open;
+      },
+    },
+  });
+  installJobs.begin(requestOf(source ? { source } : {}), 'owner');
+  return begun.join();
+}
+
+test.each([
+  [{ package: '@org/server@1.0.0' }, 'Install @org/server@1.0.0'],
+  [{ package: ' docker:fresh:1.0 ' }, 'Install docker:fresh:1.0'],
+  [{ package: 'https://mcp.example/a/b' }, 'Install https://mcp.example/a/b'],
+  [{ package: 'https://user:word@mcp.example/a?key=b#c' }, 'Install https://mcp.example/a'],
+  [
+    { package: 'uvx:git+https://word@git.example/a.git' },
+    'Install uvx:git+https://git.example/a.git',
+  ],
+  [{ server: { name: 'io.github.someone/server' } }, 'Install io.github.someone/server'],
+] as const)('the title of the job of %j is %s', (source, title) => {
+  assert.equal(titleOf(source), title);
+});
