@@ -22,8 +22,8 @@ export type Io = {
 /** 0: fine. 1: failed. 2: used wrongly, which includes a config file that is wrong. */
 export type ExitCode = 0 | 1 | 2;
 
-/** What the shell completes a word with: names that the hub knows, or some words. */
-export type Completion = 'server' | 'tool' | 'file' | readonly string[];
+/** What the shell completes a word with: names and ids that the hub knows, or some words. */
+export type Completion = 'server' | 'job' | 'tool' | 'file' | readonly string[];
 
 /** The options of a command as `parseArgs` takes them, each with a line of help. */
 export type Options = Readonly<
@@ -54,7 +54,7 @@ export interface Command {
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** In the order in which they are written; only the last has a `count`. */
+  /** In the order in which they are written, optional ones last; only the last may be a list. */
   readonly positionals?: readonly Positional[];
   readonly options: Options;
   /** More for the help, a paragraph each: what `--json` prints, say. */

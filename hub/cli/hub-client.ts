@@ -196,13 +196,20 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
   return client;
 }
 
+type Described = { readonly [key: string]: unknown };
+
 /** What `GET /servers` says of each server. Rejects as `ask` does. */
-export async function listServers(
-  client: HubClient,
-): Promise<readonly { readonly [key: string]: unknown }[]> {
-  const answer = await client.ask({ method: 'GET', path: '/servers' });
-  const servers = isObject(answer) ? answer['servers'] : undefined;
-  return Array.isArray(servers) ? servers.filter(isObject) : [];
+export const listServers = async (client: HubClient): Promise<readonly Described[]> =>
+  listed(await client.ask({ method: 'GET', path: '/servers' }), 'servers');
+
+/** What `GET /jobs` says of each job, newest first. Rejects as `ask` does. */
+export const listJobs = async (client: HubClient): Promise<readonly Described[]> =>
+  listed(await client.ask({ method: 'GET', path: '/jobs' }), 'jobs');
+
+/** The objects of a list in an answer; none where there is no such list. */
+function listed(answer: unknown, name: string): readonly Described[] {
+  const all = isObject(answer) ? answer[name] : undefined;
+  return Array.isArray(all) ? all.filter(isObject) : [];
 }
 
 /** True where nothing listens at the address: no hub runs there. */

@@ -51,6 +51,7 @@ export function createLoaders(needs: CommandNeeds): Loaders {
       stop: async () => (await import('./commands/act.ts')).createAct('stop', needs),
       restart: async () => (await import('./commands/act.ts')).createAct('restart', needs),
       reload: async () => (await import('./commands/reload.ts')).createReload(needs),
+      jobs: async () => (await import('./commands/jobs.ts')).createJobsCommand(needs),
       logs: async () => (await import('./commands/logs.ts')).createLogs(needs),
       call: async () => (await import('./commands/call.ts')).createCall(needs),
     },

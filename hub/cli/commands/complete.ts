@@ -1,6 +1,12 @@
 import type { Command, Completion, Io, Options, Positional } from '../command.ts';
 import type { Group } from '../help.ts';
-import { type HubClient, type HubNeeds, createHubClient, listServers } from '../hub-client.ts';
+import {
+  type HubClient,
+  type HubNeeds,
+  createHubClient,
+  listJobs,
+  listServers,
+} from '../hub-client.ts';
 import { openMcp } from '../mcp.ts';
 import { textsOf } from '../values.ts';
 
@@ -114,9 +120,9 @@ async function candidatesOf(
   if (typeof completion !== 'string') return completion.map((word): Candidate => [word, '']);
   const ending = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
   const hub = createHubClient(await needs.findHub(given.get('url')), ending);
-  return completion === 'server'
-    ? await serverCandidates(hub)
-    : await toolCandidates(hub, given.get('server'), needs.version);
+  if (completion === 'server') return await serverCandidates(hub);
+  if (completion === 'job') return await jobCandidates(hub);
+  return await toolCandidates(hub, given.get('server'), needs.version);
 }
 
 async function serverCandidates(hub: HubClient): Promise<readonly Candidate[]> {
@@ -125,6 +131,14 @@ async function serverCandidates(hub: HubClient): Promise<readonly Candidate[]> {
     String(name),
     String(description ?? state),
   ]);
+}
+
+/** Those that run: an ended job cannot be cancelled. */
+async function jobCandidates(hub: HubClient): Promise<readonly Candidate[]> {
+  const jobs = await listJobs(hub);
+  return jobs
+    .filter(({ state }) => state === 'running')
+    .map(({ id, title }): Candidate => [String(id), String(title)]);
 }
 
 async function toolCandidates(

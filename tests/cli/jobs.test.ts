@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { HubError, isObject } from '#core';
+import { startHub } from '#helpers/hub';
+import { run } from './run.ts';
+
+/** A hub with a failed job and a running one, and a command line over it. */
+async function openScene() {
+  const hub = await startHub([]);
+  const begin = (title: string) => {
+    const job = hub.jobs.begin({
+      kind: 'install',
+      title,
+      principal: 'owner',
+      cancel: reason => job.failed(reason),
+    });
+    return job;
+  };
+  const failed = begin('Install one\u001b[2J');
+  failed.failed(new HubError('HUB_PACKAGE_UNKNOWN', 'npm has no one'));
+  const running = begin('Install two');
+  running.report({ step: 'build', text: 'two is installed' });
+  const needs = { findHub: async () => hub.place };
+  return {
+    running,
+    failed,
+    cli: (args: readonly string[], columns?: number) =>
+      run(args, needs, columns === undefined ? {} : { columns }),
+    [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
+  };
+}
+
+test('jobs has a line for each job, newest first', async () => {
+  await using scene = await openScene();
+  const { code, out } = await scene.cli(['jobs']);
+  const [head = '', two = '', one = ''] = out.split('\n');
+  assert.equal(code, 0);
+  assert.match(head, /^ID +STATE +STARTED +JOB +NOTE$/);
+  assert.match(
+    two,
+    /^[0-9a-f]{8} +running +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +Install two +two is installed$/,
+  );
+  assert.match(one, /^[0-9a-f]{8} +failed .* Install one.* +HUB_PACKAGE_UNKNOWN$/);
+  const shown = await scene.cli(['jobs'], 200);
+  assert.ok(!shown.out.includes('\u001b[2J'), 'a terminal is not steered by what others wrote');
+});
+
+test('jobs --json is what the API answers', async () => {
+  await using scene = await openScene();
+  const answer: unknown = JSON.parse((await scene.cli(['jobs', '--json'])).out);
+  assert.ok(isObject(answer) && Array.isArray(answer['jobs']));
+  assert.deepEqual(
+    answer['jobs'].map(job => isObject(job) && [job['id'], job['state']]),
+    [
+      [scene.running.id, 'running'],
+      [scene.failed.id, 'failed'],
+    ],
+  );
+});
+
+test('jobs cancel takes the beginning of an id, and says what became of the job', async () => {
+  await using scene = await openScene();
+  const beginning = scene.running.id.slice(0, 8);
+  assert.deepEqual(await scene.cli(['jobs', 'cancel', beginning]), {
+    code: 0,
+    out: 'Install two: cancelled',
+    err: '',
+  });
+  const json: unknown = JSON.parse(
+    (await scene.cli(['jobs', 'cancel', scene.failed.id, '--json'])).out,
+  );
+  assert.equal(isObject(json) && json['state'], 'failed');
+});
+
+test.for([
+  [['jobs', 'cancel'], 2, /^jobs: write "agenthub jobs" to list jobs/],
+  [['jobs', 'stop', 'x'], 2, /^jobs: write "agenthub jobs" to list jobs/],
+  [['jobs', 'cancel', 'x', 'y'], 2, /Unexpected argument 'y'/],
+  [['jobs', 'cancel', 'nobody'], 1, /^no job "nobody" is kept/],
+  [['jobs', 'cancel', ''], 2, /2 jobs have an id that begins with ""\. Write more of it/],
+] as const)('%j exits with %i', async ([args, expected, message]) => {
+  await using scene = await openScene();
+  const { code, err } = await scene.cli(args);
+  assert.equal(code, expected);
+  assert.match(err, message);
+});
+
+test('a hub without jobs says so', async () => {
+  await using hub = await startHub([]);
+  const { out } = await run(['jobs'], { findHub: async () => hub.place });
+  assert.equal(out, `The hub at ${hub.url} keeps no jobs.`);
+});
+
+test('cancel, and the ids of running jobs, are completed', async () => {
+  await using scene = await openScene();
+  const complete = async (...words: readonly string[]) =>
+    (await scene.cli(['__complete', '--', 'jobs', ...words])).out.split('\n')[0];
+  assert.equal(await complete(''), 'cancel\t');
+  assert.equal(await complete('cancel', ''), `${scene.running.id}\tInstall two`);
+});
