@@ -1,22 +1,22 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, type Log, messageOf } from '#core';
-import { isDamage, isFull, openFile, setAside } from './file.ts';
-import { type Scope, createMemory } from './memory.ts';
-import { type Gone, type Points, createPoints } from './points.ts';
-import { type Block, createNearest } from './scan.ts';
+import { isDamage, isFull, openDatabase, setAside } from './database.ts';
+import { createMemory } from './memory.ts';
+import { type Nearest, createNearest } from './nearest.ts';
+import { type Collection, type Points, type RemovedPoint, createPoints } from './points.ts';
 import { type Vectors, VectorsFailure, dimensionFailure, fieldsOf, unitOf } from './vectors.ts';
 
-/** Of one scope all 10,000 vectors of 768 numbers fit, twice over; what does not is read at each look-up. */
+/** Twice what a scope of 10,000 vectors of 768 numbers takes. Other vectors are read at each look-up. */
 const defaultMemoryBytes = 64 * 1024 ** 2;
-/** So many blocks in memory are looked at in one turn of the event loop: a third of a millisecond. */
-const blocksPerTurn = 4;
-/** So many points are removed in one turn. */
+/** Numbers in memory that one turn of the event loop compares: a third of a millisecond. */
+const floatsPerTurn = 196_608;
+/** Points that one turn removes. */
 const removalsPerTurn = 32;
 
 /**
- * Keeps points in a SQLite file and looks at each of a scope in turn, in memory once the scope was asked for.
- * Nobody but this has the file open. No call keeps the event loop for long: each goes on in the next turn.
- * A file that is damaged is set aside, whenever that is found out; what it held is then gone.
+ * Keeps points in a SQLite file and compares all vectors of a scope at each look-up, in memory once the scope
+ * was read. Long work is spread over turns of the event loop. A damaged file is set aside as soon as the
+ * damage is found, and the index starts empty. Only one process may have the file open.
  */
 export function createEmbeddedVectors(
   file: string,
@@ -26,15 +26,15 @@ export function createEmbeddedVectors(
   const { clock, log } = needs;
   const memory = createMemory({ maxBytes: options.maxMemoryBytes ?? defaultMemoryBytes });
   let opened: { readonly points: Points; close(): void } | undefined;
-  let stopped = false;
+  let isStopped = false;
 
   function open(): Points {
-    if (stopped) throw new VectorsFailure('stopped', 'the semantic cache has stopped');
+    if (isStopped) throw new VectorsFailure('stopped', 'the semantic cache has stopped');
     if (!opened) {
-      const database = openFile(file, needs);
-      const damaged = (rows: number) =>
-        log.warn({ file, rows }, 'entries of the semantic cache are damaged: they are removed');
-      opened = { points: createPoints(database, damaged), close: () => database.close() };
+      const database = openDatabase(file, needs);
+      const onDamage = (rows: number) =>
+        log.warn({ file, rows }, 'damaged entries of the semantic cache were removed');
+      opened = { points: createPoints(database, onDamage), close: () => database.close() };
     }
     return opened.points;
   }
@@ -46,45 +46,83 @@ export function createEmbeddedVectors(
     try {
       closing?.close();
     } catch (error) {
-      log.debug({ file, error: messageOf(error) }, 'the semantic cache is not closed');
+      log.debug({ file, error: messageOf(error) }, 'the semantic cache could not be closed');
     }
   }
 
-  function leave(damage: unknown): void {
-    close();
-    try {
-      setAside(file, damage, needs);
-    } catch (error) {
-      log.warn({ file, error: messageOf(error) }, 'a damaged file cannot be set aside');
-    }
-  }
-
-  /** One stretch of work on the file. What SQLite throws becomes a failure, and a damaged file is left. */
-  function use<T>(work: (points: Points) => T): T {
+  /** Runs `work` on the open file. Errors of SQLite become failures, and a damaged file is set aside. */
+  function withPoints<T>(work: (points: Points) => T): T {
     try {
       return work(open());
     } catch (error) {
       if (error instanceof VectorsFailure) throw error;
       const kind = isDamage(error) ? 'corrupt' : isFull(error) ? 'full' : 'unreachable';
-      if (kind === 'corrupt') leave(error);
+      if (kind === 'corrupt') replaceDamagedFile(error);
       throw new VectorsFailure(kind, `${file}: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  function forget(gone: readonly Gone[]): number {
-    for (const { collection, scope, number } of gone)
-      memory.remove(keyOf(collection, scope), number);
-    return gone.length;
+  function replaceDamagedFile(damage: unknown): void {
+    close();
+    try {
+      setAside(file, damage, needs);
+    } catch (error) {
+      log.warn(
+        { file, error: messageOf(error) },
+        'the damaged file of the semantic cache could not be renamed: remove it',
+      );
+    }
   }
 
-  /** Removes in as many turns as it takes, and resolves with how many. */
-  async function removeAll(some: (points: Points) => readonly Gone[]): Promise<number> {
-    let removed = 0;
+  function removeFromMemory(removed: readonly RemovedPoint[]): number {
+    for (const { collection, scope, number } of removed)
+      memory.remove(keyOf(collection, scope), number);
+    return removed.length;
+  }
+
+  /** Repeats `removeSome`, which removes at most `removalsPerTurn` points, until fewer are left. */
+  async function removeAll(
+    removeSome: (points: Points) => readonly RemovedPoint[],
+  ): Promise<number> {
+    let sum = 0;
     for (;;) {
-      const count = forget(use(some));
-      removed += count;
-      if (count < removalsPerTurn) return removed;
+      const count = removeFromMemory(withPoints(removeSome));
+      sum += count;
+      if (count < removalsPerTurn) return sum;
       await nextTurn();
+    }
+  }
+
+  /** Adds all vectors of a scope to `nearest`: those in memory, then the others from the file. */
+  async function compareAll(
+    collection: Collection,
+    scope: string,
+    nearest: Nearest,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const key = keyOf(collection.id, scope);
+    const inMemory = memory.open(key);
+    const vectorsPerTurn = Math.ceil(floatsPerTurn / collection.dimensions);
+    let now = clock.now();
+    const pause = async () => {
+      await nextTurn();
+      throwIfCancelled(signal);
+      now = clock.now();
+    };
+    let count = 0;
+    for (const stored of inMemory.vectors.values()) {
+      nearest.add(stored, now);
+      if (++count % vectorsPerTurn === 0) await pause();
+    }
+    let after = inMemory.upTo;
+    for (let isEnd = inMemory.isComplete; !isEnd;) {
+      const chunk = withPoints(points => points.read(collection, scope, after));
+      memory.append(key, after, chunk);
+      isEnd = !chunk;
+      if (!chunk) continue;
+      for (const stored of chunk.vectors) nearest.add(stored, now);
+      after = chunk.upTo;
+      await pause();
     }
   }
 
@@ -99,71 +137,57 @@ export function createEmbeddedVectors(
     },
     async stop() {
       close();
-      stopped = true;
+      isStopped = true;
     },
     async put(collection, point, { scope, maxPerScope }, signal) {
       const fields = fieldsOf(point, scope);
+      const { expiresAt } = fields;
       const vector = unitOf(point.vector);
-      checkEnded(signal);
-      const id = use(points => {
-        const has =
+      throwIfCancelled(signal);
+      const id = withPoints(points => {
+        const found =
           points.collection(collection) ?? points.addCollection(collection, vector.length);
-        if (has.dimensions !== vector.length)
-          throw dimensionFailure(collection, { has: has.dimensions, got: vector.length });
-        const { number, gone } = points.put(has.id, { ...point, vector }, fields);
-        forget(gone);
-        memory.add(keyOf(has.id, scope), number, vector, fields.expiresAt);
-        forget(points.removeExpired(clock.now(), removalsPerTurn));
-        return has.id;
+        checkDimensions(collection, found, vector);
+        const { number, removed } = points.put(found.id, { ...point, vector }, fields);
+        removeFromMemory(removed);
+        memory.add(keyOf(found.id, scope), { number, vector, expiresAt });
+        removeFromMemory(points.removeExpired(clock.now(), removalsPerTurn));
+        return found.id;
       });
-      await removeAll(points => {
-        const excess = points.count(id, scope) - maxPerScope;
-        return excess > 0 ? points.removeOldest(id, scope, Math.min(excess, removalsPerTurn)) : [];
-      });
+      await removeAll(points => points.removeExcess(id, scope, maxPerScope, removalsPerTurn));
     },
-    async near(collection, given, { scope, limit, minScore }, signal) {
-      const vector = unitOf(given);
-      const has = use(points => points.collection(collection));
-      if (!has) return [];
-      if (has.dimensions !== vector.length)
-        throw dimensionFailure(collection, { has: has.dimensions, got: vector.length });
-      const nearest = createNearest(limit, minScore);
-      const kept = memory.open(keyOf(has.id, scope));
-      const read = (after: number) => use(points => points.block(has, scope, after));
-      let inTurn = 0;
-      for (const { block, isRead } of blocksOf(kept, read)) {
-        nearest.scan(block, vector, clock.now());
-        inTurn += isRead ? blocksPerTurn : 1;
-        if (inTurn < blocksPerTurn) continue;
-        inTurn = 0;
-        await nextTurn();
-        checkEnded(signal);
-      }
+    async near(collection, vector, { scope, limit, minScore }, signal) {
+      const query = unitOf(vector);
+      const found = withPoints(points => points.collection(collection));
+      if (!found) return [];
+      checkDimensions(collection, found, query);
+      const nearest = createNearest(query, { limit, minScore });
+      await compareAll(found, scope, nearest, signal);
       return nearest.found.flatMap(({ number, score }) => {
-        // It may have been removed meanwhile.
-        const found = use(points => points.find(number));
-        return found ? [{ ...found, score }] : [];
+        // Another call may have removed the point in the meantime.
+        const point = withPoints(points => points.find(number));
+        return point ? [{ ...point, score }] : [];
       });
     },
     async remove(collection, ids) {
       for (let from = 0; from < ids.length; from += removalsPerTurn) {
         if (from > 0) await nextTurn();
-        use(points => {
-          const has = points.collection(collection);
-          if (!has) return;
+        withPoints(points => {
+          const found = points.collection(collection);
+          if (!found) return;
           for (const id of ids.slice(from, from + removalsPerTurn))
-            forget(points.removeId(has.id, id));
+            removeFromMemory(points.removeId(found.id, id));
         });
       }
     },
     async removeTag(tag) {
-      // What is put from now on stays.
-      const upTo = use(points => points.last());
+      // Points put from now on stay.
+      const upTo = withPoints(points => points.lastNumber());
       return await removeAll(points => points.removeTag(tag, upTo, removalsPerTurn));
     },
     async stats() {
       try {
-        const entries = use(points => points.countLive(clock.now()));
+        const entries = withPoints(points => points.countLive(clock.now()));
         return { backend: 'embedded', status: 'up', entries, error: undefined };
       } catch (error) {
         const reason = messageOf(error);
@@ -175,25 +199,11 @@ export function createEmbeddedVectors(
 
 const keyOf = (collection: number, scope: string) => `${collection} ${scope}`;
 
-/** The blocks of a scope: those in memory, then what is read of the file, and kept where there is room. */
-function* blocksOf(
-  kept: Scope,
-  read: (after: number) => Block | undefined,
-): Generator<{ readonly block: Block; readonly isRead: boolean }> {
-  for (let after = 0; ;) {
-    const known = kept.next(after);
-    if (!known && kept.isComplete) return;
-    const block = known ?? read(after);
-    if (!block) {
-      kept.complete(after);
-      return;
-    }
-    if (!known) kept.keep(block, after);
-    yield { block, isRead: !known };
-    after = block.last;
-  }
+function checkDimensions(name: string, { dimensions }: Collection, vector: Float32Array): void {
+  if (dimensions !== vector.length)
+    throw dimensionFailure(name, { has: dimensions, got: vector.length });
 }
 
-function checkEnded(signal: AbortSignal | undefined): void {
+function throwIfCancelled(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new VectorsFailure('cancelled', 'the look-up was cancelled');
 }

@@ -1,114 +1,105 @@
-import { type Block, addTo, bytesOf, createBlock, removeFrom } from './scan.ts';
+import type { StoredVector } from './nearest.ts';
 
-/** What is in memory of one scope: its first points, and all of them once it is complete. */
-export interface Scope {
+/** Vectors of one scope, in the order of their numbers. */
+export type VectorChunk = {
+  readonly vectors: readonly StoredVector[];
+  /** Number of the last point of the chunk, which may be damaged and so not in `vectors`. */
+  readonly upTo: number;
+};
+
+/** The part of a scope that is in memory. An iteration over `vectors` sees later changes. */
+export type ScopeInMemory = {
+  readonly vectors: ReadonlyMap<number, StoredVector>;
+  /** All points up to this number are in memory. */
+  readonly upTo: number;
+  /** The file has no points after `upTo`. */
   readonly isComplete: boolean;
-  /** The first block with a point of a higher number than that. */
-  next(after: number): Block | undefined;
-  /** Takes a block that follows the point of that number, if all before it is here and there is room. */
-  keep(block: Block, after: number): void;
-  /** No point follows that number: if all before it is here, points are added from now on as they are put. */
-  complete(after: number): void;
-}
+};
 
-/** Vectors of the scopes that were asked for last, up to a bound; the rest stays in the file. */
+/** Vectors of the scopes used last, up to a bound; the others are in the file only. */
 export interface Memory {
-  readonly bytes: number;
-  /** What there is of a scope, which is nothing at first. */
-  open(key: string): Scope;
-  /** Adds a point that was put into a scope, where all of that scope is here. */
-  add(key: string, number: number, vector: Float32Array, expiresAt: number): void;
-  /** Forgets a point, where it is here. */
+  /** A scope that is not in memory is empty at first. */
+  open(key: string): ScopeInMemory;
+  /**
+   * Appends the points that follow `after` in the file; undefined where none follow. Does nothing unless the
+   * part in memory ends at `after` and the chunk fits.
+   */
+  append(key: string, after: number, chunk: VectorChunk | undefined): void;
+  /** Adds a new point to a scope that is completely in memory. */
+  add(key: string, stored: StoredVector): void;
   remove(key: string, number: number): void;
   clear(): void;
 }
 
-type Kept = {
-  /** Of rising numbers. */
-  blocks: readonly Block[];
-  /** All points up to this number are here. */
-  last: number;
-  isComplete: boolean;
+type Mutable<T> = { -readonly [key in keyof T]: T[key] };
+type MutableScope = Mutable<Omit<ScopeInMemory, 'vectors'>> & {
+  readonly vectors: Map<number, StoredVector>;
 };
 
-/** Of so many scopes something is known at the most. */
+/** Maximum number of scopes, empty ones included. */
 const maxScopes = 1_000;
+/** Approximate memory of one vector besides its numbers. */
+const overheadBytes = 512;
 
-/** Keeps no more than `maxBytes`: scopes that were not asked for the longest go out first. */
+const bytesOf = ({ vector }: StoredVector): number => vector.byteLength + overheadBytes;
+
+/** Holds at most `maxBytes`. The scopes that were not opened for the longest time are dropped first. */
 export function createMemory({ maxBytes }: { readonly maxBytes: number }): Memory {
-  /** The one asked for last comes last. */
-  const scopes = new Map<string, Kept>();
-  let bytes = 0;
+  /** Least recently opened first. */
+  const scopes = new Map<string, MutableScope>();
+  let usedBytes = 0;
 
-  function drop(key: string, kept: Kept): void {
+  function drop(key: string, { vectors }: MutableScope): void {
     scopes.delete(key);
-    for (const block of kept.blocks) bytes -= bytesOf(block);
+    for (const stored of vectors.values()) usedBytes -= bytesOf(stored);
   }
 
-  /** False where there is no room, even when the other scopes have given theirs. */
-  function push(kept: Kept, block: Block): boolean {
-    const needed = bytesOf(block);
+  /** Adds vectors, and drops other scopes for them; false where there is no room even then. */
+  function insert(scope: MutableScope, { vectors, upTo }: VectorChunk): boolean {
+    const needed = vectors.reduce((sum, stored) => sum + bytesOf(stored), 0);
     if (needed > maxBytes) return false;
     for (const [key, other] of scopes) {
-      if (bytes + needed <= maxBytes) break;
-      if (other !== kept) drop(key, other);
+      if (usedBytes + needed <= maxBytes) break;
+      if (other !== scope) drop(key, other);
     }
-    if (bytes + needed > maxBytes) return false;
-    kept.blocks = [...kept.blocks, block];
-    kept.last = Math.max(kept.last, block.last);
-    bytes += needed;
+    if (usedBytes + needed > maxBytes) return false;
+    for (const stored of vectors) scope.vectors.set(stored.number, stored);
+    scope.upTo = upTo;
+    usedBytes += needed;
     return true;
   }
 
   return {
-    get bytes() {
-      return bytes;
-    },
     open(key) {
-      const kept = scopes.get(key) ?? { blocks: [], last: 0, isComplete: false };
+      const scope = scopes.get(key) ?? { vectors: new Map(), upTo: 0, isComplete: false };
       scopes.delete(key);
-      scopes.set(key, kept);
+      scopes.set(key, scope);
       for (const [oldest, other] of scopes) {
         if (scopes.size <= maxScopes) break;
         drop(oldest, other);
       }
-      // It may have had to go while it is read.
-      const isHere = (after: number) => scopes.get(key) === kept && kept.last === after;
-      return {
-        get isComplete() {
-          return kept.isComplete;
-        },
-        next: after => kept.blocks.find(block => block.last > after),
-        keep(block, after) {
-          if (isHere(after)) push(kept, block);
-        },
-        complete(after) {
-          if (isHere(after)) kept.isComplete = true;
-        },
-      };
+      return scope;
     },
-    add(key, number, vector, expiresAt) {
-      const kept = scopes.get(key);
-      if (!kept?.isComplete) return;
-      const block = kept.blocks.at(-1);
-      if (block && addTo(block, number, vector, expiresAt)) {
-        kept.last = number;
-        return;
-      }
-      const next = createBlock(vector.length);
-      addTo(next, number, vector, expiresAt);
-      // What follows is read from the file then.
-      if (!push(kept, next)) kept.isComplete = false;
+    append(key, after, chunk) {
+      const scope = scopes.get(key);
+      if (scope?.upTo !== after) return;
+      if (chunk) insert(scope, chunk);
+      else scope.isComplete = true;
+    },
+    add(key, stored) {
+      const scope = scopes.get(key);
+      // Without room the point is read from the file, and so are those that follow.
+      if (scope?.isComplete)
+        scope.isComplete = insert(scope, { vectors: [stored], upTo: stored.number });
     },
     remove(key, number) {
-      const kept = scopes.get(key);
-      const block = kept?.blocks.find(one => one.last >= number);
-      if (!kept || !block || !removeFrom(block, number) || block.live > 0) return;
-      kept.blocks = kept.blocks.filter(one => one !== block);
-      bytes -= bytesOf(block);
+      const vectors = scopes.get(key)?.vectors;
+      const stored = vectors?.get(number);
+      if (stored && vectors?.delete(number)) usedBytes -= bytesOf(stored);
     },
     clear() {
-      for (const [key, kept] of scopes) drop(key, kept);
+      scopes.clear();
+      usedBytes = 0;
     },
   };
 }

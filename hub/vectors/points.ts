@@ -1,79 +1,99 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import type { VectorChunk } from './memory.ts';
+import type { StoredVector } from './nearest.ts';
 import { type Fields, type Point, VectorsFailure } from './vectors.ts';
-import { type Block, addTo, createBlock, rowsPerBlock } from './scan.ts';
 
 export type Collection = { readonly id: number; readonly dimensions: number };
 
-/** A point that is gone from the file. */
-export type Gone = { readonly number: number; readonly collection: number; readonly scope: string };
+/** A point that was removed from the file. */
+export type RemovedPoint = {
+  readonly number: number;
+  readonly collection: number;
+  readonly scope: string;
+};
 
-/** Points in the file. Each call is short, and throws what SQLite throws. */
+/** The points in an open file. Each call is short and throws the errors of SQLite. */
 export interface Points {
   collection(name: string): Collection | undefined;
   addCollection(name: string, dimensions: number): Collection;
-  /** Adds a point and gives it the highest number; resolves with it and with what it has replaced. */
+  /** Adds a point under the next number, in place of the one with the same id. */
   put(
     collection: number,
     point: Point,
     fields: Fields,
-  ): { readonly number: number; readonly gone: readonly Gone[] };
-  count(collection: number, scope: string): number;
-  /** How many of all points have not expired. */
+  ): { readonly number: number; readonly removed: readonly RemovedPoint[] };
+  /** Number of points that have not expired. */
   countLive(now: number): number;
-  /** The highest number that was ever given; 0 where none was. */
-  last(): number;
-  /** The points of a scope that follow a number, as many as one block holds; undefined where none does. */
-  block(collection: Collection, scope: string, after: number): Block | undefined;
-  /** What is kept of a point besides its vector. */
+  /** The highest number given so far; 0 in a new file. */
+  lastNumber(): number;
+  /** The next points of a scope after a number; undefined where none follow. Damaged ones are removed. */
+  read(collection: Collection, scope: string, after: number): VectorChunk | undefined;
+  /** Id and payload of a point. A damaged one is removed. */
   find(number: number): Omit<Point, 'vector'> | undefined;
-  removeId(collection: number, id: string): readonly Gone[];
-  /** Removes the points of a scope that were put first, `count` of them. */
-  removeOldest(collection: number, scope: string, count: number): readonly Gone[];
-  /** Removes some that have expired, `count` at the most. */
-  removeExpired(now: number, count: number): readonly Gone[];
-  /** Removes points with a tag, or any, up to a number; `count` at the most. */
-  removeTag(tag: string | undefined, upTo: number, count: number): readonly Gone[];
+  removeId(collection: number, id: string): readonly RemovedPoint[];
+  /** Removes at most `limit` of the oldest points of a scope that has more than `maxPoints`. */
+  removeExcess(
+    collection: number,
+    scope: string,
+    maxPoints: number,
+    limit: number,
+  ): readonly RemovedPoint[];
+  removeExpired(now: number, limit: number): readonly RemovedPoint[];
+  /** Removes at most `limit` points with a tag, or with any, and with numbers up to `upTo`. */
+  removeTag(tag: string | undefined, upTo: number, limit: number): readonly RemovedPoint[];
 }
 
-/** Prepares what is asked of an open file. `damaged` is told how many rows were no longer as written. */
-export function createPoints(database: DatabaseSync, damaged: (rows: number) => void): Points {
-  const of = (sql: string) => database.prepare(sql);
-  const removal = (which: string) =>
-    of(`DELETE FROM points WHERE ${which} RETURNING number, collection, scope`);
-  const some = (which: string) =>
-    removal(`number IN (SELECT number FROM points WHERE ${which} LIMIT ?)`);
-  const findCollection = of('SELECT id, dimensions FROM collections WHERE name = ?');
-  const addCollection = of('INSERT INTO collections (name, dimensions) VALUES (?, ?)');
-  const insert = of(
+/** Numbers per read: 64 vectors of 768 numbers, which take one or two milliseconds. */
+const floatsPerRead = 49_152;
+
+/** Prepares the statements for an open file. `onDamage` gets the number of damaged rows that were removed. */
+export function createPoints(database: DatabaseSync, onDamage: (rows: number) => void): Points {
+  const prepare = (sql: string) => database.prepare(sql);
+  const prepareRemoval = (condition: string) => {
+    const statement = prepare(
+      `DELETE FROM points WHERE ${condition} RETURNING number, collection, scope`,
+    );
+    return (...values: (string | number)[]) => statement.all(...values).map(removedPointOf);
+  };
+  const prepareLimitedRemoval = (condition: string) =>
+    prepareRemoval(`number IN (SELECT number FROM points WHERE ${condition} LIMIT ?)`);
+
+  const selectCollection = prepare('SELECT id, dimensions FROM collections WHERE name = ?');
+  const insertCollection = prepare('INSERT INTO collections (name, dimensions) VALUES (?, ?)');
+  const insertPoint = prepare(
     'INSERT INTO points (collection, id, scope, tag, expires_at, vector_sum, payload_sum, payload, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
-  const count = of('SELECT count(*) AS count FROM points WHERE collection = ? AND scope = ?');
-  const countLive = of('SELECT count(*) AS count FROM points WHERE expires_at > ?');
-  const last = of("SELECT seq FROM sqlite_sequence WHERE name = 'points'");
-  const read = of(
+  const countScope = prepare(
+    'SELECT count(*) AS count FROM points WHERE collection = ? AND scope = ?',
+  );
+  const countLive = prepare('SELECT count(*) AS count FROM points WHERE expires_at > ?');
+  const selectLast = prepare("SELECT seq FROM sqlite_sequence WHERE name = 'points'");
+  const selectVectors = prepare(
     'SELECT number, expires_at, vector_sum, vector FROM points WHERE collection = ? AND scope = ? AND number > ? ORDER BY number LIMIT ?',
   );
-  const find = of('SELECT id, vector_sum, payload_sum, payload FROM points WHERE number = ?');
-  const removeNumber = removal('number = ?');
-  const removeId = removal('collection = ? AND id = ?');
-  const removeOldest = some('collection = ? AND scope = ? ORDER BY number');
-  const removeExpired = some('expires_at <= ? ORDER BY expires_at');
-  const removeTagged = some('tag = ? AND number <= ?');
-  const removeAny = some('number <= ?');
+  const selectPoint = prepare(
+    'SELECT id, vector_sum, payload_sum, payload FROM points WHERE number = ?',
+  );
+  const removeNumber = prepareRemoval('number = ?');
+  const removeId = prepareRemoval('collection = ? AND id = ?');
+  const removeOldest = prepareLimitedRemoval('collection = ? AND scope = ? ORDER BY number');
+  const removeExpired = prepareLimitedRemoval('expires_at <= ? ORDER BY expires_at');
+  const removeTagged = prepareLimitedRemoval('tag = ? AND number <= ?');
+  const removeAny = prepareLimitedRemoval('number <= ?');
 
-  function drop(numbers: readonly number[]): void {
-    for (const number of numbers) removeNumber.all(number);
-    if (numbers.length > 0) damaged(numbers.length);
+  function removeDamaged(numbers: readonly number[]): void {
+    for (const number of numbers) removeNumber(number);
+    if (numbers.length > 0) onDamage(numbers.length);
   }
 
   return {
     collection(name) {
-      const row = findCollection.get(name);
+      const row = selectCollection.get(name);
       return row && { id: numberIn(row, 'id'), dimensions: numberIn(row, 'dimensions') };
     },
     addCollection(name, dimensions) {
-      return { id: Number(addCollection.run(name, dimensions).lastInsertRowid), dimensions };
+      return { id: Number(insertCollection.run(name, dimensions).lastInsertRowid), dimensions };
     },
     put(collection, { id, vector, payload }, { scope, tag, expiresAt }) {
       const bytes = new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
@@ -81,60 +101,59 @@ export function createPoints(database: DatabaseSync, damaged: (rows: number) => 
       const sum = crc32(bytes);
       database.exec('BEGIN');
       try {
-        const gone = removeId.all(collection, id).map(goneOf);
-        const more = [sum, crc32(text, sum), text, bytes] as const;
-        const { lastInsertRowid } = insert.run(collection, id, scope, tag, expiresAt, ...more);
+        const removed = removeId(collection, id);
+        const content = [sum, crc32(text, sum), text, bytes] as const;
+        const inserted = insertPoint.run(collection, id, scope, tag, expiresAt, ...content);
         database.exec('COMMIT');
-        return { number: Number(lastInsertRowid), gone };
+        return { number: Number(inserted.lastInsertRowid), removed };
       } catch (error) {
-        // SQLite itself has rolled back what it could not write.
+        // After some errors SQLite has rolled back by itself.
         if (database.isTransaction) database.exec('ROLLBACK');
         throw error;
       }
     },
-    count: (collection, scope) => numberIn(count.get(collection, scope), 'count'),
     countLive: now => numberIn(countLive.get(now), 'count'),
-    last: () => Number(last.get()?.['seq'] ?? 0),
-    block({ id, dimensions }, scope, after) {
-      const rows = read.all(id, scope, after, rowsPerBlock(dimensions));
+    lastNumber: () => Number(selectLast.get()?.['seq'] ?? 0),
+    read({ id, dimensions }, scope, after) {
+      const limit = Math.max(1, Math.floor(floatsPerRead / dimensions));
+      const rows = selectVectors.all(id, scope, after, limit);
       if (rows.length === 0) return undefined;
-      const block = createBlock(dimensions);
-      const bad: number[] = [];
+      const vectors: StoredVector[] = [];
+      const damaged: number[] = [];
       for (const row of rows) {
         const number = numberIn(row, 'number');
         const bytes = row['vector'];
         const isWhole = bytes instanceof Uint8Array && bytes.byteLength === 4 * dimensions;
         if (isWhole && crc32(bytes) === row['vector_sum'])
-          addTo(block, number, numbersIn(bytes), numberIn(row, 'expires_at'));
-        else bad.push(number);
-        block.last = number;
+          vectors.push({ number, vector: floatsIn(bytes), expiresAt: numberIn(row, 'expires_at') });
+        else damaged.push(number);
       }
-      drop(bad);
-      return block;
+      removeDamaged(damaged);
+      return { vectors, upTo: numberIn(rows.at(-1), 'number') };
     },
     find(number) {
-      const row = find.get(number);
+      const row = selectPoint.get(number);
       if (!row) return undefined;
       const text = textIn(row, 'payload');
       if (crc32(text, numberIn(row, 'vector_sum')) === row['payload_sum'])
         return { id: textIn(row, 'id'), payload: JSON.parse(text) };
-      drop([number]);
+      removeDamaged([number]);
       return undefined;
     },
-    removeId: (collection, id) => removeId.all(collection, id).map(goneOf),
-    removeOldest: (collection, scope, most) =>
-      removeOldest.all(collection, scope, most).map(goneOf),
-    removeExpired: (now, most) => removeExpired.all(now, most).map(goneOf),
-    removeTag: (tag, upTo, most) =>
-      (tag === undefined ? removeAny.all(upTo, most) : removeTagged.all(tag, upTo, most)).map(
-        goneOf,
-      ),
+    removeId,
+    removeExcess(collection, scope, maxPoints, limit) {
+      const excess = numberIn(countScope.get(collection, scope), 'count') - maxPoints;
+      return excess > 0 ? removeOldest(collection, scope, Math.min(excess, limit)) : [];
+    },
+    removeExpired,
+    removeTag: (tag, upTo, limit) =>
+      tag === undefined ? removeAny(upTo, limit) : removeTagged(tag, upTo, limit),
   };
 }
 
 type Row = Readonly<Record<string, SQLOutputValue>> | undefined;
 
-const goneOf = (row: Row): Gone => ({
+const removedPointOf = (row: Row): RemovedPoint => ({
   number: numberIn(row, 'number'),
   collection: numberIn(row, 'collection'),
   scope: textIn(row, 'scope'),
@@ -143,15 +162,15 @@ const goneOf = (row: Row): Gone => ({
 function numberIn(row: Row, column: string): number {
   const value = row?.[column];
   if (typeof value === 'number') return value;
-  throw new VectorsFailure('corrupt', `${column} of a point is no number`);
+  throw new VectorsFailure('corrupt', `${column} of a point is not a number`);
 }
 
 function textIn(row: Row, column: string): string {
   const value = row?.[column];
   if (typeof value === 'string') return value;
-  throw new VectorsFailure('corrupt', `${column} of a point is no text`);
+  throw new VectorsFailure('corrupt', `${column} of a point is not text`);
 }
 
-/** The same bytes: SQLite's driver gives each blob a buffer of its own. */
-const numbersIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Float32Array =>
+/** A view of the same bytes: node:sqlite gives each BLOB a buffer of its own. */
+const floatsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Float32Array =>
   new Float32Array(buffer, byteOffset, byteLength / Float32Array.BYTES_PER_ELEMENT);

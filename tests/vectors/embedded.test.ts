@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, describe, test } from 'vitest';
 import { type Log, silent } from '#core';
 import { createManualClock } from '#helpers/clock';
@@ -173,6 +175,74 @@ test('a file that cannot be opened is told of, is not fatal, and is tried again'
   assert.equal((await opened.vectors.stats()).status, 'up');
 });
 
+test('a folder in which no file can be made is not fatal, and is tried again', async () => {
+  const inTheWay = await newFile();
+  await writeFile(inTheWay, '');
+  await using opened = await openOn(join(inTheWay, 'vectors.db'));
+  assert.equal(opened.warnings.length, 1);
+  await assert.rejects(
+    opened.vectors.put('docs', pointOf(at(0)), roomy),
+    isFailure('unreachable', /vectors\.db.*(EEXIST|ENOTDIR)/),
+  );
+  await rm(inTheWay);
+  await works(opened.vectors);
+});
+
+test('a full disk refuses points, keeps what was put, and takes more once there is room', async ({
+  skip,
+}) => {
+  const file = await newFile();
+  const place = join(file, '..');
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', place], { stdio: 'ignore' });
+  } catch {
+    return skip('this user may not mount a tmpfs');
+  }
+  try {
+    await using opened = await openOn(file);
+    const { vectors } = opened;
+    const dice = createDice(13);
+    const put = (name: string) => vectors.put('docs', pointOf(vectorOf(dice, 64), { name }), roomy);
+    for (let name = 0; name < 20; name++) await put(`${name}`);
+    const filler = join(place, 'filler');
+    await writeFile(filler, Buffer.alloc(1024 * 1024)).catch(() => {});
+    const fillDisk = async () => {
+      for (let name = 0; name < 1_000; name++) await put('late');
+    };
+    await assert.rejects(fillDisk(), isFailure('full', /vectors\.db/));
+    const asked = vectorOf(dice, 64);
+    const found = await namesIn(vectors, 'docs', {}, asked);
+    assert.equal(found.filter(name => name !== 'late').length, 20);
+    assert.deepEqual(await asideIn(file), []);
+    await rm(filler);
+    await put('after');
+    assert.ok((await namesIn(vectors, 'docs', {}, asked)).includes('after'));
+  } finally {
+    execFileSync('umount', ['-l', place]);
+  }
+});
+
+test('a file of an earlier hub with the same schema is used as it is', async () => {
+  const file = await newFile();
+  const written = await readFile(new URL('../data/semantic-v1.sqlite.gz', import.meta.url));
+  await writeFile(file, gunzipSync(written));
+  await using opened = await openOn(file);
+  const { vectors, clock } = opened;
+  assert.deepEqual(await namesIn(vectors), ['first', 'short', 'second', 'third']);
+  clock.advance(1_000);
+  assert.deepEqual(await namesIn(vectors), ['first', 'second', 'third']);
+  assert.deepEqual(await namesIn(vectors, 'docs', { scope: 'two' }), ['theirs']);
+  assert.deepEqual(await namesIn(vectors, 'notes'), ['elsewhere']);
+  assert.equal((await vectors.stats()).entries, 5);
+  const three = { scope: 'one', maxPerScope: 3 };
+  await vectors.put('docs', pointOf(at(40), { name: 'fourth' }), three);
+  assert.deepEqual(await namesIn(vectors), ['second', 'third', 'fourth']);
+  assert.equal(await vectors.removeTag('client'), 3);
+  assert.equal((await vectors.stats()).entries, 2);
+  assert.deepEqual(opened.warnings, []);
+  assert.deepEqual(await asideIn(file), []);
+});
+
 test('a file that another process has open is left as it is', async () => {
   const file = await newFile();
   await using one = await openOn(file);
@@ -219,6 +289,36 @@ test('a scope that does not fit into memory is read from the file, and as exact'
   );
   assert.equal(found[0]?.length, 20);
   for (const other of found) assert.deepEqual(other, found[0]);
+});
+
+test('scopes that take turns in too little memory are found exactly, whatever is put and removed', async () => {
+  const file = await newFile();
+  // Room for one scope and a half.
+  await using opened = await openOn(file, { maxMemoryBytes: 1_500_000 });
+  const { vectors } = opened;
+  const dice = createDice(17);
+  const scopes = ['one', 'two', 'three'];
+  const expected = new Map(scopes.map(scope => [scope, new Map<string, string>()]));
+  const put = async (scope: string, name: string) => {
+    const point = pointOf(vectorOf(dice, 384), { scope, name });
+    expected.get(scope)?.set(name, point.id);
+    await vectors.put('docs', point, { scope, maxPerScope: 10_000 });
+  };
+  for (let name = 0; name < 1_200; name++) await put(scopes[name % 3] ?? '', `${name}`);
+  const asked = vectorOf(dice, 384);
+  for (let round = 0; round < 9; round++) {
+    const scope = scopes[round % 3] ?? '';
+    const names = expected.get(scope) ?? new Map<string, string>();
+    const found = await namesIn(vectors, 'docs', { scope }, asked);
+    assert.deepEqual(found.map(String).toSorted(), [...names.keys()].toSorted());
+    const gone = [...names.keys()].filter((_name, at) => at % 7 === round % 7);
+    await vectors.remove(
+      'docs',
+      gone.map(name => names.get(name) ?? ''),
+    );
+    for (const name of gone) names.delete(name);
+    for (const other of scopes) await put(other, `${other}-${round}`);
+  }
 });
 
 test('what is put and removed while a scope is read for the first time is seen from then on', async () => {

@@ -3,18 +3,18 @@ import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Clock, type Log, messageOf } from '#core';
 
-/** How the file is laid out. One with another layout is set aside: what is in it can be made again. */
+/** Version of the schema below. A file with another one is set aside: its content is only a cache. */
 const schemaVersion = 1;
 
-/** A commit copies about so many pages from the log at the most: a millisecond or two. */
+/** Upper bound, roughly, of the pages that a commit copies from the log: one or two milliseconds. */
 const pagesPerCheckpoint = 50;
 
-/** So many damaged files are kept for whoever wants to know what happened to them. */
+/** Number of damaged files that are kept for inspection. */
 const maxSetAside = 3;
 
 /**
- * Nothing is synced to the disk: a wait for it would hold up the whole hub, and what is lost is only kept
- * to save time. A sum over each row tells what a power cut has left of it.
+ * No commit waits for the disk: that would block the whole hub, and the file is only a cache. Each row has
+ * checksums, by which rows that a power cut damaged are found.
  */
 const settings = `
   PRAGMA synchronous = OFF;
@@ -40,27 +40,27 @@ const schema = `
   COMMIT;
 `;
 
-class OtherLayout extends Error {}
+class UnknownSchema extends Error {}
 
 type Needs = { readonly clock: Pick<Clock, 'now'>; readonly log: Pick<Log, 'warn'> };
 
 /**
- * Opens the file of the points, and makes it where there is none. One that is damaged, or that another
- * version of the hub has written, is set aside and begun anew. Throws with the error of the system where
- * there can be no file, and while another process has it open.
+ * Opens the SQLite file of the points, and creates it where it is missing. A file that is damaged or has
+ * another schema is set aside, and a new one is created. Throws where the file cannot be opened or created,
+ * and while another process has it open.
  */
-export function openFile(file: string, needs: Needs): DatabaseSync {
+export function openDatabase(file: string, needs: Needs): DatabaseSync {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   try {
-    return openAsItIs(file);
+    return openOrCreate(file);
   } catch (error) {
     if (!isDamage(error)) throw error;
     setAside(file, error, needs);
-    return openAsItIs(file);
+    return openOrCreate(file);
   }
 }
 
-function openAsItIs(file: string): DatabaseSync {
+function openOrCreate(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
   try {
     database.exec(settings);
@@ -68,7 +68,7 @@ function openAsItIs(file: string): DatabaseSync {
     const isEmpty = !database.prepare('SELECT 1 FROM sqlite_schema').get();
     if (isEmpty) database.exec(schema);
     else if (version !== schemaVersion)
-      throw new OtherLayout(`its layout is version ${String(version)}, not ${schemaVersion}`);
+      throw new UnknownSchema(`schema version ${String(version)}, not ${schemaVersion}`);
     return database;
   } catch (error) {
     database.close();
@@ -76,31 +76,31 @@ function openAsItIs(file: string): DatabaseSync {
   }
 }
 
-/** Gives a damaged file, which nobody has open, another name, so that the next one can be begun. */
+/** Renames a damaged file, which must be closed, so that a new one can take its place. */
 export function setAside(file: string, reason: unknown, { clock, log }: Needs): void {
   const folder = dirname(file);
   const prefix = `${basename(file)}.corrupt-`;
   const aside = `${prefix}${new Date(clock.now()).toISOString().replaceAll(':', '-')}`;
   renameSync(file, join(folder, aside));
-  // The log belongs to the file, and would be read into the next one.
+  // SQLite would apply the log of the damaged file to the new one.
   for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
   const earlier = readdirSync(folder).filter(name => name.startsWith(prefix));
   for (const name of earlier.toSorted().slice(0, -maxSetAside))
     rmSync(join(folder, name), { force: true });
   log.warn(
     { file, aside, error: messageOf(reason) },
-    'the file of the semantic cache is damaged: it is set aside and begun anew',
+    'the file of the semantic cache is damaged or of another version: it was renamed, and the cache starts empty',
   );
 }
 
-/** SQLITE_CORRUPT, SQLITE_NOTADB (sqlite.org/rescode.html), or a layout that we do not know. */
+/** SQLITE_CORRUPT or SQLITE_NOTADB (sqlite.org/rescode.html), or an unknown schema. */
 export const isDamage = (error: unknown): boolean =>
-  error instanceof OtherLayout || [11, 26].includes(codeOf(error));
+  error instanceof UnknownSchema || [11, 26].includes(codeOf(error));
 
 /** SQLITE_FULL. */
 export const isFull = (error: unknown): boolean => codeOf(error) === 13;
 
-/** The primary code of an error of SQLite; 0 for others. */
+/** Primary result code of a SQLite error; 0 for other errors. */
 const codeOf = (error: unknown): number =>
   error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
     ? error.errcode & 0xff
