@@ -3,39 +3,39 @@ import { type Clock, isObject, messageOf } from '#core';
 import { VectorsFailure, type VectorsFailureKind } from './vectors.ts';
 
 export type QdrantAddress = {
-  /** With a path where Qdrant stands behind a proxy. Without a port 6333 is meant, as with all of its clients. */
+  /** May have a path, for a proxy. The default port is 6333, as in all clients of Qdrant. */
   readonly url: string;
   readonly apiKey?: string;
 };
 
 type Api = ReturnType<QdrantClient['api']>;
 
-/** Asks for one thing, and resolves with the `result` of the answer, which may be anything. */
+/** Makes one call, and resolves with the unchecked `result` of the answer. */
 export type Ask = (
   call: (api: Api, init: { readonly signal: AbortSignal }) => Promise<{ readonly data: unknown }>,
 ) => Promise<unknown>;
 
-/** Calls to one Qdrant, each of which ends in time. */
+/** Calls to one Qdrant, each with a timeout. */
 export interface QdrantLink {
   /**
-   * Runs `work`, and what it asks for, until it is done, too late or cancelled. Rejects with a VectorsFailure.
-   * Once Qdrant was too late, it is left alone for a while, and this rejects at once.
+   * Runs `work` and its calls, with one timeout for all of them. Rejects with a VectorsFailure. For a while
+   * after a timeout, Qdrant is not called, and this rejects at once.
    */
   within<T>(
     withinMs: number,
     signal: AbortSignal | undefined,
     work: (ask: Ask) => Promise<T>,
   ): Promise<T>;
-  /** Ends everything under way. */
+  /** Cancels all calls, and refuses later ones. */
   stop(): void;
 }
 
-/** A Qdrant that was too late is not asked again for so long: callers would all wait for it in vain. */
+/** Pause after a timeout, in which Qdrant is not called: each caller would wait for the timeout again. */
 const restMs = 2_000;
-/** As much of what Qdrant says is told on. */
+/** Maximum length of a message of Qdrant in a failure. */
 const maxReason = 300;
 
-/** A link that is not used as yet. The client, and Node's fetch with it, is loaded at first use. */
+/** Loads the client, and Node's fetch with it, at the first call. */
 export function createQdrantLink(
   { url, apiKey }: QdrantAddress,
   { clock }: { readonly clock: Clock },
@@ -50,11 +50,11 @@ export function createQdrantLink(
     return (client ??= import('@qdrant/js-client-rest').then(({ QdrantClient: Client }) =>
       new Client({
         ...addressOf(url),
-        // By a header: the client prints a warning where it is told of a key, and https is none.
+        // As a header: given a key and a URL without https, the client prints a warning.
         headers: apiKey === undefined ? {} : { 'api-key': apiKey },
-        // It would ask for the version at once, and print a warning where there is no answer.
+        // The check would ask for the version at once, and print a warning where it fails.
         checkCompatibility: false,
-        // A deadline of its own takes the place of the signal that a call is given.
+        // With a timeout the client replaces the signal of a call by one of its own.
         timeout: Infinity,
       }).api(),
     ));
@@ -100,13 +100,13 @@ export function createQdrantLink(
   };
 }
 
-/** The status that Qdrant has refused something with, as far as it was Qdrant; undefined otherwise. */
+/** The HTTP status of a refusal by Qdrant; undefined for other errors, such as those of a proxy. */
 export function refusalOf(error: unknown): number | undefined {
   const cause = error instanceof VectorsFailure ? error.cause : error;
   return reasonIn(dataOf(cause)) === undefined ? undefined : statusOf(cause);
 }
 
-/** How the client wants to have it: the path apart, and a port that the URL would leave out as none. */
+/** The address as the client takes it: the path by itself, and `null` for the default port of the protocol. */
 function addressOf(text: string): { url: string; prefix?: string; port?: null } {
   const { origin, pathname } = new URL(text);
   const prefix = pathname.replace(/\/+$/, '');
@@ -130,12 +130,12 @@ const notQdrant = (host: string, cause?: unknown) =>
     { cause },
   );
 
-/** What Qdrant, or a proxy before it, answers without a reason of the usual shape. */
+/** Statuses that Qdrant, or a proxy in front of it, sends without a reason in the usual format. */
 const bareStatuses = [401, 403, 429, 502, 503, 504, 507];
 
 function failureOf(error: unknown, host: string): VectorsFailure {
   const status = statusOf(error);
-  // The client has an error of its own for 429 with a Retry-After.
+  // The client throws an error of another class for a 429 with Retry-After.
   if (error instanceof Error && error.name === 'QdrantClientResourceExhaustedError')
     return new VectorsFailure('full', `${host}: 429: too many requests`, { cause: error });
   if (status === undefined)
@@ -168,7 +168,7 @@ function statusOf(error: unknown): number | undefined {
 const dataOf = (error: unknown): unknown =>
   error instanceof Error && 'data' in error ? error.data : undefined;
 
-/** What Qdrant says of a failure: `{"status": {"error": "..."}}`, or plain text where a key is missing. */
+/** The reason in an error of Qdrant: `{"status": {"error": "..."}}`. A missing key is answered in plain text. */
 function reasonIn(data: unknown): string | undefined {
   const status = isObject(data) ? data['status'] : undefined;
   const reason = isObject(status) ? status['error'] : undefined;

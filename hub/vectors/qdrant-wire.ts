@@ -1,12 +1,12 @@
 import { isObject } from '#core';
 import { type Near, VectorsFailure } from './vectors.ts';
 
-/** The names of all collections. Throws, as all of these do, a VectorsFailure where it is no such answer. */
+/** The names of all collections. This and the other functions throw a VectorsFailure for an unexpected answer. */
 export function collectionsIn(result: unknown): readonly string[] {
   return listAt(result, 'collections').map(entry => textAt(entry, 'name'));
 }
 
-/** How many numbers the vectors of a collection have, and which fields of the payload have an index. */
+/** The dimensions of a collection, and the payload fields that have an index. */
 export function schemaIn(result: unknown): {
   readonly dimensions: number;
   readonly indexed: readonly string[];
@@ -22,7 +22,7 @@ export function countIn(result: unknown): number {
   return count;
 }
 
-/** The ids of points; those of ours are texts, and others are left alone. */
+/** The ids of points. Ids that are not strings are skipped: the hub puts none. */
 export function pointIdsIn(result: unknown): readonly string[] {
   return listAt(result, 'points').flatMap(point => {
     const id = childOf(point, 'id');
@@ -30,12 +30,12 @@ export function pointIdsIn(result: unknown): readonly string[] {
   });
 }
 
-/** Points with a score above the bound, without what the hub has added to their payloads. */
+/** Points with a score above `minScore`, without the field that the hub adds to payloads. */
 export function nearIn(result: unknown, minScore: number): readonly Near[] {
   return listAt(result, 'points').flatMap(point => {
     const score = childOf(point, 'score');
     if (typeof score !== 'number') throw unexpected('score');
-    // Qdrant rounds the bound to a number of 32 bits, and a cosine up to above 1.
+    // Qdrant rounds the bound to 32 bits, and a cosine may be above 1 by rounding.
     if (!(score > minScore)) return [];
     return [{ id: textAt(point, 'id'), score: Math.min(1, score), payload: payloadOf(point) }];
   });

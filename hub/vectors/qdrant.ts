@@ -4,33 +4,33 @@ import { collectionsIn, countIn, nearIn, pointIdsIn, schemaIn } from './qdrant-w
 import { type Vectors, dimensionFailure, fieldsOf, unitOf } from './vectors.ts';
 
 export type QdrantOptions = QdrantAddress & {
-  /** What all collections of the hub begin with; `agenthub-` unless given. */
+  /** Prefix of the collections of the hub; `agenthub-` by default. */
   readonly prefix?: string;
-  /** A look-up that takes longer is given up; 1 s unless given. */
+  /** Timeout of a look-up; 1 s by default. */
   readonly nearMs?: number;
-  /** Anything else that takes longer is given up; 5 s unless given. */
+  /** Timeout of other calls; 5 s by default. */
   readonly writeMs?: number;
 };
 
-/** What a filter goes by, or an order, and so has an index in every collection. */
+/** Fields used by filters or sorting. Each has an index in every collection. */
 const indexes = {
   scope: { type: 'keyword', is_tenant: true },
   tag: { type: 'keyword' },
   expires_at: { type: 'integer' },
-  // When a point was put. It is ours: nobody else sees it.
+  // When the point was put. Only this file sees it: results leave it out.
   put_at: { type: 'integer' },
 } as const;
 
-/** So many points are removed by their ids at once. */
+/** Points removed by id in one call. */
 const removalsAtOnce = 256;
-/** So often what has expired is removed; until then it is only not found. */
+/** Interval of removing expired points, in ms. Look-ups skip them before that. */
 const sweepMs = 600_000;
-/** Of so many collections it is known that they are ready; of more it is found out again. */
+/** Maximum number of collections remembered as prepared. */
 const maxReady = 64;
 
 /**
- * Keeps points in Qdrant 1.10 or later, where any number of hubs may share them. Collections are made as
- * they are needed. The bound of a scope holds whoever puts: only what is not among the latest is removed.
+ * Keeps points in Qdrant 1.10 or later. Several hubs may share them. Collections are created on demand. The
+ * bound of a scope holds across hubs: each removes only points that are not among the newest.
  */
 export function createQdrantVectors(
   options: QdrantOptions,
@@ -43,7 +43,7 @@ export function createQdrantVectors(
   let lastPut = 0;
   let sweepAt = -Infinity;
 
-  /** Letters, digits, `_`, `.` and `-` stand for themselves; Qdrant allows few others. */
+  /** Escapes all characters but letters, digits, `_`, `.` and `-`: Qdrant allows few others. */
   const nameOf = (collection: string) =>
     prefix +
     collection.replaceAll(
@@ -72,7 +72,7 @@ export function createQdrantVectors(
       api.deletePoints({ collection_name: name, wait: true, ...which }, init),
     ));
 
-  /** Makes the collection and its indexes, as far as no other hub has. */
+  /** Creates the collection and its indexes where they are missing. */
   async function prepare(ask: Ask, name: string, size: number): Promise<void> {
     const read = async () =>
       schemaIn(await ask((api, init) => api.getCollection({ collection_name: name }, init)));
@@ -105,7 +105,7 @@ export function createQdrantVectors(
     ready.add(name);
   }
 
-  /** Removes what is beyond the latest `max` of a scope, as Qdrant sees it at that moment. */
+  /** Removes the points of a scope that are not among its newest `max`. */
   async function trim(ask: Ask, name: string, scope: string, max: number): Promise<void> {
     const filter = { must: [inScope(scope)] };
     if ((await countOf(ask, name, filter)) <= max) return;
@@ -153,7 +153,7 @@ export function createQdrantVectors(
       await link.within(writeMs, signal, async ask => {
         if (!ready.has(name)) await prepare(ask, name, vector.length);
         if ((await unless(404, upsert(ask))) === undefined) {
-          // Somebody has removed the collection.
+          // The collection was removed by someone else.
           await prepare(ask, name, vector.length);
           await upsert(ask);
         }
@@ -162,7 +162,7 @@ export function createQdrantVectors(
       try {
         await link.within(writeMs, signal, sweep);
       } catch (error) {
-        log.debug({ error: messageOf(error) }, 'what has expired is not removed from Qdrant');
+        log.debug({ error: messageOf(error) }, 'expired points could not be removed from Qdrant');
       }
     },
     async near(collection, vector, { scope, limit, minScore }, signal) {
@@ -235,10 +235,10 @@ type Filter = { must: Condition[] };
 
 const inScope = (scope: string) => ({ key: 'scope', match: { value: scope } });
 
-/** Each point of ours has a time. A filter by it can be answered from an index, and an empty one cannot. */
+/** Matches all points: each has an expiry. Unlike an empty filter, it is answered from an index. */
 const everything: Filter = { must: [{ key: 'expires_at', range: { gte: 0 } }] };
 
-/** Undefined where Qdrant refuses with this status: 404 for what is not there, 409 for what is. */
+/** Resolves with undefined where Qdrant refuses with this status: 404 for a missing thing, 409 for an existing one. */
 async function unless<T>(status: number, asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;

@@ -1,16 +1,16 @@
 import type { Part } from '#core';
 
-/** What is kept of a prompt: where it lies, and what is told of it when it is found. */
+/** A vector with the payload that a look-up returns. */
 export type Point = {
-  /** A UUID. Another point of this id in the collection is replaced, and counts as new. */
+  /** A UUID. Replaces the point with this id in the collection, and counts as the newest. */
   readonly id: string;
-  /** Of any length but zero: it is kept at the length of one. */
+  /** Any length but zero: it is normalised to length one. */
   readonly vector: Float32Array;
-  /** With texts `scope` and `tag`, and `expires_at` in milliseconds since the epoch. */
+  /** Must have the strings `scope` and `tag`, and `expires_at` in milliseconds since the epoch. */
   readonly payload: Readonly<Record<string, string | number>>;
 };
 
-/** A point that lies near, with the cosine of the angle, from -1 to 1. */
+/** A point that a look-up found. `score` is the cosine similarity, from -1 to 1. */
 export type Near = {
   readonly id: string;
   readonly score: number;
@@ -20,13 +20,13 @@ export type Near = {
 export type VectorsStats = {
   readonly backend: 'embedded' | 'qdrant';
   readonly status: 'up' | 'down';
-  /** Those that have not expired; undefined where they cannot be counted. */
+  /** Points that have not expired; undefined where they cannot be counted. */
   readonly entries: number | undefined;
-  /** Why it is down. */
+  /** Why the index is down. */
   readonly error: string | undefined;
 };
 
-/** Why an index of vectors did not do what it was asked for. */
+/** Why a call to a vector index failed. */
 export type VectorsFailureKind =
   | 'unreachable'
   | 'timeout'
@@ -38,7 +38,7 @@ export type VectorsFailureKind =
   | 'cancelled'
   | 'stopped';
 
-/** An index of vectors that cannot be used for now, or not for this. To who asks it is a miss. */
+/** A failed call to a vector index. The cache treats it as a miss. */
 export class VectorsFailure extends Error {
   override readonly name = 'VectorsFailure';
   readonly kind: VectorsFailureKind;
@@ -53,11 +53,11 @@ export class VectorsFailure extends Error {
   }
 }
 
-/** Points by the angle between them. What it rejects with is a VectorsFailure. */
+/** A vector index with exact look-ups by cosine similarity. All methods reject with a VectorsFailure. */
 export interface Vectors extends Part {
   /**
-   * Resolves when the point is found by all who look for it. Of a scope with more than `maxPerScope` points
-   * those that were put first are gone by then. All vectors of a collection have as many numbers as its first.
+   * Resolves when look-ups find the point. By then the oldest points of the scope beyond `maxPerScope` are
+   * removed. The first vector of a collection sets its dimensions; a vector with others is refused.
    */
   put(
     collection: string,
@@ -66,8 +66,8 @@ export interface Vectors extends Part {
     signal?: AbortSignal,
   ): Promise<void>;
   /**
-   * Of all points of a scope those with a cosine above `minScore`, the nearest first and `limit` at the most;
-   * none that has expired. Exact: no nearer one is overlooked. A collection that is not there has none.
+   * The `limit` nearest points of a scope with a score above `minScore`, the nearest first. The search is
+   * exact. Expired points are not found, and a missing collection is empty.
    */
   near(
     collection: string,
@@ -75,33 +75,33 @@ export interface Vectors extends Part {
     options: { readonly scope: string; readonly limit: number; readonly minScore: number },
     signal?: AbortSignal,
   ): Promise<readonly Near[]>;
-  /** Ids that are not there are passed over. */
+  /** Ignores unknown ids. */
   remove(collection: string, ids: readonly string[]): Promise<void>;
-  /** Removes what has a tag, or everything, from all collections; resolves with how much it was. */
+  /** Removes the points with a tag, or all points, from all collections. Resolves with their number. */
   removeTag(tag?: string): Promise<number>;
   /** Never rejects. */
   stats(): Promise<VectorsStats>;
 }
 
-/** What an index reads of a payload. */
+/** The payload fields by which an index filters. */
 export type Fields = { readonly scope: string; readonly tag: string; readonly expiresAt: number };
 
-/** The fields of a payload that an index goes by. Throws a VectorsFailure where one is missing. */
+/** Reads the index fields of a payload. Throws a VectorsFailure where one is missing. */
 export function fieldsOf({ payload }: Point, scope: string): Fields {
   const { scope: own, tag, expires_at: expiresAt } = payload;
   if (own !== scope)
     throw new VectorsFailure('malformed', `scope: ${String(own)} in the payload, not ${scope}`);
   if (typeof tag !== 'string')
-    throw new VectorsFailure('malformed', `tag: ${String(tag)} in the payload is no text`);
+    throw new VectorsFailure('malformed', `tag: ${String(tag)} in the payload is not text`);
   if (typeof expiresAt !== 'number' || !Number.isSafeInteger(expiresAt))
     throw new VectorsFailure(
       'malformed',
-      `expires_at: ${String(expiresAt)} in the payload is no whole number of milliseconds`,
+      `expires_at: ${String(expiresAt)} in the payload is not a whole number of milliseconds`,
     );
   return { scope, tag, expiresAt };
 }
 
-/** A vector of the same direction and the length of one. Throws a VectorsFailure where it has no direction. */
+/** Normalises a vector to length one. Throws a VectorsFailure where its length is zero or not finite. */
 export function unitOf(vector: Float32Array): Float32Array {
   let squares = 0;
   for (const value of vector) squares += value * value;
@@ -111,13 +111,13 @@ export function unitOf(vector: Float32Array): Float32Array {
   return vector.map(value => value / length);
 }
 
-/** What both kinds of index say of a vector that does not fit. */
+/** The failure for a vector whose dimensions differ from those of the collection. */
 export function dimensionFailure(
   collection: string,
   { has, got }: { readonly has: number; readonly got: number },
 ): VectorsFailure {
   return new VectorsFailure(
     'dimension',
-    `the collection ${collection} holds vectors of ${has} numbers, and this one has ${got}: the embedding model is another one. Name the model back, or have another collection for this one`,
+    `the collection ${collection} holds vectors of ${has} numbers, and this one has ${got}: the embedding model has changed. Set the former model again, or use another collection`,
   );
 }
