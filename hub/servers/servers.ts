@@ -1,6 +1,6 @@
 import { type Config, type ServerConfig, diffConfigs } from '#config';
 import { type Event, HubError, createEmitter } from '#core';
-import type { Backlog, Unwritten } from '#store';
+import type { Backlog, WriteFailure } from '#store';
 import { type Instances, createInstances } from './instances.ts';
 import type { Server, ServerNeeds } from './server.ts';
 import { createServer } from './supervise.ts';
@@ -45,7 +45,7 @@ export interface Servers {
    */
   apply(config: Config): Promise<Applied>;
   /** Tries once more to write what later runs of the hub need of them, and answers with what cannot be written. */
-  unwritten(): Promise<readonly Unwritten[]>;
+  unwritten(): Promise<readonly WriteFailure[]>;
   /** Resolves when none of them is starting, when the signal aborts, or after `withinMs`. */
   settled(withinMs: number, signal: AbortSignal): Promise<void>;
   /** Ends all of them at once and for good, and resolves when nothing of them is left. */

@@ -1,53 +1,53 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TroubleNeeds, createTrouble } from './trouble.ts';
-import { removeLeft, writeWhole } from './write-whole.ts';
+import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
+import { removeTempFiles, writeWhole } from './write-whole.ts';
 
-/** Texts by name, each in a file of its own and not in memory. */
+/** A folder of texts, one file for each name. Contents are read from disk, not cached. */
 export interface Folder {
-  /** Undefined where there is none, or none that can be read. */
+  /** Undefined if the file is absent or cannot be read. */
   read(name: string): Promise<string | undefined>;
   /**
-   * Resolves when this text, or a later one of the name, is written. Never rejects: what cannot be kept is
-   * missing in the next run of the hub, and the log says so.
+   * Resolves once this text, or a later one for the same name, is on disk. Never rejects: a failed write is
+   * logged, and the next run of the hub starts without that text.
    */
   write(name: string, text: string): Promise<void>;
-  /** As `write`. */
+  /** Deletes the file of this name. Resolves and logs as `write` does. */
   remove(name: string): Promise<void>;
 }
 
 /**
- * Names are those of servers: no path is among them. The folder is made with the first text, and nobody else
- * writes there: what was left half written is removed when it is first used. With a backlog, a text that could not
- * be written is in memory until it is.
+ * A folder at `path`, created by the first write. Names must be server names: they are not checked for path
+ * separators. Only this object may write there: on first use it removes all temporary files in the folder. If
+ * `needs` has a backlog, a text whose write failed stays in memory for the backlog to retry.
  */
-export function createFolder(path: string, needs: TroubleNeeds): Folder {
-  const trouble = createTrouble(needs);
-  /** What is to be written of a name, undefined for nothing, and the writing under way. */
-  const waiting = new Map<string, { text: string | undefined; readonly done: Promise<void> }>();
-  let opened: Promise<void> | undefined;
-  const open = () => (opened ??= removeLeft(path));
+export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
+  const failures = createWriteFailures(needs);
+  /** Pending writes by name: the newest text (undefined deletes the file) and the write in progress. */
+  const pending = new Map<string, { text: string | undefined; readonly done: Promise<void> }>();
+  let prepared: Promise<void> | undefined;
+  const prepare = () => (prepared ??= removeTempFiles(path));
   const fileOf = (name: string) => join(path, `${name}.json`);
 
-  async function put(name: string, text: string | undefined): Promise<void> {
+  async function writeNow(name: string, text: string | undefined): Promise<void> {
     const file = fileOf(name);
     try {
-      await open();
+      await prepare();
       if (text === undefined) await rm(file, { force: true });
       else {
         await mkdir(path, { recursive: true, mode: 0o700 });
         await writeWhole(file, text);
       }
-      trouble.end(file);
+      failures.clear(file);
     } catch (error) {
-      // What is under way by then is newer.
-      trouble.begin(file, error, () => waiting.get(name)?.done ?? change(name, text));
+      // A write already pending at the time of the retry is newer than this text.
+      failures.record(file, error, () => pending.get(name)?.done ?? queueWrite(name, text));
     }
   }
 
-  /** Texts that come while one is written take the place of one another. */
-  function change(name: string, text: string | undefined): Promise<void> {
-    const before = waiting.get(name);
+  /** While a write is in progress, only the newest text for the name is kept. */
+  function queueWrite(name: string, text: string | undefined): Promise<void> {
+    const before = pending.get(name);
     if (before) {
       before.text = text;
       return before.done;
@@ -60,24 +60,24 @@ export function createFolder(path: string, needs: TroubleNeeds): Folder {
       let written: string | undefined;
       do {
         written = next.text;
-        await put(name, written);
+        await writeNow(name, written);
       } while (next.text !== written);
-      waiting.delete(name);
+      pending.delete(name);
     })();
-    waiting.set(name, next);
+    pending.set(name, next);
     return next.done;
   }
 
   return {
     async read(name) {
       try {
-        await open();
+        await prepare();
         return await readFile(fileOf(name), 'utf8');
       } catch {
         return undefined;
       }
     },
-    write: change,
-    remove: name => change(name, undefined),
+    write: queueWrite,
+    remove: name => queueWrite(name, undefined),
   };
 }

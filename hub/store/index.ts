@@ -5,5 +5,5 @@ export type { JournalDisk, JournalFile } from './journal-disk.ts';
 export { callTokenFile, readKey, readOrMakeKey } from './key-file.ts';
 export { type RunningHub, announceRunning, findRunning, ownerKeyFile } from './running-hub.ts';
 export { type Table, type TableOptions, createTable } from './table.ts';
-export { type Backlog, type Unwritten, createBacklog } from './trouble.ts';
+export { type Backlog, type WriteFailure, createBacklog } from './write-failures.ts';
 export { writeWhole } from './write-whole.ts';

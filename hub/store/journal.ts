@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { messageOf } from '#core';
 import { type JournalDisk, type JournalFile, systemDisk } from './journal-disk.ts';
-import { type TroubleNeeds, createTrouble } from './trouble.ts';
+import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 
 /**
  * An append-only file of records, one line of JSON each. A record that was appended survives a crash and a power
@@ -34,7 +34,7 @@ export type JournalOptions = {
   readonly snapshot: () => readonly object[];
 };
 
-export type JournalNeeds = TroubleNeeds & {
+export type JournalNeeds = WriteFailureNeeds & {
   /** Absent: the file system of this machine. */
   readonly disk?: JournalDisk;
 };
@@ -45,7 +45,7 @@ const lineFeed = 0x0a;
 export function createJournal(options: JournalOptions, needs: JournalNeeds): Journal {
   const { file: path, maxBytes, snapshot } = options;
   const { log, disk = systemDisk } = needs;
-  const trouble = createTrouble(needs);
+  const failures = createWriteFailures(needs);
   let file: JournalFile | undefined;
   /** Bytes in the file. */
   let size = 0;
@@ -75,11 +75,11 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
       const bytes = Buffer.from(text);
       if (needsCompaction || size + bytes.length > maxBytes) await compact();
       else await appendBytes(bytes);
-      trouble.end(path);
+      failures.clear(path);
       return true;
     } catch (error) {
       needsCompaction = true;
-      trouble.begin(path, error, () => enqueue(''));
+      failures.record(path, error, () => enqueue(''));
       return false;
     }
   }
@@ -144,7 +144,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
     append: record => enqueue(`${JSON.stringify(record)}\n`),
     async close() {
       await lastWrite;
-      if (trouble.has(path)) await enqueue('');
+      if (failures.has(path)) await enqueue('');
       // Every line is synced already.
       await file?.close().catch(() => undefined);
       file = undefined;

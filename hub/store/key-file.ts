@@ -4,32 +4,35 @@ import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from './write-whole.ts';
 
-/** The token for calls that a hub makes where containers can reach it, in the data folder. */
+/**
+ * Name of the file in the data folder that holds the token for tool calls. The hub creates it where containers
+ * can reach its port.
+ */
 export const callTokenFile = 'call-token';
 
 /** 32 random bytes as base64url, without padding. */
 const keyPattern = /^[\w-]{43}$/;
-/** More than a key and its line end: a longer file does not hold a key. */
+/** Read limit in bytes: a key and its line end are shorter. */
 const maxFileBytes = 128;
 const remedy = 'Delete it and restart the hub, which makes a new one';
 
 /**
- * Reads a secret key from a file; the first call makes it. Of several callers at once one makes the file, and
- * all read the same key. Rejects as `readKey`.
+ * Reads a secret key from a file, creating the file if it is absent. Concurrent callers all get the same key:
+ * one creates the file, the others read it. Rejects as `readKey` does.
  */
 export async function readOrMakeKey(file: string): Promise<string> {
-  const kept = await readKey(file);
-  if (kept !== undefined) return kept;
-  await makeKey(file);
-  const made = await readKey(file);
-  if (made === undefined) throw new Error(`${file} was deleted while the hub started`);
-  return made;
+  const existing = await readKey(file);
+  if (existing !== undefined) return existing;
+  await createKey(file);
+  const created = await readKey(file);
+  if (created === undefined) throw new Error(`${file} was deleted while the hub started`);
+  return created;
 }
 
 /**
- * The key in a file; undefined where there is no such file. Permissions of other users are removed. Rejects
- * where the file belongs to another user, is not a regular file, or does not hold a key. Windows has neither
- * owners nor modes here: the permissions of the folder protect the file there.
+ * Reads the key in a file. Resolves to undefined if the file does not exist. Removes the permissions of other
+ * users. Rejects if the file belongs to another user, is not a regular file, or does not hold a key. On
+ * Windows, which has no owners or modes here, the permissions of the folder protect the file.
  */
 export async function readKey(file: string): Promise<string | undefined> {
   let handle: FileHandle;
@@ -51,27 +54,30 @@ export async function readKey(file: string): Promise<string | undefined> {
   }
 }
 
-/** No link is followed, and a pipe does not block. Windows lacks both flags. */
+/** Follows no symbolic link and does not block on a pipe. Windows lacks both flags. */
 const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-/** Refuses what another user controls, and makes the file private where it is not. */
+/** Throws for a file of another user or a special file; removes the permissions of group and others. */
 async function protect(file: string, handle: FileHandle): Promise<void> {
-  const found = await handle.stat();
-  if (!found.isFile()) throw new Error(`${file} is not a regular file. ${remedy}`);
-  const own = process.geteuid?.();
-  if (own === undefined) return;
-  if (found.uid !== own)
+  const stats = await handle.stat();
+  if (!stats.isFile()) throw new Error(`${file} is not a regular file. ${remedy}`);
+  const uid = process.geteuid?.();
+  if (uid === undefined) return;
+  if (stats.uid !== uid)
     throw new Error(
-      `${file} belongs to user ${found.uid}, and this process runs as ${own}. Run it as the user of the hub, or delete the file and restart the hub`,
+      `${file} belongs to user ${stats.uid}, and this process runs as ${uid}. Run it as the user of the hub, or delete the file and restart the hub`,
     );
-  if ((found.mode & 0o077) !== 0) await handle.chmod(0o600);
+  if ((stats.mode & 0o077) !== 0) await handle.chmod(0o600);
 }
 
-/** Writes the file beside its place and links it there: nobody reads half a key, and the first one stays. */
-async function makeKey(file: string): Promise<void> {
+/**
+ * Writes a temporary file and hard-links it into place: readers never see half a key, and the first writer
+ * wins.
+ */
+async function createKey(file: string): Promise<void> {
   const key = randomBytes(32).toString('base64url');
-  const beside = `${file}.${randomBytes(6).toString('hex')}.new`;
-  const handle = await open(beside, 'wx', 0o600);
+  const tempFile = `${file}.${randomBytes(6).toString('hex')}.new`;
+  const handle = await open(tempFile, 'wx', 0o600);
   try {
     try {
       await handle.writeFile(`${key}\n`);
@@ -79,12 +85,12 @@ async function makeKey(file: string): Promise<void> {
     } finally {
       await handle.close();
     }
-    await link(beside, file);
+    await link(tempFile, file);
   } catch (error) {
-    // Another start made the file meanwhile: its key counts.
+    // Another process created the file in the meantime; its key is used.
     if (!isCode(error, 'EEXIST')) throw error;
   } finally {
-    await rm(beside, { force: true });
+    await rm(tempFile, { force: true });
   }
   await syncFolder(dirname(file));
 }

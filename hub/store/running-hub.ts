@@ -3,47 +3,48 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isObject } from '#core';
 
-/** The hub that runs with a data folder. */
+/** The address of the hub that is running with a data folder. */
 export type RunningHub = {
-  /** By which it is opened on its own machine, such as `http://localhost:9090`. */
+  /** The base URL for clients on the same machine, such as `http://localhost:9090`. */
   readonly url: string;
-  /** The sockets it listens on, as `127.0.0.1:9090` and `[::1]:9090`. */
+  /** The addresses it listens on, such as `127.0.0.1:9090` and `[::1]:9090`. */
   readonly sockets: readonly string[];
 };
 
-/** The file of the key that administers the hub of a data folder. */
+/** Path of the file with the key that authorizes administration of the hub. */
 export const ownerKeyFile = (path: string): string => join(path, 'owner-key');
 
 const fileOf = (path: string) => join(path, 'hub-running.json');
 
 /**
- * Says where the hub of this folder listens. Only the hub that holds the lock of the folder may. The file is replaced
- * as a whole, but not synced to the disk, which would delay the start: after a crash of the machine no hub runs.
+ * Records where the hub of this data folder listens. Call it only while holding the lock of the folder. The
+ * file is replaced by a rename, without an fsync, which would delay the start: after a machine crash no hub is
+ * running anyway.
  */
 export async function announceRunning(path: string, hub: RunningHub): Promise<void> {
-  const beside = `${fileOf(path)}.new`;
-  await rm(beside, { force: true });
-  await writeFile(beside, `${JSON.stringify({ ...hub, pid: process.pid })}\n`, {
+  const tempFile = `${fileOf(path)}.new`;
+  await rm(tempFile, { force: true });
+  await writeFile(tempFile, `${JSON.stringify({ ...hub, pid: process.pid })}\n`, {
     mode: 0o600,
     flag: 'wx',
   });
-  await rename(beside, fileOf(path));
+  await rename(tempFile, fileOf(path));
 }
 
-/** Removes what a hub has announced. Only the hub that holds the lock of the folder may. */
-export async function forgetRunning(path: string): Promise<void> {
+/** Removes the record written by `announceRunning`. Call it only while holding the lock of the folder. */
+export async function withdrawRunning(path: string): Promise<void> {
   await rm(fileOf(path), { force: true });
 }
 
 /**
- * The hub that runs with this folder and listens; undefined where there is none. The lock of the folder is
- * held as long as that hub lives, and its ports are its own for that time: whoever connects to one of its
- * sockets reaches this hub, and not a program that took the port of a hub that has ended.
+ * Finds the hub that is running with this data folder. Undefined if none is. The record is trusted only while
+ * its process holds the lock of the folder: that hub owns its ports for as long, so a connection to one of its
+ * addresses cannot reach a program that took over the port.
  */
 export async function findRunning(path: string): Promise<RunningHub | undefined> {
-  const found = parse(await readFile(fileOf(path), 'utf8').catch(() => ''));
-  if (!found || !isOwnProcess(found.pid) || !isLocked(path)) return undefined;
-  return { url: found.url, sockets: found.sockets };
+  const record = parse(await readFile(fileOf(path), 'utf8').catch(() => ''));
+  if (!record || !isOwnProcess(record.pid) || !isLocked(path)) return undefined;
+  return { url: record.url, sockets: record.sockets };
 }
 
 function parse(text: string): (RunningHub & { readonly pid: number }) | undefined {
@@ -60,7 +61,7 @@ function parse(text: string): (RunningHub & { readonly pid: number }) | undefine
   return { url, pid, sockets: sockets.filter(socket => typeof socket === 'string') };
 }
 
-/** Signal 0 reaches processes of this user only. */
+/** Signal 0 succeeds only for processes of this user. */
 function isOwnProcess(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {
@@ -70,7 +71,10 @@ function isOwnProcess(pid: number): boolean {
   }
 }
 
-/** Whether a hub holds the lock: a reader is refused for as long (sqlite.org/lockingv3.html). */
+/**
+ * Whether a hub holds the lock. SQLite refuses readers during an exclusive transaction
+ * (sqlite.org/lockingv3.html) with SQLITE_BUSY, which is 5.
+ */
 function isLocked(path: string): boolean {
   try {
     using lock = new DatabaseSync(join(path, 'hub.lock'), { readOnly: true, timeout: 0 });

@@ -1,70 +1,70 @@
 import { readFile } from 'node:fs/promises';
 import { type Log, isObject, messageOf } from '#core';
-import { type TroubleNeeds, createTrouble } from './trouble.ts';
+import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { writeWhole } from './write-whole.ts';
 
-/** A few small texts by key, kept in one file: what costs time to find out again, and no more. */
+/** A small key-value table in one JSON file. Use it as a cache: a lost entry must only cost time. */
 export interface Table {
   find(key: string): Promise<string | undefined>;
-  /** All of them, the oldest first. */
+  /** All entries, the oldest first. */
   entries(): Promise<readonly (readonly [key: string, value: string])[]>;
   /**
-   * Resolves when it is written, with false where it could not be. Never rejects: that is kept for this run
-   * of the hub, and written with the next change that can be.
+   * Sets an entry. Resolves once the file is written: to true, or to false if the write failed. Never rejects:
+   * after a failed write the entry stays in memory and is written with the next change.
    */
   put(key: string, value: string): Promise<boolean>;
   remove(key: string): Promise<void>;
 }
 
 export type TableOptions = {
-  /** Undefined: nothing is written. */
+  /** Path of the JSON file. Undefined keeps the table in memory only. */
   readonly file: string | undefined;
-  /** Of more than this many entries the oldest is dropped. */
+  /** Above this many entries the oldest is dropped. */
   readonly maxEntries: number;
 };
 
-/** A table whose file is read when it is first asked. One that cannot be read counts as empty. */
-export function createTable(options: TableOptions, needs: TroubleNeeds): Table {
+/** Creates a table. Its file is read on first use; an unreadable file counts as empty. */
+export function createTable(options: TableOptions, needs: WriteFailureNeeds): Table {
   const { file, maxEntries } = options;
   const { log } = needs;
-  const trouble = createTrouble(needs);
-  let opened: Promise<Map<string, string>> | undefined;
-  /** False where the file does not hold what it should. */
-  let writing = Promise.resolve(true);
-  let waiting = false;
+  const failures = createWriteFailures(needs);
+  let loaded: Promise<Map<string, string>> | undefined;
+  /** Resolves when the last write is done, to false if it failed. */
+  let lastWrite = Promise.resolve(true);
+  let isQueued = false;
 
-  const open = () => (opened ??= file === undefined ? Promise.resolve(new Map()) : read(file, log));
+  const load = () => (loaded ??= file === undefined ? Promise.resolve(new Map()) : read(file, log));
 
-  /** Changes that come while the file is written are written together, after it. */
+  /** Changes made during a write are combined into one write after it. */
   function write(entries: ReadonlyMap<string, string>): Promise<boolean> {
-    if (file === undefined || waiting) return writing;
-    waiting = true;
-    writing = writing.then(async () => {
-      waiting = false;
+    if (file === undefined || isQueued) return lastWrite;
+    isQueued = true;
+    lastWrite = lastWrite.then(async () => {
+      isQueued = false;
       try {
         await writeWhole(file, `${JSON.stringify(Object.fromEntries(entries), undefined, 1)}\n`);
-        trouble.end(file);
+        failures.clear(file);
         return true;
       } catch (error) {
-        trouble.begin(file, error, () => write(entries));
+        failures.record(file, error, () => write(entries));
         return false;
       }
     });
-    return writing;
+    return lastWrite;
   }
 
-  const isBehind = () => file !== undefined && trouble.has(file);
+  const isUnsaved = () => file !== undefined && failures.has(file);
 
   return {
     async find(key) {
-      return (await open()).get(key);
+      return (await load()).get(key);
     },
     async entries() {
-      return Array.from(await open());
+      return Array.from(await load());
     },
     async put(key, value) {
-      const entries = await open();
-      if (entries.get(key) === value && !isBehind()) return await writing;
+      const entries = await load();
+      if (entries.get(key) === value && !isUnsaved()) return await lastWrite;
       entries.delete(key);
       entries.set(key, value);
       for (const oldest of entries.keys()) {
@@ -74,8 +74,8 @@ export function createTable(options: TableOptions, needs: TroubleNeeds): Table {
       return await write(entries);
     },
     async remove(key) {
-      const entries = await open();
-      if (entries.delete(key) || isBehind()) await write(entries);
+      const entries = await load();
+      if (entries.delete(key) || isUnsaved()) await write(entries);
     },
   };
 }
@@ -83,7 +83,7 @@ export function createTable(options: TableOptions, needs: TroubleNeeds): Table {
 async function read(file: string, log: Log): Promise<Map<string, string>> {
   try {
     const content: unknown = JSON.parse(await readFile(file, 'utf8'));
-    if (!isObject(content)) throw new Error('it holds no object');
+    if (!isObject(content)) throw new Error('it does not hold a JSON object');
     return new Map(
       Object.entries(content).flatMap(([key, value]) =>
         typeof value === 'string' ? [[key, value] as const] : [],
@@ -91,7 +91,10 @@ async function read(file: string, log: Log): Promise<Map<string, string>> {
     );
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT'))
-      log.warn({ file, error: messageOf(error) }, 'a file of the hub is not read and begun anew');
+      log.warn(
+        { file, error: messageOf(error) },
+        'a file of the hub could not be read: starting with an empty one',
+      );
     return new Map();
   }
 }

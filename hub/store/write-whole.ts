@@ -11,20 +11,20 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** As many links as Linux follows in one path. */
-const mostLinks = 40;
-/** What stands beside a file for longer than this is not being written any more: whoever did has died. */
-const leftAfterMs = 60_000;
-/** What the name of a text has behind that of its file while it is written. */
-const besideSuffix = /\.[0-9a-f]{12}\.new$/;
+/** The number of symbolic links that Linux follows in one path (path_resolution(7)). */
+const maxLinks = 40;
+/** A temporary file older than this belongs to a writer that was killed. */
+const staleAfterMs = 60_000;
+/** Suffix of temporary files. */
+const tempSuffix = /\.[0-9a-f]{12}\.new$/;
 
 /**
- * Writes beside the file, syncs, and renames over it: a reader, and whoever looks after a crash, sees the
- * old text or the new. A file that was there keeps its mode and, where this user may give it, its owner;
- * a new one is for this user only. A link stays, and what it leads to is written. `check` is awaited last,
- * before anything is seen of it; what it throws is thrown on. Rejects with the error of the system (a full
- * disk, no permission, EBUSY for a file that is mounted by itself), and leaves nothing beside it then; what
- * a writer that was killed has left there is removed.
+ * Replaces a file atomically: writes a temporary file beside it, syncs it and renames it over the target, so
+ * that readers see the old or the new text, also after a crash. An existing file keeps its mode and, if this
+ * user may set it, its owner; a new file is private to this user. A symbolic link is followed, not replaced.
+ * `check` is awaited just before the rename; if it throws, the file stays as it was. Rejects with the error of
+ * the system (a full disk, no permission, EBUSY for a file that is a mount point) and then leaves no temporary
+ * file. Also removes stale temporary files of killed writers.
  */
 export async function writeWhole(
   file: string,
@@ -32,56 +32,56 @@ export async function writeWhole(
   check?: () => Promise<void>,
 ): Promise<void> {
   const target = await followLink(file);
-  const before = await stat(target).catch(() => undefined);
-  // Names that two writers do not share: one would rename what the other has half written.
-  const beside = `${target}.${randomBytes(6).toString('hex')}.new`;
-  const handle = await open(beside, 'wx', 0o600);
+  const existing = await stat(target).catch(() => undefined);
+  // A random name, so that concurrent writers never rename each other's half-written file.
+  const tempFile = `${target}.${randomBytes(6).toString('hex')}.new`;
+  const handle = await open(tempFile, 'wx', 0o600);
   let writtenMs: number;
   try {
     try {
       await handle.writeFile(text);
-      if (before) await giveTo(handle, before);
+      if (existing) await copyOwnership(handle, existing);
       await handle.sync();
       writtenMs = (await handle.stat()).mtimeMs;
     } finally {
       await handle.close();
     }
     await check?.();
-    await rename(beside, target);
+    await rename(tempFile, target);
   } catch (error) {
-    await rm(beside, { force: true }).catch(() => {});
+    await rm(tempFile, { force: true }).catch(() => {});
     throw error;
   }
   await syncFolder(dirname(target));
-  // By the clock of the file system: another writer may be at it, whose text stays.
-  await removeLeft(dirname(target), async name => {
+  // Ages are compared with the file system's clock. A young file belongs to a concurrent writer and stays.
+  await removeTempFiles(dirname(target), async name => {
     if (!name.startsWith(`${basename(target)}.`)) return false;
     const { mtimeMs } = await stat(join(dirname(target), name));
-    return writtenMs - mtimeMs > leftAfterMs;
+    return writtenMs - mtimeMs > staleAfterMs;
   });
 }
 
 /**
- * Removes the texts in a folder that `writeWhole` has begun and not finished, of those that are to go: all,
- * where nobody else writes there. Never rejects.
+ * Removes the temporary files of `writeWhole` in a folder: all of them by default, which is safe only where
+ * nobody else writes, or those that `shouldRemove` accepts. Never rejects.
  */
-export async function removeLeft(
+export async function removeTempFiles(
   folder: string,
-  isToGo: (name: string) => Promise<boolean> = async () => true,
+  shouldRemove: (name: string) => Promise<boolean> = async () => true,
 ): Promise<void> {
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
-    if (!besideSuffix.test(name)) continue;
+    if (!tempSuffix.test(name)) continue;
     try {
-      if (await isToGo(name)) await rm(join(folder, name), { force: true });
+      if (await shouldRemove(name)) await rm(join(folder, name), { force: true });
     } catch {
-      // It is gone, or stays: it is taken for nothing else.
+      // Already removed, or not removable: nothing reads temporary files.
     }
   }
 }
 
-/** Where a path leads, also through a link to a file that is not there yet. */
-async function followLink(path: string, linksLeft = mostLinks): Promise<string> {
+/** Resolves symbolic links, including a link to a file that does not exist yet. */
+async function followLink(path: string, linksLeft = maxLinks): Promise<string> {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined || linksLeft === 0) return real ?? path;
   const target = await readlink(path).catch(() => undefined);
@@ -92,15 +92,18 @@ async function followLink(path: string, linksLeft = mostLinks): Promise<string> 
 
 type Ownership = { readonly uid: number; readonly gid: number; readonly mode: number };
 
-/** The owner first: to change it takes away the set-user-id bit of the mode. */
-async function giveTo(handle: FileHandle, { uid, gid, mode }: Ownership): Promise<void> {
+/** Sets the owner before the mode, because chown clears the set-user-id bit. */
+async function copyOwnership(handle: FileHandle, { uid, gid, mode }: Ownership): Promise<void> {
   const now = await handle.stat();
-  // Only root gives a file away; the text counts for more than who owns it.
+  // Only root may change owners. Saving the text matters more than its owner.
   if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid).catch(() => {});
   await handle.chmod(mode & 0o7777);
 }
 
-/** Without it a crash may bring the old name back. Some systems do not sync folders, and need not. */
+/**
+ * Syncs a folder, so that a rename in it survives a crash. Never rejects: some systems cannot sync folders and
+ * do not need to.
+ */
 export async function syncFolder(path: string): Promise<void> {
   try {
     const folder = await open(path, 'r');
@@ -110,6 +113,6 @@ export async function syncFolder(path: string): Promise<void> {
       await folder.close();
     }
   } catch {
-    // The text is in its place.
+    // The rename itself has succeeded.
   }
 }

@@ -43,7 +43,7 @@ describe('the data folder', () => {
     const first = await openDataDir(folder.path, newId);
     await assert.rejects(openDataDir(folder.path, newId), {
       code: 'HUB_DATA_LOCKED',
-      message: /another hub runs with .*DATA_DIR and ROUTER_PORT of its own/,
+      message: /another hub is running with .*DATA_DIR and ROUTER_PORT of its own/,
     });
     await first[Symbol.asyncDispose]();
     await using _ = await openDataDir(folder.path, newId);
@@ -82,7 +82,7 @@ describe('the data folder', () => {
     await assert.rejects(openDataDir(strange, newId), {
       code: 'HUB_CONFIG_INVALID',
       message:
-        /hub\.lock" holds something else than the lock of a hub .*not a database.* Remove it/,
+        /hub\.lock" is not the lock file of a hub .*not a database.* Remove it/,
     });
   });
 

@@ -6,7 +6,7 @@ import { test } from 'vitest';
 import { createRecordingLog } from '#helpers/hub';
 import { createBacklog, createFolder, createTable } from '#store';
 
-const folderOf = () => mkdtempDisposable(join(tmpdir(), 'trouble-'));
+const folderOf = () => mkdtempDisposable(join(tmpdir(), 'write-failures-'));
 const said = [
   ['warn', 'a file of the hub could not be written'],
   ['info', 'files of the hub are written again'],
