@@ -1,32 +1,32 @@
 import { type Event, createEmitter } from '#core';
-import type { ActivityFilter, Call, CallDetail, Payload, Told } from './call.ts';
+import type { ActivityFilter, CallDetail, CallRecord, CallSummary, Payload } from './call.ts';
 import { matcherOf } from './filter.ts';
-import { createPayloads } from './payloads.ts';
-import { createRows } from './rows.ts';
+import { createPayloadRing } from './payload-ring.ts';
+import { createCallColumns } from './call-columns.ts';
 
 /** The newest calls, in memory only. */
 export interface Activity {
-  record(call: Told): void;
-  /** The newest calls that the filter lets through, the newest first, `limit` of them at the most. */
-  list(filter: ActivityFilter, limit: number): readonly Call[];
-  /** One call with what was said, as far as it is kept. */
+  record(call: CallRecord): void;
+  /** The calls that match the filter, the newest first, at most `limit` of them. */
+  list(filter: ActivityFilter, limit: number): readonly CallSummary[];
+  /** One call with its messages, as far as they are still stored. Undefined if the call is no longer stored. */
   find(id: number): CallDetail | undefined;
-  /** The id of the newest call; 0 before the first. */
+  /** The id of the newest call; 0 before the first call. */
   readonly lastId: number;
-  /** Fires with each call: listeners must do no more than note it. */
+  /** Fires on each call. It runs on the hot path: listeners must only note that something changed. */
   readonly changed: Event<undefined>;
 }
 
 export type ActivityOptions = {
   readonly maxCalls: number;
-  /** Of what was said in all calls together, in bytes. */
+  /** Limit for the messages of all calls together, in bytes. */
   readonly maxPayloadBytes: number;
-  /** Of each request, and of each reply, in bytes. */
+  /** Limit for each request and for each reply, in bytes. Longer messages are cut. */
   readonly maxKeptBytes: number;
 };
 
 export type ActivityNeeds = {
-  /** Removes what may be secret, when a call is looked at: from values of JSON, and from texts, which may be cut. */
+  /** Removes secrets when a call is read: from JSON values, and from texts, which may be cut off anywhere. */
   readonly redaction: {
     text(text: string): string;
     json(value: unknown): unknown;
@@ -34,22 +34,22 @@ export type ActivityNeeds = {
 };
 
 /**
- * Keeps calls in arrays that are written over from the start. What comes and goes by the thousand would
- * otherwise outlive the young generation, and be the work of the garbage collector.
+ * Creates an empty activity log. Calls are stored in preallocated ring buffers: thousands of short-lived
+ * objects would survive the young generation and burden the garbage collector.
  */
 export function createActivity(
   { maxCalls, maxPayloadBytes, maxKeptBytes }: ActivityOptions,
   { redaction }: ActivityNeeds,
 ): Activity {
-  const rows = createRows(maxCalls);
-  const payloads = createPayloads(maxPayloadBytes, maxKeptBytes);
+  const columns = createCallColumns(maxCalls);
+  const payloads = createPayloadRing(maxPayloadBytes, maxKeptBytes);
   const { event, fire } = createEmitter<undefined>();
   let lastId = 0;
   let listeners = 0;
 
-  const isKept = (id: number) => id > 0 && id <= lastId && id > lastId - maxCalls;
+  const isStored = (id: number) => id > 0 && id <= lastId && id > lastId - maxCalls;
 
-  /** What is whole is JSON: the hub has checked it on its way. */
+  /** An uncut message is valid JSON: the hub checked it when it was relayed. */
   function payloadOf(bytes: Buffer, length: number): Payload {
     const text = bytes.toString();
     return bytes.length < length
@@ -57,8 +57,8 @@ export function createActivity(
       : { text: JSON.stringify(redaction.json(JSON.parse(text))), isCut: false };
   }
 
-  /** The URI of a resource may hold a password. */
-  function shown(call: Call): Call {
+  /** Redacts the name, because the URI of a resource may contain a password. */
+  function redacted(call: CallSummary): CallSummary {
     return call.name === undefined ? call : { ...call, name: redaction.text(call.name) };
   }
 
@@ -68,39 +68,39 @@ export function createActivity(
     },
     record(call) {
       lastId++;
-      rows.write(lastId % maxCalls, lastId, call, payloads.keep(call.request, call.reply));
+      columns.write(lastId % maxCalls, lastId, call, payloads.write(call.request, call.reply));
       if (listeners > 0) fire(undefined);
     },
     list(filter, limit) {
       const matches = matcherOf(filter);
       const from = Math.min(lastId, (filter.before ?? Infinity) - 1);
       const to = Math.max(lastId - maxCalls, filter.after ?? 0);
-      const found: Call[] = [];
+      const found: CallSummary[] = [];
       for (let id = from; id > to && found.length < limit; id--) {
-        const call = rows.read(id % maxCalls);
-        if (matches(call)) found.push(shown(call));
+        const call = columns.read(id % maxCalls);
+        if (matches(call)) found.push(redacted(call));
       }
       return found;
     },
     find(id) {
-      if (!isKept(id)) return undefined;
-      const call = rows.read(id % maxCalls);
-      const kept = payloads.read(rows.placeOf(id % maxCalls));
+      if (!isStored(id)) return undefined;
+      const call = columns.read(id % maxCalls);
+      const messages = payloads.read(columns.rangeOf(id % maxCalls));
       return {
-        ...shown(call),
-        request: kept && payloadOf(kept.first, call.requestBytes),
-        reply: kept && payloadOf(kept.second, call.replyBytes),
+        ...redacted(call),
+        request: messages && payloadOf(messages.first, call.requestBytes),
+        reply: messages && payloadOf(messages.second, call.replyBytes),
       };
     },
     changed(listener) {
-      const heard = event(listener);
-      let isHeard = true;
+      const subscription = event(listener);
+      let isSubscribed = true;
       listeners++;
       return {
         [Symbol.dispose]() {
-          heard[Symbol.dispose]();
-          if (isHeard) listeners--;
-          isHeard = false;
+          subscription[Symbol.dispose]();
+          if (isSubscribed) listeners--;
+          isSubscribed = false;
         },
       };
     },

@@ -1,61 +1,61 @@
-import type { Bytes } from './payloads.ts';
+import type { Bytes } from './payload-ring.ts';
 
-/** A request of a client that has been answered, without what it said. */
-export type Call = {
-  /** Counts up: of two calls the later one has the higher. */
+/** A client's request that was answered, without its messages. */
+export type CallSummary = {
+  /** Increases with each recorded call. */
   readonly id: number;
-  /** When it came, in milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds since the epoch. */
   readonly at: number;
   readonly method: string;
-  /** Of the tool or prompt, or the URI of the resource. */
+  /** The name of the tool or prompt, or the URI of the resource. */
   readonly name: string | undefined;
-  /** Undefined where the hub answered by itself. */
+  /** Undefined if the hub answered without a server. */
   readonly server: string | undefined;
   readonly session: string;
   readonly client: string | undefined;
-  /** In milliseconds, with fractions. */
+  /** From arrival to answer, in milliseconds, with fractions. */
   readonly tookMs: number;
-  /** How much of that the server had it. */
+  /** The part of `tookMs` during which a server had the request. */
   readonly serverMs: number;
-  /** `ok`, `tool_error`, `error`, or the code of an error of the hub. */
+  /** `ok`, `tool_error`, `error`, or a HubError code. */
   readonly outcome: string;
-  /** How long the messages were, in bytes. */
+  /** Full lengths of the messages in bytes, even where less is stored. */
   readonly requestBytes: number;
   readonly replyBytes: number;
 };
 
-/** A message, as far as it is kept, without what may be secret. */
+/** A stored message with secrets removed. */
 export type Payload = {
   readonly text: string;
-  /** It was longer than what is kept of it. */
+  /** True if only the beginning of the message is stored. */
   readonly isCut: boolean;
 };
 
-/** Both are undefined once newer calls have taken their place. */
-export type CallDetail = Call & {
+/** A call with its messages. Both are undefined once newer calls have overwritten them. */
+export type CallDetail = CallSummary & {
   readonly request: Payload | undefined;
   readonly reply: Payload | undefined;
 };
 
-/** What is told of a call. The bytes are copied as far as they are kept. */
-export type Told = Omit<Call, 'id' | 'requestBytes' | 'replyBytes'> & {
+/** A call to be recorded. The bytes are copied, up to the configured limit. */
+export type CallRecord = Omit<CallSummary, 'id' | 'requestBytes' | 'replyBytes'> & {
   readonly request: Bytes;
   readonly reply: Bytes;
 };
 
-/** Which calls are wanted: those that meet all that is there. */
+/** Selects calls. A call must match every field that is set. */
 export type ActivityFilter = {
   readonly server?: string;
-  /** The name of a tool or prompt, or the URI of a resource, as the client wrote it. */
+  /** The name of a tool or prompt, or the URI of a resource, exactly as the client wrote it. */
   readonly tool?: string;
   readonly client?: string;
   readonly session?: string;
-  /** An outcome; `failed` stands for all but `ok`. */
+  /** An outcome, or `failed` for every outcome except `ok`. */
   readonly outcome?: string;
-  /** Stands in the method, the name, the server, the client or the outcome, in small or capital letters. */
+  /** Searched for in method, name, server, client and outcome, ignoring case. */
   readonly text?: string;
-  /** Only calls before the one of this id. */
+  /** Only calls with a lower id. */
   readonly before?: number;
-  /** Only calls after the one of this id. */
+  /** Only calls with a higher id. */
   readonly after?: number;
 };

@@ -1,10 +1,10 @@
-import type { ActivityFilter, Call } from './call.ts';
+import type { ActivityFilter, CallSummary } from './call.ts';
 
-/** Whether a call is wanted; which ids are is decided elsewhere. */
-export function matcherOf(filter: ActivityFilter): (call: Call) => boolean {
+/** Returns a predicate for all fields of the filter except `before` and `after`, which the caller applies. */
+export function matcherOf(filter: ActivityFilter): (call: CallSummary) => boolean {
   const { server, tool, client, session, outcome } = filter;
   const text = filter.text?.toLowerCase();
-  const holds = (value: string | undefined) =>
+  const includesText = (value: string | undefined) =>
     text !== undefined && value !== undefined && value.toLowerCase().includes(text);
   return call =>
     (server === undefined || call.server === server) &&
@@ -14,9 +14,9 @@ export function matcherOf(filter: ActivityFilter): (call: Call) => boolean {
     (outcome === undefined ||
       (outcome === 'failed' ? call.outcome !== 'ok' : call.outcome === outcome)) &&
     (text === undefined ||
-      holds(call.method) ||
-      holds(call.name) ||
-      holds(call.server) ||
-      holds(call.client) ||
-      holds(call.outcome));
+      includesText(call.method) ||
+      includesText(call.name) ||
+      includesText(call.server) ||
+      includesText(call.client) ||
+      includesText(call.outcome));
 }

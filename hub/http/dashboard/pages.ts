@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Call } from '#activity';
+import type { CallSummary } from '#activity';
 import { HubError, isObject } from '#core';
 import {
   type CallFilter,
@@ -105,7 +105,7 @@ export function pages(given: Given): Pick<DashboardAnswers, Names> {
 
   function choices() {
     const calls = given.activity.list({}, lookedThrough);
-    const those = (pick: (one: Call) => string | undefined) =>
+    const those = (pick: (one: CallSummary) => string | undefined) =>
       [...new Set(calls.flatMap(one => pick(one) ?? []))].sort();
     return {
       servers: servers.all.map(({ config }) => config.name),
@@ -186,7 +186,7 @@ export function pages(given: Given): Pick<DashboardAnswers, Names> {
   };
 }
 
-const rowOf = (one: Call): CallRow => ({ ...one, id: String(one.id) });
+const rowOf = (one: CallSummary): CallRow => ({ ...one, id: String(one.id) });
 
 const noFilter: CallFilter = {
   server: '',

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Activity, ActivityFilter, Call, Payload } from '#activity';
+import type { Activity, ActivityFilter, CallSummary, Payload } from '#activity';
 import { HubError, type JsonObject } from '#core';
 import { administered } from './administered.ts';
 import type { createFollowing } from './follow.ts';
@@ -65,7 +65,7 @@ function idOf(name: 'before', text: string | undefined): Pick<ActivityFilter, 'b
   return id === undefined ? {} : { [name]: id };
 }
 
-function describeCall(call: Call): JsonObject {
+function describeCall(call: CallSummary): JsonObject {
   const { id, at, method, name, server, session, client, tookMs, serverMs, outcome } = call;
   return {
     id,

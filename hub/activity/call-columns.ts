@@ -1,18 +1,18 @@
-import type { Call, Told } from './call.ts';
-import { createNames } from './names.ts';
-import { type Place, lengthOf } from './payloads.ts';
+import type { CallRecord, CallSummary } from './call.ts';
+import { createInterner } from './interner.ts';
+import { type PayloadRange, lengthOf } from './payload-ring.ts';
 
-/** Calls by slots, of which there are as many as are kept. */
-export interface Rows {
-  write(slot: number, id: number, call: Told, place: Place): void;
-  /** What was written there last. */
-  read(slot: number): Call;
-  /** Where the beginnings of its messages stand. */
-  placeOf(slot: number): Place;
+/** Stored calls by slot number, in columns. */
+export interface CallColumns {
+  write(slot: number, id: number, call: CallRecord, range: PayloadRange): void;
+  /** The call last written to this slot. */
+  read(slot: number): CallSummary;
+  /** The position of its messages in the payload ring. */
+  rangeOf(slot: number): PayloadRange;
 }
 
-/** A column for each member: writing a call makes nothing that stays behind. */
-export function createRows(count: number): Rows {
+/** Creates columns for `count` calls, one array for each field. Writing a call allocates no objects. */
+export function createCallColumns(count: number): CallColumns {
   const numbers = () => new Float64Array(count);
   const lengths = () => new Uint32Array(count);
   const [ids, at, took, atServer, from] = [numbers(), numbers(), numbers(), numbers(), numbers()];
@@ -22,28 +22,28 @@ export function createRows(count: number): Rows {
     lengths(),
     lengths(),
   ];
-  // These grow to their full length with the calls.
+  // These arrays grow to `count` entries as calls are written.
   const methods: string[] = [];
   const names: (string | undefined)[] = [];
   const servers: (string | undefined)[] = [];
   const sessions: string[] = [];
   const clients: (string | undefined)[] = [];
   const outcomes: string[] = [];
-  const [knownMethods, knownNames] = [createNames(), createNames()];
+  const [knownMethods, knownNames] = [createInterner(), createInterner()];
 
   return {
-    write(slot, id, call, place) {
+    write(slot, id, call, range) {
       ids[slot] = id;
       at[slot] = call.at;
       took[slot] = call.tookMs;
       atServer[slot] = call.serverMs;
       requests[slot] = lengthOf(call.request);
       replies[slot] = lengthOf(call.reply);
-      from[slot] = place.from;
-      keptRequests[slot] = place.firstBytes;
-      keptReplies[slot] = place.secondBytes;
-      methods[slot] = knownMethods.of(call.method);
-      names[slot] = call.name === undefined ? undefined : knownNames.of(call.name);
+      from[slot] = range.from;
+      keptRequests[slot] = range.firstBytes;
+      keptReplies[slot] = range.secondBytes;
+      methods[slot] = knownMethods.intern(call.method);
+      names[slot] = call.name === undefined ? undefined : knownNames.intern(call.name);
       servers[slot] = call.server;
       sessions[slot] = call.session;
       clients[slot] = call.client;
@@ -63,7 +63,7 @@ export function createRows(count: number): Rows {
       requestBytes: requests[slot] ?? 0,
       replyBytes: replies[slot] ?? 0,
     }),
-    placeOf: slot => ({
+    rangeOf: slot => ({
       from: from[slot] ?? 0,
       firstBytes: keptRequests[slot] ?? 0,
       secondBytes: keptReplies[slot] ?? 0,

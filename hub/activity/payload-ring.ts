@@ -1,30 +1,30 @@
 import { Buffer } from 'node:buffer';
 
-/** The bytes of a message, in one piece or in several. */
+/** The bytes of a message, in one piece or several. */
 export type Bytes = Buffer | readonly Buffer[];
 
-/** The beginnings of messages, the newest of them, in one piece of memory. */
-export interface Payloads {
-  /** Keeps the beginning of both messages, and says where. */
-  keep(first: Bytes, second: Bytes): Place;
-  /** What is kept there; undefined once others have taken its place. */
-  read(place: Place): { readonly first: Buffer; readonly second: Buffer } | undefined;
+/** The beginnings of the newest messages, in one ring buffer. */
+export interface PayloadRing {
+  /** Copies the beginning of both messages into the ring and returns their position. */
+  write(first: Bytes, second: Bytes): PayloadRange;
+  /** The two beginnings at a position; undefined once newer messages have overwritten them. */
+  read(range: PayloadRange): { readonly first: Buffer; readonly second: Buffer } | undefined;
 }
 
-/** Where two beginnings stand, one behind the other. */
-export type Place = {
-  /** Counted from the very first byte, over all rounds. */
+/** Position of two adjacent beginnings in the ring. */
+export type PayloadRange = {
+  /** Offset of the first byte, counted over all rounds of the ring. */
   readonly from: number;
   readonly firstBytes: number;
   readonly secondBytes: number;
 };
 
 /**
- * A ring of bytes that is written over from the start when it is full: what is kept takes no memory of its
- * own, nor any work of the garbage collector. It holds at least two beginnings of `maxKeptBytes`.
+ * Creates a ring of at least `maxBytes` that overwrites its oldest bytes when full, so that recording a message
+ * allocates nothing. It always has room for two messages of `maxKeptBytes`.
  */
-export function createPayloads(maxBytes: number, maxKeptBytes: number): Payloads {
-  // The system gives memory for it when it is written, and not before.
+export function createPayloadRing(maxBytes: number, maxKeptBytes: number): PayloadRing {
+  // The system commits these pages only when they are first written.
   const ring = Buffer.alloc(Math.max(maxBytes, 2 * maxKeptBytes));
   let written = 0;
 
@@ -36,9 +36,9 @@ export function createPayloads(maxBytes: number, maxKeptBytes: number): Payloads
   }
 
   return {
-    keep(first, second) {
+    write(first, second) {
       const left = ring.length - (written % ring.length);
-      // Neither is divided: what may not fit is written at the start.
+      // A message is never split: if both might not fit before the end, they go to the start.
       if (left < 2 * maxKeptBytes) written += left;
       const from = written;
       const at = from % ring.length;
@@ -59,7 +59,7 @@ export function createPayloads(maxBytes: number, maxKeptBytes: number): Payloads
   };
 }
 
-/** How long it is, in bytes. */
+/** The length of a message in bytes. */
 export function lengthOf(bytes: Bytes): number {
   if (Buffer.isBuffer(bytes)) return bytes.length;
   let length = 0;
