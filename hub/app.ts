@@ -10,12 +10,12 @@ import { createRouter } from '#routing';
 import { breakerKeyOf, createLazyInstalls, createPins, registriesOf } from '#servers';
 import { announceRunning, createJournal, openDataDir } from '#store';
 import {
-  type Otlp,
+  type OtlpExporter,
   type OtlpNeeds,
   type OtlpOptions,
   type Redaction,
   createMetrics,
-  loadOtlp,
+  loadOtlpExporter,
 } from '#telemetry';
 import {
   type StdioStreams,
@@ -329,9 +329,9 @@ async function openTelemetry(
   { version, log, redaction }: AppOptions,
   otlp: OtlpOptions,
   families: OtlpNeeds['families'],
-): Promise<Otlp> {
-  const createOtlp = await loadOtlp();
-  return await createOtlp(
+): Promise<OtlpExporter> {
+  const createOtlpExporter = await loadOtlpExporter();
+  return await createOtlpExporter(
     { ...otlp, resource: { 'service.version': version, ...otlp.resource } },
     {
       clock: systemClock,

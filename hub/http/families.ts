@@ -1,6 +1,6 @@
 import type { Enhancer } from '#enhance';
 import type { Server, Servers } from '#servers';
-import type { Family, Metrics, Sample } from '#telemetry';
+import type { MetricFamily, Metrics, Sample } from '#telemetry';
 import type { ContainerUsages } from './container-usage.ts';
 import type { PromptHealth } from './routes/prompt-health.ts';
 
@@ -18,7 +18,7 @@ export type FamiliesNeeds = {
 };
 
 /** All that the hub measures, as it stands now. */
-export async function readFamilies(needs: FamiliesNeeds): Promise<readonly Family[]> {
+export async function readFamilies(needs: FamiliesNeeds): Promise<readonly MetricFamily[]> {
   const { metrics, servers, usages, promptHealth } = needs;
   const [used, caches] = await Promise.all([usages.read(), cacheSamples(promptHealth)]);
   const each = (read: (server: Server) => number | undefined): readonly Sample[] =>
@@ -89,16 +89,18 @@ const breakerNumbers: ReadonlyMap<unknown, number> = new Map([
 const seconds = (milliseconds: number | undefined) =>
   milliseconds === undefined ? undefined : milliseconds / 1000;
 
-function gauge(name: string, help: string, samples: readonly Sample[]): Family {
+function gauge(name: string, help: string, samples: readonly Sample[]): MetricFamily {
   return { name, help, type: 'gauge', samples };
 }
 
-function counter(name: string, help: string, samples: readonly Sample[]): Family {
+function counter(name: string, help: string, samples: readonly Sample[]): MetricFamily {
   return { name, help, type: 'counter', samples };
 }
 
 /** What is kept of improved prompts. Nothing is told before something has been loaded that keeps it. */
-async function cacheSamples(promptHealth: PromptHealth | undefined): Promise<readonly Family[]> {
+async function cacheSamples(
+  promptHealth: PromptHealth | undefined,
+): Promise<readonly MetricFamily[]> {
   const prompts = await promptHealth?.loaded()?.catch(() => undefined);
   const stats = await prompts?.enhancer.stats().catch(() => undefined);
   if (!stats) return [];

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Part, HubError, addressOf, messageOf } from '#core';
 import { errorAnswer } from '#rpc';
-import type { Family } from '#telemetry';
+import type { MetricFamily } from '#telemetry';
 import { idOf, noBudget, retryAfterSeconds } from '#transports';
 import type { FamiliesNeeds } from './families.ts';
 import { createAdmission, isMcp, refusalBody } from './admission.ts';
@@ -52,7 +52,7 @@ export type Http = Part & {
   /** A new link that logs a browser in to the dashboard as the owner, once. */
   createLoginLink(): string;
   /** All that the hub measures, as it stands now: what `/metrics` shows. */
-  measure(): Promise<readonly Family[]>;
+  measure(): Promise<readonly MetricFamily[]>;
 };
 
 /** The hub's HTTP server. Answers nothing before `start`. */

@@ -1,4 +1,6 @@
-/** The upper bounds of the buckets in seconds: what the hub adds is far below a millisecond. */
+/**
+ * Upper bounds of the buckets in seconds. They start at 25 µs because the hub adds far less than a millisecond.
+ */
 export const boundsSeconds: readonly number[] = [
   0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1,
   0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
@@ -6,10 +8,10 @@ export const boundsSeconds: readonly number[] = [
 
 const boundsMs = Float64Array.from(boundsSeconds, seconds => seconds * 1000);
 
-/** One more than there are bounds: the last is of all that is above them. */
+/** One bucket for each bound, and a last one for everything above. */
 export const bucketCount = boundsMs.length + 1;
 
-/** The bucket that a time falls into, in milliseconds: the first whose bound is not below it. */
+/** Index of the bucket for a time in milliseconds: the first whose bound is not below it. */
 export function bucketOf(milliseconds: number): number {
   let low = 0;
   let high = boundsMs.length;
@@ -22,8 +24,9 @@ export function bucketOf(milliseconds: number): number {
 }
 
 /**
- * The time in milliseconds that a share of the observations does not exceed, taken to be spread evenly in
- * their bucket, as Prometheus does; of what is above all bounds, the last of them. Undefined without any.
+ * Estimates a quantile in milliseconds (`share` is from 0 to 1) by linear interpolation within a bucket, as
+ * Prometheus does. Returns the highest bound if the quantile lies above all bounds, and undefined without
+ * observations.
  */
 export function quantileMs(counts: ArrayLike<number>, share: number): number | undefined {
   let count = 0;

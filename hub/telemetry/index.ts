@@ -1,9 +1,9 @@
-export { loadOtlp } from './otel-lazy.ts';
-export type { Otlp, OtlpNeeds, OtlpOptions } from './otel.ts';
-export { type Family, type Sample, exposition, expositionType } from './exposition.ts';
+export { loadOtlpExporter } from './otel-lazy.ts';
+export type { OtlpExporter, OtlpNeeds, OtlpOptions } from './otel.ts';
+export { type MetricFamily, type Sample, exposition, expositionType } from './exposition.ts';
 export { type LogOptions, type OpenLog, createLog, openLog } from './log.ts';
 export { type Metrics, type MetricsSnapshot, type ServerCalls, createMetrics } from './metrics.ts';
-export type { Interval } from './recent.ts';
+export type { Interval } from './recent-calls.ts';
 export type { Trace, Tracer } from './trace.ts';
 export { type Redaction, createRedaction, redactJson, redactText } from './redact.ts';
-export { type Launched, type OwnSecrets, createKnownSecrets } from './known-secrets.ts';
+export { type LaunchConfig, type HubSecrets, createKnownSecrets } from './known-secrets.ts';

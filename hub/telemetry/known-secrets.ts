@@ -1,32 +1,35 @@
 import { isSecretName } from '#core';
 import { minKnownLength } from './redact.ts';
 
-/** What of a server's config may hold secrets. */
-export type Launched = {
+/** The parts of a server's config that may contain secrets. */
+export type LaunchConfig = {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly url?: string;
 };
 
-/** What stays the same as long as the hub runs. */
-export type OwnSecrets = {
-  /** Variables that config files are filled in from: those under telling names count. */
+/** Sources of secrets that do not change while the hub runs. */
+export type HubSecrets = {
+  /** Environment variables that config files may refer to. Those with a secret-sounding name count. */
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Settings of the hub: tokens, and addresses that may hold a password. */
+  /** Settings of the hub: tokens, and URLs that may contain a password. */
   readonly settings: readonly (string | undefined)[];
 };
 
-/** So many values that configs have had are remembered: logs and calls may be older than a reload. */
+/**
+ * Upper bound of remembered values. Values of earlier configs are kept, because logs and calls may be older
+ * than the last reload.
+ */
 const maxKnown = 2_000;
 
 /**
- * The values that must not be shown, wherever they stand, by the configs that `read` tells and those
- * before. Asking costs nothing while `read` gives the same array.
+ * Collects the values that must never be shown, from the current configs and from earlier ones. `read` must
+ * return the same array until the configs change: the result is cached by it.
  */
 export function createKnownSecrets(
-  read: () => readonly { readonly launch: Launched }[],
-  own: OwnSecrets,
+  read: () => readonly { readonly launch: LaunchConfig }[],
+  own: HubSecrets,
 ): () => readonly string[] {
   let configs: ReturnType<typeof read> | undefined;
   let known: readonly string[] = [];
@@ -41,18 +44,18 @@ export function createKnownSecrets(
 }
 
 /**
- * What a path, an address, a number or a word looks like: such a value of a server's environment is a
- * setting, whose removal would make errors unreadable, unless its name says that it is secret.
+ * Matches paths, URLs, numbers and words. Such a value in a server's environment is a plain setting unless its
+ * name says that it is secret: redacting it would make errors unreadable.
  */
 const ordinary =
   /^(?:[./~][^\s]*|[A-Za-z]:[\\/][^\s]*|(?:https?|wss?):\/\/[^\s@?]*|[\d.,:]+|[A-Za-z]{1,15}|[a-z]{1,15}(?:[-_][a-z]{1,15}){0,5}|[a-z]{2}_[A-Z]{2}\.UTF-8)$/;
 
-/** Where a shell says in which folder it is, and was. */
+/** Set by the shell to its current and previous folder; never secret. */
 const folderNames: readonly string[] = ['PWD', 'OLDPWD'];
 
 function secretsIn(
-  launches: readonly Launched[],
-  { variables, settings }: OwnSecrets,
+  launches: readonly LaunchConfig[],
+  { variables, settings }: HubSecrets,
 ): readonly string[] {
   const found = new Set<string>();
   const add = (value: string | undefined) => {
@@ -81,7 +84,7 @@ function secretsIn(
   return [...found];
 }
 
-/** The password in an address, as it stands there and decoded, and what its query says under telling names. */
+/** Adds the password of a URL, raw and decoded, and query parameters with secret-sounding names. */
 function addPasswordsOf(text: string | undefined, add: (value: string) => void): void {
   const url = text?.includes('://') ? URL.parse(text) : null;
   if (!url) return;
@@ -89,7 +92,7 @@ function addPasswordsOf(text: string | undefined, add: (value: string) => void):
   try {
     add(decodeURIComponent(url.password));
   } catch {
-    // What is no encoded text is found as it stands.
+    // Not valid percent-encoding: the raw form is already added.
   }
   for (const [name, value] of url.searchParams)
     if (isSecretName(name) || name === 'key') add(value);

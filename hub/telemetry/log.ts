@@ -4,48 +4,51 @@ import { type Redaction, redactFields, shapesOnly } from './redact.ts';
 
 export type LogOptions = {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** One JSON object a line, or lines for a person to read. */
+  /** `json` writes one object per line, `pretty` is for people. */
   readonly format: 'json' | 'pretty';
 };
 
-/** A log and the way to its end. */
+/** The log and its shutdown. */
 export type OpenLog = {
   readonly log: Log;
-  /** Writes out what waits, for at most a second: a reader that has stopped reading is not waited for. */
+  /** Flushes pending lines for at most one second, in case the reader has stopped reading. */
   close(): Promise<void>;
 };
 
-/** Lines that wait for a reader are kept up to this many bytes; then lines are lost, and counted. */
+/** Bound for lines not yet read, in bytes. Above it lines are dropped and counted. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 const closeMs = 1_000;
 
 /**
- * Opens the hub's log on a stream, which is stderr: stdout stays free for what a command answers. A
- * terminal that is held and a collector that is stuck never hold the hub.
+ * Opens the hub's log on a stream. This is stderr, because stdout carries the output of commands. Writing never
+ * blocks the hub, not even if the terminal is paused or the log collector hangs.
  */
 export async function openLog(
   options: LogOptions,
   stream: NodeJS.WriteStream & { readonly fd: number },
   redaction: Redaction = shapesOnly,
 ): Promise<OpenLog> {
-  const lines = stream.isTTY ? behindATerminal(stream.fd) : behindAPipe(stream);
+  const lines = stream.isTTY ? terminalLines(stream.fd) : pipeLines(stream);
   const log = createLog(options, await format(options.format, lines), redaction);
   return {
     log,
     async close() {
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, closeMs);
-      lines.whenWritten(resolve);
+      lines.onFlushed(resolve);
       await promise;
       clearTimeout(timer);
     },
   };
 }
 
-type Lines = DestinationStream & { whenWritten(then: () => void): void };
+type Lines = DestinationStream & { onFlushed(then: () => void): void };
 
-/** Node writes to a terminal in the foreground, so that one that is held would hold the hub. */
-function behindATerminal(descriptor: number): Lines {
+/**
+ * Writes asynchronously: Node's own writes to a terminal are synchronous, so a paused terminal would block the
+ * hub.
+ */
+function terminalLines(descriptor: number): Lines {
   const destination = pino.destination({
     dest: descriptor,
     sync: false,
@@ -54,12 +57,12 @@ function behindATerminal(descriptor: number): Lines {
   destination.on('error', () => {});
   return {
     write: line => destination.write(line),
-    whenWritten: then => destination.flush(() => then()),
+    onFlushed: then => destination.flush(() => then()),
   };
 }
 
-/** Node writes to a pipe in the background, and keeps what is not read for as long as it takes. */
-function behindAPipe(stream: NodeJS.WriteStream): Lines {
+/** Node writes to a pipe asynchronously, but buffers without a bound; this drops lines above the bound. */
+function pipeLines(stream: NodeJS.WriteStream): Lines {
   let lost = 0;
   return {
     write(line) {
@@ -67,18 +70,15 @@ function behindAPipe(stream: NodeJS.WriteStream): Lines {
         lost++;
         return;
       }
-      if (lost > 0) stream.write(`{"level":"warn","lines":${lost},"msg":"lines were lost"}\n`);
+      if (lost > 0) stream.write(`{"level":"warn","lines":${lost},"msg":"log lines were lost"}\n`);
       lost = 0;
       stream.write(line);
     },
-    whenWritten: then => stream.write('', () => then()),
+    onFlushed: then => stream.write('', () => then()),
   };
 }
 
-/**
- * The hub's log on a stream. Credentials are kept out of it, wherever they stand in what is logged: in
- * fields, in messages and in the stacks of errors.
- */
+/** Creates the hub's log on a stream. Redacts secrets in fields, in messages and in the stacks of errors. */
 export function createLog(
   options: LogOptions,
   stream: DestinationStream,

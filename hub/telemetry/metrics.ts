@@ -1,60 +1,60 @@
-import type { Family, Labels, Sample } from './exposition.ts';
+import type { MetricFamily, MetricLabels, Sample } from './exposition.ts';
 import { boundsSeconds, bucketCount, bucketOf, quantileMs } from './histogram.ts';
-import { type Interval, createRecent } from './recent.ts';
+import { type Interval, createRecentCalls } from './recent-calls.ts';
 
-/** What is told of a request that was answered. */
-export type Counted = {
+/** The measurements of one answered request. */
+export type MeasuredCall = {
   readonly method: string;
-  /** Undefined where the hub answered by itself. */
+  /** Undefined if the hub answered without a server. */
   readonly server: string | undefined;
-  /** When it came, in milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds since the epoch. */
   readonly at: number;
-  /** In milliseconds, with fractions. */
+  /** From arrival to answer, in milliseconds, with fractions. */
   readonly tookMs: number;
   readonly serverMs: number;
-  /** `ok`, `tool_error`, `error`, or the code of an error of the hub. */
+  /** `ok`, `tool_error`, `error`, or a HubError code. */
   readonly outcome: string;
 };
 
-/** What a server has been asked since it is there. */
+/** Totals of one server since it was configured or the hub started. */
 export type ServerCalls = {
   readonly calls: number;
-  /** Those that came to an error; what a tool itself reports as one is none. */
+  /** Calls that ended with an error. Errors that a tool reports in its result are counted in `toolErrors`. */
   readonly errors: number;
   readonly toolErrors: number;
-  /** Estimated from the buckets; undefined before the first call. */
+  /** Estimated from histogram buckets. Undefined before the first call. */
   readonly p50Ms: number | undefined;
   readonly p95Ms: number | undefined;
   readonly p99Ms: number | undefined;
-  /** What the hub added to half of the calls at the most: their time in queues and starts is among it. */
+  /** Median time that the hub added to a call, in ms, including time in queues and server starts. */
   readonly overheadP50Ms: number | undefined;
 };
 
 export type MetricsSnapshot = {
-  /** By server, those that have been called. */
+  /** By server name; only servers that have been called. */
   readonly servers: ReadonlyMap<string, ServerCalls>;
-  /** The last half hour of all calls that were sent to servers, in steps of ten seconds, the oldest first. */
+  /** All calls sent to servers in the last half hour, in intervals of ten seconds, the oldest first. */
   readonly recent: readonly Interval[];
 };
 
-/** Counts calls, and what they took. */
+/** Counts calls and their durations. */
 export interface Metrics {
-  record(call: Counted): void;
-  /** The families of calls, as they stand. */
-  families(): readonly Family[];
+  record(call: MeasuredCall): void;
+  /** The current values, as metric families. */
+  families(): readonly MetricFamily[];
   snapshot(): MetricsSnapshot;
 }
 
 export type MetricsNeeds = {
   readonly clock: { now(): number };
-  /** The names of all servers that there are: of those that are gone nothing is told any more. */
+  /** The names of all configured servers. The series of other servers are dropped. */
   readonly servers: () => readonly string[];
 };
 
-/** More than this never have series at a time; who is over it is not told of by name. */
+/** Bound for servers with series of their hubItself. Calls to further servers count under the empty name. */
 export const maxServers = 1_000;
 
-/** Clients may send what they like to a server: other methods have one name for all. */
+/** Methods with a label of their hubItself. All others count as `other`, because clients choose the method. */
 const knownMethods: ReadonlySet<string> = new Set([
   'completion/complete',
   'initialize',
@@ -77,41 +77,42 @@ const knownMethods: ReadonlySet<string> = new Set([
   'tools/list',
 ]);
 
-/** What the hub answered by itself has a server without a name. */
-const own = '';
+/** The empty server name: requests that the hub answered itself. */
+const hubItself = '';
 
 type Cell = { readonly method: string; readonly outcome: string; count: number };
 
 type Series = {
-  /** By method and outcome, whose sets are bounded. */
+  /** By method and outcome. Both sets are bounded. */
   readonly counts: Map<string, Map<string, Cell>>;
-  /** The one that was counted last: mostly it is the next one as well. */
+  /** The cell counted last, because consecutive calls mostly share it. */
   last: Cell | undefined;
-  readonly took: Times;
+  readonly duration: Times;
   readonly overhead: Times;
 };
 
 type Times = { readonly buckets: Float64Array; sumMs: number };
 
-/** Counts in arrays that are there before the call: counting one makes nothing. */
+/** Creates empty metrics. Counts are in preallocated arrays: recording a call allocates nothing. */
 export function createMetrics({ clock, servers }: MetricsNeeds): Metrics {
   const byServer = new Map<string, Series>();
-  const recent = createRecent();
+  const recent = createRecentCalls();
 
-  function retain(): void {
-    const there = new Set(servers());
-    for (const name of byServer.keys()) if (name !== own && !there.has(name)) byServer.delete(name);
+  function dropRemovedServers(): void {
+    const configured = new Set(servers());
+    for (const name of byServer.keys())
+      if (name !== hubItself && !configured.has(name)) byServer.delete(name);
   }
 
   function seriesOf(server: string): Series {
     const known = byServer.get(server);
     if (known) return known;
-    if (byServer.size >= maxServers) retain();
-    if (byServer.size >= maxServers && server !== own) return seriesOf(own);
+    if (byServer.size >= maxServers) dropRemovedServers();
+    if (byServer.size >= maxServers && server !== hubItself) return seriesOf(hubItself);
     const series: Series = {
       counts: new Map(),
       last: undefined,
-      took: newTimes(),
+      duration: newTimes(),
       overhead: newTimes(),
     };
     byServer.set(server, series);
@@ -134,43 +135,43 @@ export function createMetrics({ clock, servers }: MetricsNeeds): Metrics {
 
   return {
     record({ method, server, at, tookMs, serverMs, outcome }) {
-      const series = seriesOf(server ?? own);
-      const { last, took, overhead } = series;
+      const series = seriesOf(server ?? hubItself);
+      const { last, duration, overhead } = series;
       const cell =
         last?.method === method && last.outcome === outcome
           ? last
           : (series.last = cellOf(series, method, outcome));
       cell.count++;
-      const bucket = add(took, tookMs);
+      const bucket = add(duration, tookMs);
       add(overhead, Math.max(0, tookMs - serverMs));
       if (server !== undefined) recent.record(at + tookMs, bucket, isError(outcome));
     },
     families() {
-      retain();
+      dropRemovedServers();
       return [
         {
           name: 'agenthub_calls_total',
-          help: 'Requests of clients that were answered, by the server that they were for; without one where the hub answered by itself.',
+          help: 'Answered client requests by server; the server is empty if the hub answered itself.',
           type: 'counter',
           samples: samples(),
         },
         {
           name: 'agenthub_call_duration_seconds',
-          help: 'From the arrival of a request to its answer.',
+          help: 'Time from the arrival of a request to its answer.',
           type: 'histogram',
-          series: histograms(({ took }) => took),
+          series: histograms(({ duration }) => duration),
         },
         {
           name: 'agenthub_hub_overhead_seconds',
-          help: 'The part of that during which no server had the request: relaying, waiting in a queue, starting a server.',
+          help: 'Part of the call duration during which no server had the request: relaying, queueing, starting a server.',
           type: 'histogram',
           series: histograms(({ overhead }) => overhead),
         },
       ];
     },
     snapshot() {
-      retain();
-      const named = [...byServer].filter(([server]) => server !== own);
+      dropRemovedServers();
+      const named = [...byServer].filter(([server]) => server !== hubItself);
       return {
         servers: new Map(named.map(([server, series]) => [server, totals(series)])),
         recent: recent.intervals(clock.now()),
@@ -192,7 +193,7 @@ function cellOf({ counts }: Series, method: string, outcome: string): Cell {
   return cell;
 }
 
-/** The bucket that it was counted in. */
+/** Adds an observation and returns the index of its bucket. */
 function add(times: Times, milliseconds: number): number {
   const bucket = bucketOf(milliseconds);
   times.buckets[bucket] = (times.buckets[bucket] ?? 0) + 1;
@@ -200,14 +201,14 @@ function add(times: Times, milliseconds: number): number {
   return bucket;
 }
 
-const histogram = (labels: Labels, { buckets, sumMs }: Times) => ({
+const histogram = (labels: MetricLabels, { buckets, sumMs }: Times) => ({
   labels,
   bounds: boundsSeconds,
   counts: buckets,
   sum: sumMs / 1000,
 });
 
-function totals({ counts, took, overhead }: Series): ServerCalls {
+function totals({ counts, duration, overhead }: Series): ServerCalls {
   let [calls, errors, toolErrors] = [0, 0, 0];
   for (const outcomes of counts.values())
     for (const [outcome, { count }] of outcomes) {
@@ -219,9 +220,9 @@ function totals({ counts, took, overhead }: Series): ServerCalls {
     calls,
     errors,
     toolErrors,
-    p50Ms: quantileMs(took.buckets, 0.5),
-    p95Ms: quantileMs(took.buckets, 0.95),
-    p99Ms: quantileMs(took.buckets, 0.99),
+    p50Ms: quantileMs(duration.buckets, 0.5),
+    p95Ms: quantileMs(duration.buckets, 0.95),
+    p99Ms: quantileMs(duration.buckets, 0.99),
     overheadP50Ms: quantileMs(overhead.buckets, 0.5),
   };
 }

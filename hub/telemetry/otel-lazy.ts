@@ -1,6 +1,6 @@
-import type { createOtlp } from './otel.ts';
+import type { createOtlpExporter } from './otel.ts';
 
-/** What sends traces and metrics, for hubs that have somewhere to send them: others need not load it. */
-export async function loadOtlp(): Promise<typeof createOtlp> {
-  return (await import('./otel.ts')).createOtlp;
+/** Loads the OTLP exporter. Only hubs with an OpenTelemetry endpoint need it in memory. */
+export async function loadOtlpExporter(): Promise<typeof createOtlpExporter> {
+  return (await import('./otel.ts')).createOtlpExporter;
 }

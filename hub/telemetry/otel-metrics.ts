@@ -5,9 +5,9 @@ import type {
   MetricProducer,
   ScopeMetrics,
 } from '@opentelemetry/sdk-metrics';
-import type { Family, Labels } from './exposition.ts';
+import type { MetricFamily, MetricLabels } from './exposition.ts';
 
-/** A request that was answered, as far as the metrics of OpenTelemetry tell of it. */
+/** The parts of an answered request that the OpenTelemetry metrics use. Times are in ms. */
 export type Operation = {
   readonly method: string;
   readonly server: string | undefined;
@@ -22,22 +22,25 @@ type Needs = {
   readonly clock: { now(): number };
 };
 
-/** The bounds that the semantic conventions want, and below them those of what a hub takes. */
+/**
+ * Bucket bounds in seconds: those of the semantic conventions, and finer ones below them for the time the hub
+ * takes.
+ */
 const bounds = [
   0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10,
   30, 60, 120, 300,
 ];
 
-/** More kinds of requests are counted as one: clients may send what they like. */
+/** Above this many kinds of requests, new ones are counted as `_OTHER`: clients choose the method. */
 const maxKinds = 1_000;
 
-type Times = { readonly labels: Labels; readonly counts: Float64Array; sum: number };
+type Times = { readonly labels: MetricLabels; readonly counts: Float64Array; sum: number };
 
-/** Requests by the names that the semantic conventions of MCP have. */
+/** Request metrics under the names of the OpenTelemetry semantic conventions for MCP. */
 export type Operations = {
-  /** Makes nothing for a request of a kind that has been there. */
+  /** Allocates only for the first request of a kind. */
   readonly record: (operation: Operation) => void;
-  readonly families: () => readonly Family[];
+  readonly families: () => readonly MetricFamily[];
 };
 
 export function createOperations(): Operations {
@@ -56,7 +59,7 @@ export function createOperations(): Operations {
     return made;
   }
 
-  const family = (name: string, help: string, choose: 'served' | 'sent'): Family => ({
+  const family = (name: string, help: string, choose: 'served' | 'sent'): MetricFamily => ({
     name,
     help,
     type: 'histogram',
@@ -75,19 +78,19 @@ export function createOperations(): Operations {
     families: () => [
       family(
         'mcp.server.operation.duration',
-        'From the arrival of a request at the hub to its answer.',
+        'Time from the arrival of a request at the hub to its answer.',
         'served',
       ),
       family(
         'mcp.client.operation.duration',
-        'How long servers had a request that the hub passed to them.',
+        'Time that a server took for a request of the hub.',
         'sent',
       ),
     ],
   };
 }
 
-const labelsOf = (method: string, server: string | undefined, outcome: string): Labels => ({
+const labelsOf = (method: string, server: string | undefined, outcome: string): MetricLabels => ({
   'mcp.method.name': method,
   ...(server !== undefined && { 'agenthub.server.name': server }),
   ...(outcome !== 'ok' && { 'error.type': outcome === 'error' ? '_OTHER' : outcome }),
@@ -100,16 +103,19 @@ function add(times: Times, seconds: number): void {
   times.sum += seconds;
 }
 
-/** Gives what the hub measures to whoever sends it. The numbers of OpenTelemetry's enums stand for themselves. */
-export function producerOf(
-  families: () => Promise<readonly Family[]>,
+/**
+ * Adapts the hub's metric families to OpenTelemetry's producer interface. Its enums are written as numbers, so
+ * that the package need not be loaded here.
+ */
+export function createMetricProducer(
+  families: () => Promise<readonly MetricFamily[]>,
   { resource, scope, clock }: Needs,
 ): MetricProducer {
   const startTime = timeOf(clock.now());
   return {
     async collect() {
       const endTime = timeOf(clock.now());
-      const point = <T>(labels: Labels, value: T): DataPoint<T> => ({
+      const point = <T>(labels: MetricLabels, value: T): DataPoint<T> => ({
         startTime,
         endTime,
         attributes: { ...labels },
@@ -126,8 +132,8 @@ const cumulative = 1;
 const dataPointTypes = { histogram: 0, gauge: 2, counter: 3 } as const;
 
 function metricOf(
-  family: Family,
-  point: <T>(labels: Labels, value: T) => DataPoint<T>,
+  family: MetricFamily,
+  point: <T>(labels: MetricLabels, value: T) => DataPoint<T>,
 ): MetricData {
   const base = {
     descriptor: {
@@ -143,9 +149,9 @@ function metricOf(
       ...base,
       dataPointType: dataPointTypes.histogram,
       dataPoints: family.series.map(({ labels, bounds, counts, sum }) => {
-        const each = Array.from(counts);
-        const count = each.reduce((total, one) => total + one, 0);
-        const buckets = { boundaries: [...bounds], counts: each };
+        const eachCount = Array.from(counts);
+        const count = eachCount.reduce((total, one) => total + one, 0);
+        const buckets = { boundaries: [...bounds], counts: eachCount };
         return point(labels, { buckets, sum, count });
       }),
     };
@@ -155,11 +161,11 @@ function metricOf(
     : { ...base, dataPointType: dataPointTypes.gauge, dataPoints };
 }
 
-/** As OpenTelemetry writes it. */
+/** The unit in UCUM notation, as OpenTelemetry requires. */
 const unitOf = (name: string) =>
   /duration|seconds/.test(name) ? 's' : /bytes/.test(name) ? 'By' : '';
 
-/** Milliseconds as whole seconds and nanoseconds. */
+/** Converts milliseconds to seconds and nanoseconds. */
 function timeOf(milliseconds: number): [number, number] {
   const seconds = Math.floor(milliseconds / 1000);
   return [seconds, Math.round((milliseconds - seconds * 1000) * 1e6)];

@@ -4,19 +4,19 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { Redaction } from './redact.ts';
 import type { Trace } from './trace.ts';
 
-/** A request that was answered, as far as spans tell of it. Nothing of what it said is among that. */
-export type Finished = {
+/** The parts of an answered request that spans use. Arguments and results are not among them. */
+export type FinishedCall = {
   readonly method: string;
-  /** The name of a tool or prompt, or the URI of a resource. */
+  /** The name of the tool or prompt, or the URI of the resource. */
   readonly name: string | undefined;
   readonly server: string | undefined;
   readonly session: string;
   readonly client: string | undefined;
-  /** In milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds since the epoch. */
   readonly at: number;
   readonly tookMs: number;
   readonly serverMs: number;
-  /** `ok`, `tool_error`, `error`, or the code of an error of the hub. */
+  /** `ok`, `tool_error`, `error`, or a HubError code. */
   readonly outcome: string;
   readonly trace: Trace | undefined;
 };
@@ -27,26 +27,27 @@ type Needs = {
   readonly redaction: Redaction;
 };
 
-/** The numbers that OpenTelemetry has for these; its enums would have to be loaded. */
+/** Values of OpenTelemetry's enums, as numbers: importing the enums would load the package. */
 const serverKind = 1;
 const clientKind = 2;
 const unset = { code: 0 } as const;
 const failure = { code: 2 } as const;
 
-/** Names that have been looked at; more are looked at again. */
+/** Bound of the cache of redacted names, which is cleared when full. */
 const maxNames = 1_000;
 
 /**
- * Makes the spans of a request once it is over: one of kind SERVER, and where a server had it one of kind
- * CLIENT. Their ids were given before, so that nothing is made on the way (semantic conventions of MCP).
+ * Creates the spans of a finished request: one of kind SERVER and, if a server had the request, one of kind
+ * CLIENT. Their ids were assigned when the request arrived, so the hot path creates no spans. Attributes follow
+ * the semantic conventions for MCP.
  */
 export function createSpans(
-  give: (span: ReadableSpan) => void,
+  emit: (span: ReadableSpan) => void,
   { resource, scope, redaction }: Needs,
-): (call: Finished) => void {
+): (call: FinishedCall) => void {
   const names = new Map<string, string>();
-  /** A client may have put anything into the name of what it asks for. */
-  function shown(name: string): string {
+  /** Redacts a name that a client chose, with a cache. */
+  function redacted(name: string): string {
     let text = names.get(name);
     if (text === undefined) {
       if (names.size >= maxNames) names.clear();
@@ -55,13 +56,20 @@ export function createSpans(
     return text;
   }
 
-  function attributesOf({ method, name, server, client, outcome, trace }: Finished): Attributes {
+  function attributesOf({
+    method,
+    name,
+    server,
+    client,
+    outcome,
+    trace,
+  }: FinishedCall): Attributes {
     return {
       'mcp.method.name': method,
-      ...(name !== undefined && { [nameKey(method)]: shown(name) }),
+      ...(name !== undefined && { [nameKey(method)]: redacted(name) }),
       ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
       ...(server !== undefined && { 'agenthub.server.name': server }),
-      ...(client !== undefined && { 'agenthub.client.name': shown(client) }),
+      ...(client !== undefined && { 'agenthub.client.name': redacted(client) }),
       ...(outcome !== 'ok' && {
         'error.type': outcome === 'error' ? String(trace?.rpcCode ?? '_OTHER') : outcome,
       }),
@@ -82,7 +90,7 @@ export function createSpans(
     const target = method === 'tools/call' || method === 'prompts/get' ? name : undefined;
     const attributes = attributesOf(call);
     const common = {
-      name: target === undefined ? method : `${method} ${shown(target)}`,
+      name: target === undefined ? method : `${method} ${redacted(target)}`,
       status: outcome === 'ok' ? unset : failure,
       events: [],
       ended: true,
@@ -93,7 +101,7 @@ export function createSpans(
       droppedLinksCount: 0,
     };
     const context = contextOf(serverSpanId);
-    give({
+    emit({
       ...common,
       kind: serverKind,
       spanContext: () => context,
@@ -106,7 +114,7 @@ export function createSpans(
         'mcp.session.id': session,
         'jsonrpc.request.id': unquoted(trace.requestId),
         ...(trace.protocolVersion !== undefined && {
-          'mcp.protocol.version': shown(trace.protocolVersion),
+          'mcp.protocol.version': redacted(trace.protocolVersion),
         }),
       },
       links: linked
@@ -114,12 +122,12 @@ export function createSpans(
         : [],
     });
     if (sentMs === undefined) return;
-    const own = contextOf(clientSpanId);
+    const clientContext = contextOf(clientSpanId);
     const sentAt = at + sentMs - beganMs;
-    give({
+    emit({
       ...common,
       kind: clientKind,
-      spanContext: () => own,
+      spanContext: () => clientContext,
       parentSpanContext: context,
       startTime: timeOf(sentAt),
       endTime: timeOf(sentAt + serverMs),
@@ -130,17 +138,17 @@ export function createSpans(
   };
 }
 
-/** What is named by a request of this method. */
+/** The attribute for the name in a request of this method. */
 function nameKey(method: string): string {
   if (method === 'tools/call') return 'gen_ai.tool.name';
   if (method === 'prompts/get') return 'gen_ai.prompt.name';
   return method.startsWith('resources/') ? 'mcp.resource.uri' : 'agenthub.target';
 }
 
-/** An id is a number, or a string in quotes. */
+/** Removes the quotes of a string id. Numbers have none. */
 const unquoted = (id: string) => (id.startsWith('"') ? id.slice(1, -1) : id);
 
-/** Milliseconds as whole seconds and nanoseconds. */
+/** Converts milliseconds to seconds and nanoseconds. */
 function timeOf(milliseconds: number): HrTime {
   const seconds = Math.floor(milliseconds / 1000);
   return [seconds, Math.round((milliseconds - seconds * 1000) * 1e6)];

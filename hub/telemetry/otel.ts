@@ -1,19 +1,19 @@
 import type { Clock, Log, Part } from '#core';
-import type { Family } from './exposition.ts';
-import { type Operation, createOperations, producerOf } from './otel-metrics.ts';
-import { type Finished, createSpans } from './otel-spans.ts';
+import type { MetricFamily } from './exposition.ts';
+import { type Operation, createOperations, createMetricProducer } from './otel-metrics.ts';
+import { type FinishedCall, createSpans } from './otel-spans.ts';
 import type { Redaction } from './redact.ts';
 import { type Sampling, type Tracer, createHex, createTracer } from './trace.ts';
 
-/** Where traces and metrics are sent, and how. */
+/** Endpoints and settings of the OTLP export. */
 export type OtlpOptions = {
-  /** Undefined: no traces are sent. */
+  /** Undefined if no traces are sent. */
   readonly tracesUrl: string | undefined;
-  /** Undefined: no metrics are sent. */
+  /** Undefined if no metrics are sent. */
   readonly metricsUrl: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** How often metrics are sent, and how long spans are gathered. */
+  /** Interval between metric exports, and how long spans are batched. */
   readonly intervalMs: number;
   readonly gatherMs: number;
   readonly sampler: {
@@ -27,50 +27,62 @@ export type OtlpOptions = {
 export type OtlpNeeds = {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>;
   readonly log: Log;
-  /** Fills it with random bytes. */
+  /** Fills the buffer with random bytes. */
   readonly fill: (bytes: Buffer) => void;
-  /** All that the hub measures. */
-  readonly families: () => Promise<readonly Family[]>;
+  /** Reads all metric families of the hub. */
+  readonly families: () => Promise<readonly MetricFamily[]>;
   readonly redaction: Redaction;
-  /** Of the hub. */
+  /** The version of the hub. */
   readonly version: string;
 };
 
-/** Sends what the hub does to where OpenTelemetry is collected. Never holds and never ends the hub. */
-export interface Otlp extends Part {
-  /** Undefined where no traces are sent. */
+/** Sends traces and metrics of the hub over OTLP. A slow or failing endpoint never blocks or ends the hub. */
+export interface OtlpExporter extends Part {
+  /** Undefined if no traces are sent. */
   readonly tracer: Tracer | undefined;
-  /** Tells of a request that was answered. Must not be slow: spans wait in a queue that has an end. */
-  record(call: Finished & Operation): void;
+  /** Records an answered request. Returns at once: spans wait in a bounded queue. */
+  record(call: FinishedCall & Operation): void;
 }
 
-/** How long the hub waits for what is not sent yet when it stops. */
+/** How long a stopping hub waits for the last export, in ms. */
 const stopMs = 2_000;
-/** An endpoint that is away is told of once in this time. */
-const silenceMs = 60_000;
+/** Minimum interval between warnings about the export, in ms. */
+const warningIntervalMs = 60_000;
 
-/** Loads OpenTelemetry, which a hub without an endpoint has no use for. */
-export async function createOtlp(options: OtlpOptions, needs: OtlpNeeds): Promise<Otlp> {
+/**
+ * Creates the exporter and loads the OpenTelemetry packages that it needs. A hub without an endpoint never
+ * calls this.
+ */
+export async function createOtlpExporter(
+  options: OtlpOptions,
+  needs: OtlpNeeds,
+): Promise<OtlpExporter> {
   const { clock, log } = needs;
   const [api, core, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/core'),
     import('@opentelemetry/resources'),
   ]);
-  let toldMs = -Infinity;
-  const tell = (fields: object, message: string) => {
-    if (clock.monotonic() - toldMs < silenceMs) return;
-    toldMs = clock.monotonic();
+  let warnedMs = -Infinity;
+  const warnRarely = (fields: object, message: string) => {
+    if (clock.monotonic() - warnedMs < warningIntervalMs) return;
+    warnedMs = clock.monotonic();
     log.warn(fields, message);
   };
-  const failed = (error: unknown) =>
-    tell({ error }, 'traces or metrics could not be sent: the endpoint of OpenTelemetry is away');
-  core.setGlobalErrorHandler(failed);
+  const onExportError = (error: unknown) =>
+    warnRarely(
+      { error },
+      'traces or metrics could not be sent: the OpenTelemetry endpoint does not answer',
+    );
+  core.setGlobalErrorHandler(onExportError);
   const ignore = () => {};
-  const diagnosed = (said: string) =>
-    tell({ said }, 'OpenTelemetry left something out. Set OTEL_TRACES_SAMPLER to send less');
+  const onDiagnostic = (diagnostic: string) =>
+    warnRarely(
+      { said: diagnostic },
+      'OpenTelemetry dropped data. Set OTEL_TRACES_SAMPLER to send less',
+    );
   api.diag.setLogger(
-    { verbose: ignore, debug: ignore, info: ignore, warn: diagnosed, error: diagnosed },
+    { verbose: ignore, debug: ignore, info: ignore, warn: onDiagnostic, error: onDiagnostic },
     { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   const resource = resourceFromAttributes({ ...options.resource });
@@ -94,12 +106,12 @@ export async function createOtlp(options: OtlpOptions, needs: OtlpNeeds): Promis
     });
     const { root, isParentBased, ratio } = options.sampler;
     const share = new TraceIdRatioBasedSampler(ratio);
-    const begins = (traceId: string) =>
+    const isRootSampled = (traceId: string) =>
       root === 'traceidratio'
         ? share.shouldSample(api.ROOT_CONTEXT, traceId).decision > 0
         : root === 'always_on';
     const sampling: Sampling = (traceId, parent) =>
-      isParentBased && parent ? parent.isSampled : begins(traceId);
+      isParentBased && parent ? parent.isSampled : isRootSampled(traceId);
     return {
       tracer: createTracer(sampling, createHex(needs.fill)),
       record: createSpans(span => processor.onEnd(span), { resource, scope, ...needs }),
@@ -120,7 +132,7 @@ export async function createOtlp(options: OtlpOptions, needs: OtlpNeeds): Promis
       exporter: new OTLPMetricExporter({ ...connection, url }),
       exportIntervalMillis: intervalMs,
       exportTimeoutMillis: Math.min(timeoutMs, intervalMs),
-      metricProducers: [producerOf(families, { resource, scope, clock })],
+      metricProducers: [createMetricProducer(families, { resource, scope, clock })],
     });
     const provider = new MeterProvider({ resource, readers: [reader] });
     return {
@@ -141,7 +153,7 @@ export async function createOtlp(options: OtlpOptions, needs: OtlpNeeds): Promis
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = clock.after(stopMs, resolve);
       const sent = Promise.all([spans?.stop(), meters?.stop()]);
-      await Promise.race([sent.catch(failed), promise]);
+      await Promise.race([sent.catch(onExportError), promise]);
       timer[Symbol.dispose]();
     },
   };

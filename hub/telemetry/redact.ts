@@ -1,33 +1,36 @@
 import { isObject, isSecretName } from '#core';
-import { formsOf } from './known-forms.ts';
+import { encodingsOf } from './secret-encodings.ts';
 import { redactShapes } from './secret-shapes.ts';
 
-/** Removes what must not be shown. What it gives back is for people and for logs, never for a server. */
+/**
+ * Removes secrets from texts and JSON values. The results are for people and logs; never send them to a server.
+ */
 export type Redaction = {
-  /** The text without what looks like a credential and without the values known to be secret. */
+  /** Redacts what looks like a credential, and the known secret values. */
   readonly text: (text: string) => string;
-  /** The same for every string of a value as JSON has them, and without what stands under a telling name. */
+  /** Redacts every string in a JSON value as `text` does, and every value under a secret-sounding key. */
   readonly json: (value: unknown) => unknown;
 };
 
-/** What stands in place of a credential. */
+/** Replacement for a secret. */
 export const redacted = '[redacted]';
 const tooDeep = '[too deep]';
 
-/** Shorter values are not searched for: they would be found in any text. */
+/** Shorter values are not redacted, in characters: they would match in ordinary text. */
 export const minKnownLength = 8;
-/** Levels of a value that are looked through; a message of a server may have as many. */
+/** Maximum nesting depth that is inspected; messages of servers have the same limit. */
 const maxDepth = 64;
 
-/** The text without what looks like a credential. */
+/** Redacts what looks like a credential. */
 export const redactText = (text: string): string => redactShapes(text, redacted);
 
-/** The value without what looks like a credential or stands under the name of one. */
-export const redactJson = (value: unknown): unknown => within(value, redactText, maxDepth);
+/** Redacts what looks like a credential, and every value under a secret-sounding key. */
+export const redactJson = (value: unknown): unknown => redactValue(value, redactText, maxDepth);
 
 /**
- * Removes also the values that are known to be secret, wherever they stand, and what is left of one
- * where a text was cut. `values` is asked each time; the same array is prepared once.
+ * Creates a redaction that also removes known secret values, including a value that a cut-off text ends in.
+ * `values` is called on each use and must return the same array until the values change: the search pattern is
+ * cached by it.
  */
 export function createRedaction(values: () => readonly string[]): Redaction {
   let prepared: Known | undefined;
@@ -36,15 +39,15 @@ export function createRedaction(values: () => readonly string[]): Redaction {
     if (prepared?.values !== wanted) prepared = prepare(wanted);
     return redactText(prepared.remove(given));
   };
-  return { text, json: value => within(value, text, maxDepth) };
+  return { text, json: value => redactValue(value, text, maxDepth) };
 }
 
-/** For where nothing is known to be secret. */
+/** Redaction by shape only, where no secret values are known. */
 export const shapesOnly: Redaction = { text: redactText, json: redactJson };
 
-/** The same fields for a log line. What is nested too deeply is left out. */
+/** Redacts the fields of a log line. Deeply nested values are replaced by `[too deep]`. */
 export const redactFields = (fields: object, { text }: Redaction): Record<string, unknown> =>
-  membersOf(fields, text, maxLogDepth);
+  redactMembers(fields, text, maxLogDepth);
 
 const maxLogDepth = 6;
 
@@ -54,22 +57,22 @@ type Known = {
 };
 
 function prepare(values: readonly string[]): Known {
-  const forms = new Set(values.flatMap(formsOf).filter(form => form.length >= minKnownLength));
-  // Of two that begin alike the longer one is found first.
+  const forms = new Set(values.flatMap(encodingsOf).filter(form => form.length >= minKnownLength));
+  // Longest first: of two forms with the same beginning the longer must match.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
   if (ordered.length === 0) return { values, remove: text => text };
-  const any = new RegExp(ordered.map(escaped).join('|'), 'g');
-  return { values, remove: text => withoutCut(text.replace(any, redacted), ordered) };
+  const any = new RegExp(ordered.map(escapeForm).join('|'), 'g');
+  return { values, remove: text => redactCutEnd(text.replace(any, redacted), ordered) };
 }
 
-/** The form for a regular expression, which takes hexadecimal of percent-encoding in both cases. */
-const escaped = (form: string) =>
+/** Escapes a form for a regular expression. Percent-encoded digits match in either case. */
+const escapeForm = (form: string) =>
   form
     .replaceAll(/[$()*+./?[\\\]^{|}-]/g, '\\$&')
     .replaceAll(/%[A-F\d]{2}/g, code => `(?:${code}|${code.toLowerCase()})`);
 
-/** The text without the beginning of a known value that it ends with, since it was cut there. */
-function withoutCut(text: string, forms: readonly string[]): string {
+/** Redacts the beginning of a known value at the end of a text that was cut off there. */
+function redactCutEnd(text: string, forms: readonly string[]): string {
   for (const form of forms) {
     const tail = Math.max(0, text.length - form.length + 1);
     const at = text.indexOf(form.slice(0, minKnownLength), tail);
@@ -78,21 +81,21 @@ function withoutCut(text: string, forms: readonly string[]): string {
   return text;
 }
 
-function within(value: unknown, text: (given: string) => string, depth: number): unknown {
+function redactValue(value: unknown, text: (given: string) => string, depth: number): unknown {
   if (typeof value === 'string') return text(value);
   if (value instanceof Error) return text(value.stack ?? value.message);
-  if (Array.isArray(value)) return depth > 1 ? itemsOf(value, text, depth - 1) : tooDeep;
+  if (Array.isArray(value)) return depth > 1 ? redactItems(value, text, depth - 1) : tooDeep;
   if (!isObject(value) || value instanceof Date) return value;
-  return depth > 1 ? membersOf(value, text, depth - 1) : tooDeep;
+  return depth > 1 ? redactMembers(value, text, depth - 1) : tooDeep;
 }
 
-function membersOf(
+function redactMembers(
   members: object,
   text: (given: string) => string,
   depth: number,
 ): Record<string, unknown> {
   const entries = Object.entries(members);
-  // Lists of headers and variables name in one member what stands in the other.
+  // In `{ name, value }` pairs of headers and variables, one member names the other.
   const named = entries.find(([key]) => key === 'name' || key === 'key')?.[1];
   const isSecretPair = typeof named === 'string' && isSecretName(named);
   return Object.fromEntries(
@@ -100,13 +103,13 @@ function membersOf(
       key,
       (isSecretName(key) || (isSecretPair && key === 'value')) && value !== null
         ? redacted
-        : within(value, text, depth),
+        : redactValue(value, text, depth),
     ]),
   );
 }
 
-/** In arguments of a command a credential follows its option. */
-function itemsOf(
+/** In command arguments, a secret follows the option that names it. */
+function redactItems(
   items: readonly unknown[],
   text: (given: string) => string,
   depth: number,
@@ -116,6 +119,6 @@ function itemsOf(
     const isOption = typeof before === 'string' && /^--?[\w-]+$/.test(before);
     return isOption && typeof item === 'string' && isSecretName(before)
       ? redacted
-      : within(item, text, depth);
+      : redactValue(item, text, depth);
   });
 }

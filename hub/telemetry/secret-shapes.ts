@@ -9,31 +9,33 @@ import {
   secretWords,
 } from '#core';
 
-/** A member of JSON, also in a text that was cut. */
+/** A JSON member with a secret-sounding name, also where the text is cut off in its value. */
 const member = new RegExp(
   String.raw`("${secretName}"\s{0,4}:\s{0,4})(?:"(?:[^"\\]|\\[^])*"?|\d[\d.]*)`,
   'gi',
 );
-/** The same in JSON that stands in a string of other JSON. */
+/** The same within a JSON string (escaped quotes). */
 const innerMember = new RegExp(
   String.raw`(\\"${secretName}\\"\s{0,4}:\s{0,4}\\")(?:[^"\\]|\\\\\\?[^]|\\[^"\\])+`,
   'gi',
 );
-/** `name = value` as a line of its own: the value is the rest of the line. */
+/** `name = value` on a line of its own; the value is the rest of the line. */
 const line = new RegExp(
   String.raw`^([ \t]{0,16}(?:export[ \t]+)?${secretName}[ \t]{1,4}=[ \t]{1,4})(?!\[redacted\])([^\s"'\x60=>][^\n]{2,})$`,
   'gim',
 );
-/** `--token value`. */
+/** A command-line option and its value, such as `--token value`. */
 const option = new RegExp(
   String.raw`((?:^|\s)--?[\w-]{0,60}?(?:${secretWords})\s{1,4})(?!-)[^\s"']{4,}`,
   'gi',
 );
 
-/** Most texts name nothing of the kind, and are not searched for what would follow it. */
+/** Cheap check: most texts contain no secret-sounding word, so the patterns below are skipped. */
 const anyName = new RegExp(secretWords, 'i');
 
-/** The text with `instead` in place of whatever looks like a credential. Takes time linear in its length. */
+/**
+ * Replaces everything that looks like a credential by `instead`. Takes time linear in the length of the text.
+ */
 export function redactShapes(text: string, instead: string): string {
   let shown = text.replace(credential, instead);
   for (const pattern of introducedCredentials) shown = shown.replace(pattern, `$1${instead}`);
@@ -65,8 +67,8 @@ export function redactShapes(text: string, instead: string): string {
 }
 
 /**
- * `NAME=value` is a setting whatever it says. With spaces around the operator it may be code, and after a colon a
- * sentence, whose words have no figure in them.
+ * Whether an assigned value is a secret. In `NAME=value` every value is. With spaces around `=` it may be code,
+ * and after a colon it may be prose, so an unquoted value there must contain a digit.
  */
 function isSecretValue(
   operator: string,

@@ -1,59 +1,62 @@
-/** Where a request of a client stands among traces, and when it was sent on. */
+/** Trace context of one client request, and when it was sent to a server. */
 export type Trace = {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** The span of the client that it is part of, 16 hexadecimal digits; undefined where a trace begins with it. */
+  /** The client's span, 16 hexadecimal digits. Undefined if the trace begins at the hub. */
   readonly parentId: string | undefined;
-  /** The `traceparent` of the HTTP request that it came in, where its own says another. */
+  /** The `traceparent` header of the HTTP request, if the message itself names another parent. */
   readonly linked: Traceparent | undefined;
-  /** The hub's span of the request, and that of the part which a server has. */
+  /** Span ids of the hub's SERVER span and of its CLIENT span for the call to a server. */
   readonly serverSpanId: string;
   readonly clientSpanId: string;
-  /** What the server is told: the span at it is the parent of whatever it does. */
+  /** The `traceparent` sent to the server, with the CLIENT span as parent. */
   readonly traceparent: string;
   readonly isSampled: boolean;
-  /** The client's id of the request, as JSON text. */
+  /** The client's request id, as JSON text. */
   readonly requestId: string;
   readonly protocolVersion: string | undefined;
-  /** When it began, and was first sent to a server, in milliseconds on the monotonic clock. */
+  /** When the request arrived and when it was first sent to a server, in ms on the monotonic clock. */
   readonly beganMs: number;
   sentMs: number | undefined;
-  /** The code of the JSON-RPC error that it was answered with; undefined for a result. */
+  /** The code of the JSON-RPC error in the answer. Undefined for a result. */
   rpcCode: number | undefined;
 };
 
-/** What is told of a request where it is read. */
-export type Traced = Pick<Trace, 'requestId' | 'protocolVersion' | 'beganMs'> & {
-  /** The `traceparent` in `params._meta`, and the one in the headers of the HTTP request. */
+/** The trace-related parts of a request, taken where the request is read. */
+export type TracedRequest = Pick<Trace, 'requestId' | 'protocolVersion' | 'beganMs'> & {
+  /** The `traceparent` in `params._meta`, and the one in the HTTP headers. */
   readonly traceparent: string | undefined;
   readonly httpTraceparent: string | undefined;
 };
 
-/** Gives each request its place in a trace. */
-export type Tracer = (request: Traced) => Trace;
+/** Creates the trace context of a request. */
+export type Tracer = (request: TracedRequest) => Trace;
 
-/** The parts of a `traceparent` of W3C Trace Context that are of use. */
+/** The used parts of a W3C Trace Context `traceparent`. */
 export type Traceparent = {
   readonly traceId: string;
   readonly spanId: string;
   readonly isSampled: boolean;
 };
 
-/** Decides whether a trace is exported. `parent` is undefined where it begins here. */
+/** Decides whether a trace is exported. `parent` is undefined if the trace begins at the hub. */
 export type Sampling = (traceId: string, parent: Traceparent | undefined) => boolean;
 
-const form =
+const traceparentPattern =
   /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** Undefined for what is no `traceparent`: whoever reads one begins a new trace then. */
+/** Parses a `traceparent`. Returns undefined for an invalid one: the request then begins a new trace. */
 export function parseTraceparent(text: string | undefined): Traceparent | undefined {
-  const [, version, traceId, spanId, flags = '', more] = form.exec(text ?? '') ?? [];
+  const [, version, traceId, spanId, flags = '', more] = traceparentPattern.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
   if (version === '00' && more !== undefined) return undefined;
   return { traceId, spanId, isSampled: (parseInt(flags, 16) & 1) === 1 };
 }
 
-/** So many random bytes as hexadecimal digits: they are made for many ids at a time. */
+/**
+ * Creates a source of random hexadecimal ids; its argument is the length in bytes. Random bytes are drawn in
+ * blocks of 4 KB.
+ */
 export function createHex(fill: (bytes: Buffer) => void): (bytes: number) => string {
   const pool = Buffer.alloc(4096);
   let at = pool.length;
@@ -67,19 +70,20 @@ export function createHex(fill: (bytes: Buffer) => void): (bytes: number) => str
   };
 }
 
-/** `hex` gives so many random bytes as hexadecimal digits. */
+/** Creates a tracer. `hex(n)` must return n random bytes as hexadecimal digits. */
 export function createTracer(sampling: Sampling, hex: (bytes: number) => string): Tracer {
   return ({ traceparent, httpTraceparent, requestId, protocolVersion, beganMs }) => {
-    const told = parseTraceparent(traceparent);
-    const around = parseTraceparent(httpTraceparent);
-    const parent = told ?? around;
+    const fromMessage = parseTraceparent(traceparent);
+    const fromHttp = parseTraceparent(httpTraceparent);
+    const parent = fromMessage ?? fromHttp;
     const traceId = parent?.traceId ?? hex(16);
     const clientSpanId = hex(8);
     const isSampled = sampling(traceId, parent);
     return {
       traceId,
       parentId: parent?.spanId,
-      linked: told && around && told.spanId !== around.spanId ? around : undefined,
+      linked:
+        fromMessage && fromHttp && fromMessage.spanId !== fromHttp.spanId ? fromHttp : undefined,
       serverSpanId: hex(8),
       clientSpanId,
       traceparent: `00-${traceId}-${clientSpanId}-${isSampled ? '01' : '00'}`,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { type Family, exposition } from '#telemetry';
+import { type MetricFamily, exposition } from '#telemetry';
 import { parseExposition } from './exposition-text.ts';
 
 test('families are written as Prometheus reads them', () => {
-  const families: readonly Family[] = [
+  const families: readonly MetricFamily[] = [
     {
       name: 'calls_total',
       help: 'Calls.',

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '#core';
 import { createRecordingLog } from '#helpers/hub';
 import { type HubProcess, startHub } from '#helpers/hub-process';
-import { type OtlpOptions, createRedaction, loadOtlp } from '#telemetry';
+import { type OtlpOptions, createRedaction, loadOtlpExporter } from '#telemetry';
 import { type OtlpReceiver, type ReceivedSpan, startOtlp } from '../doubles/otlp.ts';
 
 const leaky = join(import.meta.dirname, '..', 'fixtures', 'servers', 'leaky.mjs');
@@ -244,7 +244,7 @@ describe.each(['hangs', 'refuses', 'is away'] as const)('an endpoint that %s', b
       resource: { 'service.name': 'agenthub' },
     };
     const otlp = await (
-      await loadOtlp()
+      await loadOtlpExporter()
     )(options, {
       clock: systemClock,
       log,

@@ -1,29 +1,29 @@
 import { bucketCount, quantileMs } from './histogram.ts';
 
-/** The calls that ended within ten seconds. */
+/** Totals of the calls that ended within one interval of ten seconds. */
 export type Interval = {
-  /** When it began, in milliseconds since the epoch. */
+  /** Start of the interval, in milliseconds since the epoch. */
   readonly at: number;
   readonly calls: number;
   readonly errors: number;
-  /** Undefined where there were no calls. */
+  /** Undefined without calls. */
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
 };
 
-/** What has happened in the last half hour, by intervals of ten seconds. */
-export interface Recent {
-  /** `bucket` is that of the time it took. */
+/** Call totals of the last half hour, in intervals of ten seconds. */
+export interface RecentCalls {
+  /** Counts a call. `bucket` is the histogram bucket of its duration, `endedAt` is in ms since the epoch. */
   record(endedAt: number, bucket: number, isError: boolean): void;
-  /** All intervals up to now, the oldest first, those without calls among them. */
+  /** All intervals up to `now` (ms since the epoch), the oldest first, including those without calls. */
   intervals(now: number): readonly Interval[];
 }
 
 export const intervalMs = 10_000;
 export const intervalCount = 180;
 
-export function createRecent(): Recent {
-  /** Which interval since the epoch a slot is of. */
+export function createRecentCalls(): RecentCalls {
+  /** The interval number (since the epoch) that each slot currently holds. */
   const numbers = new Float64Array(intervalCount);
   const calls = new Uint32Array(intervalCount);
   const errors = new Uint32Array(intervalCount);
@@ -52,14 +52,14 @@ export function createRecent(): Recent {
       return Array.from({ length: intervalCount }, (_, index) => {
         const number = last - intervalCount + 1 + index;
         const slot = number % intervalCount;
-        const isThere = numbers[slot] === number;
+        const isCurrent = numbers[slot] === number;
         const counts = buckets.subarray(slot * bucketCount, (slot + 1) * bucketCount);
         return {
           at: number * intervalMs,
-          calls: isThere ? (calls[slot] ?? 0) : 0,
-          errors: isThere ? (errors[slot] ?? 0) : 0,
-          p50Ms: isThere ? quantileMs(counts, 0.5) : undefined,
-          p99Ms: isThere ? quantileMs(counts, 0.99) : undefined,
+          calls: isCurrent ? (calls[slot] ?? 0) : 0,
+          errors: isCurrent ? (errors[slot] ?? 0) : 0,
+          p50Ms: isCurrent ? quantileMs(counts, 0.5) : undefined,
+          p99Ms: isCurrent ? quantileMs(counts, 0.99) : undefined,
         };
       });
     },
