@@ -2,52 +2,56 @@ import { chmod } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Log, type Part, HubError, http, kindOf } from '#core';
-import { createEngine, readAll } from './engine.ts';
-import { type Admitted, createGate } from './gate.ts';
+import { createEngineSocket, readAll } from './engine-socket.ts';
+import { type AdmittedCall, createGate } from './gate.ts';
 import { parseMountRoots } from './mounts.ts';
-import { answerTo, refusal } from './refusal.ts';
+import { errorResponseOf, refusal } from './refusal.ts';
 import { freeSocket, listen } from './socket.ts';
 import { show } from './target.ts';
-import { openTunnel, say, sayAndClose } from './tunnel.ts';
+import { errorBody, openTunnel, respondAndClose } from './tunnel.ts';
 
 export type BrokerOptions = {
-  /** Where the broker listens: a path in a folder that it shares with the hub and nobody else. */
+  /** Path of the socket that the broker listens on, in a folder shared only with the hub. */
   readonly socketPath: string;
-  /** The engine's own socket. */
+  /** Path of the engine's own socket. */
   readonly enginePath: string;
-  /** The value of the label on everything that belongs to the hub. */
+  /** Value of the label on every object of the hub. */
   readonly hubId: string;
-  /** The prefix of the names of everything that belongs to the hub, and its compose project. */
+  /** Prefix of the name of every object of the hub, and its compose project. */
   readonly hubName: string;
-  /** Folders on the engine's machine below which servers may be given folders. None by default. */
+  /** Folders on the engine's machine below which servers may mount folders. Empty by default. */
   readonly mountRoots: readonly string[];
-  /** The hosts of the registries that images may be pulled from. */
+  /** Hosts of the registries that images may be pulled from. */
   readonly registries: readonly string[];
-  /** Holds the folders npm/ and python/ that images are built from. */
+  /** The folder with the build contexts npm/ and python/. */
   readonly imagesDir: string;
 };
 
-export type BrokerNeeds = {
+type BrokerNeeds = {
   readonly log: Log;
-  /** The files of a folder as a tar archive, as the hub's own driver makes it: one package, one image. */
+  /**
+   * Packs a folder and an optional package lock into a tar archive. It is the same function as the hub's own
+   * driver uses, so that a package always gives the same image.
+   */
   readonly readBuildContext: (folder: string, lock?: string) => Promise<Buffer>;
-  /** The lock in such an archive. */
+  /** Returns the package lock in such an archive. */
   readonly readLock: (context: Buffer) => string | undefined;
 };
 
-/** The largest body that is a client's to write: that of a container's creation. */
-const mostBodyBytes = 1024 * 1024;
-const mostConnections = 1024;
+/** Maximum size of a request body in bytes. The largest one is the creation of a container. */
+const maxBodyBytes = 1024 * 1024;
+const maxConnectionCount = 1024;
 
 /**
- * The one that holds the engine's socket. It admits the calls that the hub makes, on what carries
- * this hub's label, and writes their bodies anew; everything else is refused, with a sentence. So a hub
- * that was taken over can do no more than start sandboxed servers. Throws HUB_CONFIG_INVALID at once for roots that
- * cannot be, and HUB_BROKER_REFUSED at start where another broker listens.
+ * Creates the broker: a proxy in front of the engine's socket that only the hub may use. It admits the calls
+ * that the hub makes, only for objects with this hub's label, and rebuilds their bodies from checked fields; it
+ * refuses everything else with a message. So a compromised hub can do no more than start sandboxed servers.
+ * Throws HUB_CONFIG_INVALID for unusable mount roots. `start` rejects with HUB_PORT_TAKEN where another broker
+ * listens, and with HUB_LISTEN_REFUSED where it cannot listen.
  */
 export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
   const { log, readBuildContext, readLock } = needs;
-  const engine = createEngine(options.enginePath);
+  const engine = createEngineSocket(options.enginePath);
   const gate = createGate(
     { ...options, mountRoots: parseMountRoots(options.mountRoots) },
     { engine, readBuildContext, readLock },
@@ -57,7 +61,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
   const server = http.createServer((request, response) => {
     void answer(request, response);
   });
-  server.maxConnections = mostConnections;
+  server.maxConnections = maxConnectionCount;
   server.on('upgrade', (request, client, head) => {
     tunnels.add(client);
     client.on('close', () => tunnels.delete(client));
@@ -88,14 +92,14 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
       if (call.answer !== undefined) {
         response.writeHead(200, { 'Content-Type': 'application/json' });
         response.end(JSON.stringify(call.answer));
-      } else await pass(call, request, response);
+      } else await forward(call, request, response);
     } catch (error) {
       const { status, message } = report(error, request);
       if (response.headersSent) {
         response.destroy();
       } else {
         response.writeHead(status, { 'Content-Type': 'application/json' });
-        response.end(say(message));
+        response.end(errorBody(message));
         request.resume();
       }
     }
@@ -105,7 +109,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
     try {
       const { headers } = request;
       if (headers.upgrade !== 'tcp') throw refusal(`an upgrade to ${show(headers.upgrade)}`);
-      // What follows the headers is the stream. A body would be read as its beginning.
+      // The raw stream follows the headers at once. The engine would read a body as the start of the stream.
       if (
         (headers['content-length'] ?? '0') !== '0' ||
         headers['transfer-encoding'] !== undefined
@@ -117,16 +121,16 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
       openTunnel(engine, call, client, head);
     } catch (error) {
       const { status, message } = report(error, request);
-      sayAndClose(client, status, say(message));
+      respondAndClose(client, status, errorBody(message));
     }
   }
 
-  function admit(request: IncomingMessage): Promise<Admitted> {
+  function admit(request: IncomingMessage): Promise<AdmittedCall> {
     return gate({
       method: request.method ?? '',
       target: request.url ?? '',
-      readBody: (mostBytes = mostBodyBytes) =>
-        readAll(request, mostBytes).catch((error: unknown) => {
+      readBody: (maxBytes = maxBodyBytes) =>
+        readAll(request, maxBytes).catch((error: unknown) => {
           if (error instanceof RangeError) throw refusal(`a body of ${error.message}`);
           throw new HubError('HUB_REQUEST_INVALID', 'the body ended before it was complete', {
             cause: error,
@@ -136,51 +140,55 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
   }
 
   function report(error: unknown, request: IncomingMessage) {
-    const { status, message } = answerTo(error);
+    const { status, message } = errorResponseOf(error);
     const fields = { method: request.method, target: show(request.url), status };
     if (kindOf(error) === 'internal') log.error({ ...fields, error }, 'the broker failed');
     else log.warn(fields, message);
     return { status, message };
   }
 
-  /** Hands the call to the engine and its answer back, as it comes, for as long as it takes. */
-  function pass(call: Admitted, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Forwards the call to the engine and streams the answer back, without a timeout. */
+  function forward(
+    call: AdmittedCall,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const { body } = call;
     const headers = body && {
       'Content-Type': body.type,
       'Content-Length': String(Buffer.byteLength(body.content)),
     };
-    const asked = engine.open({
+    const engineRequest = engine.open({
       method: call.method,
       path: call.path,
       ...(headers && { headers }),
     });
-    // A client that went away wants no answer, and one may never come: events are waited for without end.
-    // What is being created is waited for: the engine may make it all the same, and it must be known of.
+    // The client disconnected: cancel the engine's request, because an event stream may never end. A creation
+    // is not cancelled: the engine may create the object anyway, and the container registry must count it.
     response.on('close', () => {
-      if (call.done === undefined) asked.destroy();
+      if (call.done === undefined) engineRequest.destroy();
       resolve();
     });
-    asked.on('error', error => {
+    engineRequest.on('error', error => {
       call.done?.();
       reject(engine.unreachable(error));
     });
-    asked.on('response', answered => {
+    engineRequest.on('response', engineResponse => {
       call.done?.();
-      const type = answered.headers['content-type'];
+      const type = engineResponse.headers['content-type'];
       response.writeHead(
-        answered.statusCode ?? 502,
+        engineResponse.statusCode ?? 502,
         type === undefined ? {} : { 'Content-Type': type },
       );
-      // Sent now: the first event may be hours away.
+      // Send the headers now: the first event may be hours away.
       response.flushHeaders();
-      answered.on('error', error => reject(engine.unreachable(error)));
-      if (response.destroyed) answered.resume();
-      else answered.pipe(response);
+      engineResponse.on('error', error => reject(engine.unreachable(error)));
+      if (response.destroyed) engineResponse.resume();
+      else engineResponse.pipe(response);
     });
-    asked.end(body?.content);
-    // A body that the call does not need is read and forgotten, or the connection could not be used again.
+    engineRequest.end(body?.content);
+    // Discard an unneeded body, so that the connection can be reused.
     request.resume();
     return promise;
   }

@@ -3,33 +3,34 @@ import { refusal } from './refusal.ts';
 import { baseLabel } from './schema.ts';
 import { show } from './target.ts';
 
-/** The images that the broker builds: a package installed on a base of ours. */
+/** A build of an image: a package installed on one of the hub's base images. */
 export type Build = {
-  /** The folder below images/ whose files are the context. */
+  /** The folder below images/ that is the build context. */
   readonly base: 'npm' | 'python';
-  /** The name of the network that its steps are on; the caller looks whose it is. */
+  /** Name of the network for the build steps. The caller checks that this hub owns it. */
   readonly network: string;
   readonly query: URLSearchParams;
 };
 
-// What an installer may be told: a name of its registry with a version. Never a URL, a path, or an option.
+// Package specs that an installer may get: a registry name with an optional version, never a URL, a path or an
+// option.
 const specs = {
   npm: /^(@[a-z0-9][a-z0-9._~-]{0,100}\/)?[a-zA-Z0-9][a-zA-Z0-9._~-]{0,200}(@[a-zA-Z0-9^~<>=*.][a-zA-Z0-9^~<>=*.+-]{0,100})?$/,
   python:
     /^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,200}[a-zA-Z0-9])?(\[[a-zA-Z0-9,._-]{1,200}\])?((==|>=|<=|~=|!=|<|>)[a-zA-Z0-9][a-zA-Z0-9.*+!_-]{0,100}){0,1}$/,
 };
 
-/** Packages that may be installed beside the one of a build. */
+/** Maximum number of additional packages in a build. */
 const maxExtras = 50;
 
 const mebibyte = 2 ** 20;
-/** What each step may use where the client does not say, and at most. */
-const usualLimits = { memoryBytes: 2048 * mebibyte, cpuQuotaUs: 200_000 };
-const least = { memoryBytes: 64 * mebibyte, cpuQuotaUs: 1_000 };
-const most = { memoryBytes: 32 * 1024 * mebibyte, cpuQuotaUs: 6_400_000 };
+/** Limits for each build step: the default, the minimum and the maximum. */
+const defaultLimits = { memoryBytes: 2048 * mebibyte, cpuQuotaUs: 200_000 };
+const minLimits = { memoryBytes: 64 * mebibyte, cpuQuotaUs: 1_000 };
+const maxLimits = { memoryBytes: 32 * 1024 * mebibyte, cpuQuotaUs: 6_400_000 };
 const cpuPeriodUs = 100_000;
 
-const admitted = [
+const allowedParameters = [
   't',
   'buildargs',
   'labels',
@@ -44,12 +45,13 @@ const admitted = [
 ];
 
 /**
- * The parameters of a build, again. The client's context is not looked at: the broker sends its own
- * files, so all that can be chosen is the package, the base and a tag in the namespace of that base.
+ * Rebuilds the parameters of a build from checked values. The client's context is discarded: the broker sends
+ * its own files, so a client chooses only the package, the base and a tag in the namespace of that base. Throws
+ * HUB_BROKER_REFUSED.
  */
 export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   for (const name of given.keys()) {
-    if (!admitted.includes(name)) throw refusal(`the parameter ${show(name)} of a build`);
+    if (!allowedParameters.includes(name)) throw refusal(`the parameter ${show(name)} of a build`);
   }
   const labels = parseObject(given.get('labels') ?? '{}', 'labels');
   const base = labels[baseLabel];
@@ -62,17 +64,15 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   refuseOthers(args, ['PACKAGE', 'EXTRAS', ...(base === 'python' ? ['BASE'] : [])]);
   const { PACKAGE: spec, EXTRAS: extras, BASE: image } = args;
   if (typeof spec !== 'string' || !specs[base].test(spec)) {
-    throw refusal(
-      `a build of ${show(spec)}: it must be the name of a package, with a version or without`,
-    );
+    throw refusal(`a build of ${show(spec)}: it must be a package name with an optional version`);
   }
   if (extras !== undefined && !areExtras(extras, base))
     throw refusal(
-      `a build with ${show(extras)}: these must be at most ${maxExtras} names of packages, with versions or without, divided by one space each`,
+      `a build with ${show(extras)}: name at most ${maxExtras} packages, each with an optional version, separated by single spaces`,
     );
   if (image !== undefined && !isPython(image))
     throw refusal(`a build on ${show(image)}: it must be python:3.x-slim`);
-  // The namespaces of the hub's own images lie elsewhere, so that no build can take their place.
+  // The hub's own images are in other namespaces, so no build can replace them.
   const tag = given.get('t') ?? '';
   if (
     !new RegExp(`^agenthub/${base}-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127}$`).test(
@@ -96,7 +96,7 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
       [baseLabel]: base,
       'io.agenthub.package': spec,
     }),
-    // A failed build would leave its container behind, with no label of ours on it.
+    // Otherwise a failed build leaves a container without the hub's label.
     rm: '1',
     forcerm: '1',
     ...limits(given),
@@ -104,23 +104,29 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   return { base, network: given.get('networkmode') ?? 'none', query };
 }
 
-/** By the classic builder, as BuildKit takes no notice of bounds. */
+/** Resource limits. They need the classic builder, because BuildKit ignores them. */
 function limits(given: ReadonlyMap<string, string>) {
   const version = given.get('version') ?? '1';
   if (version !== '1')
     throw refusal(`the builder ${show(version)}: it must be "1", the classic one`);
-  const within = (name: string, usual: number, [from, to]: readonly [number, number]) => {
-    const text = given.get(name) ?? String(usual);
+  const within = (name: string, fallback: number, [from, to]: readonly [number, number]) => {
+    const text = given.get(name) ?? String(fallback);
     if (/^\d{1,15}$/.test(text) && Number(text) >= from && Number(text) <= to) return text;
     throw refusal(`${show(text)} as the parameter ${show(name)} of a build`);
   };
-  const memory = within('memory', usualLimits.memoryBytes, [least.memoryBytes, most.memoryBytes]);
+  const memory = within('memory', defaultLimits.memoryBytes, [
+    minLimits.memoryBytes,
+    maxLimits.memoryBytes,
+  ]);
   return {
     version,
     memory,
     memswap: within('memswap', Number(memory), [Number(memory), Number(memory)]),
     cpuperiod: within('cpuperiod', cpuPeriodUs, [cpuPeriodUs, cpuPeriodUs]),
-    cpuquota: within('cpuquota', usualLimits.cpuQuotaUs, [least.cpuQuotaUs, most.cpuQuotaUs]),
+    cpuquota: within('cpuquota', defaultLimits.cpuQuotaUs, [
+      minLimits.cpuQuotaUs,
+      maxLimits.cpuQuotaUs,
+    ]),
   };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  type Owner,
+  type HubIdentity,
   containerPath,
   isPlainPath,
   ownLabels,
@@ -11,35 +11,37 @@ import {
 } from './schema.ts';
 
 const mebibyte = 1024 * 1024;
-/** No server gets more than this, whatever its entry says: a bound of the broker, not a default. */
-const most = { memoryBytes: 32 * 1024 * mebibyte, cpus: 64, pids: 4096 };
+/** Upper bounds for every server, whatever its config says. */
+const maxResources = { memoryBytes: 32 * 1024 * mebibyte, cpus: 64, pids: 4096 };
 const nanoCpusPerCpu = 1_000_000_000;
 
 /**
- * The body of a container's creation, again: hardened as G6 says, or refused. What only the engine or
- * the file system knows (whose a network or volume is, where a path leads) is checked by the caller.
+ * Rebuilds the body of a container creation from checked fields, with all hardening options set. Throws
+ * HUB_BROKER_REFUSED. The caller checks what only the engine or the file system knows: the owner of networks
+ * and volumes, and symbolic links in paths.
  */
-export function rebuildContainer(body: string, owner: Owner): Container {
+export function rebuildContainer(body: string, owner: HubIdentity): Container {
   return rebuildBody(body, containerSchema(owner), 'a container');
 }
 
-/** The name that a container may be created under. */
-export function containerName(name: string | undefined, owner: Owner): boolean {
+/** Whether a container of this hub may have this name. */
+export function containerName(name: string | undefined, owner: HubIdentity): boolean {
   return ownName(owner).safeParse(name).success;
 }
 
 export type Container = z.infer<ReturnType<typeof containerSchema>>;
 
-function containerSchema(owner: Owner) {
+function containerSchema(owner: HubIdentity) {
   return z.strictObject({
     Image: z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
-    // Numbers only: a name is looked up in the image's own files, which may map any name to root.
+    // Numbers only: the engine looks up names in the image's own files, which may map any name to root.
     User: z
       .string()
       .regex(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/, {
         error: 'must be the numbers of a user and a group other than root, such as "1000:1000"',
       })
-      // Without a group the engine takes the one in the image's own files, or root's where they know no such user.
+      // Without a group the engine uses the one in the image's files, or root's group if they do not list the
+      // user.
       .transform(user => (user.includes(':') ? user : `${user}:${user}`)),
     Env: words.optional(),
     Entrypoint: words.optional(),
@@ -57,7 +59,7 @@ function containerSchema(owner: Owner) {
   });
 }
 
-function hostSchema(owner: Owner) {
+function hostSchema(owner: HubIdentity) {
   return z
     .strictObject({
       Init: z.boolean().optional(),
@@ -74,13 +76,13 @@ function hostSchema(owner: Owner) {
       Memory: z
         .int()
         .min(6 * mebibyte)
-        .max(most.memoryBytes),
+        .max(maxResources.memoryBytes),
       MemorySwap: z.int().optional(),
       NanoCpus: z
         .int()
         .min(1)
-        .max(most.cpus * nanoCpusPerCpu),
-      PidsLimit: z.int().min(1).max(most.pids),
+        .max(maxResources.cpus * nanoCpusPerCpu),
+      PidsLimit: z.int().min(1).max(maxResources.pids),
       NetworkMode: z
         .union([z.literal('none'), ownName(owner)], {
           error: 'must be "none" or the name of a network of this hub',
@@ -117,7 +119,7 @@ function hostSchema(owner: Owner) {
     .transform(host => ({ ...host, MemorySwap: host.Memory }));
 }
 
-function mountSchema(owner: Owner) {
+function mountSchema(owner: HubIdentity) {
   return z.discriminatedUnion('Type', [
     z.strictObject({
       Type: z.literal('bind'),
@@ -132,14 +134,15 @@ function mountSchema(owner: Owner) {
       Source: ownName(owner),
       Target: containerPath,
       ReadOnly: z.boolean().optional(),
-      // The engine makes a volume that is not there, with these labels. A driver's options could make it any folder.
+      // The engine creates a missing volume with these labels. Driver options are not allowed: they could turn
+      // a volume into any folder.
       VolumeOptions: z.strictObject({ Labels: volumeLabels(owner) }).prefault({}),
     }),
   ]);
 }
 
-/** The body of a network's creation, again: a bridge of this hub, with no options. */
-export function rebuildNetwork(body: string, owner: Owner) {
+/** Rebuilds the body of a network creation: a bridge of this hub without options. Throws HUB_BROKER_REFUSED. */
+export function rebuildNetwork(body: string, owner: HubIdentity) {
   const schema = z.strictObject({
     Name: ownName(owner),
     Driver: z.literal('bridge').default('bridge'),

@@ -1,79 +1,89 @@
 import { join } from 'node:path';
 import { rebuildBuild } from './build.ts';
 import { type Container, containerName, rebuildContainer, rebuildNetwork } from './container.ts';
-import type { Engine } from './engine.ts';
-import { bindsOf, createHoldings } from './holdings.ts';
-import { checkLock } from './lock.ts';
+import type { EngineSocket } from './engine-socket.ts';
+import { bindsOf, createContainerRegistry } from './container-registry.ts';
+import { checkLock } from './package-lock.ts';
 import { checkSource, resolveSource } from './mounts.ts';
-import { checkBuilt, checkVolume, findOwned, ownVolumes } from './owner.ts';
+import { checkBuilt, checkVolume, findOwned, ownVolumes } from './ownership.ts';
 import { rebuildFilters, rebuildQuery } from './query.ts';
 import { refusal } from './refusal.ts';
 import { checkRegistry } from './registries.ts';
 import { findRoute } from './routes.ts';
-import { type Owner, hubLabel } from './schema.ts';
+import { type HubIdentity, hubLabel } from './schema.ts';
 import { parseTarget } from './target.ts';
 
-/** A call as the engine gets it. Nothing of the client's request is in it that was not checked. */
-export type Admitted = {
+/** A call to the engine, built only from checked parts of the client's request. */
+export type AdmittedCall = {
   readonly method: string;
   readonly path: string;
   readonly body?: { readonly type: string; readonly content: string | Buffer };
-  /** The call becomes a raw stream in both directions. */
+  /** The connection becomes a raw stream in both directions. */
   readonly hijack: boolean;
-  /** What the broker answers itself: the engine is not asked again. */
+  /** The answer, if the broker has it already; the call is then not forwarded. */
   readonly answer?: unknown;
-  /** To be called once the engine has answered, or cannot any more. */
+  /** Must be called once the engine has answered or failed. */
   readonly done?: () => void;
 };
 
-export type Asked = {
+export type BrokerRequest = {
   readonly method: string;
   readonly target: string;
-  /** Reads the client's body, which is bounded. Not called for calls that need none. */
-  readonly readBody: (mostBytes?: number) => Promise<string>;
+  /** Reads the client's body, up to a limit in bytes. Called only if the call needs its body. */
+  readonly readBody: (maxBytes?: number) => Promise<string>;
 };
 
-export type GateOptions = Owner & {
+export type BrokerGateOptions = HubIdentity & {
   readonly mountRoots: readonly string[];
   readonly registries: readonly string[];
-  /** Holds the folders npm/ and python/ that images are built from. */
+  /** The folder with the build contexts npm/ and python/. */
   readonly imagesDir: string;
 };
 
-export type GateNeeds = {
-  readonly engine: Engine;
-  /** The files of a folder as a tar archive, with a lock where there is one. */
+export type BrokerGateNeeds = {
+  readonly engine: EngineSocket;
+  /** Packs a folder and an optional package lock into a tar archive. */
   readonly readBuildContext: (folder: string, lock?: string) => Promise<Buffer>;
-  /** The lock in such an archive. */
+  /** Returns the package lock in such an archive. */
   readonly readLock: (context: Buffer) => string | undefined;
 };
 
-/** A build's context is read for the lock in it, which may have thousands of packages. */
-const mostContextBytes = 8 * 1024 * 1024;
+/**
+ * Maximum size in bytes of a client's build context. It is read only for its package lock, which may list
+ * thousands of packages.
+ */
+const maxContextBytes = 8 * 1024 * 1024;
 
-/** Decides what of a client's call the engine gets to hear. Throws HubError for what it does not admit. */
+/**
+ * Creates the function that checks a client's call and builds the call for the engine. It rejects with HubError
+ * for a call that is not allowed.
+ */
 export function createGate(
-  options: GateOptions,
-  { engine, readBuildContext, readLock }: GateNeeds,
-): (asked: Asked) => Promise<Admitted> {
-  const holdings = createHoldings(engine, options.hubId);
+  options: BrokerGateOptions,
+  { engine, readBuildContext, readLock }: BrokerGateNeeds,
+): (asked: BrokerRequest) => Promise<AdmittedCall> {
+  const containers = createContainerRegistry(engine, options.hubId);
 
   return async ({ method, target, readBody }) => {
     const parsed = parseTarget(target);
-    const { duty, hijack, ...route } = findRoute(method, parsed);
-    const finish = (path: string, query: URLSearchParams, body?: Admitted['body']): Admitted => ({
+    const { handling, hijack, ...route } = findRoute(method, parsed);
+    const finish = (
+      path: string,
+      query: URLSearchParams,
+      body?: AdmittedCall['body'],
+    ): AdmittedCall => ({
       method,
       path: `${parsed.version}${path}${query.size === 0 ? '' : `?${query.toString()}`}`,
       hijack,
       ...(body === undefined ? {} : { body }),
     });
 
-    switch (duty.duty) {
+    switch (handling.kind) {
       case 'none':
         return finish(route.path, rebuildQuery(parsed.query, route.query));
       case 'own': {
         const query = rebuildQuery(parsed.query, route.query);
-        const id = await findOwned(engine, duty.object, duty.name, options.hubId);
+        const id = await findOwned(engine, handling.object, handling.name, options.hubId);
         return finish(route.path.replace('{id}', id), query);
       }
       case 'pull': {
@@ -83,13 +93,13 @@ export function createGate(
       }
       case 'built_image': {
         const query = rebuildQuery(parsed.query, route.query);
-        await checkBuilt(engine, duty.reference);
+        await checkBuilt(engine, handling.reference);
         return finish(parsed.path, query);
       }
       case 'start_container': {
         const query = rebuildQuery(parsed.query, route.query);
-        const id = await findOwned(engine, 'container', duty.name, options.hubId);
-        // A link may have been put in the place of a folder since the creation; the engine would follow it.
+        const id = await findOwned(engine, 'container', handling.name, options.hubId);
+        // Since the creation a folder may have been replaced by a symbolic link, which the engine would follow.
         for (const { source } of await bindsOf(engine, id))
           await checkSource(source, options.mountRoots);
         return finish(route.path.replace('{id}', id), query);
@@ -97,11 +107,14 @@ export function createGate(
       case 'filter': {
         const { filters, rest } = takeFilters(parsed.query);
         const query = rebuildQuery(rest, route.query);
-        query.set('filters', rebuildFilters(filters, `${hubLabel}=${options.hubId}`, duty.others));
+        query.set(
+          'filters',
+          rebuildFilters(filters, `${hubLabel}=${options.hubId}`, handling.others),
+        );
         return finish(route.path, query);
       }
       case 'own_volumes': {
-        // Without it the engine measures images and containers as well.
+        // Without this parameter the engine also measures images and containers.
         if (parsed.query.get('type') !== 'volume') throw refusal('/system/df without type=volume');
         const answer = { Volumes: await ownVolumes(engine, options) };
         return { ...finish(route.path, rebuildQuery(parsed.query, route.query)), answer };
@@ -111,9 +124,9 @@ export function createGate(
         const query = rebuildQuery(parsed.query, { name: each => containerName(each, options) });
         if (name === undefined) throw refusal('a container without a name');
         const container = rebuildContainer(await readBody(), options);
-        const settled = await settle(container);
-        const done = await holdings.reserve(name, bindsIn(settled));
-        return { ...finish(route.path, query, json(settled)), done };
+        const resolved = await resolveHostConfig(container);
+        const done = await containers.reserve(name, bindsIn(resolved));
+        return { ...finish(route.path, query, json(resolved)), done };
       }
       case 'create_network': {
         const query = rebuildQuery(parsed.query, {});
@@ -121,19 +134,19 @@ export function createGate(
       }
       case 'build': {
         const { base, network, query } = rebuildBuild(parsed.query);
-        // By its id, as the default network and the host's are names as well.
+        // The id, because names would also match the default network and the host's.
         const isNone = network === 'none';
         const id = isNone ? network : await findOwned(engine, 'network', network, options.hubId);
         query.set('networkmode', id);
-        const lock = checkLock(base, readLock(Buffer.from(await readBody(mostContextBytes))));
+        const lock = checkLock(base, readLock(Buffer.from(await readBody(maxContextBytes))));
         const content = await readBuildContext(join(options.imagesDir, base), lock);
         return finish(route.path, query, { type: 'application/x-tar', content });
       }
     }
   };
 
-  /** What only the engine and the file system know of a container's creation. */
-  async function settle(container: Container): Promise<Container> {
+  /** Resolves volumes, mounts and the network of a container, which needs the engine and the file system. */
+  async function resolveHostConfig(container: Container): Promise<Container> {
     const host = container.HostConfig;
     const Mounts = [];
     for (const mount of host.Mounts ?? []) {
@@ -165,6 +178,6 @@ function takeFilters(query: ReadonlyMap<string, string>) {
   return { filters: query.get('filters'), rest };
 }
 
-function json(value: unknown): Admitted['body'] {
+function json(value: unknown): AdmittedCall['body'] {
   return { type: 'application/json', content: JSON.stringify(value) };
 }

@@ -1,2 +1,2 @@
-export { type BrokerNeeds, type BrokerOptions, createBroker } from './broker.ts';
+export { type BrokerOptions, createBroker } from './broker.ts';
 export { readBrokerOptions } from './settings.ts';

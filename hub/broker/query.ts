@@ -2,27 +2,30 @@ import { isObject } from '#core';
 import { refusal } from './refusal.ts';
 import { show } from './target.ts';
 
-/** The parameters that a call may have, each with a check of its value. */
-export type Query = { readonly [parameter: string]: (value: string) => boolean };
+/** The allowed parameters of a call, each with a check of its value. */
+export type QueryRules = { readonly [parameter: string]: (value: string) => boolean };
 
-/** A check: the whole value matches. */
+/** Accepts values that match the expression. */
 export function pattern(expression: RegExp): (value: string) => boolean {
   return value => expression.test(value);
 }
 
-/** A check: one of these words. */
+/** Accepts one of these words. */
 export function anyOf(...words: readonly string[]): (value: string) => boolean {
   return value => words.includes(value);
 }
 
-/** A check: a truth value as the engine reads it. */
+/** Accepts a boolean as the engine reads it. */
 export const flag = anyOf('0', '1', 'true', 'false');
 
-/** The query again, from admitted parameters only. Throws at the first that is not admitted. */
-export function rebuildQuery(given: ReadonlyMap<string, string>, admitted: Query): URLSearchParams {
+/** Rebuilds a query from allowed parameters. Throws HUB_BROKER_REFUSED for any other parameter or value. */
+export function rebuildQuery(
+  given: ReadonlyMap<string, string>,
+  allowed: QueryRules,
+): URLSearchParams {
   const query = new URLSearchParams();
   for (const [name, value] of given) {
-    const check = Object.hasOwn(admitted, name) ? admitted[name] : undefined;
+    const check = Object.hasOwn(allowed, name) ? allowed[name] : undefined;
     if (check === undefined) throw refusal(`the parameter ${show(name)}`);
     if (!check(value)) throw refusal(`${show(value)} as the parameter ${show(name)}`);
     query.set(name, value);
@@ -31,8 +34,8 @@ export function rebuildQuery(given: ReadonlyMap<string, string>, admitted: Query
 }
 
 /**
- * The `filters` of a list or of the event stream, again, so that only what carries `label` is seen: the
- * engine joins labels by "and". `others` are the further filters that may narrow it.
+ * Rebuilds the `filters` of a list or of the event stream, adding `label`, so that only objects with it are
+ * visible: the engine combines labels with "and". `others` are further filters that a client may set.
  */
 export function rebuildFilters(
   text: string | undefined,
@@ -50,7 +53,7 @@ export function rebuildFilters(
   return JSON.stringify({ ...rebuilt, label: Array.from(labels) });
 }
 
-/** A parameter that holds a JSON object. Throws when it does not. */
+/** Parses a parameter that must be a JSON object. Throws HUB_BROKER_REFUSED. */
 export function parseObject(text: string, parameter: string): { readonly [key: string]: unknown } {
   let value: unknown;
   try {

@@ -2,8 +2,8 @@ import { HubError } from '#core';
 import { refusal } from './refusal.ts';
 import { show } from './target.ts';
 
-/** Those that most public images of MCP servers come from. */
-const usual = [
+/** The registries of most public MCP server images. */
+const defaultRegistries = [
   'docker.io',
   'ghcr.io',
   'quay.io',
@@ -12,28 +12,28 @@ const usual = [
   'public.ecr.aws',
 ];
 
-const host = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
 /**
- * The registries that images may be pulled from: host names with commas between them, and those of public
- * images where nothing is set. Throws HUB_CONFIG_INVALID for what is no host.
+ * Parses a comma-separated list of registry hosts. Returns the default registries for an empty text. Throws
+ * HUB_CONFIG_INVALID for an invalid host.
  */
 export function readRegistries(text: string | undefined): readonly string[] {
   const names = (text ?? '')
     .split(',')
     .map(name => name.trim().toLowerCase())
     .filter(name => name !== '');
-  const bad = names.find(name => !host.test(name));
+  const bad = names.find(name => !hostPattern.test(name));
   if (bad !== undefined)
     throw new HubError(
       'HUB_CONFIG_INVALID',
-      `AGENTHUB_REGISTRIES, which is BROKER_REGISTRIES here: ${show(bad)} is no registry. ` +
+      `AGENTHUB_REGISTRIES, which is BROKER_REGISTRIES here: ${show(bad)} is not a registry. ` +
         'Name hosts such as ghcr.io or registry.example:5000, with commas between them',
     );
-  return names.length === 0 ? usual : names;
+  return names.length === 0 ? defaultRegistries : names;
 }
 
-/** Throws HUB_BROKER_REFUSED unless the engine would ask one of these registries for the image. */
+/** Throws HUB_BROKER_REFUSED unless the engine would pull this image from one of the registries. */
 export function checkRegistry(image: string, registries: readonly string[]): void {
   const registry = registryOf(image);
   if (registries.includes(registry)) return;
@@ -44,7 +44,10 @@ export function checkRegistry(image: string, registries: readonly string[]): voi
   );
 }
 
-/** The host that the engine asks, by its own rule: what stands before the first slash, if that can be no part of a name. */
+/**
+ * The registry host of an image name by the engine's rule: the part before the first slash, if it cannot be
+ * part of a name.
+ */
 function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   const isHost = /[.:]/.test(first) || first === 'localhost' || first !== first.toLowerCase();

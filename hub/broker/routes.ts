@@ -1,59 +1,59 @@
-import { type Query, anyOf, flag, pattern } from './query.ts';
+import { type QueryRules, anyOf, flag, pattern } from './query.ts';
 import { refusal } from './refusal.ts';
-import { type Target, show } from './target.ts';
+import { type RequestTarget, show } from './target.ts';
 
-/** What is found by its name, and looked at before a call about it is admitted. */
-export type Owned = 'container' | 'network' | 'volume';
+/** Objects whose owner is checked before a call is admitted. */
+export type OwnedKind = 'container' | 'network' | 'volume';
 
-/** What the broker does with a call that it admits, besides passing it on. */
-export type Duty =
-  | { readonly duty: 'none' }
-  /** The named object must carry this hub's label; the engine is told its id, never the name. */
-  | { readonly duty: 'own'; readonly object: Owned; readonly name: string }
-  /** An image that a hub has built, removed by the tag that it was given. */
-  | { readonly duty: 'built_image'; readonly reference: string }
-  /** As `own`; what the container mounts is looked at again. */
-  | { readonly duty: 'start_container'; readonly name: string }
-  /** Only what carries this hub's label is listed or told. */
-  | { readonly duty: 'filter'; readonly others: readonly string[] }
-  /** The broker asks itself, and answers with the volumes of this hub only. */
-  | { readonly duty: 'own_volumes' }
-  | { readonly duty: 'create_container' }
-  | { readonly duty: 'create_network' }
-  /** An image, from a registry that is on the list. */
-  | { readonly duty: 'pull' }
-  | { readonly duty: 'build' };
+/** What the broker does with an admitted call besides forwarding it. */
+export type Handling =
+  | { readonly kind: 'none' }
+  /** The named object must carry this hub's label. The engine gets its id, never the name. */
+  | { readonly kind: 'own'; readonly object: OwnedKind; readonly name: string }
+  /** The call names an image that a hub built, by its tag. */
+  | { readonly kind: 'built_image'; readonly reference: string }
+  /** As `own`, and the container's mounts are checked again. */
+  | { readonly kind: 'start_container'; readonly name: string }
+  /** Lists and events show only objects with this hub's label. */
+  | { readonly kind: 'filter'; readonly others: readonly string[] }
+  /** The broker answers itself, with the volumes of this hub only. */
+  | { readonly kind: 'own_volumes' }
+  | { readonly kind: 'create_container' }
+  | { readonly kind: 'create_network' }
+  /** Pulls an image from an allowed registry. */
+  | { readonly kind: 'pull' }
+  | { readonly kind: 'build' };
 
 export type Route = {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** The path for the engine; `{id}` is filled in once the broker has found the object. */
+  /** The path for the engine. `{id}` is replaced once the broker has found the object. */
   readonly path: string;
-  readonly query: Query;
-  readonly duty: Duty;
-  /** The call becomes a raw stream in both directions. */
+  readonly query: QueryRules;
+  readonly handling: Handling;
+  /** The connection becomes a raw stream in both directions. */
   readonly hijack: boolean;
 };
 
 type Row = {
   readonly method: Route['method'];
   readonly path: RegExp;
-  readonly query?: Query;
-  readonly duty?: (name: string) => Duty;
+  readonly query?: QueryRules;
+  readonly handling?: (name: string) => Handling;
   readonly hijack?: true;
 };
 
 const objectName = '([a-zA-Z0-9][a-zA-Z0-9_.-]{0,254})';
-// A reference is a path of names, a tag and a digest; the strict target has refused anything odd in it.
+// A reference is a path, a tag and a digest. parseTarget has already refused ambiguous characters.
 const imageName = '[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}';
-// A tag that no name but those of packages begins with, and never an id.
+// A tag that only package images have, never an image id.
 const builtImage =
   '(agenthub/(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127})';
 const own =
-  (object: Owned) =>
-  (name: string): Duty => ({ duty: 'own', object, name });
+  (object: OwnedKind) =>
+  (name: string): Handling => ({ kind: 'own', object, name });
 const number = pattern(/^\d{1,6}$/);
 
-/** Every call that the hub makes of an engine. What is not here does not exist. */
+/** Every call that the hub makes to an engine. All other calls are refused. */
 const rows: readonly Row[] = [
   { method: 'GET', path: at('/_ping') },
   { method: 'GET', path: at('/version') },
@@ -61,95 +61,100 @@ const rows: readonly Row[] = [
     method: 'GET',
     path: at('/events'),
     query: { since: pattern(/^\d{1,19}(\.\d{1,9})?$/), until: pattern(/^\d{1,19}(\.\d{1,9})?$/) },
-    duty: () => ({ duty: 'filter', others: ['type', 'event'] }),
+    handling: () => ({ kind: 'filter', others: ['type', 'event'] }),
   },
   {
     method: 'GET',
     path: at('/containers/json'),
     query: { all: flag },
-    duty: () => ({ duty: 'filter', others: [] }),
+    handling: () => ({ kind: 'filter', others: [] }),
   },
-  { method: 'GET', path: at('/networks'), duty: () => ({ duty: 'filter', others: [] }) },
+  { method: 'GET', path: at('/networks'), handling: () => ({ kind: 'filter', others: [] }) },
   { method: 'GET', path: at(`/images/${imageName}/json`) },
   {
-    // A pull without credentials: the images that an entry names, and those that ours are built from.
+    // A pull without credentials, of images that a config names or that the hub builds on.
     method: 'POST',
     path: at('/images/create'),
     query: {
       fromImage: pattern(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,254}$/),
       tag: pattern(/^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,127}$/),
     },
-    duty: () => ({ duty: 'pull' }),
+    handling: () => ({ kind: 'pull' }),
   },
   {
     method: 'DELETE',
     path: at(`/images/${builtImage}`),
-    duty: reference => ({ duty: 'built_image', reference }),
+    handling: reference => ({ kind: 'built_image', reference }),
   },
   {
-    // The tag by which a hub notes that it uses an image, and no other: that of a package decides what runs.
+    // Only the tag by which a hub marks an image as in use. Other tags of a package image decide which code
+    // runs.
     method: 'POST',
     path: at(`/images/${builtImage}/tag`),
     query: {
       repo: pattern(/^agenthub\/(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}$/),
       tag: pattern(/^[a-zA-Z0-9_][\w.-]{0,112}\.h-[0-9a-f]{12}$/),
     },
-    duty: reference => ({ duty: 'built_image', reference }),
+    handling: reference => ({ kind: 'built_image', reference }),
   },
-  { method: 'POST', path: at('/build'), duty: () => ({ duty: 'build' }) },
-  { method: 'POST', path: at('/containers/create'), duty: () => ({ duty: 'create_container' }) },
-  { method: 'GET', path: at(`/containers/${objectName}/json`), duty: own('container') },
+  { method: 'POST', path: at('/build'), handling: () => ({ kind: 'build' }) },
+  {
+    method: 'POST',
+    path: at('/containers/create'),
+    handling: () => ({ kind: 'create_container' }),
+  },
+  { method: 'GET', path: at(`/containers/${objectName}/json`), handling: own('container') },
   {
     method: 'POST',
     path: at(`/containers/${objectName}/attach`),
     query: { stream: flag, stdin: flag, stdout: flag, stderr: flag, logs: flag },
-    duty: own('container'),
+    handling: own('container'),
     hijack: true,
   },
   {
     method: 'POST',
     path: at(`/containers/${objectName}/start`),
-    duty: name => ({ duty: 'start_container', name }),
+    handling: name => ({ kind: 'start_container', name }),
   },
   {
     method: 'POST',
     path: at(`/containers/${objectName}/stop`),
     query: { t: number },
-    duty: own('container'),
+    handling: own('container'),
   },
   {
     method: 'POST',
     path: at(`/containers/${objectName}/wait`),
     query: { condition: anyOf('not-running', 'next-exit', 'removed') },
-    duty: own('container'),
+    handling: own('container'),
   },
   {
     method: 'GET',
     path: at(`/containers/${objectName}/stats`),
     query: { stream: flag, 'one-shot': flag },
-    duty: own('container'),
+    handling: own('container'),
   },
   {
     method: 'DELETE',
     path: at(`/containers/${objectName}`),
     query: { force: flag, v: flag },
-    duty: own('container'),
+    handling: own('container'),
   },
-  { method: 'POST', path: at('/networks/create'), duty: () => ({ duty: 'create_network' }) },
-  { method: 'GET', path: at(`/networks/${objectName}`), duty: own('network') },
-  { method: 'DELETE', path: at(`/networks/${objectName}`), duty: own('network') },
+  { method: 'POST', path: at('/networks/create'), handling: () => ({ kind: 'create_network' }) },
+  { method: 'GET', path: at(`/networks/${objectName}`), handling: own('network') },
+  { method: 'DELETE', path: at(`/networks/${objectName}`), handling: own('network') },
   {
     method: 'GET',
     path: at('/system/df'),
     query: { type: anyOf('volume') },
-    duty: () => ({ duty: 'own_volumes' }),
+    handling: () => ({ kind: 'own_volumes' }),
   },
-  { method: 'GET', path: at(`/volumes/${objectName}`), duty: own('volume') },
-  { method: 'DELETE', path: at(`/volumes/${objectName}`), duty: own('volume') },
+  { method: 'GET', path: at(`/volumes/${objectName}`), handling: own('volume') },
+  { method: 'DELETE', path: at(`/volumes/${objectName}`), handling: own('volume') },
 ];
 
-/** The row that admits this call. Throws where there is none. */
-export function findRoute(method: string, target: Target): Route {
+/** Finds the route of a call. Throws HUB_BROKER_REFUSED if there is none. */
+export function findRoute(method: string, target: RequestTarget): Route {
   for (const row of rows) {
     const match = row.method === method ? row.path.exec(target.path) : null;
     if (match === null) continue;
@@ -158,7 +163,7 @@ export function findRoute(method: string, target: Target): Route {
       method: row.method,
       path: name === '' ? target.path : target.path.replace(/^(\/\w+\/)[^/]+/, '$1{id}'),
       query: row.query ?? {},
-      duty: row.duty?.(name) ?? { duty: 'none' },
+      handling: row.handling?.(name) ?? { kind: 'none' },
       hijack: row.hijack ?? false,
     };
   }

@@ -2,17 +2,19 @@ import { z } from 'zod';
 import { refusal } from './refusal.ts';
 import { show } from './target.ts';
 
-/** The labels by which what is ours is known; the hub's driver writes the same. */
+/** Labels that mark objects of a hub. The hub's driver writes the same ones. */
 export const hubLabel = 'io.agenthub.hub';
 export const managedLabel = 'io.agenthub.managed';
 export const baseLabel = 'io.agenthub.base';
-/** On volumes: the name of the hub that made it, which is the same however the hub is started. */
+/**
+ * On volumes: the name of the hub that created it. Unlike the id, it stays the same however the hub is started.
+ */
 export const nameLabel = 'io.agenthub.name';
 
-export type Owner = {
-  /** The value of the hub's label. */
+export type HubIdentity = {
+  /** Value of the hub's label. */
   readonly hubId: string;
-  /** The prefix of every name, and the compose project that containers are grouped under. */
+  /** Prefix of every object name, and the compose project of the containers. */
   readonly hubName: string;
 };
 
@@ -21,7 +23,7 @@ export const text = z
   .max(65_536)
   .regex(/^[^\0]*$/);
 
-/** An absolute path in a container that cannot be read in two ways. */
+/** An unambiguous absolute path in a container. */
 export const containerPath = z
   .string()
   .max(4096)
@@ -30,7 +32,7 @@ export const containerPath = z
     error: 'must not lie in /proc, /sys or /dev',
   });
 
-/** Absolute, below the root, and without parts that are resolved by looking at a file system. */
+/** Whether a path is absolute, not the root itself, and without empty, "." or ".." parts. */
 export function isPlainPath(path: string): boolean {
   if (!path.startsWith('/') || path.includes('\0')) return false;
   return path
@@ -39,8 +41,8 @@ export function isPlainPath(path: string): boolean {
     .every(part => part !== '' && part !== '.' && part !== '..');
 }
 
-/** The name of a container, network or volume of this hub. */
-export function ownName({ hubName }: Owner) {
+/** Schema of an object name of this hub. */
+export function ownName({ hubName }: HubIdentity) {
   return z
     .string()
     .max(255)
@@ -48,8 +50,11 @@ export function ownName({ hubName }: Owner) {
     .startsWith(`${hubName}-`);
 }
 
-/** Labels of ours and of compose, nothing else: other tools act on labels. The hub's own is always there. */
-export function ownLabels({ hubId, hubName }: Owner) {
+/**
+ * Schema of an object's labels: only those of the hub and of compose, because other tools act on labels. The
+ * hub's own labels are always added.
+ */
+export function ownLabels({ hubId, hubName }: HubIdentity) {
   return z
     .strictObject({
       [hubLabel]: z.literal(hubId).default(hubId),
@@ -58,7 +63,7 @@ export function ownLabels({ hubId, hubName }: Owner) {
       'io.agenthub.instance': text.optional(),
       'io.agenthub.digest': text.optional(),
       'com.docker.compose.project': z.literal(hubName).optional(),
-      // Never the name of a service in the compose file: compose would take the container for that service.
+      // Never a service name of the compose file: compose would adopt the container as that service.
       'com.docker.compose.service': z.string().startsWith('mcp-').max(255).optional(),
       'com.docker.compose.oneoff': z.literal('False').optional(),
       'com.docker.compose.container-number': z
@@ -71,8 +76,8 @@ export function ownLabels({ hubId, hubName }: Owner) {
     .prefault({});
 }
 
-/** The labels of a volume: what a server keeps outlives the hub's id, and not its name. */
-export function volumeLabels({ hubId, hubName }: Owner) {
+/** Schema of a volume's labels. A volume outlives the hub's id, so it also carries the hub's name. */
+export function volumeLabels({ hubId, hubName }: HubIdentity) {
   return z
     .strictObject({
       [hubLabel]: z.literal(hubId).default(hubId),
@@ -82,12 +87,13 @@ export function volumeLabels({ hubId, hubName }: Owner) {
     .prefault({});
 }
 
-/** A list of words: arguments, variables. */
+/** A list of strings: arguments or variables. */
 export const words = z.array(text).max(4096);
 
 /**
- * The body again, from admitted fields with admitted values. Throws at the first thing that is not: the
- * engine reads keys without regard to case, so a key that is not exactly one of ours is refused, not dropped.
+ * Rebuilds a JSON body from the fields of the schema. Throws HUB_BROKER_REFUSED at the first unknown field or
+ * bad value. Unknown keys are refused rather than dropped, because the engine ignores the case of keys. `what`
+ * names the object in messages.
  */
 export function rebuildBody<T>(body: string, schema: z.ZodType<T>, what: string): T {
   let value: unknown;
@@ -99,17 +105,17 @@ export function rebuildBody<T>(body: string, schema: z.ZodType<T>, what: string)
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  throw refusal(issue === undefined ? `this body of ${what}` : sentence(issue, value, what));
+  throw refusal(issue === undefined ? `this body of ${what}` : describeIssue(issue, value, what));
 }
 
-function sentence(issue: z.core.$ZodIssue, body: unknown, what: string): string {
+function describeIssue(issue: z.core.$ZodIssue, body: unknown, what: string): string {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     const key = [...path, issue.keys[0] ?? ''].join('.');
     return `the key ${show(key)} in the body of ${what}`;
   }
   const where = path.length === 0 ? `the body of ${what}` : `${show(path.join('.'))} of ${what}`;
-  // Variables are secrets, and so may be what a command line holds.
+  // Variables and command lines may contain secrets.
   const secret = ['Env', 'Cmd', 'Entrypoint'].includes(path[0] ?? '');
   const given = secret ? '' : ` with the value ${show(valueAt(body, issue.path))}`;
   return `${where}${given}: ${issue.message}`;

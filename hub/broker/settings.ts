@@ -3,7 +3,10 @@ import type { BrokerOptions } from './broker.ts';
 import { readRegistries } from './registries.ts';
 import { show } from './target.ts';
 
-/** What the broker is told by its environment. Throws HUB_CONFIG_INVALID, naming variable, value and remedy. */
+/**
+ * Reads the broker's options from environment variables. Throws HUB_CONFIG_INVALID with variable, value and
+ * remedy.
+ */
 export function readBrokerOptions(
   env: Readonly<Record<string, string | undefined>>,
   imagesDir: string,

@@ -2,21 +2,24 @@ import { lstat, unlink } from 'node:fs/promises';
 import { type Server, connect } from 'node:net';
 import { HubError, messageOf } from '#core';
 
-/** Removes the socket of a broker that ended without doing so. Throws where one still listens, or where a file is. */
+/**
+ * Removes the socket file of a broker that was killed. Rejects with HUB_PORT_TAKEN if a broker still listens
+ * there or the path is another kind of file.
+ */
 export async function freeSocket(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return;
-  const inTheWay = (what: string) =>
+  const taken = (what: string) =>
     new HubError(
       'HUB_PORT_TAKEN',
       `BROKER_SOCKET: ${what} at ${path}. Stop it or choose another path`,
     );
-  if (!found.isSocket()) throw inTheWay('there is a file that is not a socket');
-  if (await answers(path)) throw inTheWay('another broker listens');
+  if (!found.isSocket()) throw taken('there is a file that is not a socket');
+  if (await isListening(path)) throw taken('another broker listens');
   await unlink(path);
 }
 
-/** Listens on a unix socket, which nobody but its owner can use until it is told otherwise. */
+/** Listens on a unix socket. Rejects with HUB_LISTEN_REFUSED. */
 export function listen(server: Server, path: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const failed = (error: Error) =>
@@ -36,7 +39,7 @@ export function listen(server: Server, path: string): Promise<void> {
   return promise;
 }
 
-function answers(path: string): Promise<boolean> {
+function isListening(path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ path });
   socket.on('connect', () => resolve(true));

@@ -1,18 +1,18 @@
 import { refusal } from './refusal.ts';
 
-/** Where a request is aimed, taken apart. `path` has no version and no escapes; names in `query` are unique. */
-export type Target = {
-  /** `/v1.43`, or empty: the engine's newest. */
+/** A parsed request target. `path` has no version and no escapes; parameter names are unique. */
+export type RequestTarget = {
+  /** `/v1.43`, or empty for the engine's newest version. */
   readonly version: string;
   readonly path: string;
   readonly query: ReadonlyMap<string, string>;
 };
 
 /**
- * Takes a request target apart, and refuses every spelling that a proxy and an engine could read in
- * two ways: escapes in the path, empty or dot segments, absolute forms, repeated parameters.
+ * Parses a request target. Throws HUB_BROKER_REFUSED for every spelling that a proxy and an engine could read
+ * differently: escapes in the path, empty or dot segments, absolute forms, repeated parameters.
  */
-export function parseTarget(target: string): Target {
+export function parseTarget(target: string): RequestTarget {
   const [raw = '', queryText, ...more] = target.split('?');
   if (more.length > 0) throw refusal('a request target with more than one question mark');
   const match = /^(\/v1\.\d{1,3})?(\/[\w.:@/-]+)$/.exec(raw);
@@ -34,7 +34,7 @@ function parseQuery(text: string): ReadonlyMap<string, string> {
   return query;
 }
 
-/** A value as the log and the caller see it: quoted, without control characters, and not endless. */
+/** Formats a value for messages: as JSON without control characters, at most 120 characters. */
 export function show(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 120 ? `${text.slice(0, 120)}...` : text;

@@ -1,42 +1,51 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { readAll, type Engine, type EngineCall } from './engine.ts';
+import { readAll, type EngineCall, type EngineSocket } from './engine-socket.ts';
 
-const mostRefusalBytes = 64 * 1024;
+const maxRefusalBytes = 64 * 1024;
 
 /**
- * Joins a client that asked for a raw stream with the engine. Never times out. Either side may end
- * its half and go on listening; when one is gone, the other gets what is still on its way and is closed.
- * `sent` is what the client has sent behind the head of its request, before there was an answer.
+ * Connects a client to a raw stream of the engine. Never times out. Either side may close its sending half and
+ * still receive; when one side is gone, the other gets the remaining data and is closed. `sent` is what the
+ * client sent after its request head.
  */
-export function openTunnel(engine: Engine, call: EngineCall, client: Duplex, sent: Buffer): void {
+export function openTunnel(
+  engine: EngineSocket,
+  call: EngineCall,
+  client: Duplex,
+  early: Buffer,
+): void {
   if (client instanceof Socket) client.setTimeout(0).setNoDelay(true);
-  const asked = engine.open({ ...call, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } });
-  const giveUp = () => asked.destroy();
-  client.on('close', giveUp);
-  asked.on('error', error => sayAndClose(client, 502, say(engine.unreachable(error).message)));
-  asked.on('response', answer => {
-    // The engine refused: no such container, or it is gone. Its words go back as they are.
-    readAll(answer, mostRefusalBytes).then(
-      body => sayAndClose(client, answer.statusCode ?? 502, body),
-      (error: unknown) => sayAndClose(client, 502, say(engine.unreachable(error).message)),
+  const request = engine.open({ ...call, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } });
+  const cancel = () => request.destroy();
+  client.on('close', cancel);
+  request.on('error', error =>
+    respondAndClose(client, 502, errorBody(engine.unreachable(error).message)),
+  );
+  request.on('response', answer => {
+    // The engine refused the call, for example because the container is gone. Its answer is passed on
+    // unchanged.
+    readAll(answer, maxRefusalBytes).then(
+      body => respondAndClose(client, answer.statusCode ?? 502, body),
+      (error: unknown) =>
+        respondAndClose(client, 502, errorBody(engine.unreachable(error).message)),
     );
   });
-  asked.on('upgrade', (answer, socket, head) => {
-    client.off('close', giveUp);
+  request.on('upgrade', (answer, socket, head) => {
+    client.off('close', cancel);
     const type = answer.headers['content-type'] ?? 'application/vnd.docker.raw-stream';
     client.write(
       `HTTP/1.1 101 UPGRADED\r\nContent-Type: ${type}\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n`,
     );
     if (head.length > 0) client.write(head);
-    if (sent.length > 0) socket.write(sent);
+    if (early.length > 0) socket.write(early);
     join(client, socket);
   });
-  asked.end();
+  request.end();
 }
 
-/** Answers on a connection that was to become a raw stream, and closes it. */
-export function sayAndClose(client: Duplex, status: number, body: string): void {
+/** Sends an HTTP answer instead of the requested raw stream, and closes the connection. */
+export function respondAndClose(client: Duplex, status: number, body: string): void {
   if (client.destroyed) return;
   client.end(
     `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\n` +
@@ -45,14 +54,14 @@ export function sayAndClose(client: Duplex, status: number, body: string): void 
   );
 }
 
-/** A message in the engine's form. */
-export function say(message: string): string {
+/** An error body in the engine's format. */
+export function errorBody(message: string): string {
   return JSON.stringify({ message });
 }
 
 function join(client: Duplex, engine: Duplex): void {
   client.pipe(engine).pipe(client);
-  // An error is followed by 'close', which says all that the other side needs to know.
+  // 'close' follows every error and is handled below.
   client.on('error', () => {});
   engine.on('error', () => {});
   client.on('close', () => closeSoon(engine));

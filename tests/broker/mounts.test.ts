@@ -48,10 +48,10 @@ describe('no mount is admitted', () => {
     [
       'below no root',
       '/etc',
-      /below no root .* \(they are .*\)\. Set AGENTHUB_MOUNT_ROOT .* -f compose\/mounts\.yml/,
+      /not below a mount root \(roots: .*\)\. Set AGENTHUB_MOUNT_ROOT .* -f compose\/mounts\.yml/,
     ],
-    ['of what no root may hold', '/proc/1', /below no root [^)]*\)$/],
-    ['beside a root whose name it begins with', '-beside', /below no root/],
+    ['of what no root may hold', '/proc/1', /not below a mount root [^)]*\)$/],
+    ['beside a root whose name it begins with', '-beside', /not below a mount root/],
     ['of a link out of the root', '/to-slash', /leads to "\/"/],
     ['through a link out of the root', '/to-slash/etc', /leads to "\/etc"/],
     ['of a link to the socket', '/to-socket', /leads to|cannot see it/],
@@ -64,7 +64,7 @@ describe('no mount is admitted', () => {
   });
 
   test('where no root is configured', async () => {
-    await assert.rejects(resolveSource(root, []), /there is none/);
+    await assert.rejects(resolveSource(root, []), /none is configured/);
   });
 });
 

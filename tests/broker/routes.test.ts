@@ -38,8 +38,8 @@ describe('a call of the hub is admitted', () => {
       'built_image',
     ],
     ['DELETE', '/v1.51/images/agenthub/python-time:1.0-ab', 'built_image'],
-  ])('%s %s', (method, target, duty) => {
-    assert.equal(route(method, target).duty.duty, duty);
+  ])('%s %s', (method, target, handling) => {
+    assert.equal(route(method, target).handling.kind, handling);
   });
 });
 

@@ -36,7 +36,11 @@ test.each([
   ['HUB_ID', 'a"b', /HUB_ID is "a\\"b"\. Set it to /],
   ['HUB_NAME', 'A', /HUB_NAME is "A"/],
   ['BROKER_SOCKET', 'docker.sock', /BROKER_SOCKET is "docker\.sock"/],
-  ['BROKER_REGISTRIES', 'https://ghcr.io', /AGENTHUB_REGISTRIES.*"https:\/\/ghcr\.io" is no reg/],
+  [
+    'BROKER_REGISTRIES',
+    'https://ghcr.io',
+    /AGENTHUB_REGISTRIES.*"https:\/\/ghcr\.io" is not a reg/,
+  ],
   ['DOCKER_SOCKET', 'unix:///x', /DOCKER_SOCKET is "unix:\/\/\/x"/],
 ])('%s is refused: %s', (name, value, message) => {
   assert.throws(() => readBrokerOptions({ HUB_ID: 'a', [name]: value }, ''), {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { checkLock } from '../../hub/broker/lock.ts';
+import { checkLock } from '../../hub/broker/package-lock.ts';
 
 const integrity = `sha512-${'A'.repeat(86)}==`;
 const resolved = 'https://registry.npmjs.org/a/-/a-1.0.0.tgz';

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { type Bind, createHoldings, mostContainers } from '../../hub/broker/holdings.ts';
+import {
+  type Bind,
+  createContainerRegistry,
+  maxContainers,
+} from '../../hub/broker/container-registry.ts';
 import { owner } from './bodies.ts';
 
 type Made = { readonly name: string; readonly hubId?: string; readonly binds?: readonly Bind[] };
 
 /** An engine that has these containers. */
 function engineOf(containers: readonly Made[]) {
-  const ask = async (path: string) => {
+  const getJson = async (path: string) => {
     const asked = containers.find(({ name }) => path === `/containers/id-${name}/json`);
     if (asked) {
       const Mounts = (asked.binds ?? []).map(({ source, readOnly }) => ({
@@ -25,13 +29,13 @@ function engineOf(containers: readonly Made[]) {
     }));
     return { status: 200, body };
   };
-  return { ask };
+  return { getJson };
 }
 
 const writable = (source: string): Bind => ({ source, readOnly: false });
 const readOnly = (source: string): Bind => ({ source, readOnly: true });
-const holdingsOf = (...containers: readonly Made[]) =>
-  createHoldings(engineOf(containers), owner.hubId);
+const registryOf = (...containers: readonly Made[]) =>
+  createContainerRegistry(engineOf(containers), owner.hubId);
 const refused = (message: RegExp) => ({ code: 'HUB_BROKER_REFUSED', message });
 
 describe('a folder in what another container may write to is not mounted', () => {
@@ -41,18 +45,18 @@ describe('a folder in what another container may write to is not mounted', () =>
     ['in other letters', writable('/srv/Notes'), readOnly('/srv/notes/a')],
   ])('%s', async (_, outer, inner) => {
     await assert.rejects(
-      holdingsOf({ name: 'old', binds: [outer] }).reserve('new', [inner]),
+      registryOf({ name: 'old', binds: [outer] }).reserve('new', [inner]),
       refused(/a mount of "\/srv.*" in new beside a writable mount of "\/srv.*" in old, which/),
     );
     await assert.rejects(
-      holdingsOf({ name: 'old', binds: [inner] }).reserve('new', [outer]),
+      registryOf({ name: 'old', binds: [inner] }).reserve('new', [outer]),
       refused(/ in old beside a writable mount of "\/srv.*" in new, which/),
     );
-    await assert.rejects(holdingsOf().reserve('new', [inner, outer]), refused(/beside/));
+    await assert.rejects(registryOf().reserve('new', [inner, outer]), refused(/beside/));
   });
 
   test("nor in what a container of another hub may write to, whose name is nobody's business", async () => {
-    const others = holdingsOf({ name: 'theirs', hubId: 'other', binds: [writable('/srv')] });
+    const others = registryOf({ name: 'theirs', hubId: 'other', binds: [writable('/srv')] });
     await assert.rejects(others.reserve('new', [readOnly('/srv/a')]), (error: Error) => {
       assert.match(error.message, /in a container of another hub, which/);
       assert.ok(!error.message.includes('theirs'));
@@ -61,15 +65,15 @@ describe('a folder in what another container may write to is not mounted', () =>
   });
 
   test('nor while the other is being created', async () => {
-    const holdings = holdingsOf();
+    const registry = registryOf();
     const [outer, inner] = await Promise.allSettled([
-      holdings.reserve('outer', [writable('/srv')]),
-      holdings.reserve('inner', [readOnly('/srv/a')]),
+      registry.reserve('outer', [writable('/srv')]),
+      registry.reserve('inner', [readOnly('/srv/a')]),
     ]);
     assert.equal(inner.status, 'rejected');
     if (outer.status === 'rejected') assert.fail(String(outer.reason));
     outer.value();
-    await holdings.reserve('inner', [readOnly('/srv/a')]);
+    await registry.reserve('inner', [readOnly('/srv/a')]);
   });
 });
 
@@ -78,27 +82,30 @@ test.each<[string, Bind, Bind]>([
   ['that is the same', writable('/srv'), writable('/srv')],
   ['beside it, with a name that begins like it', writable('/srv'), writable('/srv-2')],
 ])('a folder is mounted %s', async (_, old, next) => {
-  await holdingsOf({ name: 'old', binds: [old] }).reserve('new', [next]);
+  await registryOf({ name: 'old', binds: [old] }).reserve('new', [next]);
 });
 
 test('what holds the name already is left to the engine, which refuses the name', async () => {
-  const holdings = holdingsOf({ name: 'same', binds: [writable('/srv')] });
-  await holdings.reserve('same', [readOnly('/srv/a')]);
+  const registry = registryOf({ name: 'same', binds: [writable('/srv')] });
+  await registry.reserve('same', [readOnly('/srv/a')]);
 });
 
 test('a hub has no more containers than the bound, others not counted', async () => {
-  const many = Array.from({ length: mostContainers - 1 }, (_, index) => ({ name: `c${index}` }));
-  const holdings = holdingsOf(...many, { name: 'theirs', hubId: 'other' });
-  const done = await holdings.reserve('last', []);
+  const many = Array.from({ length: maxContainers - 1 }, (_, index) => ({ name: `c${index}` }));
+  const registry = registryOf(...many, { name: 'theirs', hubId: 'other' });
+  const done = await registry.reserve('last', []);
   await assert.rejects(
-    holdings.reserve('one-more', []),
+    registry.reserve('one-more', []),
     refused(/^the broker does not admit more than 256 containers of one hub\. Stop servers/),
   );
   done();
-  await holdings.reserve('one-more', []);
+  await registry.reserve('one-more', []);
 });
 
 test('nothing is admitted while the engine does not say what there is', async () => {
-  const silent = createHoldings({ ask: async () => ({ status: 500, body: {} }) }, owner.hubId);
+  const silent = createContainerRegistry(
+    { getJson: async () => ({ status: 500, body: {} }) },
+    owner.hubId,
+  );
   await assert.rejects(silent.reserve('new', []), { code: 'HUB_ENGINE_REFUSED' });
 });

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { HubError } from '#core';
+import type { EngineSocket } from './engine-socket.ts';
+import { isIn } from './mounts.ts';
+import { refusal } from './refusal.ts';
+import { hubLabel, managedLabel } from './schema.ts';
+import { show } from './target.ts';
+
+/** A folder or file of the engine's machine that is mounted in a container. */
+export type Bind = { readonly source: string; readonly readOnly: boolean };
+
+/** A container that exists or is being created. `name` is undefined for a container of another hub. */
+type BoundContainer = { readonly name?: string | undefined; readonly binds: readonly Bind[] };
+
+/** The containers of this engine and the folders they mount. */
+export interface ContainerRegistry {
+  /**
+   * Reserves a place for a new container until the returned function is called. Rejects with HUB_BROKER_REFUSED
+   * above the container limit, and if a mounted folder lies below a folder that a container of any hub may
+   * write to: that container could replace the inner folder by a symbolic link between the broker's check and
+   * the engine's mount.
+   */
+  reserve(name: string, binds: readonly Bind[]): Promise<() => void>;
+}
+
+/** Limit of containers for one hub, far above what a workstation runs. */
+export const maxContainers = 256;
+
+/**
+ * Creates the registry. It lists the engine's containers on each call, because containers outlive the broker.
+ */
+export function createContainerRegistry(
+  engine: Pick<EngineSocket, 'getJson'>,
+  hubId: string,
+): ContainerRegistry {
+  const starting = new Set<BoundContainer>();
+  let lastAdmission: Promise<unknown> = Promise.resolve();
+
+  async function admit(name: string, binds: readonly Bind[]): Promise<() => void> {
+    // Copied before the list request: a container created meanwhile is then in at least one of the two.
+    const containers = [...starting, ...(await listContainers(engine, hubId))];
+    // A container of the same name does not count: the engine refuses a taken name, so it is gone by the time
+    // this one is created.
+    const others = containers.filter(container => container.name !== name);
+    const own = new Set(others.map(container => container.name));
+    own.delete(undefined);
+    if (own.size >= maxContainers)
+      throw refusal(
+        `more than ${maxContainers} containers of one hub. Stop servers, or remove what is left of them`,
+      );
+    const created: BoundContainer = { name, binds };
+    for (const other of [...others, created]) {
+      refuseNested(created, other);
+      refuseNested(other, created);
+    }
+    starting.add(created);
+    return () => void starting.delete(created);
+  }
+
+  return {
+    reserve(name, binds) {
+      const admitted = lastAdmission.then(() => admit(name, binds));
+      lastAdmission = admitted.catch(() => undefined);
+      return admitted;
+    },
+  };
+}
+
+/** Throws if a mount of one container lies below a writable mount of the other. */
+function refuseNested(inner: BoundContainer, outer: BoundContainer): void {
+  for (const { source: folder, readOnly } of outer.binds) {
+    const nested = readOnly ? undefined : inner.binds.find(bind => isBelow(bind.source, folder));
+    if (nested === undefined) continue;
+    throw refusal(
+      `a mount of ${show(nested.source)}${of(inner)} beside a writable mount of ${show(folder)}${of(outer)}, ` +
+        'which it lies in. Mount the outer one read-only, or the same folder in both',
+    );
+  }
+}
+
+const of = ({ name }: BoundContainer) =>
+  name === undefined ? ' in a container of another hub' : ` in ${name}`;
+
+/** Compared without case, because file systems outside Linux may ignore it. */
+function isBelow(path: string, folder: string): boolean {
+  const [inner, outer] = [path.toLowerCase(), folder.toLowerCase()];
+  return inner !== outer && isIn(inner, outer);
+}
+
+const listSchema = z.array(
+  z.object({
+    Id: z.string(),
+    Names: z.array(z.string()),
+    Labels: z.record(z.string(), z.string()),
+    Mounts: z.array(z.object({ Type: z.string() })),
+  }),
+);
+
+async function listContainers(
+  engine: Pick<EngineSocket, 'getJson'>,
+  hubId: string,
+): Promise<readonly BoundContainer[]> {
+  const filters = JSON.stringify({ label: [`${managedLabel}=true`] });
+  const { status, body } = await engine.getJson(
+    `/containers/json?all=1&filters=${encodeURIComponent(filters)}`,
+  );
+  const found = listSchema.safeParse(body);
+  if (status !== 200 || !found.success) throw unreadable('list containers', status);
+  return await Promise.all(
+    found.data.map(async ({ Id, Names, Labels, Mounts }) => ({
+      name: Labels[hubLabel] === hubId ? Names[0]?.slice(1) : undefined,
+      binds: Mounts.some(mount => mount.Type === 'bind') ? await bindsOf(engine, Id) : [],
+    })),
+  );
+}
+
+const inspectSchema = z.object({
+  HostConfig: z.object({
+    Binds: z.array(z.string()).nullish(),
+    Mounts: z
+      .array(
+        z.object({
+          Type: z.string(),
+          Source: z.string().optional(),
+          ReadOnly: z.boolean().optional(),
+        }),
+      )
+      .nullish(),
+  }),
+});
+
+/**
+ * The bind mounts of a container, as named at its creation: other fields of an engine in a virtual machine show
+ * paths of that machine. Empty for a container that no longer exists.
+ */
+export async function bindsOf(
+  engine: Pick<EngineSocket, 'getJson'>,
+  id: string,
+): Promise<readonly Bind[]> {
+  const { status, body } = await engine.getJson(`/containers/${id}/json`);
+  if (status === 404) return [];
+  const found = inspectSchema.safeParse(body);
+  if (status !== 200 || !found.success) throw unreadable(`inspect the container ${id}`, status);
+  const { Binds, Mounts } = found.data.HostConfig;
+  return [
+    // The older `Binds` form, which the hub does not use, counts as writable.
+    ...(Binds ?? []).map(bind => ({ source: bind.split(':')[0] ?? '', readOnly: false })),
+    ...(Mounts ?? [])
+      .filter(mount => mount.Type === 'bind')
+      .map(({ Source = '', ReadOnly = false }) => ({ source: Source, readOnly: ReadOnly })),
+  ];
+}
+
+function unreadable(what: string, status: number): HubError {
+  return new HubError(
+    'HUB_ENGINE_REFUSED',
+    `the engine did not ${what} for the broker (status ${status})`,
+  );
+}
