@@ -1,7 +1,7 @@
 import { access, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Machine } from '#clients';
+import type { ClientMachine } from '#clients';
 import {
   type Config,
   type Environment,
@@ -88,11 +88,11 @@ function ownPlacesIn(env: Environment): readonly GuardedPlace[] {
 
 /** The files in which MCP clients keep their servers. */
 async function clientFiles(home: string): Promise<readonly string[]> {
-  const { filesOfClients } = await import('#clients');
-  return filesOfClients({ ...(await machineHere()), home });
+  const { allConfigFiles } = await import('#clients');
+  return allConfigFiles({ ...(await machineHere()), home });
 }
 
-async function machineHere(): Promise<Machine> {
+async function machineHere(): Promise<ClientMachine> {
   const { findMachine } = await import('#clients');
   const { platform, env } = process;
   return await findMachine({ platform, home: homedir(), folder: process.cwd(), env });

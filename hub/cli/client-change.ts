@@ -1,11 +1,11 @@
 import {
   type ClientName,
   type Clients,
-  type DifferenceLine,
+  type DiffLine,
   type HubAddress,
-  type Target,
+  type ConnectTarget,
   clientNames,
-  usualName,
+  defaultEntryName,
 } from '#clients';
 import { findClosest } from '#config';
 import { HubError } from '#core';
@@ -44,7 +44,7 @@ export const targetOptions = {
   name: {
     type: 'string',
     placeholder: 'name',
-    help: `What the hub is called there. Default: ${usualName}.`,
+    help: `What the hub is called there. Default: ${defaultEntryName}.`,
   },
 } as const satisfies Options;
 
@@ -66,8 +66,8 @@ export function clientOf(word: string): ClientName {
 }
 
 /** Which entry a command line means. Throws HUB_USAGE. */
-export function targetOf(client: ClientName, values: Values): Target {
-  const name = textOf(values, 'name') ?? usualName;
+export function targetOf(client: ClientName, values: Values): ConnectTarget {
+  const name = textOf(values, 'name') ?? defaultEntryName;
   if (!/^[\w-]{1,32}$/.test(name))
     throw new HubError(
       'HUB_USAGE',
@@ -94,7 +94,7 @@ export async function isAgreed(
   return /^y(?:es)?$/i.test((await ask(`${question} [y/N] `, signal)).trim());
 }
 
-const looks: Readonly<Record<DifferenceLine['sign'], Look | undefined>> = {
+const looks: Readonly<Record<DiffLine['sign'], Look | undefined>> = {
   '-': 'red',
   '+': 'green',
   '@': 'dim',
@@ -102,7 +102,7 @@ const looks: Readonly<Record<DifferenceLine['sign'], Look | undefined>> = {
 };
 
 /** Shows a difference as people know it. */
-export function showDifference(lines: readonly DifferenceLine[], { out, screen }: Io): void {
+export function showDifference(lines: readonly DiffLine[], { out, screen }: Io): void {
   for (const { sign, text } of lines) {
     const line = screen.foreign(sign === '@' ? text : sign + text);
     const look = looks[sign];

@@ -1,4 +1,4 @@
-import type { Clients, Undoable } from '#clients';
+import type { Clients, UndoableImport } from '#clients';
 import { HubError } from '#core';
 import { type ClientsNeeds, isAgreed } from './client-change.ts';
 import type { ExitCode, Io, Values } from './command.ts';
@@ -24,7 +24,7 @@ export async function undoImport(
   return 0;
 }
 
-function show({ at, added, files }: Undoable, { out, screen }: Io): void {
+function show({ at, added, files }: UndoableImport, { out, screen }: Io): void {
   out(`The import of ${at} added ${screen.foreign(added.join(', ')) || 'no server'} and changed:`);
   for (const file of files) out(`  ${screen.foreign(file)}`);
 }

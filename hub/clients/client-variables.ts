@@ -1,13 +1,13 @@
 import type { ClientName } from './client.ts';
 
-/** What a text of a client stands for in the hub's config, or what the hub cannot know of it. */
+/** A client's text in the hub's syntax, or the variable in it that only the client knows. */
 export type Converted =
   { readonly text: string; readonly isLiteral: boolean } | { readonly unknown: string };
 
-/** What places in a text of a client may stand for. */
-export type Places = { readonly home: string; readonly folder: string };
+/** The folders that variables of a client may refer to. */
+export type ClientFolders = { readonly home: string; readonly folder: string };
 
-/** How clients write a variable: `${NAME}`, `${env:NAME}`, or not at all. */
+/** The variable syntax of each client: `${NAME}`, `${env:NAME}`, or none. */
 const syntaxes: Readonly<Record<ClientName, 'plain' | 'named' | 'none'>> = {
   'claude-code': 'plain',
   'claude-desktop': 'none',
@@ -18,37 +18,48 @@ const syntaxes: Readonly<Record<ClientName, 'plain' | 'named' | 'none'>> = {
   raycast: 'none',
 };
 
-const mark = /\$\{([^{}]*)\}/g;
-const plain = /^[A-Za-z_][A-Za-z0-9_]*(?::-[^]*)?$/;
-const capitals = /^[A-Z_][A-Z0-9_]*$/;
+const variablePattern = /\$\{([^{}]*)\}/g;
+const plainName = /^[A-Za-z_][A-Za-z0-9_]*(?::-[^]*)?$/;
+const upperCaseName = /^[A-Z_][A-Z0-9_]*$/;
 
-/** A text as the hub's config says the same. `${NAME}` stays one, and any other dollar sign stays a dollar sign. */
-export function hubText(text: string, client: ClientName, { home, folder }: Places): Converted {
+/**
+ * Converts a client's text to the hub's syntax. `${NAME}` stays a variable; any other dollar sign is escaped
+ * where needed.
+ */
+export function hubText(
+  text: string,
+  client: ClientName,
+  { home, folder }: ClientFolders,
+): Converted {
   const syntax = syntaxes[client];
-  if (syntax === 'none') return { text: literally(text), isLiteral: true };
+  if (syntax === 'none') return { text: escapeDollars(text), isLiteral: true };
   let isLiteral = true;
   let unknown: string | undefined;
   let done = 0;
   const parts: string[] = [];
-  for (const { 0: whole, 1: inside = '', index } of text.matchAll(mark)) {
-    const said = reference(inside, syntax, { home, folder });
-    parts.push(literally(text.slice(done, index)));
-    if (said === undefined && syntax === 'named') unknown ??= whole;
-    if (said?.startsWith('${')) isLiteral = false;
-    parts.push(said ?? literally(whole));
+  for (const { 0: whole, 1: inside = '', index } of text.matchAll(variablePattern)) {
+    const converted = convertVariable(inside, syntax, { home, folder });
+    parts.push(escapeDollars(text.slice(done, index)));
+    if (converted === undefined && syntax === 'named') unknown ??= whole;
+    if (converted?.startsWith('${')) isLiteral = false;
+    parts.push(converted ?? escapeDollars(whole));
     done = index + whole.length;
   }
   if (unknown !== undefined) return { unknown };
-  return { text: parts.join('') + literally(text.slice(done)), isLiteral };
+  return { text: parts.join('') + escapeDollars(text.slice(done)), isLiteral };
 }
 
-function reference(inside: string, syntax: 'plain' | 'named', places: Places): string | undefined {
-  if (syntax === 'plain') return plain.test(inside) ? `\${${inside}}` : undefined;
+function convertVariable(
+  inside: string,
+  syntax: 'plain' | 'named',
+  places: ClientFolders,
+): string | undefined {
+  if (syntax === 'plain') return plainName.test(inside) ? `\${${inside}}` : undefined;
   const [, name] = /^env:([A-Za-z_][A-Za-z0-9_]*)$/.exec(inside) ?? [];
-  if (name !== undefined || capitals.test(inside)) return `\${${name ?? inside}}`;
-  if (inside === 'userHome') return literally(places.home);
-  return /^workspace(?:Folder|Root)$/.test(inside) ? literally(places.folder) : undefined;
+  if (name !== undefined || upperCaseName.test(inside)) return `\${${name ?? inside}}`;
+  if (inside === 'userHome') return escapeDollars(places.home);
+  return /^workspace(?:Folder|Root)$/.test(inside) ? escapeDollars(places.folder) : undefined;
 }
 
-/** A text in which the hub finds no variable: `$$` is its dollar sign before what would be one. */
-const literally = (text: string) => text.replaceAll(/\$(?=[${])/g, () => '$$');
+/** Escapes dollar signs, so that the hub finds no variable in the text: `$$` is a literal dollar sign. */
+const escapeDollars = (text: string) => text.replaceAll(/\$(?=[${])/g, () => '$$');

@@ -1,6 +1,6 @@
 import type { ClientFormat } from './client-text.ts';
 
-/** Clients that the hub can be put into. */
+/** Clients that the hub can be connected to. */
 export const clientNames = [
   'claude-code',
   'claude-desktop',
@@ -13,23 +13,23 @@ export const clientNames = [
 
 export type ClientName = (typeof clientNames)[number];
 
-/** For everything that this user does, or for one folder. */
-export type Scope = 'user' | 'workspace';
+/** Settings of the user, or of one workspace folder. */
+export type ClientScope = 'user' | 'workspace';
 
-/** How a client is called, and how its file is written. */
-export type Client = {
+/** The name of a client and the layout of its file. */
+export type ClientProfile = {
   readonly title: string;
   readonly format: ClientFormat;
-  /** Where its servers stand in the file, by name. */
+  /** Path of the object with its servers, by name. */
   readonly servers: readonly string[];
-  /** What makes it read its file again, as a sentence. */
+  /** How the user makes the client reload its file, as a sentence. */
   readonly next: string;
 };
 
 const mcpServers = ['mcpServers'];
 
-/** How each client keeps its servers. */
-export const clients: Readonly<Record<ClientName, Client>> = {
+/** The profile of each client. */
+export const clients: Readonly<Record<ClientName, ClientProfile>> = {
   'claude-code': {
     title: 'Claude Code',
     format: 'json',
@@ -46,19 +46,19 @@ export const clients: Readonly<Record<ClientName, Client>> = {
     title: 'VS Code',
     format: 'json',
     servers: ['servers'],
-    next: 'In VS Code, "MCP: List Servers" starts it.',
+    next: 'In VS Code, start it with "MCP: List Servers".',
   },
   cursor: {
     title: 'Cursor',
     format: 'json',
     servers: mcpServers,
-    next: 'Switch it on in the settings of Cursor, under MCP.',
+    next: 'Switch it on in the MCP settings of Cursor.',
   },
   windsurf: {
     title: 'Windsurf',
     format: 'json',
     servers: mcpServers,
-    next: 'Press "Refresh" among the MCP servers of Windsurf.',
+    next: 'Press "Refresh" in the MCP server list of Windsurf.',
   },
   codex: {
     title: 'Codex',
@@ -70,6 +70,6 @@ export const clients: Readonly<Record<ClientName, Client>> = {
     title: 'Raycast',
     format: 'json',
     servers: mcpServers,
-    next: 'In Raycast, "Install MCP Server" takes it.',
+    next: 'In Raycast, add it with "Install MCP Server".',
   },
 };

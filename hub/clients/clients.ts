@@ -3,85 +3,89 @@ import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
 import { HubError } from '#core';
-import { type ClientName, type Scope, clientNames } from './client.ts';
+import { type ClientName, type ClientScope, clientNames } from './client.ts';
 import {
   type WriteWhole,
-  type Writing,
+  type FileChange,
   readExactly,
   writeBack,
   writeWithBackup,
 } from './client-file.ts';
 import { withValue } from './client-text.ts';
 import {
-  type Plan,
-  type Target,
+  type ConnectPlan,
+  type ConnectTarget,
   planConnect,
   planDisconnect,
   serversIn,
   sourceOf,
-} from './connection.ts';
+} from './connect-plan.ts';
 import { valuesOf, withVariables } from './dotenv.ts';
-import { type Found, type Wanted, findServers } from './found-servers.ts';
-import { type HubAddress, isHub } from './hub-entry.ts';
+import { type FoundServers, type ImportSelection, findServers } from './find-servers.ts';
+import { type HubAddress, pointsToHub } from './hub-entry.ts';
 import { type ImportItem, type ImportPlan, planImport } from './import-plan.ts';
-import { type ImportRecord, type Undoable, createImportRecords } from './import-record.ts';
-import { type Machine, placeOf } from './places.ts';
-import type { Variable } from './secret-values.ts';
-import { type Allows, tighten } from './tighten.ts';
+import { type ImportRecord, type UndoableImport, createImportRecords } from './import-record.ts';
+import { type ClientMachine, configFileOf } from './config-locations.ts';
+import type { Variable } from './extract-secrets.ts';
+import { type IsAllowed, tighten } from './tighten.ts';
 
-/** Where a client keeps its servers, and whether the hub is among them. */
+/** One client file, and whether the hub is in it. */
 export type ClientState = {
   readonly client: ClientName;
-  readonly scope: Scope;
+  readonly scope: ClientScope;
   readonly file: string;
   readonly state: 'absent' | 'unconnected' | 'connected' | 'unreadable';
 };
 
-/** The config of the hub, and the file in which its variables are. */
+/** The hub's config file and its `.env` file. */
 export type HubFiles = { readonly config: string; readonly dotenv: string };
 
-/** What an import has written. */
-export type Imported = {
+/** The result of an import. */
+export type ImportResult = {
   readonly added: readonly string[];
   /**
-   * Takes servers that the hub runs now out of the files of clients, and answers with the copies that were kept
-   * of those. An undo restores the files as well.
+   * Removes imported servers from the clients' files. Resolves to the backups of those files. Undoing the
+   * import also restores these files.
    */
-  readonly takeOut: (those: readonly ImportItem[]) => Promise<readonly string[]>;
+  readonly removeFromClients: (items: readonly ImportItem[]) => Promise<readonly string[]>;
 };
 
-/** The files of MCP clients on this machine. Plans write nothing; what they throw is HubError. */
+/**
+ * The files of MCP clients on this machine. Methods named `plan` write nothing. All methods reject with
+ * HubError.
+ */
 export interface Clients {
-  planConnect(target: Target, hub: HubAddress): Promise<Plan>;
+  planConnect(target: ConnectTarget, hub: HubAddress): Promise<ConnectPlan>;
   planDisconnect(
-    target: Target,
+    target: ConnectTarget,
     hub: Pick<HubAddress, 'url'>,
-  ): Promise<Plan & { readonly others: readonly string[] }>;
-  /** Does what a plan says; answers with the copy that was kept, where there is one. */
-  carryOut(plan: Plan): Promise<string | undefined>;
-  /** Every file of every client, as it is now. */
+  ): Promise<ConnectPlan & { readonly others: readonly string[] }>;
+  /** Carries out a plan. Resolves to the path of the backup, if there is one. */
+  carryOut(plan: ConnectPlan): Promise<string | undefined>;
+  /** The current state of every client file. */
   overview(hub: Pick<HubAddress, 'url'>): Promise<readonly ClientState[]>;
-  find(wanted: Wanted): Promise<Found>;
-  planImport(found: Found, files: HubFiles, hub: Pick<HubAddress, 'url'>): Promise<ImportPlan>;
-  /** The plan without what is not allowed. */
-  tighten(plan: ImportPlan, files: HubFiles, allows: Allows): Promise<ImportPlan>;
-  /**
-   * Writes the keys, then the servers, and before that what undoes it. All or nothing: where it throws, the files
-   * are as they were.
-   */
-  carryOutImport(plan: ImportPlan, files: HubFiles): Promise<Imported>;
-  /** What the newest import has changed; undefined where none can be undone. */
-  newestImport(): Promise<Undoable | undefined>;
-  /** Restores what the newest import has changed. Throws HUB_CONFIG_CONFLICT where a file was changed since. */
-  undoImport(): Promise<Undoable | undefined>;
+  find(selection: ImportSelection): Promise<FoundServers>;
+  planImport(
+    found: FoundServers,
+    files: HubFiles,
+    hub: Pick<HubAddress, 'url'>,
+  ): Promise<ImportPlan>;
+  /** Removes from a plan the settings that are not allowed. */
+  tighten(plan: ImportPlan, files: HubFiles, isAllowed: IsAllowed): Promise<ImportPlan>;
+  /** Writes an undo record, then the secrets, then the servers. If it rejects, all files are as before. */
+  carryOutImport(plan: ImportPlan, files: HubFiles): Promise<ImportResult>;
+  /** The newest import that can be undone; undefined if there is none. */
+  newestImport(): Promise<UndoableImport | undefined>;
+  /** Undoes the newest import. Rejects with HUB_CONFIG_CONFLICT if a file changed since. */
+  undoImport(): Promise<UndoableImport | undefined>;
 }
 
-export type ClientsNeeds = {
-  readonly machine: Machine;
+type ClientsNeeds = {
+  readonly machine: ClientMachine;
   readonly writeWhole: WriteWhole;
-  /** What a config of the hub is read with: the environment, with `.env` behind it. */
+  /** Options for loading the hub's config: the environment, then `.env`. */
   readonly readOptions: () => Promise<LoadOptions>;
-  /** Where it is kept what undoes imports, an absolute path. */
+  /** The folder for undo records, an absolute path. */
   readonly recordsFolder: () => Promise<string>;
   readonly now: () => number;
 };
@@ -100,9 +104,9 @@ export function createClients(needs: ClientsNeeds): Clients {
   const editorWith = (variables: readonly Variable[]): ConfigEditor =>
     createConfigEditor({ readOptions: withVariablesSet(variables), writeWhole });
 
-  async function carryOut(plan: Plan): Promise<string | undefined> {
+  async function carryOut(plan: ConnectPlan): Promise<string | undefined> {
     if (plan.after === plan.before) return undefined;
-    // A file that becomes what it was needs no other copy.
+    // A file that returns to an earlier text already has its backup.
     const isRestored = plan.after === undefined || plan.restores.length > 0;
     if (!isRestored) return await writeWithBackup(plan, writeWhole);
     await writeBack(plan, writeWhole);
@@ -114,7 +118,7 @@ export function createClients(needs: ClientsNeeds): Clients {
     carryOut,
     planConnect: async (target, hub) => await planConnect(target, hub, machine),
     planDisconnect: async (target, hub) => await planDisconnect(target, hub, machine),
-    find: async wanted => await findServers(wanted, machine),
+    find: async selection => await findServers(selection, machine),
     newestImport: async () => await records.newest(),
     undoImport: async () => await records.undo(),
 
@@ -122,7 +126,7 @@ export function createClients(needs: ClientsNeeds): Clients {
       const states: ClientState[] = [];
       for (const client of clientNames)
         for (const scope of ['user', 'workspace'] as const) {
-          const file = placeOf(client, scope, machine);
+          const file = configFileOf(client, scope, machine);
           if (file !== undefined)
             states.push({ client, scope, file, state: await stateOf(client, scope, hub) });
         }
@@ -149,31 +153,34 @@ export function createClients(needs: ClientsNeeds): Clients {
       });
     },
 
-    async tighten(plan, { config: configFile }, allows) {
+    async tighten(plan, { config: configFile }, isAllowed) {
       const config = await loadConfig(configFile, await readOptions());
-      return await tighten(plan, allows, { config, configFile, editorWith });
+      return await tighten(plan, isAllowed, { config, configFile, editorWith });
     },
 
     async carryOutImport(plan, files) {
-      const writings = await writingsOf(plan, files);
+      const changes = await changesOf(plan, files);
       const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
-      const record = await records.begin(added, writings);
+      const record = await records.begin(added, changes);
       try {
-        // No copies: one of `.env` would hold keys under a name that no rule keeps out of version control.
-        for (const writing of writings) await writeBack(writing, writeWhole);
+        // No backups: a copy of `.env` would hold keys under a name that no ignore rule keeps out of version
+        // control.
+        for (const change of changes) await writeBack(change, writeWhole);
       } catch (error) {
         await records.undo().catch(() => undefined); // The first error tells more.
         throw error;
       }
-      return { added, takeOut: async those => await takeOut(those, record) };
+      return { added, removeFromClients: async items => await removeFromClients(items, record) };
     },
   };
 
-  /** What the config and `.env` are to hold: made in memory, so that it is known before anything is written. */
-  async function writingsOf(
+  /**
+   * Computes the new texts of the config and `.env` in memory, so that errors show before anything is written.
+   */
+  async function changesOf(
     { items, variables }: ImportPlan,
     files: HubFiles,
-  ): Promise<readonly Writing[]> {
+  ): Promise<readonly FileChange[]> {
     const config = await readExactly(files.config);
     let text = config ?? '';
     const editor = createConfigEditor({
@@ -187,42 +194,42 @@ export function createClients(needs: ClientsNeeds): Clients {
     });
     for (const item of items)
       if (item.action === 'add') await editor.addServer(files.config, item.name, item.entry);
-    const writings = variables.length > 0 ? [await dotenvWriting(files.dotenv, variables)] : [];
+    const changes = variables.length > 0 ? [await dotenvChange(files.dotenv, variables)] : [];
     return text === config
-      ? writings
-      : [...writings, { file: resolve(files.config), before: config, after: text }];
+      ? changes
+      : [...changes, { file: resolve(files.config), before: config, after: text }];
   }
 
-  async function stateOf(client: ClientName, scope: Scope, hub: Pick<HubAddress, 'url'>) {
+  async function stateOf(client: ClientName, scope: ClientScope, hub: Pick<HubAddress, 'url'>) {
     try {
       const source = await sourceOf({ client, scope }, machine);
       if (source.text === undefined) return 'absent';
       const servers = Object.values(await serversIn(source, client));
-      return servers.some(entry => isHub(entry, hub)) ? 'connected' : 'unconnected';
+      return servers.some(entry => pointsToHub(entry, hub)) ? 'connected' : 'unconnected';
     } catch (error) {
       if (error instanceof HubError) return 'unreadable';
       throw error;
     }
   }
 
-  async function dotenvWriting(path: string, variables: readonly Variable[]): Promise<Writing> {
+  async function dotenvChange(path: string, variables: readonly Variable[]): Promise<FileChange> {
     const file = resolve(path);
     const before = await readExactly(file);
     const after = withVariables(before ?? '', variables);
     if (after !== undefined) return { file, before, after };
     throw new HubError(
       'HUB_CONFIG_CONFLICT',
-      `${file}: somebody else has just written it. Try again`,
+      `${file}: another program has just changed it. Try again`,
     );
   }
 
-  /** As the files are by now: clients write theirs at any time. Each file is written once. */
-  async function takeOut(
-    those: readonly ImportItem[],
+  /** Reads the files again, because clients write theirs at any time. Writes each file once. */
+  async function removeFromClients(
+    items: readonly ImportItem[],
     record: ImportRecord,
   ): Promise<readonly string[]> {
-    const gone = those.map(({ found }) => found);
-    const copies: string[] = [];
+    const gone = items.map(({ found }) => found);
+    const backups: string[] = [];
     for (const file of new Set(gone.map(({ source }) => source.file))) {
       const inFile = gone.filter(({ source }) => source.file === file);
       const before = await readExactly(file);
@@ -230,18 +237,18 @@ export function createClients(needs: ClientsNeeds): Clients {
       for (const { client, source, path, name, entry } of inFile) {
         const now = { ...source, text };
         const found = (await serversIn(now, client, path))[name];
-        // What the client has changed since is another server.
+        // An entry that the client has changed since is not the imported server.
         if (isDeepStrictEqual(structuredClone(found), structuredClone(entry)))
           text = await withValue(now, [...path, name], undefined);
       }
       if (text === before) continue;
-      const writing = { file, before, after: text };
-      await record.add([writing]);
-      const copy = await writeWithBackup(writing, writeWhole);
-      if (copy === undefined) continue;
-      await record.keepsCopy(file, copy);
-      copies.push(copy);
+      const change = { file, before, after: text };
+      await record.add([change]);
+      const backup = await writeWithBackup(change, writeWhole);
+      if (backup === undefined) continue;
+      await record.addBackup(file, backup);
+      backups.push(backup);
     }
-    return copies;
+    return backups;
   }
 }

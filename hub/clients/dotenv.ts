@@ -1,11 +1,11 @@
 import { parseEnv } from 'node:util';
-import type { Variable } from './secret-values.ts';
+import type { Variable } from './extract-secrets.ts';
 
 const quotes = ["'", '"', '`'];
 
 /**
- * The text of a `.env` file with more variables at its end, of which it has none yet. Undefined where a value
- * cannot be written so that it is read as it is, or what is there would be read differently.
+ * Appends variables to the text of a `.env` file, which must not contain them yet. Returns undefined if a value
+ * cannot be written so that it reads back the same, or if an existing one would read differently.
  */
 export function withVariables(text: string, variables: readonly Variable[]): string | undefined {
   const lineBreak = /\r\n/.test(text) ? '\r\n' : '\n';
@@ -19,7 +19,7 @@ export function withVariables(text: string, variables: readonly Variable[]): str
   return [...names].every(name => read[name] === wanted[name]) ? after : undefined;
 }
 
-/** The values of variables by their names. */
+/** Maps variable names to values. */
 export const valuesOf = (variables: readonly Variable[]): Readonly<Record<string, string>> =>
   Object.fromEntries(variables.map(({ name, value }) => [name, value]));
 

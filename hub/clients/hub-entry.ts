@@ -1,26 +1,26 @@
 import { type JsonObject, isObject } from '#core';
 import type { ClientName } from './client.ts';
 
-/** The hub as clients are told of it. */
+/** How clients reach the hub. */
 export type HubAddress = {
-  /** Where it is: `http://localhost:9090`. */
+  /** The hub's base URL, such as `http://localhost:9090`. */
   readonly url: string;
-  /** One of its servers instead of all. */
+  /** One of the hub's servers instead of all. */
   readonly server?: string | undefined;
   readonly token?: string | undefined;
-  /** Whether the hub made the token by itself: no variable has it, and it is written as it is. */
+  /** True if the hub generated the token. No variable holds it then, so it is written into the file. */
   readonly isTokenMade?: boolean;
-  /** The program that connects a client on stdin and stdout, to be followed by its options. */
+  /** The command that bridges stdio to the hub, without its options. */
   readonly bridge: { readonly command: string; readonly args: readonly string[] };
 };
 
-/** How clients call the hub, unless a person says otherwise. */
-export const usualName = 'agenthub';
+/** The default name of the hub in clients' files. */
+export const defaultEntryName = 'agenthub';
 
-/** The variable by which hub and clients know the token. */
+/** The variable with the token, for the hub and for clients. */
 export const tokenVariable = 'ROUTER_TOKEN';
 
-/** What a client has of the hub in its file. */
+/** The hub's entry in a client's file. */
 export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
   const url = endpointOf(hub);
   const headers = headersOf(client, hub);
@@ -43,13 +43,16 @@ export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
   }
 }
 
-/** The address at which clients speak MCP to the hub, or to one of its servers. */
+/** The MCP endpoint of the hub or of one of its servers. */
 export function endpointOf({ url, server }: Pick<HubAddress, 'url' | 'server'>): string {
   const base = url.replace(/\/+$/, '').replace(/\/mcp$/, '');
   return server === undefined ? `${base}/mcp` : `${base}/mcp/${encodeURIComponent(server)}`;
 }
 
-/** How the client finds the token: by the name of a variable where it looks those up and somebody sets it. */
+/**
+ * How the client gets the token: from a variable if it can expand one and the user sets it, otherwise as a
+ * value in the file.
+ */
 export function tokenIn(
   client: ClientName,
   { isTokenMade }: Pick<HubAddress, 'isTokenMade'>,
@@ -71,13 +74,13 @@ function bridgeEntry({ url, server, token, bridge }: HubAddress): JsonObject {
   return {
     command: bridge.command,
     args: [...bridge.args, 'connect-stdio', '--url', url, ...chosen],
-    // This client hands no variables of its own on, and fills none in.
+    // This client neither passes on its variables nor expands any.
     ...(token !== undefined && { env: { [tokenVariable]: token } }),
   };
 }
 
-/** Keys that say how a server is reached, and so are none to keep beside those of another way. */
-const wayKeys = new Set([
+/** Keys that describe how to reach the server. A new entry replaces all of them. */
+const transportKeys = new Set([
   'type',
   'transport',
   'command',
@@ -96,22 +99,22 @@ const wayKeys = new Set([
   'oauth',
 ]);
 
-/** An entry with what the person has set beside the way to the server, such as tools that need no question. */
-export function keepingChoices(entry: JsonObject, before: unknown): JsonObject {
+/** Adds the user's other settings of the earlier entry, such as tools that run without confirmation. */
+export function keepUserSettings(entry: JsonObject, before: unknown): JsonObject {
   if (!isObject(before)) return entry;
-  const kept = Object.entries(before).filter(([key]) => !wayKeys.has(key));
-  // What was read from a file is JSON, or TOML without dates.
+  const kept = Object.entries(before).filter(([key]) => !transportKeys.has(key));
+  // The entry was read from JSON, or from TOML without dates.
   const choices: JsonObject = JSON.parse(JSON.stringify(Object.fromEntries(kept)));
   return { ...entry, ...choices };
 }
 
-/** True for an entry that leads to the same endpoint of the hub, however it is called. */
+/** Whether an entry points to the same endpoint of the hub, under any name. */
 export function isSameHub(entry: unknown, hub: HubAddress): boolean {
   const address = addressIn(entry);
   if (address !== undefined) return sameEndpoint(address, endpointOf(hub));
   const args = argsIn(entry);
   const at = args.indexOf('connect-stdio');
-  if (at === -1 || !isHub(entry, hub)) return false;
+  if (at === -1 || !pointsToHub(entry, hub)) return false;
   const option = (name: string) =>
     args.includes(name, at) ? args[args.indexOf(name, at) + 1] : undefined;
   return (
@@ -119,8 +122,8 @@ export function isSameHub(entry: unknown, hub: HubAddress): boolean {
   );
 }
 
-/** True for an entry that leads to the hub in any way: to all of it, to one server, or through a bridge. */
-export function isHub(entry: unknown, { url }: Pick<HubAddress, 'url'>): boolean {
+/** Whether an entry points to the hub: to all of it, to one server, or through a bridge. */
+export function pointsToHub(entry: unknown, { url }: Pick<HubAddress, 'url'>): boolean {
   const line = lineIn(entry);
   const bridged = line.indexOf('connect-stdio');
   if (bridged !== -1 && line.slice(0, bridged).some(word => /agenthub|hub[\\/]main/.test(word)))
@@ -128,9 +131,19 @@ export function isHub(entry: unknown, { url }: Pick<HubAddress, 'url'>): boolean
   return addressesIn(entry).some(address => originOf(address) === originOf(url));
 }
 
-/** True for an entry of `connect` under this name: for the hub, or for one that was at another port of this machine. */
-export function isOfConnect(name: string, entry: unknown, hub: Pick<HubAddress, 'url'>): boolean {
-  return isHub(entry, hub) || (name === usualName && addressesIn(entry).some(isEndpointHere));
+/**
+ * Whether `connect` wrote this entry: it points to the hub, or has the default name and points to another port
+ * of this machine.
+ */
+export function isConnectEntry(
+  name: string,
+  entry: unknown,
+  hub: Pick<HubAddress, 'url'>,
+): boolean {
+  return (
+    pointsToHub(entry, hub) ||
+    (name === defaultEntryName && addressesIn(entry).some(isEndpointHere))
+  );
 }
 
 const isEndpointHere = (address: string) =>
@@ -148,7 +161,7 @@ const argsIn = (entry: unknown): readonly string[] => {
   return Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
 };
 
-/** A program and its arguments. */
+/** The command and arguments of an entry. */
 const lineIn = (entry: unknown): readonly string[] => {
   const command = isObject(entry) ? entry['command'] : undefined;
   return [...(typeof command === 'string' ? [command] : []), ...argsIn(entry)];
@@ -162,7 +175,7 @@ const sameEndpoint = (one: string, other: string) =>
 
 const pathOf = (address: string) => URL.parse(address)?.pathname.replace(/\/+$/, '');
 
-/** The origin, in which this machine has one name only; undefined for what is no address. */
+/** The origin of a URL, with one name for this machine. Undefined if the text is not an HTTP URL. */
 function originOf(address: string): string | undefined {
   if (!/^https?:\/\//i.test(address)) return undefined;
   const url = URL.parse(address);

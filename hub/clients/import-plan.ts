@@ -9,25 +9,28 @@ import {
 } from '#config';
 import { HubError, type JsonObject } from '#core';
 import { withVariables } from './dotenv.ts';
-import { readForeignEntry } from './foreign-entry.ts';
-import type { Found, FoundServer } from './found-servers.ts';
-import { isOfConnect } from './hub-entry.ts';
-import { type Variable, createSecretValues } from './secret-values.ts';
+import { readClientEntry } from './client-entry.ts';
+import type { FoundServer, FoundServers } from './find-servers.ts';
+import { isConnectEntry } from './hub-entry.ts';
+import { type Variable, createSecretExtractor } from './extract-secrets.ts';
 import { translate } from './translate.ts';
 
-/** What becomes of a server that was found. */
+/** What an import does with a found server. */
 export type ImportItem = { readonly found: FoundServer } & (
   | {
       readonly action: 'add';
-      /** How the hub calls it. */
+      /** The server's name in the hub. */
       readonly name: string;
       readonly entry: JsonObject;
       readonly server: ServerConfig;
-      /** What gives it more than the default sandbox; keys that stood in the client's file itself do not. */
+      /**
+       * Settings that grant more than the default sandbox, except secrets that were in the client's file
+       * itself.
+       */
       readonly loosenings: readonly Loosening[];
-      /** Loosenings that were left out of the entry, as they were not allowed. */
+      /** Loosenings removed from the entry because they were not allowed. */
       readonly dropped: readonly Loosening[];
-      /** What it may lack in a container, each as a sentence. */
+      /** What the server may lack in a container, each as a sentence. */
       readonly hints: readonly string[];
     }
   | { readonly action: 'present'; readonly name: string }
@@ -36,59 +39,62 @@ export type ImportItem = { readonly found: FoundServer } & (
 
 export type ImportPlan = {
   readonly items: readonly ImportItem[];
-  /** Keys that were in the files of clients, and go to `.env`. */
+  /** Secrets from clients' files that move to `.env`. */
   readonly variables: readonly Variable[];
 };
 
 export type ImportNeeds = {
   readonly config: Config;
   readonly configFile: string;
-  /** The text of `.env`; empty where there is none. */
+  /** The text of `.env`; empty if the file does not exist. */
   readonly dotenv: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   readonly folder: string;
   readonly hubUrl: string;
-  /** An editor of the config that finds these variables set besides those that are. */
+  /** Creates a config editor for which these variables are set too. */
   readonly editorWith: (variables: readonly Variable[]) => Pick<ConfigEditor, 'preview'>;
-  /** True where this machine has something at an absolute path. */
+  /** Whether an absolute path exists on this machine. */
   readonly exists: (path: string) => Promise<boolean>;
 };
 
-/** Decides what becomes of each server. Nothing is written. */
+/** Plans an import: decides for each found server whether it is added. Writes nothing. */
 export async function planImport(
-  { servers }: Pick<Found, 'servers'>,
+  { servers }: Pick<FoundServers, 'servers'>,
   needs: ImportNeeds,
 ): Promise<ImportPlan> {
   const items: ImportItem[] = [];
   const variables: Variable[] = [];
   const known = [...needs.config.servers];
   for (const found of servers) {
-    const own = await planOne(found, known, variables, needs);
-    items.push(own.item);
-    variables.push(...own.variables);
-    if (own.item.action === 'add') known.push(own.item.server);
+    const planned = await planOne(found, known, variables, needs);
+    items.push(planned.item);
+    variables.push(...planned.variables);
+    if (planned.item.action === 'add') known.push(planned.item.server);
   }
   return { items, variables };
 }
 
-type Own = { readonly item: ImportItem; readonly variables: readonly Variable[] };
+type PlannedItem = { readonly item: ImportItem; readonly variables: readonly Variable[] };
 
 async function planOne(
   found: FoundServer,
   known: readonly ServerConfig[],
   earlier: readonly Variable[],
   needs: ImportNeeds,
-): Promise<Own> {
-  const skip = (why: string): Own => ({ item: { found, action: 'skip', why }, variables: [] });
-  if (isOfConnect(found.name, found.entry, { url: needs.hubUrl })) return skip('it is this hub');
-  const foreign = readForeignEntry(found.entry, found.client);
-  if ('why' in foreign) return skip(foreign.why);
+): Promise<PlannedItem> {
+  const skip = (why: string): PlannedItem => ({
+    item: { found, action: 'skip', why },
+    variables: [],
+  });
+  if (isConnectEntry(found.name, found.entry, { url: needs.hubUrl })) return skip('it is this hub');
+  const clientEntry = readClientEntry(found.entry, found.client);
+  if ('why' in clientEntry) return skip(clientEntry.why);
   const name = freeName(found.name, known);
   const valueOf = (variable: string) =>
     earlier.find(each => each.name === variable)?.value ?? needs.env[variable];
-  const secrets = createSecretValues(name, valueOf);
-  const translated = translate(foreign, found.client, needs, secrets);
+  const secrets = createSecretExtractor(name, valueOf);
+  const translated = translate(clientEntry, found.client, needs, secrets);
   if ('why' in translated) return skip(translated.why);
   const { variables } = secrets;
   const { entry } = translated;
@@ -104,10 +110,10 @@ async function planOne(
   if (launch.kind === 'local' && launch.package === undefined && launch.image === undefined)
     return skip(
       launch.noPackage ??
-        `it runs ${JSON.stringify(launch.command)} of this machine, which is in no container. Add it by hand with "image" or "package", or with "runtime": "process", which is not isolated`,
+        `it runs ${JSON.stringify(launch.command)} from this machine, which containers do not have. Add it by hand with "image" or "package", or with "runtime": "process", which is not isolated`,
     );
-  const same = known.find(other => isDeepStrictEqual(whatRuns(other), whatRuns(server)));
-  if (same) return { item: { found, action: 'present', name: same.name }, variables: [] };
+  const duplicate = known.find(other => isDeepStrictEqual(identityOf(other), identityOf(server)));
+  if (duplicate) return { item: { found, action: 'present', name: duplicate.name }, variables: [] };
   if (withVariables(needs.dotenv, [...earlier, ...variables]) === undefined)
     return skip('one of its keys cannot be written into .env. Set it there by hand');
   const hints = await hintsFor(server, variables, needs);
@@ -121,21 +127,21 @@ async function planOne(
   };
 }
 
-const longestName = 32;
+const maxNameLength = 32;
 
-/** The name that a client gave, as the hub allows it, with a number where there is one already. */
+/** The client's name for the server in the characters that the hub allows, with a number if it is taken. */
 function freeName(wanted: string, known: readonly ServerConfig[]): string {
   const allowed =
     wanted.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replaceAll(/^[_-]+|-+$/g, '') || 'server';
   for (let number = 1; ; number++) {
     const suffix = number === 1 ? '' : `-${number}`;
-    const name = allowed.slice(0, longestName - suffix.length) + suffix;
+    const name = allowed.slice(0, maxNameLength - suffix.length) + suffix;
     if (!known.some(server => server.name === name)) return name;
   }
 }
 
-/** What makes a server what it is: neither its version nor its sandbox. */
-function whatRuns({ launch }: ServerConfig): object {
+/** The part of a config that identifies the server, without its version and sandbox. */
+function identityOf({ launch }: ServerConfig): object {
   if (launch.kind === 'remote') return { url: launch.url, headers: launch.headers };
   const { package: source, image, command, args, env } = launch;
   const name = source?.spec.replace(/(?<=.)@[^/@]*$|==.*$/, '');
@@ -159,20 +165,20 @@ async function hintsFor(
   );
   if (network === 'none' && (variables.length > 0 || hasAddress))
     hints.push(
-      `it has ${variables.length > 0 ? 'a key' : 'an address'}, so it mostly needs the network: add "network": "bridge"`,
+      `it has ${variables.length > 0 ? 'a key' : 'an address'}, so it probably needs the network: add "network": "bridge"`,
     );
   for (const arg of launch.args) {
     const path = /(?:^|=)((?:\/|[A-Za-z]:[\\/]|~\/).*)$/.exec(arg)?.[1] ?? '';
     const isMounted = mounts.some(({ target }) => path === target || path.startsWith(`${target}/`));
     if (path !== '' && !isMounted && (await exists(path)))
       hints.push(
-        `${JSON.stringify(path)} is not in its container: add "mounts": [${JSON.stringify(`${path}:${targetOf(path)}`)}], with ":rw" behind it where it is to write there`,
+        `${JSON.stringify(path)} is not in its container: add "mounts": [${JSON.stringify(`${path}:${targetOf(path)}`)}], and append ":rw" to let it write there`,
       );
   }
   return hints;
 }
 
-/** Where a container without drives has a path. */
+/** The path in a container for a path with a drive letter. */
 const targetOf = (path: string) =>
   path
     .replace(/^([A-Za-z]):/, (_, drive: string) => `/${drive.toLowerCase()}`)

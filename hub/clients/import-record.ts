@@ -2,38 +2,41 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HubError, isObject } from '#core';
-import { type WriteWhole, type Writing, readExactly, writeBack } from './client-file.ts';
+import { type WriteWhole, type FileChange, readExactly, writeBack } from './client-file.ts';
 
-/** What an import has changed, as `import --undo` shows it. */
-export type Undoable = {
+/** What an import changed, as `import --undo` shows it. */
+export type UndoableImport = {
   readonly at: string;
-  /** Servers that the import added to the config. */
+  /** Names of the servers that the import added to the config. */
   readonly added: readonly string[];
   readonly files: readonly string[];
 };
 
-/** The files that one import changes. It is on disk before any of them is written. */
+/** The undo record of one import. It is on disk before any file is changed. */
 export interface ImportRecord {
-  /** Adds files that are about to be written. */
-  add(writings: readonly Writing[]): Promise<void>;
-  /** Adds the copy that was kept of a file, which an undo removes. */
-  keepsCopy(file: string, copy: string): Promise<void>;
+  /** Adds files that are about to be changed. */
+  add(changes: readonly FileChange[]): Promise<void>;
+  /** Adds the backup of a file, which an undo removes. */
+  addBackup(file: string, copy: string): Promise<void>;
 }
 
-/** Records of imports, so that each can be undone to the byte. */
+/** Undo records of imports. An undo restores files byte for byte. */
 export interface ImportRecords {
-  begin(added: readonly string[], writings: readonly Writing[]): Promise<ImportRecord>;
-  /** The newest import that is not undone; undefined where there is none. */
-  newest(): Promise<Undoable | undefined>;
+  begin(added: readonly string[], changes: readonly FileChange[]): Promise<ImportRecord>;
+  /** The newest import that is not undone; undefined if there is none. */
+  newest(): Promise<UndoableImport | undefined>;
   /**
-   * Restores every file of the newest import. Throws HUB_CONFIG_CONFLICT, and changes nothing, where one of them
-   * was changed after the import.
+   * Restores every file of the newest import. Rejects with HUB_CONFIG_CONFLICT, changing nothing, if one of
+   * them changed after the import.
    */
-  undo(): Promise<Undoable | undefined>;
+  undo(): Promise<UndoableImport | undefined>;
 }
 
 type Needs = {
-  /** Where the records are kept, an absolute path. They hold what the files held, which may be keys. */
+  /**
+   * The folder of the records, an absolute path. Records contain earlier texts of files, which may include
+   * secrets.
+   */
   readonly folder: () => Promise<string>;
   readonly writeWhole: WriteWhole;
   readonly now: () => number;
@@ -41,78 +44,78 @@ type Needs = {
 
 type RecordedFile = {
   readonly file: string;
-  /** The text before; null where there was no file. */
+  /** The earlier text; null if the file did not exist. */
   readonly before: string | null;
-  /** A digest of what the import writes; null where it removes the file. */
+  /** SHA-256 of the text that the import writes; null if it removes the file. */
   readonly after: string | null;
   readonly copy?: string;
 };
 
-type Recorded = {
+type StoredRecord = {
   readonly at: string;
   readonly added: readonly string[];
   readonly files: readonly RecordedFile[];
 };
 
-/** Imports that can be undone, one after another; the oldest goes for a further one. */
+/** Maximum number of records; the oldest is dropped. */
 const maxRecords = 20;
 const numbered = /^(\d{1,9})\.json$/;
 
-/** A file for each import in one folder, numbered in the order of the imports. */
+/** Creates the records: one file for each import, numbered in order. */
 export function createImportRecords({ folder, writeWhole, now }: Needs): ImportRecords {
-  const save = async (path: string, recorded: Recorded) =>
-    await writeWhole(path, `${JSON.stringify(recorded, undefined, 2)}\n`, async () => {});
+  const save = async (path: string, stored: StoredRecord) =>
+    await writeWhole(path, `${JSON.stringify(stored, undefined, 2)}\n`, async () => {});
 
   async function newestPath(): Promise<string | undefined> {
-    const place = await folder();
-    const last = (await numbersIn(place)).at(-1);
-    return last === undefined ? undefined : join(place, `${last}.json`);
+    const records = await folder();
+    const last = (await numbersIn(records)).at(-1);
+    return last === undefined ? undefined : join(records, `${last}.json`);
   }
 
   return {
-    async begin(added, writings) {
-      const place = await folder();
-      await mkdir(place, { recursive: true, mode: 0o700 });
-      const numbers = await numbersIn(place);
+    async begin(added, changes) {
+      const records = await folder();
+      await mkdir(records, { recursive: true, mode: 0o700 });
+      const numbers = await numbersIn(records);
       for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - maxRecords)))
-        await rm(join(place, `${old}.json`), { force: true });
-      const path = join(place, `${(numbers.at(-1) ?? 0) + 1}.json`);
-      let recorded: Recorded = {
+        await rm(join(records, `${old}.json`), { force: true });
+      const path = join(records, `${(numbers.at(-1) ?? 0) + 1}.json`);
+      let stored: StoredRecord = {
         at: new Date(now()).toISOString(),
         added,
-        files: writings.map(recordOf),
+        files: changes.map(recordOf),
       };
-      await save(path, recorded);
+      await save(path, stored);
       return {
         async add(more) {
-          recorded = { ...recorded, files: [...recorded.files, ...more.map(recordOf)] };
-          await save(path, recorded);
+          stored = { ...stored, files: [...stored.files, ...more.map(recordOf)] };
+          await save(path, stored);
         },
-        async keepsCopy(file, copy) {
-          const files = recorded.files.map(one => (one.file === file ? { ...one, copy } : one));
-          recorded = { ...recorded, files };
-          await save(path, recorded);
+        async addBackup(file, copy) {
+          const files = stored.files.map(one => (one.file === file ? { ...one, copy } : one));
+          stored = { ...stored, files };
+          await save(path, stored);
         },
       };
     },
 
     async newest() {
       const path = await newestPath();
-      return path === undefined ? undefined : undoableOf(await read(path));
+      return path === undefined ? undefined : summaryOf(await read(path));
     },
 
     async undo() {
       const path = await newestPath();
       if (path === undefined) return undefined;
-      const recorded = await read(path);
-      // The clients get their servers back before the hub loses them, and the keys go last.
-      const files = recorded.files.toReversed();
+      const stored = await read(path);
+      // In reverse order: clients get their servers back before the hub loses them; secrets go last.
+      const files = stored.files.toReversed();
       const found: { readonly one: RecordedFile; readonly text: string | undefined }[] = [];
       for (const one of files) found.push({ one, text: await readExactly(one.file) });
       const changed = found.filter(({ one, text }) => !isBefore(one, text) && !isAfter(one, text));
-      if (changed.length > 0) throw overtaken(changed, recorded);
+      if (changed.length > 0) throw conflictError(changed, stored);
       for (const { one, text } of found) {
-        // An undo that was interrupted has restored some already.
+        // An interrupted undo may have restored this file already.
         if (!isBefore(one, text))
           await writeBack(
             { file: one.file, before: text, after: one.before ?? undefined },
@@ -122,7 +125,7 @@ export function createImportRecords({ folder, writeWhole, now }: Needs): ImportR
           await rm(one.copy, { force: true });
       }
       await rm(path);
-      return undoableOf(recorded);
+      return summaryOf(stored);
     },
   };
 }
@@ -134,13 +137,13 @@ const isAfter = ({ after }: RecordedFile, text: string | undefined) =>
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
-const recordOf = ({ file, before, after }: Writing): RecordedFile => ({
+const recordOf = ({ file, before, after }: FileChange): RecordedFile => ({
   file,
   before: before ?? null,
   after: after === undefined ? null : digestOf(after),
 });
 
-const undoableOf = ({ at, added, files }: Recorded): Undoable => ({
+const summaryOf = ({ at, added, files }: StoredRecord): UndoableImport => ({
   at,
   added,
   files: files.map(({ file }) => file),
@@ -154,7 +157,7 @@ async function numbersIn(folder: string): Promise<readonly number[]> {
     .toSorted((a, b) => a - b);
 }
 
-async function read(path: string): Promise<Recorded> {
+async function read(path: string): Promise<StoredRecord> {
   let value: unknown;
   try {
     value = JSON.parse(await readFile(path, 'utf8'));
@@ -184,13 +187,13 @@ const isTextOrNull = (value: unknown): value is string | null =>
 const unreadable = (path: string, cause?: unknown) =>
   new HubError(
     'HUB_CONFIG_INVALID',
-    `${path}: it is no record of an import. Remove it; copies of the clients' files are beside them`,
+    `${path}: it is not a record of an import. Remove it; backups of the clients' files are beside them`,
     { cause },
   );
 
-function overtaken(
+function conflictError(
   changed: readonly { readonly one: RecordedFile }[],
-  { added, at }: Recorded,
+  { added, at }: StoredRecord,
 ): HubError {
   const names = changed.map(({ one }) => one.file).join(', ');
   const copies = changed.flatMap(({ one }) => one.copy ?? []);

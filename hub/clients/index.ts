@@ -1,24 +1,24 @@
-export { findBridge } from './bridge.ts';
-export { type ClientName, type Scope, clientNames, clients } from './client.ts';
+export { findBridge } from './bridge-command.ts';
+export { type ClientName, type ClientScope, clientNames, clients } from './client.ts';
 export {
   type Clients,
   type ClientState,
   type HubFiles,
-  type Imported,
+  type ImportResult,
   createClients,
 } from './clients.ts';
-export type { Plan, Target } from './connection.ts';
-export { type DifferenceLine, differenceOf } from './difference.ts';
-export type { Found, Wanted } from './found-servers.ts';
+export type { ConnectPlan, ConnectTarget } from './connect-plan.ts';
+export { type DiffLine, diffTexts } from './text-diff.ts';
+export type { FoundServers, ImportSelection } from './find-servers.ts';
 export {
   type HubAddress,
   endpointOf,
   hubEntry,
   tokenIn,
   tokenVariable,
-  usualName,
+  defaultEntryName,
 } from './hub-entry.ts';
 export type { ImportItem, ImportPlan } from './import-plan.ts';
-export type { Undoable } from './import-record.ts';
-export { findMachine } from './machine.ts';
-export { type Machine, filesOfClients, placeOf } from './places.ts';
+export type { UndoableImport } from './import-record.ts';
+export { findMachine } from './find-machine.ts';
+export { type ClientMachine, allConfigFiles, configFileOf } from './config-locations.ts';

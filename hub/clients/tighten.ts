@@ -2,31 +2,31 @@ import { type Loosening, findLoosenings, variablesIn } from '#config';
 import { type Json, type JsonObject, HubError } from '#core';
 import type { ImportItem, ImportNeeds, ImportPlan } from './import-plan.ts';
 
-/** Says whether a server, by the name that the hub gives it, may have a setting beyond the default sandbox. */
-export type Allows = (server: string, loosening: Loosening) => boolean;
+/** Whether a server (by its name in the hub) may have a setting beyond the default sandbox. */
+export type IsAllowed = (server: string, loosening: Loosening) => boolean;
 
 /**
- * The plan without the loosenings that are not allowed: each is left out of its entry, and a server whose entry
- * cannot be without one is not added. Nothing is written.
+ * Removes from a plan the loosenings that are not allowed. A server that cannot do without one is skipped.
+ * Writes nothing.
  */
 export async function tighten(
   plan: ImportPlan,
-  allows: Allows,
+  isAllowed: IsAllowed,
   { config, configFile, editorWith }: Pick<ImportNeeds, 'config' | 'configFile' | 'editorWith'>,
 ): Promise<ImportPlan> {
   const editor = editorWith(plan.variables);
   const items: ImportItem[] = [];
   for (const item of plan.items) {
     const refused =
-      item.action === 'add' ? item.loosenings.filter(one => !allows(item.name, one)) : [];
+      item.action === 'add' ? item.loosenings.filter(one => !isAllowed(item.name, one)) : [];
     if (item.action !== 'add' || refused.length === 0) {
       items.push(item);
       continue;
     }
     const entry = withoutLoosenings(item, refused);
-    const needed = refused.filter(({ name }) => isNeeded(name, entry));
-    if (needed.length > 0) {
-      items.push({ found: item.found, action: 'skip', why: cannotBeWithout(item.name, needed) });
+    const required = refused.filter(({ name }) => isRequired(name, entry));
+    if (required.length > 0) {
+      items.push({ found: item.found, action: 'skip', why: cannotBeWithout(item.name, required) });
       continue;
     }
     try {
@@ -46,13 +46,22 @@ export async function tighten(
 
 type Added = Extract<ImportItem, { readonly action: 'add' }>;
 
-/** The entry as `translate` writes it, without what these loosenings are made of. */
+/** The entry without the keys that cause these loosenings. */
 function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening[]): JsonObject {
   const names = new Set(refused.map(({ name }) => name));
   const kinds = new Set(refused.map(({ kind }) => kind));
   const isRefused = (text: Json | undefined) =>
     typeof text === 'string' && variablesIn(text).some(name => names.has(`variable:${name}`));
-  const { network, user, mounts, volumes, env, headers, allow_sensitive: word, ...rest } = entry;
+  const {
+    network,
+    user,
+    mounts,
+    volumes,
+    env,
+    headers,
+    allow_sensitive: allowSensitive,
+    ...rest
+  } = entry;
   const sources = server.launch.kind === 'local' ? server.launch.sandbox.mounts : [];
   const keptMounts = (Array.isArray(mounts) ? mounts : []).filter((_, index) => {
     const { source = '', target = '', readOnly = true } = sources[index] ?? {};
@@ -69,7 +78,8 @@ function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening
     ...rest,
     ...(network !== undefined && !kinds.has('network') && { network }),
     ...(user !== undefined && !kinds.has('user') && { user }),
-    ...(word !== undefined && !kinds.has('sensitive') && { allow_sensitive: word }),
+    ...(allowSensitive !== undefined &&
+      !kinds.has('sensitive') && { allow_sensitive: allowSensitive }),
     mounts: keptMounts,
     volumes: kept(volumes, name => !names.has(`volume:${name}`)),
     env: kept(env, (_, text) => !isRefused(text)),
@@ -91,8 +101,8 @@ const withoutEmpty = (entry: JsonObject): JsonObject =>
     ),
   );
 
-/** True where the entry still has it: in an argument, or as its address. */
-function isNeeded(name: string, entry: JsonObject): boolean {
+/** Whether the entry still contains the loosening: as a variable in an argument, or as its URL. */
+function isRequired(name: string, entry: JsonObject): boolean {
   if (name.startsWith('variable:'))
     return variablesOf(entry).includes(name.slice('variable:'.length));
   const { url } = entry;
@@ -105,5 +115,5 @@ const variablesOf = (value: Json | undefined): readonly string[] => {
   return Object.values(value).flatMap(inside => variablesOf(inside));
 };
 
-const cannotBeWithout = (server: string, needed: readonly Loosening[]) =>
-  `it cannot run without ${needed.map(({ name }) => name).join(', ')}, which was not allowed. Add ${needed.map(({ name }) => `--allow '${server}/${name}'`).join(' ')}`;
+const cannotBeWithout = (server: string, required: readonly Loosening[]) =>
+  `it cannot run without ${required.map(({ name }) => name).join(', ')}, which was not allowed. Add ${required.map(({ name }) => `--allow '${server}/${name}'`).join(' ')}`;

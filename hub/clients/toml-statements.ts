@@ -1,44 +1,45 @@
 import { parse } from 'smol-toml';
 
-/** A line, or several, of a TOML text that say one thing. In characters; the end is that of the last line. */
+/** A statement of a TOML text, in whole lines. Offsets are in characters; `end` is after the last line. */
 export type Statement = {
   readonly start: number;
   readonly end: number;
   readonly kind: 'table' | 'list' | 'pair';
-  /** The whole key, with that of the table around a pair. */
+  /** The full key, including that of the table. */
   readonly key: readonly string[];
-  /** Where the table stands that a pair belongs to, in the order of statements; -1 before the first. */
+  /** Index of the statement that opens the pair's table; -1 before the first table. */
   readonly table: number;
 };
 
 const part = /[\w-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'/y;
 const space = /[ \t]*/y;
 const dot = /[ \t]*\.[ \t]*/y;
-/** What of a value ends no line: strings of the four kinds, and comments. */
-const whole =
+/** Parts of a value in which a line break does not end it: strings of the four kinds, and comments. */
+const opaque =
   /"""(?:\\[^]|[^\\])*?"""(?:"{0,2})|'''[^]*?'''(?:'{0,2})|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*/y;
 
-/** The statements of a text that is valid TOML. */
+/** Splits a valid TOML text into statements. */
 export function statementsOf(text: string): readonly Statement[] {
   const found: Statement[] = [];
   let table = -1;
-  let around: readonly string[] = [];
+  let tableKey: readonly string[] = [];
   for (let at = 0; at < text.length;) {
     const start = at + matched(space, text, at).length;
     if (/[#\r\n]/.test(text[start] ?? '\n')) {
       at = nextLine(text, start);
       continue;
     }
-    const opened = /^\[{0,2}/.exec(text.slice(start, start + 2))?.[0].length ?? 0;
-    const { key, end: keyEnd } = readKey(text, start + opened);
-    const end = opened > 0 ? nextLine(text, keyEnd) : valueEnd(text, text.indexOf('=', keyEnd) + 1);
-    // What is read wrongly ends it: whoever changes the text compares what comes of that.
+    const brackets = /^\[{0,2}/.exec(text.slice(start, start + 2))?.[0].length ?? 0;
+    const { key, end: keyEnd } = readKey(text, start + brackets);
+    const end =
+      brackets > 0 ? nextLine(text, keyEnd) : valueEnd(text, text.indexOf('=', keyEnd) + 1);
+    // Stop if no progress is made. The caller verifies the edited text.
     if (end <= at) break;
-    if (opened > 0) {
+    if (brackets > 0) {
       table = found.length;
-      around = key;
-      found.push({ start: at, end, kind: opened === 1 ? 'table' : 'list', key, table });
-    } else found.push({ start: at, end, kind: 'pair', key: [...around, ...key], table });
+      tableKey = key;
+      found.push({ start: at, end, kind: brackets === 1 ? 'table' : 'list', key, table });
+    } else found.push({ start: at, end, kind: 'pair', key: [...tableKey, ...key], table });
     at = end;
   }
   return found;
@@ -49,7 +50,7 @@ function readKey(text: string, from: number) {
   let at = from + matched(space, text, from).length;
   for (;;) {
     const written = matched(part, text, at);
-    // As a key of its own, since only the parser knows what is escaped in it.
+    // Quoted keys are parsed, because only the parser knows the escapes.
     key.push(...(/^["']/.test(written) ? Object.keys(parse(`${written} = 0`)) : [written]));
     at += written.length;
     const between = matched(dot, text, at);
@@ -58,11 +59,11 @@ function readKey(text: string, from: number) {
   }
 }
 
-/** Where the line begins behind a value. */
+/** The start of the line after a value. */
 function valueEnd(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length;) {
-    const skipped = matched(whole, text, at);
+    const skipped = matched(opaque, text, at);
     if (skipped !== '') {
       at += skipped.length;
       continue;

@@ -4,8 +4,8 @@ import { HubError, type Json } from '#core';
 import { type Statement, statementsOf } from './toml-statements.ts';
 
 /**
- * Reads a TOML file without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column where it
- * is none. What is set gets a table of its own: in the place of the one before it, or at the end.
+ * Parses a TOML text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column. `with`
+ * writes a value as a table, in place of the earlier table or at the end.
  */
 export function readTomlText({
   file,
@@ -20,7 +20,7 @@ export function readTomlText({
     with(path, wanted) {
       const own = ownParts(text, path);
       const block = wanted === undefined ? '' : blockOf(path, wanted, text);
-      // A table of its own is replaced where it stands, anything else by a table at the end.
+      // An existing table is replaced in place; any other form is removed and a table appended.
       const place = block === '' ? undefined : own.find(({ isTable }) => isTable);
       const kept = own.reduceRight(
         (rest, part) => (part === place ? splice(rest, part, block) : withoutPart(rest, part)),
@@ -36,7 +36,7 @@ function parsed(file: string, text: string): unknown {
     return parse(text, { integersAsBigInt: 'asNeeded' });
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // Its first line says what is wrong; the others quote the file, where there may be keys of servers.
+    // The first line is the reason. The others quote the file, which may contain secrets.
     const [what = ''] = error.message.split('\n');
     throw new HubError(
       'HUB_CONFIG_INVALID',
@@ -46,20 +46,20 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
-type Part = { readonly start: number; readonly end: number; readonly isTable: boolean };
+type TomlPart = { readonly start: number; readonly end: number; readonly isTable: boolean };
 
-/** Where anything is said of the value at the path: a table with its pairs and what stands between them is one part. */
-function ownParts(text: string, path: readonly string[]): readonly Part[] {
+/** The parts of the text that define the value at the path. A table with its pairs is one part. */
+function ownParts(text: string, path: readonly string[]): readonly TomlPart[] {
   const statements = statementsOf(text);
   const isOwn = (statement: Statement | undefined) =>
     statement !== undefined && path.every((word, depth) => statement.key[depth] === word);
-  const parts: Part[] = [];
+  const parts: TomlPart[] = [];
   let lastTable = -1;
   for (const statement of statements.filter(isOwn)) {
     const { start, end, kind, table } = statement;
     const last = parts.at(-1);
-    const goesOn = isOwn(statements[table]) && table === lastTable;
-    if (last && (goesOn || text.slice(last.end, start).trim() === ''))
+    const continuesTable = isOwn(statements[table]) && table === lastTable;
+    if (last && (continuesTable || text.slice(last.end, start).trim() === ''))
       parts.splice(-1, 1, { ...last, end });
     else parts.push({ start, end, isTable: kind !== 'pair' });
     lastTable = table;
@@ -78,11 +78,11 @@ function append(text: string, block: string): string {
   return `${text}${text.endsWith('\n') ? '' : lineBreak}${lineBreak}${block}`;
 }
 
-const splice = (text: string, { start, end }: Part, put: string) =>
-  text.slice(0, start) + put + text.slice(end);
+const splice = (text: string, { start, end }: TomlPart, replacement: string) =>
+  text.slice(0, start) + replacement + text.slice(end);
 
-/** A blank line that divided the part from what stands before it goes with it. */
-function withoutPart(text: string, part: Part): string {
+/** Removes a part, with the blank line before it if it was the last in its block. */
+function withoutPart(text: string, part: TomlPart): string {
   const lineBreak = lineBreakOf(text);
   const isDoubled = text.slice(0, part.start).endsWith(lineBreak + lineBreak);
   const after = text.slice(part.end);
@@ -91,6 +91,6 @@ function withoutPart(text: string, part: Part): string {
   return splice(text, { ...part, start }, '');
 }
 
-/** How the lines of a text end: as the first of them. */
+/** The line break of a text: that of its first line. */
 export const lineBreakOf = (text: string): '\r\n' | '\n' =>
   text[text.indexOf('\n') - 1] === '\r' ? '\r\n' : '\n';

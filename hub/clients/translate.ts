@@ -1,39 +1,46 @@
 import { type CommandLine, plainLine } from '#config';
 import { type JsonObject, isSecretName } from '#core';
 import type { ClientName } from './client.ts';
-import { type Places, hubText } from './client-variables.ts';
-import { type DockerLine, findDockerLine } from './docker-line.ts';
-import type { ForeignEntry } from './foreign-entry.ts';
-import type { SecretValues } from './secret-values.ts';
+import { type ClientFolders, hubText } from './client-variables.ts';
+import { type DockerRun, readDockerRun } from './docker-run.ts';
+import type { ClientEntry } from './client-entry.ts';
+import type { SecretExtractor } from './extract-secrets.ts';
 
-/** An entry of the hub's config, or why there can be none. */
+/** An entry of the hub's config, or the reason why there is none. */
 export type Translated = { readonly entry: JsonObject } | { readonly why: string };
 
-/** Variables of a machine that mean nothing in a container, or harm there. */
-const ofTheMachine = new Set(['PATH', 'HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'SHELL']);
+/** Variables of this machine that are useless or harmful in a container. */
+const machineVariables = new Set([
+  'PATH',
+  'HOME',
+  'USERPROFILE',
+  'APPDATA',
+  'LOCALAPPDATA',
+  'SHELL',
+]);
 
-/** Thrown for a text of which the hub cannot know what it stands for. */
-class Unknown extends Error {}
+/** Thrown for a variable that only the client can expand. */
+class UnknownVariable extends Error {}
 
 /**
- * The entry by which the hub runs a client's server in a container, or reaches it elsewhere. It starts with the
- * hub, as clients start all of theirs. Keys go to variables, so that none stands in the config.
+ * Translates a client's entry to one of the hub, which runs the server in a container or reaches it remotely.
+ * The server starts with the hub, as clients start theirs. Secrets become variables, so none is in the config.
  */
 export function translate(
-  foreign: ForeignEntry,
+  clientEntry: ClientEntry,
   client: ClientName,
-  places: Places,
-  secrets: SecretValues,
+  folders: ClientFolders,
+  secrets: SecretExtractor,
 ): Translated {
-  /** A text as the hub's config says it, and in place of a key a reference to it. */
+  /** Converts a text to the hub's syntax, with a reference in place of a secret. */
   const text = (name: string, written: string): string => {
-    const converted = hubText(written, client, places);
-    if ('unknown' in converted) throw new Unknown(converted.unknown);
-    return converted.isLiteral ? secrets.moved(name, converted.text, written) : converted.text;
+    const converted = hubText(written, client, folders);
+    if ('unknown' in converted) throw new UnknownVariable(converted.unknown);
+    return converted.isLiteral ? secrets.extract(name, converted.text, written) : converted.text;
   };
   const all = (texts: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(texts).map(([name, written]) => [name, text(name, written)]));
-  /** What stands behind `--token` is named by that. */
+  /** A value after an option such as `--token` takes its name from it. */
   const line = (args: readonly string[]) =>
     args.map((arg, index) => {
       const [, option, value] = /^(--?[\w-]+=)([^]*)$/.exec(arg) ?? [];
@@ -44,20 +51,23 @@ export function translate(
     });
 
   try {
-    const common = { ...(foreign.isDisabled && { disabled: true }), auto_start: true };
-    if (foreign.url !== undefined) return { entry: { ...remote(foreign, text, all), ...common } };
-    const plain = plainLine({ command: foreign.command ?? '', args: foreign.args });
-    const docker = plain.command === 'docker' ? findDockerLine(plain.args) : undefined;
+    const common = { ...(clientEntry.isDisabled && { disabled: true }), auto_start: true };
+    if (clientEntry.url !== undefined)
+      return { entry: { ...remoteEntry(clientEntry, text, all), ...common } };
+    const plain = plainLine({ command: clientEntry.command ?? '', args: clientEntry.args });
+    const docker = plain.command === 'docker' ? readDockerRun(plain.args) : undefined;
     if (plain.command === 'docker' && !docker)
       return {
-        why: 'its "docker" line says more than an entry of the hub can. Add it by hand, with "image"',
+        why: 'the hub does not support all options of its "docker" command. Add the server by hand, with "image"',
       };
-    const env = { ...all(foreign.env), ...handedOn(foreign.handedOn) };
-    if (docker) return { entry: { ...ofImage(docker, env, all, line), ...common } };
+    const env = { ...all(clientEntry.env), ...passThrough(clientEntry.passedThrough) };
+    if (docker) return { entry: { ...imageEntry(docker, env, all, line), ...common } };
     const entry = { command: text('command', plain.command), args: line(plain.args) };
-    return { entry: { ...entry, ...withEnv(env), ...withFolder(foreign, plain, text), ...common } };
+    return {
+      entry: { ...entry, ...withEnv(env), ...withCwd(clientEntry, plain, text), ...common },
+    };
   } catch (error) {
-    if (!(error instanceof Unknown)) throw error;
+    if (!(error instanceof UnknownVariable)) throw error;
     return { why: `${error.message} is known to the client only: write the value there first` };
   }
 }
@@ -65,10 +75,10 @@ export function translate(
 type Text = (name: string, written: string) => string;
 type Texts = (texts: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
 
-function remote(foreign: ForeignEntry, text: Text, all: Texts): JsonObject {
-  const { url = '', headersFrom, tokenFrom, transport } = foreign;
+function remoteEntry(clientEntry: ClientEntry, text: Text, all: Texts): JsonObject {
+  const { url = '', headersFrom, tokenFrom, transport } = clientEntry;
   const headers = {
-    ...all(foreign.headers),
+    ...all(clientEntry.headers),
     ...Object.fromEntries(
       Object.entries(headersFrom).map(([header, variable]) => [header, `\${${variable}}`]),
     ),
@@ -81,14 +91,14 @@ function remote(foreign: ForeignEntry, text: Text, all: Texts): JsonObject {
   };
 }
 
-function ofImage(
-  docker: DockerLine,
+function imageEntry(
+  docker: DockerRun,
   env: Readonly<Record<string, string>>,
   all: Texts,
   line: (args: readonly string[]) => readonly string[],
 ): JsonObject {
-  // Of its environment docker hands only those variables on that are named.
-  const passed = docker.handedOn.map(name => [name, env[name] ?? `\${${name}:-}`] as const);
+  // Docker passes only named variables on.
+  const passed = docker.passedThrough.map(name => [name, env[name] ?? `\${${name}:-}`] as const);
   const { mounts, volumes, network, user, cwd, command } = docker;
   return {
     image: docker.image,
@@ -104,13 +114,13 @@ function ofImage(
 }
 
 function withEnv(env: Readonly<Record<string, string>>): JsonObject {
-  const kept = Object.entries(env).filter(([name]) => !ofTheMachine.has(name.toUpperCase()));
+  const kept = Object.entries(env).filter(([name]) => !machineVariables.has(name.toUpperCase()));
   return kept.length > 0 ? { env: Object.fromEntries(kept) } : {};
 }
 
-const handedOn = (names: readonly string[]) =>
+const passThrough = (names: readonly string[]) =>
   Object.fromEntries(names.map(name => [name, `\${${name}:-}`]));
 
-/** A package runs in a folder of its own, in which no other of this machine is. */
-const withFolder = ({ cwd }: ForeignEntry, { command }: CommandLine, text: Text): JsonObject =>
+/** npx and uvx packages run in a folder of their own, where this machine's folders do not exist. */
+const withCwd = ({ cwd }: ClientEntry, { command }: CommandLine, text: Text): JsonObject =>
   cwd === undefined || command === 'npx' || command === 'uvx' ? {} : { cwd: text('cwd', cwd) };

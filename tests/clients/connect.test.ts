@@ -6,12 +6,12 @@ import { describe, test } from 'vitest';
 import {
   type ClientName,
   type HubAddress,
-  type Scope,
+  type ClientScope,
   clientNames,
   clients,
   createClients,
   hubEntry,
-  placeOf,
+  configFileOf,
 } from '#clients';
 import { loadJsonText } from '#config';
 import { HubError, isObject } from '#core';
@@ -23,18 +23,24 @@ const { readJsonText } = await loadJsonText();
 /** Every file of every client. */
 const places = clientNames.flatMap(client =>
   (['user', 'workspace'] as const).flatMap(scope =>
-    placeOf(client, scope, { platform: 'linux', home: '/h', folder: '/w', env: {}, packages: [] })
+    configFileOf(client, scope, {
+      platform: 'linux',
+      home: '/h',
+      folder: '/w',
+      env: {},
+      packages: [],
+    })
       ? [{ client, scope, title: `${client} (${scope})` }]
       : [],
   ),
 );
 
-type Place = { readonly client: ClientName; readonly scope: Scope };
+type Place = { readonly client: ClientName; readonly scope: ClientScope };
 
 const target = ({ client, scope }: Place) => ({ client, scope, name: 'agenthub' });
 
 const fileOf = ({ client, scope }: Place, { machine }: Scratch) =>
-  placeOf(client, scope, machine) ?? assert.fail('it has no file');
+  configFileOf(client, scope, machine) ?? assert.fail('it has no file');
 
 async function connect(place: Place, scratch: Scratch, at: HubAddress = hub) {
   const plan = await scratch.clients.planConnect(target(place), at);

@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { test } from 'vitest';
-import { type Wanted, createClients } from '#clients';
+import { type ImportSelection, createClients } from '#clients';
 import { writeWhole } from '#store';
 import { type Scratch, hub, openScratch } from './machine.ts';
 
@@ -27,7 +27,7 @@ function failingAfter(scratch: Scratch, writes: number) {
   });
 }
 
-const wanted: Wanted = { names: ['cursor'], scopes: ['user'], paths: [] };
+const wanted: ImportSelection = { names: ['cursor'], scopes: ['user'], paths: [] };
 
 async function prepare(scratch: Scratch) {
   await scratch.put('.cursor/mcp.json', client);
@@ -46,7 +46,7 @@ test.for([0, 1, 2, 3, 4, 5, 6])(
     const work = async () => {
       const plan = await failing.planImport(await failing.find(wanted), files, hub);
       const done = await failing.carryOutImport(plan, files);
-      await done.takeOut(plan.items);
+      await done.removeFromClients(plan.items);
     };
     if (writes < 6) await assert.rejects(work());
     else await work();

@@ -113,7 +113,9 @@ test('what the hub has now is taken out of the files, of which copies are kept',
   const files = await prepare(scratch);
   const plan = await planOf(scratch, files);
   const done = await scratch.clients.carryOutImport(plan, files);
-  const backups = await done.takeOut(plan.items.filter(({ action }) => action !== 'skip'));
+  const backups = await done.removeFromClients(
+    plan.items.filter(({ action }) => action !== 'skip'),
+  );
   const after = await scratch.files();
   assert.deepEqual(
     backups.map(path => path.slice(scratch.home.length + 1)),
@@ -178,9 +180,9 @@ test('servers of Claude Code for one folder are found, and taken out of there', 
     dotenv: join(scratch.home, '.env'),
   };
   const plan = await planOf(scratch, files);
-  const { added, takeOut } = await scratch.clients.carryOutImport(plan, files);
+  const { added, removeFromClients } = await scratch.clients.carryOutImport(plan, files);
   assert.deepEqual(added, ['here']);
-  await takeOut(plan.items);
+  await removeFromClients(plan.items);
   const after = JSON.parse(await readFile(file, 'utf8'));
   assert.deepEqual(after.projects[folder].mcpServers, {});
   assert.deepEqual(after.projects['/other'], projects['/other']);

@@ -1,13 +1,13 @@
 import { mkdir, mkdtemp, readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { type Clients, type HubAddress, type Machine, createClients } from '#clients';
+import { type Clients, type HubAddress, type ClientMachine, createClients } from '#clients';
 import { writeWhole } from '#store';
 
 /** A machine of its own, with nothing on it. */
 export type Scratch = AsyncDisposable & {
   readonly home: string;
-  readonly machine: Machine;
+  readonly machine: ClientMachine;
   readonly clients: Clients;
   /** Where what undoes imports is kept. */
   readonly records: string;
@@ -31,7 +31,7 @@ export async function openScratch(env: Readonly<Record<string, string>> = {}): P
   await mkdir(folder);
   // Beside the files of the person, which tests compare whole.
   const records = await mkdtemp(join(tmpdir(), 'agenthub-records-'));
-  const machine: Machine = { platform: 'linux', home, folder, env, packages: [] };
+  const machine: ClientMachine = { platform: 'linux', home, folder, env, packages: [] };
   const clients = createClients({
     machine,
     writeWhole,

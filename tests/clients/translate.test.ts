@@ -196,7 +196,7 @@ test.for(secrets)('a key in %j is taken out', async ([entry, expected, variable]
     made.variables.map(({ name, value }) => `${name}=${value}`),
     [variable],
   );
-  assert.match(made.hints, /it has a key, so it mostly needs the network/);
+  assert.match(made.hints, /it has a key, so it probably needs the network/);
 });
 
 test('keys in headers and addresses are taken out', async () => {
@@ -265,15 +265,19 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
   [
     'cursor',
     { command: 'python3', args: ['x.py'] },
-    /runs "python3" of this machine, which is in no container/,
+    /runs "python3" from this machine, which containers do not have/,
   ],
-  ['cursor', { command: 'docker', args: ['run', '--privileged', 'x'] }, /"docker" line says more/],
+  [
+    'cursor',
+    { command: 'docker', args: ['run', '--privileged', 'x'] },
+    /all options of its "docker" command/,
+  ],
   [
     'cursor',
     { command: 'docker', args: ['run', '-v', '/var/run/docker.sock:/s', 'x'] },
     /the engine's socket/,
   ],
-  ['cursor', { command: 'npx', args: 'x' }, /"args" is no list/],
+  ['cursor', { command: 'npx', args: 'x' }, /"args" is not a list/],
   ['cursor', {}, /neither "command" nor "url"/],
 ];
 

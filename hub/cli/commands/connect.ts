@@ -1,15 +1,15 @@
 import {
   type ClientName,
-  type DifferenceLine,
+  type DiffLine,
   type HubAddress,
-  type Plan,
+  type ConnectPlan,
   clients,
-  differenceOf,
+  diffTexts,
   endpointOf,
   hubEntry,
   tokenIn,
   tokenVariable,
-  usualName,
+  defaultEntryName,
 } from '#clients';
 import { HubError, isObject } from '#core';
 import {
@@ -137,14 +137,14 @@ async function madeToken(
 
 /** The difference that a plan makes. Of values it shows those that the hub's entry has, without the token. */
 export function differenceIn(
-  { before = '', after = '' }: Plan,
+  { before = '', after = '' }: ConnectPlan,
   client: ClientName,
   hub: HubAddress,
-): readonly DifferenceLine[] {
+): readonly DiffLine[] {
   const own = textsIn(hubEntry(client, hub)).filter(
     text => hub.token === undefined || !text.includes(hub.token),
   );
-  return differenceOf(before, after, own);
+  return diffTexts(before, after, own);
 }
 
 /** All texts in a value. */
@@ -184,7 +184,7 @@ function notesFor(client: ClientName, hub: HubAddress): readonly string[] {
 
 /** Raycast keeps its servers where only it writes. */
 function showPaste(hub: HubAddress, values: Values, { out, err, errorScreen }: Io): ExitCode {
-  const name = textOf(values, 'name') ?? usualName;
+  const name = textOf(values, 'name') ?? defaultEntryName;
   const notes = notesFor('raycast', hub);
   const paste = { mcpServers: { [name]: hubEntry('raycast', hub) } };
   if (values['json'] === true) {

@@ -1,9 +1,9 @@
 import {
-  type Found,
+  type FoundServers,
   type HubFiles,
   type ImportItem,
   type ImportPlan,
-  type Wanted,
+  type ImportSelection,
   clientNames,
   clients,
 } from '#clients';
@@ -98,7 +98,7 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientsNeeds): Comman
         outcome = {
           isWritten,
           added: done.added,
-          backups: await done.takeOut(running),
+          backups: await done.removeFromClients(running),
           kept: others,
         };
       }
@@ -111,7 +111,10 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientsNeeds): Comman
 }
 
 /** Throws HUB_USAGE for words that do not go together. */
-function wantedOf(values: Values): { readonly wanted: Wanted; readonly isAsking: boolean } {
+function wantedOf(values: Values): {
+  readonly wanted: ImportSelection;
+  readonly isAsking: boolean;
+} {
   const words = textsOf(values, 'client');
   const isAll = values['all'] === true;
   if (isAll && words.length > 0)
@@ -148,7 +151,7 @@ const isWorthIt = (plan: ImportPlan, isRemoving: boolean) =>
   plan.items.some(({ action }) => action === 'add') || (isRemoving && moved(plan).length > 0);
 
 function show(
-  { files, unread, problems }: Found,
+  { files, unread, problems }: FoundServers,
   { items, variables }: ImportPlan,
   { out, screen }: Io,
 ): void {
@@ -286,7 +289,7 @@ const documentOf = (
 });
 
 /** What the files of the others say counts all the same. */
-function tellProblems({ problems }: Found, { err, errorScreen }: Io): ExitCode {
+function tellProblems({ problems }: FoundServers, { err, errorScreen }: Io): ExitCode {
   for (const { message } of problems) err(errorScreen.foreign(message));
   return problems.length > 0 ? 1 : 0;
 }

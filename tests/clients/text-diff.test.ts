@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { differenceOf } from '#clients';
+import { diffTexts } from '#clients';
 
 const show = (before: string, after: string, shown: readonly string[] = []) =>
-  differenceOf(before, after, shown).map(({ sign, text }) => (sign === '@' ? text : sign + text));
+  diffTexts(before, after, shown).map(({ sign, text }) => (sign === '@' ? text : sign + text));
 
 test('a difference has three lines around it, and says where it is', () => {
   const lines = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];

@@ -1,52 +1,57 @@
 import { access } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { HubError } from '#core';
-import { type ClientName, type Scope, clientNames, clients } from './client.ts';
+import { type ClientName, type ClientScope, clientNames, clients } from './client.ts';
 import type { ClientSource } from './client-text.ts';
-import { serversIn, sourceOf } from './connection.ts';
-import { type Machine, placeOf } from './places.ts';
+import { serversIn, sourceOf } from './connect-plan.ts';
+import { type ClientMachine, configFileOf } from './config-locations.ts';
 
-/** A server that stands in a file of a client. */
+/** A server entry found in a client's file. */
 export type FoundServer = {
   readonly client: ClientName;
   readonly source: ClientSource;
-  /** Where the servers of that place stand in the file. */
+  /** Path of the object in the file that contains the entry. */
   readonly path: readonly string[];
   readonly name: string;
   readonly entry: unknown;
 };
 
-/** What the files of some clients say, and what could not be read of them. */
-export type Found = {
+/** The servers found in clients' files. */
+export type FoundServers = {
   readonly servers: readonly FoundServer[];
-  /** Files that were there, or were named. */
+  /** Files that were read. */
   readonly files: readonly string[];
-  /** Files of the workspace that are there and were not named: whoever wrote the project wrote them. */
+  /**
+   * Workspace files that exist but were not named. The author of the project wrote them, so they are not read.
+   */
   readonly unread: readonly string[];
   readonly problems: readonly HubError[];
 };
 
-/** Servers in the files of one command; more of them are no workstation. */
+/** Maximum number of servers in one import. */
 const maxServers = 500;
 
-/** Which files are read. A project's are read only where a person names them. */
-export type Wanted = {
+/** Selects the files to read. Files of projects are read only if the user names them. */
+export type ImportSelection = {
   readonly names: readonly ClientName[];
-  readonly scopes: readonly Scope[];
-  /** Files of projects, as paths. */
+  readonly scopes: readonly ClientScope[];
+  /** Paths of project files. */
   readonly paths: readonly string[];
 };
 
-/** Reads the files of clients. What is wrong with one is told beside what the others hold. */
-export async function findServers(wanted: Wanted, machine: Machine): Promise<Found> {
+/** Reads clients' files. Problems with one file are reported beside the servers of the others. */
+export async function findServers(
+  selection: ImportSelection,
+  machine: ClientMachine,
+): Promise<FoundServers> {
   const servers: FoundServer[] = [];
   const files: string[] = [];
   const problems: HubError[] = [];
-  for (const place of placesOf(wanted, machine)) {
+  for (const location of locationsOf(selection, machine)) {
     try {
-      const { client, scope } = place;
-      const source = await sourceOf(place, machine);
-      if (source.text === undefined && !place.isNamed) continue;
+      const { client, scope } = location;
+      const source = await sourceOf(location, machine);
+      if (source.text === undefined && !location.isNamed) continue;
       if (source.text === undefined)
         throw new HubError('HUB_USAGE', `${source.file}: there is no such file`);
       files.push(source.file);
@@ -68,28 +73,31 @@ export async function findServers(wanted: Wanted, machine: Machine): Promise<Fou
   return { servers, files, unread, problems };
 }
 
-type Place = {
+type ClientLocation = {
   readonly client: ClientName;
-  readonly scope: Scope;
+  readonly scope: ClientScope;
   readonly file: string;
   readonly isNamed: boolean;
 };
 
-function placesOf({ names, scopes, paths }: Wanted, machine: Machine): readonly Place[] {
-  const found: Place[] = paths.map(path => {
+function locationsOf(
+  { names, scopes, paths }: ImportSelection,
+  machine: ClientMachine,
+): readonly ClientLocation[] {
+  const found: ClientLocation[] = paths.map(path => {
     const file = absolute(path, machine);
     return { client: clientOfFile(file), scope: 'workspace', file, isNamed: true };
   });
   for (const client of clientNames.filter(name => names.includes(name)))
     for (const scope of scopes) {
-      const file = placeOf(client, scope, machine);
+      const file = configFileOf(client, scope, machine);
       if (file !== undefined && !found.some(other => other.file === file))
         found.push({ client, scope, file, isNamed: false });
     }
   return found;
 }
 
-/** Projects of two clients are written alike: the folder tells whose file it is. */
+/** Project files of two clients have the same layout, so the folder name decides. */
 function clientOfFile(file: string): ClientName {
   const folder = basename(dirname(file));
   if (folder === '.vscode') return 'vscode';
@@ -98,19 +106,22 @@ function clientOfFile(file: string): ClientName {
   return 'claude-code';
 }
 
-const absolute = (path: string, { home, folder }: Machine) =>
+const absolute = (path: string, { home, folder }: ClientMachine) =>
   resolve(
     folder,
     path.replace(/^~(?=$|[\\/])/, () => home),
   );
 
-async function unreadOf(read: readonly string[], machine: Machine): Promise<readonly string[]> {
+async function unreadOf(
+  read: readonly string[],
+  machine: ClientMachine,
+): Promise<readonly string[]> {
   const found: string[] = [];
   for (const client of clientNames) {
-    const file = placeOf(client, 'workspace', machine);
+    const file = configFileOf(client, 'workspace', machine);
     if (file === undefined || read.includes(file)) continue;
-    // In the home folder the two are one.
-    if (file === placeOf(client, 'user', machine)) continue;
+    // In the home folder, both scopes have the same file.
+    if (file === configFileOf(client, 'user', machine)) continue;
     const isThere = await access(file).then(
       () => true,
       () => false,
@@ -120,11 +131,11 @@ async function unreadOf(read: readonly string[], machine: Machine): Promise<read
   return found;
 }
 
-/** Claude Code has servers for one folder in the file of the user as well. */
+/** The user's file of Claude Code also has servers for single folders. */
 function pathsIn(
   client: ClientName,
-  scope: Scope,
-  { folder }: Machine,
+  scope: ClientScope,
+  { folder }: ClientMachine,
 ): readonly (readonly string[])[] {
   const { servers } = clients[client];
   return client === 'claude-code' && scope === 'user'

@@ -1,10 +1,10 @@
-/** What `docker run` was told, as far as an entry of the hub can say it. */
-export type DockerLine = {
+/** The parts of a `docker run` command line that the hub's config can express. */
+export type DockerRun = {
   readonly image: string;
   readonly args: readonly string[];
-  /** Variables that it sets, and those that it hands on from its environment. */
+  /** Variables that the command sets, and names of those it passes through from its environment. */
   readonly env: Readonly<Record<string, string>>;
-  readonly handedOn: readonly string[];
+  readonly passedThrough: readonly string[];
   readonly mounts: readonly string[];
   readonly volumes: Readonly<Record<string, string>>;
   readonly network: 'none' | 'bridge' | undefined;
@@ -13,11 +13,11 @@ export type DockerLine = {
   readonly command: string | undefined;
 };
 
-/** Options without a value, all of which the hub has in its own way. */
+/** Options without a value. The hub handles all of them in its own way. */
 const switches = new Set(['--interactive', '--rm', '--tty', '--init', '--read-only']);
 const letters = /^-[it]+$/;
-/** Short names, and the options that say nothing that lasts. */
-const long = new Map([
+/** Short option names, and options without a lasting effect. */
+const longNames = new Map([
   ['-e', '--env'],
   ['-v', '--volume'],
   ['-u', '--user'],
@@ -26,11 +26,11 @@ const long = new Map([
 ]);
 const withoutEffect = new Set(['--name', '--pull', '--label', '-l']);
 
-/** Reads what stands behind `docker`; undefined where it says more than an entry of the hub can. */
-export function findDockerLine([verb, ...rest]: readonly string[]): DockerLine | undefined {
+/** Reads the arguments of `docker`. Returns undefined if the hub's config cannot express them. */
+export function readDockerRun([verb, ...rest]: readonly string[]): DockerRun | undefined {
   if (verb !== 'run') return undefined;
   const env: Record<string, string> = {};
-  const handedOn: string[] = [];
+  const passedThrough: string[] = [];
   const mounts: string[] = [];
   const volumes: Record<string, string> = {};
   const single = new Map<string, string>();
@@ -44,7 +44,7 @@ export function findDockerLine([verb, ...rest]: readonly string[]): DockerLine |
         image: word,
         args: rest.slice(at + 1),
         env,
-        handedOn,
+        passedThrough,
         mounts,
         volumes,
         network: network === undefined ? undefined : network === 'none' ? 'none' : 'bridge',
@@ -58,7 +58,7 @@ export function findDockerLine([verb, ...rest]: readonly string[]): DockerLine |
     if (withoutEffect.has(name)) continue;
     if (name === '--env') {
       const [, variable = '', set] = /^([^=]*)(?:=([^]*))?$/.exec(value) ?? [];
-      if (set === undefined) handedOn.push(variable);
+      if (set === undefined) passedThrough.push(variable);
       else env[variable] = set;
     } else if (name === '--volume' || name === '--mount') {
       const mount = name === '--volume' ? volumeOf(value) : mountOf(value);
@@ -73,11 +73,11 @@ export function findDockerLine([verb, ...rest]: readonly string[]): DockerLine |
   return undefined;
 }
 
-/** `--env=X`, `-eX`, `--env` and `-e`. */
+/** Reads an option in the forms `--env=X`, `-eX`, `--env` and `-e`. */
 function optionOf(word: string): { readonly name: string; readonly value?: string | undefined } {
   const [, written = word, value] =
     /^(--[^=]+)=([^]*)$/.exec(word) ?? /^(-[a-z])(.+)$/s.exec(word) ?? [];
-  const name = long.get(written) ?? written;
+  const name = longNames.get(written) ?? written;
   return value === undefined ? { name } : { name, value };
 }
 

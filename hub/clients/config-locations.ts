@@ -1,27 +1,31 @@
 import { posix, win32 } from 'node:path';
-import { type ClientName, type Scope, clientNames } from './client.ts';
+import { type ClientName, type ClientScope, clientNames } from './client.ts';
 
-/** What decides where clients keep their files. */
-export type Machine = {
-  /** As `process.platform` says it. */
+/** The properties of a machine that decide where clients keep their files. */
+export type ClientMachine = {
+  /** A value of `process.platform`. */
   readonly platform: string;
-  /** Absolute. */
+  /** The user's home folder, absolute. */
   readonly home: string;
-  /** The folder of the workspace, absolute. */
+  /** The workspace folder, absolute. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** On Windows, the names of the folders in `Packages` of LOCALAPPDATA: apps of the store see no other. */
+  /** On Windows, the folder names in `%LOCALAPPDATA%\Packages`. Store apps have their files there. */
   readonly packages: readonly string[];
 };
 
-/** The file in which a client keeps its servers; undefined where it has none of that scope. */
-export function placeOf(client: ClientName, scope: Scope, machine: Machine): string | undefined {
+/** The file with a client's servers; undefined if the client has none of that scope. */
+export function configFileOf(
+  client: ClientName,
+  scope: ClientScope,
+  machine: ClientMachine,
+): string | undefined {
   const join = joinOf(machine);
   const { home, folder } = machine;
-  const said = (name: string) => machine.env[name]?.trim() || undefined;
-  const places: Readonly<Record<ClientName, Readonly<Partial<Record<Scope, string>>>>> = {
+  const fromEnv = (name: string) => machine.env[name]?.trim() || undefined;
+  const places: Readonly<Record<ClientName, Readonly<Partial<Record<ClientScope, string>>>>> = {
     'claude-code': {
-      user: join(said('CLAUDE_CONFIG_DIR') ?? home, '.claude.json'),
+      user: join(fromEnv('CLAUDE_CONFIG_DIR') ?? home, '.claude.json'),
       workspace: join(folder, '.mcp.json'),
     },
     'claude-desktop': {
@@ -37,7 +41,7 @@ export function placeOf(client: ClientName, scope: Scope, machine: Machine): str
     },
     windsurf: { user: join(home, '.codeium', 'windsurf', 'mcp_config.json') },
     codex: {
-      user: join(said('CODEX_HOME') ?? join(home, '.codex'), 'config.toml'),
+      user: join(fromEnv('CODEX_HOME') ?? join(home, '.codex'), 'config.toml'),
       workspace: join(folder, '.codex', 'config.toml'),
     },
     raycast: {},
@@ -45,26 +49,26 @@ export function placeOf(client: ClientName, scope: Scope, machine: Machine): str
   return places[client][scope];
 }
 
-/** The files of all clients, whether they are there or not. */
-export const filesOfClients = (machine: Machine): readonly string[] =>
+/** The files of all clients, existing or not. */
+export const allConfigFiles = (machine: ClientMachine): readonly string[] =>
   clientNames.flatMap(client =>
-    (['user', 'workspace'] as const).flatMap(scope => placeOf(client, scope, machine) ?? []),
+    (['user', 'workspace'] as const).flatMap(scope => configFileOf(client, scope, machine) ?? []),
   );
 
 const joinOf =
-  ({ platform }: Machine) =>
+  ({ platform }: ClientMachine) =>
   (...parts: readonly string[]) =>
     (platform === 'win32' ? win32 : posix).join(...parts);
 
-/** Where the apps of a user keep what they are told. */
-function appFolder({ platform, home, env }: Machine): string {
+/** The folder for settings of desktop apps. */
+function appFolder({ platform, home, env }: ClientMachine): string {
   if (platform === 'win32') return env['APPDATA'] || win32.join(home, 'AppData', 'Roaming');
   if (platform === 'darwin') return posix.join(home, 'Library', 'Application Support');
   return env['XDG_CONFIG_HOME'] || posix.join(home, '.config');
 }
 
-/** On Windows the app is a package, whose files are apart from those of all others. */
-function claudeFolder(machine: Machine): string {
+/** On Windows, Claude Desktop may be a store app, whose files are in its own package folder. */
+function claudeFolder(machine: ClientMachine): string {
   const { platform, home, env, packages } = machine;
   const join = joinOf(machine);
   const own = platform === 'win32' ? packages.find(name => /^Claude_\w+$/.test(name)) : undefined;
@@ -72,6 +76,6 @@ function claudeFolder(machine: Machine): string {
   return join(packagesFolder({ home, env }), own, 'LocalCache', 'Roaming', 'Claude');
 }
 
-/** Where Windows keeps what belongs to apps of its store. */
-export const packagesFolder = ({ home, env }: Pick<Machine, 'home' | 'env'>): string =>
+/** The folder of store app data on Windows. */
+export const packagesFolder = ({ home, env }: Pick<ClientMachine, 'home' | 'env'>): string =>
   win32.join(env['LOCALAPPDATA'] || win32.join(home, 'AppData', 'Local'), 'Packages');

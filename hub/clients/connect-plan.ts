@@ -1,46 +1,46 @@
 import { isDeepStrictEqual } from 'node:util';
 import { HubError, type JsonObject, isObject } from '#core';
-import { type ClientName, type Scope, clients } from './client.ts';
+import { type ClientName, type ClientScope, clients } from './client.ts';
 import { backupsOf, readExactly } from './client-file.ts';
 import { type ClientSource, isBlank, valueAt, valueOf, withValue } from './client-text.ts';
 import {
   type HubAddress,
   hubEntry,
-  isHub,
-  isOfConnect,
+  pointsToHub,
+  isConnectEntry,
   isSameHub,
-  keepingChoices,
+  keepUserSettings,
 } from './hub-entry.ts';
-import { type Machine, placeOf } from './places.ts';
+import { type ClientMachine, configFileOf } from './config-locations.ts';
 
-/** Which entry of which file. */
-export type Target = {
+/** The entry to write: its client, scope and name. */
+export type ConnectTarget = {
   readonly client: ClientName;
-  readonly scope: Scope;
-  /** Instead of the client's own file. */
+  readonly scope: ClientScope;
+  /** Another file in place of the client's own. */
   readonly file?: string | undefined;
-  /** How the hub is called there. */
+  /** The name of the hub's entry. */
   readonly name: string;
 };
 
-/** What is to become of a file. */
-export type Plan = {
+/** A planned change of a client's file. */
+export type ConnectPlan = {
   readonly file: string;
   readonly before: string | undefined;
-  /** The same as before where nothing is to do; undefined where the file goes. */
+  /** Equal to `before` if nothing is to be changed; undefined if the file is to be removed. */
   readonly after: string | undefined;
-  /** The name under which the hub is there, or was. */
+  /** The name of the hub's entry. */
   readonly name: string;
-  /** Where what comes is what was kept, the copies that have served then. */
+  /** If `after` is the text of a backup: the backups that can be deleted afterwards. */
   readonly restores: readonly string[];
 };
 
-/** Puts the hub into the file of a client. Throws as `withValue` does. */
+/** Plans adding the hub to a client's file. Rejects as `withValue` does. */
 export async function planConnect(
-  target: Target,
+  target: ConnectTarget,
   hub: HubAddress,
-  machine: Machine,
-): Promise<Plan> {
+  machine: ClientMachine,
+): Promise<ConnectPlan> {
   const source = await sourceOf(target, machine);
   const { file, text: before } = source;
   const servers = await serversIn(source, target.client);
@@ -48,7 +48,7 @@ export async function planConnect(
   const twin = Object.keys(servers).find(name => isSameHub(servers[name], hub));
   if (present === undefined && twin !== undefined)
     return { file, before, after: before, name: twin, restores: [] };
-  const entry = keepingChoices(hubEntry(target.client, hub), present);
+  const entry = keepUserSettings(hubEntry(target.client, hub), present);
   const path = [...clients[target.client].servers, target.name];
   const after = isDeepStrictEqual(structuredClone(present), entry)
     ? before
@@ -57,19 +57,22 @@ export async function planConnect(
 }
 
 /**
- * Takes the hub out. Where the file is what `planConnect` made of a copy that was kept, or of no file, it becomes
- * what it was; else only the entry goes, and the one that it took the place of comes back.
+ * Plans removing the hub from a client's file. If the file is exactly what `planConnect` made of a backup (or
+ * of no file), the original is restored; otherwise only the entry is removed, or replaced by the entry that was
+ * there before. `others` names further entries that point to the hub.
  */
 export async function planDisconnect(
-  target: Target,
+  target: ConnectTarget,
   hub: Pick<HubAddress, 'url'>,
-  machine: Machine,
-): Promise<Plan & { readonly others: readonly string[] }> {
+  machine: ClientMachine,
+): Promise<ConnectPlan & { readonly others: readonly string[] }> {
   const source = await sourceOf(target, machine);
   const { file, text: before } = source;
   const { name } = target;
   const servers = await serversIn(source, target.client);
-  const others = Object.keys(servers).filter(other => other !== name && isHub(servers[other], hub));
+  const others = Object.keys(servers).filter(
+    other => other !== name && pointsToHub(servers[other], hub),
+  );
   if (servers[name] === undefined)
     return { file, before, after: before, name, restores: [], others };
   const path = [...clients[target.client].servers, name];
@@ -79,21 +82,21 @@ export async function planDisconnect(
   for (const { path: backup, text } of original) {
     const kept = { ...source, text };
     const replaced = await entryIn(kept, path);
-    // Of earlier connects nothing is to come back.
-    if (replaced === undefined || isOfConnect(name, replaced, hub)) continue;
+    // Skip backups whose entry is one of an earlier connect.
+    if (replaced === undefined || isConnectEntry(name, replaced, hub)) continue;
     displaced ??= replaced;
-    if (!(await isMadeOf(kept, source, path))) continue;
+    if (!(await isResultOf(kept, source, path))) continue;
     const made = await Array.fromAsync(backups, async other =>
-      (await isMadeOf(kept, { ...source, text: other.text }, path)) ? other.path : [],
+      (await isResultOf(kept, { ...source, text: other.text }, path)) ? other.path : [],
     );
     return { file, before, after: text, name, restores: [backup ?? [], ...made].flat(), others };
   }
-  const after = await withValue(source, path, isObject(displaced) ? plain(displaced) : undefined);
+  const after = await withValue(source, path, isObject(displaced) ? toJson(displaced) : undefined);
   return { file, before, after, name, restores: [], others };
 }
 
-/** True where `planConnect` makes the one text of the other. */
-async function isMadeOf(
+/** Whether `planConnect` turns the original text into the other. */
+async function isResultOf(
   original: ClientSource,
   made: ClientSource,
   path: readonly string[],
@@ -101,16 +104,16 @@ async function isMadeOf(
   const entry = await entryIn(made, path);
   if (!isObject(entry)) return false;
   try {
-    return (await withValue(original, path, plain(entry))) === made.text;
+    return (await withValue(original, path, toJson(entry))) === made.text;
   } catch (error) {
     if (error instanceof HubError) return false;
     throw error;
   }
 }
 
-const plain = (entry: object): JsonObject => JSON.parse(JSON.stringify(entry));
+const toJson = (entry: object): JsonObject => JSON.parse(JSON.stringify(entry));
 
-/** What stands at the path of a text; nothing can be said of one that cannot be understood. */
+/** The entry at the path, 'none' if there is none, undefined if the text cannot be parsed. */
 async function entryIn(source: ClientSource, path: readonly string[]): Promise<unknown> {
   try {
     return valueAt(source, await valueOf(source), path) ?? 'none';
@@ -120,12 +123,12 @@ async function entryIn(source: ClientSource, path: readonly string[]): Promise<u
   }
 }
 
-/** The file of a client as it is now. Throws HUB_USAGE where it has none of that scope. */
+/** Reads a client's file. Rejects with HUB_USAGE if the client has no file of that scope. */
 export async function sourceOf(
-  { client, scope, file: said }: Omit<Target, 'name'>,
-  machine: Machine,
+  { client, scope, file: said }: Omit<ConnectTarget, 'name'>,
+  machine: ClientMachine,
 ): Promise<ClientSource> {
-  const file = said ?? placeOf(client, scope, machine);
+  const file = said ?? configFileOf(client, scope, machine);
   const { title, format } = clients[client];
   if (file === undefined)
     throw new HubError(
@@ -135,7 +138,7 @@ export async function sourceOf(
   return { file, text: await readExactly(file), format };
 }
 
-/** The servers that a file of a client names. Throws HUB_CONFIG_INVALID where it cannot be understood. */
+/** The servers in a client's file, by name. Rejects with HUB_CONFIG_INVALID if it cannot be parsed. */
 export async function serversIn(
   source: ClientSource,
   client: ClientName,
@@ -143,7 +146,7 @@ export async function serversIn(
 ): Promise<Readonly<Record<string, unknown>>> {
   if (isBlank(source)) return {};
   const value = await valueOf(source);
-  // As the path of an entry, so that what is no object is told.
+  // With one more key, so that a value that is not an object is reported.
   valueAt(source, value, [...path, '']);
   const servers = valueAt(source, value, path);
   return isObject(servers) ? servers : {};

@@ -3,19 +3,20 @@ import { join, sep } from 'node:path';
 import { isObject } from '#core';
 import type { HubAddress } from './hub-entry.ts';
 
-/** The program that runs. */
+/** How the current process was started. */
 export type Program = {
   /** The absolute path of Node. */
   readonly node: string;
-  /** The script that Node was started with. */
+  /** The script that Node runs. */
   readonly script: string;
-  /** As `process.platform` says it. */
+  /** A value of `process.platform`. */
   readonly platform: string;
 };
 
 /**
- * How another program starts this one later: by absolute paths, as programs of the desktop have another search
- * path. What npx has put into its cache may be gone by then, so that npx is asked again.
+ * The command with which a client starts this program later. It uses absolute paths, because desktop programs
+ * have another search path. A program that npx runs from its cache is started through npx again, because npx
+ * may clear the cache.
  */
 export async function findBridge({
   node,
@@ -31,7 +32,10 @@ export async function findBridge({
     : { command: 'npx', args };
 }
 
-/** The package that a person gave npx, where the script is in its cache; undefined for a folder or an archive. */
+/**
+ * The package spec that the user gave to npx, if the script is in the npx cache. Undefined if it is not, or if
+ * the spec is a folder or an archive.
+ */
 async function npxSpecOf(script: string): Promise<string | undefined> {
   const [, cache, key] = /^(.*[\\/]_npx)[\\/]([^\\/]+)[\\/]/.exec(script) ?? [];
   if (cache === undefined || key === undefined) return undefined;
@@ -39,12 +43,13 @@ async function npxSpecOf(script: string): Promise<string | undefined> {
     const manifest: unknown = JSON.parse(await readFile(join(cache, key, 'package.json'), 'utf8'));
     const npx = isObject(manifest) ? manifest['_npx'] : undefined;
     const packages = isObject(npx) ? npx['packages'] : undefined;
-    const own = script.slice(join(cache, key, 'node_modules').length).split(sep)[1] ?? '';
+    const packageName = script.slice(join(cache, key, 'node_modules').length).split(sep)[1] ?? '';
     const specs = Array.isArray(packages) ? packages.map(String) : [];
     return specs.find(
       spec =>
-        spec === own ||
-        (/^[\w.+-]+$/.test(spec.slice(`${own}@`.length)) && spec.startsWith(`${own}@`)),
+        spec === packageName ||
+        (/^[\w.+-]+$/.test(spec.slice(`${packageName}@`.length)) &&
+          spec.startsWith(`${packageName}@`)),
     );
   } catch {
     return undefined;

@@ -1,29 +1,30 @@
 import { isSecretName } from '#core';
 import { redactText } from '#telemetry';
 
-/** A value that was taken out of an entry, and the variable in which it is from now on. */
+/** A secret taken out of an entry, and the variable that holds it from now on. */
 export type Variable = { readonly name: string; readonly value: string };
 
-/** Takes the keys out of texts, and keeps which variables have to be set for them. */
-export interface SecretValues {
+/** Replaces secrets in texts by variables and collects these variables. */
+export interface SecretExtractor {
   /**
-   * The text, or a reference to a variable where it looks like a key: by the name under which it stands, or by
-   * itself. `text` is as the hub's config says it, `value` as it is.
+   * Returns `text`, or a reference to a variable if `name` or `value` looks secret. `text` is in the hub's
+   * config syntax, `value` is the plain value.
    */
-  moved(name: string, text: string, value: string): string;
+  extract(name: string, text: string, value: string): string;
   readonly variables: readonly Variable[];
-  /** The variables, new ones or not, of values that stand in the client's file itself. */
+  /** Names of all variables used for secrets of this client file, new or already set. */
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * The variables are named after the server, so that they are none of the hub's own settings. One that has
- * another value already, in the environment or for another server, is not taken.
+ * Creates an extractor for one server. Variable names begin with the server's name, so they never collide with
+ * settings of the hub. A variable that already has another value, in the environment or for another server, is
+ * not reused.
  */
-export function createSecretValues(
+export function createSecretExtractor(
   server: string,
   taken: (name: string) => string | undefined,
-): SecretValues {
+): SecretExtractor {
   const variables: Variable[] = [];
   const names = new Set<string>();
   const valueOf = (name: string) =>
@@ -32,9 +33,9 @@ export function createSecretValues(
   function nameFor(wanted: string, value: string): string {
     for (let number = 1; ; number++) {
       const name = number === 1 ? wanted : `${wanted}_${number}`;
-      const there = valueOf(name);
-      if (there === undefined || there === '') variables.push({ name, value });
-      if (there === undefined || there === '' || there === value) {
+      const current = valueOf(name);
+      if (current === undefined || current === '') variables.push({ name, value });
+      if (current === undefined || current === '' || current === value) {
         names.add(name);
         return name;
       }
@@ -44,19 +45,19 @@ export function createSecretValues(
   return {
     variables,
     names,
-    moved(name, text, value) {
+    extract(name, text, value) {
       if (value === '' || !(isSecretName(name) || looksSecret(value))) return text;
       return `\${${nameFor(variableName(server, name), value)}}`;
     },
   };
 }
 
-/** True for what services write as a key, and for addresses that may have one in them. */
+/** Whether a value looks like a key or a URL that may contain one. */
 const looksSecret = (value: string) => redactText(value) !== value || isPersonal(value);
 
 /**
- * True for an address with a user or a query, whose names tell too little of what is a key, and for one with a
- * part of its path that nobody has thought up: some services know their users by that.
+ * Whether a URL has a user name, a query, or a random-looking path segment, by which some services identify
+ * their users.
  */
 function isPersonal(value: string): boolean {
   const url = /^(?:https?|wss?):\/\//i.test(value) ? URL.parse(value) : null;

@@ -1,38 +1,38 @@
 import { isObject } from '#core';
 import type { ClientName } from './client.ts';
 
-/** A server as a client has it, in one shape for all clients. Texts are as the client writes them. */
-export type ForeignEntry = {
+/** A server entry of a client, in one shape for all clients. Texts are as the client wrote them. */
+export type ClientEntry = {
   readonly command: string | undefined;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Names of variables that the client hands on from its own environment. */
-  readonly handedOn: readonly string[];
+  /** Names of variables that the client passes through from its own environment. */
+  readonly passedThrough: readonly string[];
   readonly cwd: string | undefined;
   readonly url: string | undefined;
   readonly transport: 'http' | 'sse' | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers whose values are those of variables, by their names. */
+  /** Headers whose values come from variables: header name to variable name. */
   readonly headersFrom: Readonly<Record<string, string>>;
-  /** The variable that holds a token to be sent. */
+  /** Name of the variable with the bearer token. */
   readonly tokenFrom: string | undefined;
   readonly isDisabled: boolean;
 };
 
-/** Keys that make a server something which the hub has no way to be. */
-const unlike: Readonly<Record<string, string>> = {
+/** Keys of features that the hub cannot take over, with the reason. */
+const unsupported: Readonly<Record<string, string>> = {
   auth: 'it signs in with OAuth, which only the client can',
   oauth: 'it signs in with OAuth, which only the client can',
-  headersHelper: 'a program of the client makes its headers',
+  headersHelper: 'a program of the client generates its headers',
 };
 
-/** Reads one entry of a client's file. Answers with a reason where the hub cannot take it. */
-export function readForeignEntry(
+/** Reads one server entry of a client. Returns a reason if the hub cannot take it over. */
+export function readClientEntry(
   entry: unknown,
   client: ClientName,
-): ForeignEntry | { readonly why: string } {
-  if (!isObject(entry)) return { why: 'it is no object' };
-  for (const [key, why] of Object.entries(unlike)) if (isObject(entry[key])) return { why };
+): ClientEntry | { readonly why: string } {
+  if (!isObject(entry)) return { why: 'it is not an object' };
+  for (const [key, why] of Object.entries(unsupported)) if (isObject(entry[key])) return { why };
   if (entry['envFile'] !== undefined)
     return { why: 'its variables are in a file ("envFile"): write them into "env" first' };
   const type = textOf(entry['type'] ?? entry['transport']);
@@ -44,12 +44,12 @@ export function readForeignEntry(
     return { why: 'it has neither "command" nor "url"' };
   const args = entry['args'] ?? [];
   if (!Array.isArray(args) || !args.every(arg => typeof arg === 'string'))
-    return { why: '"args" is no list of strings' };
+    return { why: '"args" is not a list of strings' };
   return {
     command: url === undefined ? command : undefined,
     args,
     env: textsOf(entry['env']),
-    handedOn: client === 'codex' ? namesOf(entry['env_vars']) : [],
+    passedThrough: client === 'codex' ? namesOf(entry['env_vars']) : [],
     cwd: textOf(entry['cwd']),
     url,
     transport: url === undefined ? undefined : type === 'sse' ? 'sse' : 'http',
@@ -64,7 +64,7 @@ const knownTypes = new Set(['stdio', 'http', 'sse', 'streamable-http', 'streamab
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Clients take numbers and switches for texts as well. */
+/** Clients also accept numbers and booleans where texts are expected. */
 function textsOf(value: unknown): Readonly<Record<string, string>> {
   if (!isObject(value)) return {};
   const texts = Object.entries(value).filter(([, text]) =>
@@ -73,7 +73,7 @@ function textsOf(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(texts.map(([name, text]) => [name, String(text)]));
 }
 
-/** Newer versions write an object for each, with its name. */
+/** Newer versions of Codex write an object with a name instead of a string. */
 function namesOf(value: unknown): readonly string[] {
   const names: readonly unknown[] = Array.isArray(value) ? value : [];
   return names.flatMap(name => textOf(isObject(name) ? name['name'] : name) ?? []);
