@@ -76,7 +76,7 @@ export async function startEnhancement(
   );
   const parts = [models, exact, vectors, enhancer, ...(fetching ? [fetching] : [])];
   const started = await startAll(parts, new AbortController().signal);
-  const heard = rules.changed(() => fetching?.look());
+  const heard = rules.changed(() => fetching?.recheck());
   return {
     enhancer,
     models,

@@ -1,60 +1,60 @@
 import { type Clock, type JsonObject, isObject } from '#core';
-import type { Caller } from './call.ts';
+import type { OllamaCaller } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
 import { createLimit } from './limit.ts';
-import type { Listing, ModelInfo } from './listing.ts';
+import type { ModelInfo, ModelList } from './model-list.ts';
 import { createThoughtFilter } from './thinking.ts';
 
-/** What a model is asked. */
+/** A request for a completion. */
 export type CompletionRequest = {
   readonly model: string;
   readonly system: string | undefined;
   readonly prompt: string;
-  /** The JSON schema that the answer is to follow. */
+  /** A JSON schema for the answer. */
   readonly format?: JsonObject;
-  /** Ollama's options of a model (temperature, num_ctx ...); besides, `think`, which is off unless given. */
+  /** Ollama's model options (temperature, num_ctx ...), and `think`, which is off by default. */
   readonly options: Readonly<Record<string, number | string | boolean>>;
-  /** The longest silence, before the first token and between two, in milliseconds. */
+  /** Idle timeout in ms, before the first token and between tokens. */
   readonly firstTokenMs: number;
-  /** For the whole, in milliseconds. */
+  /** Timeout of the whole call in ms. */
   readonly totalMs: number;
   /**
-   * Called with each further piece of the text. Where a model does not say where its thought begins, that
-   * shows here, and is not in the result.
+   * Called with each new piece of text. If a model does not mark the start of its thoughts, they appear here
+   * but not in the result.
    */
   readonly progress?: (text: string) => void;
 };
 
-/** What a model has answered, whole. */
-export type Completion = {
-  /** Without thoughts, and without white space around it; never empty. */
+/** A complete answer of a model. */
+export type ModelAnswer = {
+  /** The text without thoughts, trimmed; never empty. */
   readonly text: string;
-  /** As Ollama lists it. */
+  /** The model's name as Ollama lists it. */
   readonly model: string;
   readonly digest: string;
   readonly tookMs: number;
-  /** Undefined where Ollama did not say, as for a prompt that it had kept. */
+  /** Undefined if Ollama does not report it, for example for a cached prompt. */
   readonly promptTokens: number | undefined;
   readonly outputTokens: number | undefined;
 };
 
-/** An answer of more characters is none to a prompt. */
+/** Maximum length of an answer in characters. */
 const maxTextLength = 1_000_000;
 
 export type CompleteNeeds = {
   readonly clock: Clock;
-  readonly caller: Pick<Caller, 'call'>;
-  readonly listing: Pick<Listing, 'get' | 'loaded' | 'forget'>;
+  readonly caller: Pick<OllamaCaller, 'call'>;
+  readonly modelList: Pick<ModelList, 'get' | 'markLoaded' | 'invalidate'>;
   readonly keepAlive: string | number;
 };
 
-/** Asks a model and reads all it answers. Rejects with ModelFailure. */
+/** Requests a completion and reads the whole answer. Rejects with ModelFailure. */
 export async function complete(
   request: CompletionRequest,
   signal: AbortSignal,
   needs: CompleteNeeds,
-): Promise<Completion> {
-  const { clock, caller, listing } = needs;
+): Promise<ModelAnswer> {
+  const { clock, caller, modelList } = needs;
   const startedMs = clock.monotonic();
   const { totalMs } = request;
   using limit = createLimit([signal], {
@@ -67,7 +67,7 @@ export async function complete(
         request,
       ),
   });
-  const model = await listing.get(request.model, limit.signal);
+  const model = await modelList.get(request.model, limit.signal);
   const answer = await caller
     .call(
       {
@@ -87,11 +87,11 @@ export async function complete(
       limit.signal,
     )
     .catch((error: unknown) => {
-      if (error instanceof ModelFailure && error.kind === 'missing') listing.forget();
+      if (error instanceof ModelFailure && error.kind === 'missing') modelList.invalidate();
       throw error;
     });
-  listing.loaded(model.name);
-  const text = needText(answer, model.name);
+  modelList.markLoaded(model.name);
+  const text = requireText(answer, model.name);
   return {
     text,
     model: model.name,
@@ -118,14 +118,14 @@ function bodyOf(
     options: rest,
     think,
     keep_alive: keepAlive,
-    // Ollama would drop the beginning of what does not fit, without a word.
+    // Otherwise Ollama silently drops the beginning of a text that does not fit.
     truncate: false,
     shift: false,
     stream: true as const,
   };
 }
 
-type Answer = {
+type RawAnswer = {
   readonly text: string;
   readonly hasThoughts: boolean;
   readonly doneReason: unknown;
@@ -137,16 +137,16 @@ async function readAnswer(
   lines: AsyncIterable<unknown>,
   heard: () => void,
   { progress }: Pick<CompletionRequest, 'progress'>,
-): Promise<Answer> {
+): Promise<RawAnswer> {
   const filter = createThoughtFilter();
   let length = 0;
-  let hasThinking = false;
+  let hasThinkingField = false;
   let last: Line = {};
   for await (const line of lines) {
     last = isObject(line) ? line : {};
     const message = isObject(last['message']) ? last['message'] : {};
     const content = typeof message['content'] === 'string' ? message['content'] : '';
-    if (message['thinking']) hasThinking = true;
+    if (message['thinking']) hasThinkingField = true;
     if (content !== '' || message['thinking']) heard();
     length += content.length;
     if (length > maxTextLength)
@@ -157,7 +157,7 @@ async function readAnswer(
   const { text, hasThoughts } = filter.end();
   return {
     text,
-    hasThoughts: hasThoughts || hasThinking,
+    hasThoughts: hasThoughts || hasThinkingField,
     doneReason: last['done_reason'],
     promptTokens: countIn(last, 'prompt_eval_count'),
     outputTokens: countIn(last, 'eval_count'),
@@ -171,15 +171,15 @@ const countIn = (line: Line, key: string): number | undefined => {
   return typeof value === 'number' ? value : undefined;
 };
 
-function needText({ text, hasThoughts, doneReason }: Answer, model: string): string {
+function requireText({ text, hasThoughts, doneReason }: RawAnswer, model: string): string {
   if (text === '' && hasThoughts)
-    throw new ModelFailure('thinking_only', `${model} thought and answered nothing`, { model });
+    throw new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model });
   if (doneReason === 'length')
     throw new ModelFailure(
       'cut',
       `${model} was cut off at the limit of its tokens. Raise num_predict or num_ctx`,
       { model },
     );
-  if (text === '') throw new ModelFailure('empty', `${model} answered nothing`, { model });
+  if (text === '') throw new ModelFailure('empty', `${model} gave an empty answer`, { model });
   return text;
 }

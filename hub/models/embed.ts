@@ -1,36 +1,36 @@
 import { isObject } from '#core';
-import type { Caller, Client } from './call.ts';
+import type { OllamaCaller, OllamaClient } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
-import type { Listing } from './listing.ts';
-import { isSameModel } from './names.ts';
+import type { ModelList } from './model-list.ts';
+import { isSameModel } from './model-names.ts';
 
-/** Where a text stands among others. */
+/** The embedding of a text. */
 export type Embedding = {
-  /** Of length 1. */
+  /** Normalized to length 1. */
   readonly vector: Float32Array;
-  /** Of the model: vectors of two models say nothing of each other. */
+  /** The model's digest. Vectors of different models are not comparable. */
   readonly digest: string;
 };
 
-/** Including the time to load the model, which is a small one. */
+/** Timeout in ms, including the time to load the small model. */
 const totalMs = 10_000;
-/** A shorter text fits into every model's context: the smallest in use is 512 tokens. */
+/** Shorter texts (in characters) fit into every model's context: the smallest in use has 512 tokens. */
 const surelyFitsLength = 512;
-/** Marks of beginning and end are tokens too. */
+/** Tokens that mark the beginning and end of the text. */
 const markTokens = 2;
 
-/** The vector of a text. Rejects with ModelFailure; `too_long` where not all of the text would count. */
+/** Embeds a text. Rejects with ModelFailure, of kind `too_long` if the text does not fit into the context. */
 export async function embed(
   modelName: string,
   text: string,
   signal: AbortSignal,
   needs: {
-    readonly caller: Pick<Caller, 'call'>;
-    readonly listing: Pick<Listing, 'get' | 'loaded'>;
+    readonly caller: Pick<OllamaCaller, 'call'>;
+    readonly modelList: Pick<ModelList, 'get' | 'markLoaded'>;
     readonly keepAlive: string | number;
   },
 ): Promise<Embedding> {
-  const { name: model, digest } = await needs.listing.get(modelName, signal);
+  const { name: model, digest } = await needs.modelList.get(modelName, signal);
   const vector = await needs.caller.call(
     {
       subject: model,
@@ -42,18 +42,21 @@ export async function embed(
       async run(client) {
         const body = { model, input: text, truncate: false, keep_alive: needs.keepAlive };
         const answer = await client.embed(body);
-        if (text.length > surelyFitsLength) await needWhole(answer, model, client);
+        if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
         return parseVector(answer, model);
       },
     },
     signal,
   );
-  needs.listing.loaded(model);
+  needs.modelList.markLoaded(model);
   return { vector, digest };
 }
 
-/** Some versions (0.12.5) cut what is too long although told not to: then as many tokens count as fit. */
-async function needWhole(answer: unknown, model: string, client: Client): Promise<void> {
+/**
+ * Some Ollama versions (0.12.5) cut long texts despite `truncate: false`. The token count then equals the
+ * context length.
+ */
+async function requireUncut(answer: unknown, model: string, client: OllamaClient): Promise<void> {
   const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
   const running = await client.ps();
   const models = isObject(running) ? running['models'] : undefined;
@@ -79,8 +82,8 @@ function parseVector(answer: unknown, model: string): Float32Array {
     throw new ModelFailure('empty', `${model} gave no vector`, { model });
   const vector = Float32Array.from(first, Number);
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  // A text of nothing but unknown words may be no direction at all.
+  // A text of unknown words only may have a zero vector.
   if (!Number.isFinite(length) || length === 0)
-    throw new ModelFailure('malformed', `${model} gave a vector without a direction`, { model });
+    throw new ModelFailure('malformed', `${model} gave a zero vector`, { model });
   return vector.map(value => value / length);
 }

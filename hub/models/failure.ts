@@ -1,35 +1,35 @@
-/** Why a model gave nothing that can be used. */
+/** Why a call to a model gave no usable result. */
 export type FailureKind =
-  /** No connection, or none that held until an answer began; or a proxy that says as much. */
+  /** No connection, or it broke before the answer began, or a proxy says so. */
   | 'unreachable'
-  /** It answered with an error of its own: a model that cannot chat, a runner that died. */
+  /** Ollama answered with an error, such as a model that cannot chat or a crashed runner. */
   | 'refused'
-  /** It was silent for too long, or not done in time. */
+  /** Ollama was silent for too long or did not finish in time. */
   | 'timeout'
-  /** It has no such model. */
+  /** Ollama does not have the model. */
   | 'missing'
-  /** Its queue is full. */
+  /** Ollama's queue is full. */
   | 'busy'
-  /** It answered with nothing. */
+  /** The answer is empty. */
   | 'empty'
-  /** The answer ended before it was whole: at the limit of its tokens, or with the connection. */
+  /** The answer is incomplete: the token limit was reached, or the connection broke. */
   | 'cut'
-  /** It thought, and answered nothing. */
+  /** The answer has thoughts only. */
   | 'thinking_only'
-  /** The answer is none of Ollama's. */
+  /** The answer is not in Ollama's format. */
   | 'malformed'
-  /** It failed often of late and is left alone for a while. */
+  /** The circuit breaker is open after repeated failures. */
   | 'breaker_open'
   /** The text does not fit into the model's context. */
   | 'too_long'
-  /** The caller gave it up, or the hub stops. */
+  /** The caller cancelled the call, or the hub stops. */
   | 'cancelled';
 
-/** A call to a model that came to nothing. The message holds no prompt and no answer. */
+/** A failed call to a model. Its message contains no prompt and no answer. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
   readonly kind: FailureKind;
-  /** Undefined where it concerns Ollama and no model of it. */
+  /** Undefined if the failure does not concern a single model. */
   readonly model: string | undefined;
 
   constructor(
@@ -43,30 +43,34 @@ export class ModelFailure extends Error {
   }
 }
 
-/** The failure that a signal was aborted with; a signal of somebody else's means that it was given up. */
+/** The failure for an aborted signal: its reason if that is a ModelFailure, otherwise `cancelled`. */
 export function failureOfAbort(signal: AbortSignal, model: string | undefined): ModelFailure {
   const reason: unknown = signal.reason;
   if (reason instanceof ModelFailure) return reason;
-  return new ModelFailure('cancelled', 'it was given up', { model, cause: reason });
+  return new ModelFailure('cancelled', 'the call was cancelled', { model, cause: reason });
 }
 
-/** The failure that an error of Ollama's stands for; without a status it came in the middle of an answer. */
+/**
+ * Converts an error message of Ollama to a failure. `status` is undefined for an error in the middle of a
+ * stream.
+ */
 export function failureOfError(
   error: string,
   status: number | undefined,
   model: string | undefined,
 ): ModelFailure {
   const kind = kindOf(error, status);
-  const said = status === undefined ? 'Ollama broke off' : `Ollama answered ${status}`;
-  return new ModelFailure(kind, `${said}: ${shown(error)}${remedies[kind] ?? ''}`, { model });
+  const prefix =
+    status === undefined ? 'Ollama stopped with an error' : `Ollama answered ${status}`;
+  return new ModelFailure(kind, `${prefix}: ${shorten(error)}${remedies[kind] ?? ''}`, { model });
 }
 
 function kindOf(error: string, status: number | undefined): FailureKind {
-  // Since 0.34 it passes on what llama-server says, as JSON in a string.
+  // Since 0.34 Ollama passes on errors of llama-server, as JSON in a string.
   if (/exceeds .*context/i.test(error)) return 'too_long';
   if (status === 503 || status === 429) return 'busy';
   if (status === 502 || status === 504) return 'unreachable';
-  // What a pull says of a model that its registry does not have.
+  // The error of a pull for a model that the registry does not have.
   if (status === 404 || /file does not exist/i.test(error)) return 'missing';
   return 'refused';
 }
@@ -77,10 +81,10 @@ const remedies: { readonly [kind in FailureKind]?: string } = {
   too_long: '. Shorten it, or raise num_ctx',
 };
 
-/** Errors may quote what they failed on, and proxies answer with pages. */
-function shown(error: string): string {
-  if (/^\s*</.test(error)) return 'a page of HTML. Check OLLAMA_HOST and any proxy before it';
-  return error.length > maxShown ? `${error.slice(0, maxShown)}...` : error;
+/** Shortens an error text: errors may quote their input, and proxies answer with HTML pages. */
+function shorten(error: string): string {
+  if (/^\s*</.test(error)) return 'an HTML page. Check OLLAMA_HOST and any proxy in front of it';
+  return error.length > maxErrorLength ? `${error.slice(0, maxErrorLength)}...` : error;
 }
 
-const maxShown = 200;
+const maxErrorLength = 200;

@@ -1,24 +1,24 @@
 import { type Clock, type Log, type Part, backoffMs, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { Models } from './models.ts';
-import { fullName } from './names.ts';
+import { fullName } from './model-names.ts';
 import type { PullProgress } from './pull.ts';
 
-/** How far models are fetched that are wanted and were not there. */
+/** Progress of fetching missing models. */
 export type FetchingStatus = {
-  /** Those that are not there yet, in the order in which they are fetched. */
+  /** Models still missing, in the order in which they are fetched. */
   readonly missing: readonly string[];
-  /** The one that is fetched now, and how far it is. */
+  /** The model being fetched, with its progress. */
   readonly now: ({ readonly model: string } & PullProgress) | undefined;
-  /** Why the last one that failed did, until one is fetched. */
+  /** The error of the last failed model. Cleared once a model is fetched. */
   readonly error: string | undefined;
 };
 
-/** Has Ollama fetch models that it lacks, one after the other, in the background. */
+/** Fetches missing models through Ollama, one after the other, in the background. */
 export interface Fetching extends Part {
   readonly status: FetchingStatus;
-  /** Other models may be wanted now: they are looked for at once. */
-  look(): void;
+  /** Checks again at once which models are missing. Call it when the wanted models may have changed. */
+  recheck(): void;
 }
 
 type Needs = {
@@ -27,16 +27,17 @@ type Needs = {
   readonly log: Log;
 };
 
-/** After this what failed is tried again. */
+/** Backoff after a failed pull. */
 const retry = { firstMs: 5_000, maxMs: 300_000, jitter: 0 };
-/** So often it is looked whether an Ollama that is away has been seen again. It is not asked: others do that. */
-const awayMs = 500;
-/** So often the log tells how far a model is. */
-const toldMs = 10_000;
+/** Interval in ms for checking the known status of an unreachable Ollama. This sends no request. */
+const unreachablePollMs = 500;
+/** Minimum interval between log lines about progress, in ms. */
+const progressLogMs = 10_000;
 
 /**
- * `wanted` names models, the most wanted first. Each is looked for when this starts, and when it is told to look;
- * one that somebody removes later stays away. A model that no registry has is not tried again before that.
+ * Creates a fetcher for the models that `wanted` returns, the most important first. Models are looked up at
+ * start and on `recheck`; a model that the user removes later stays removed. A model that no registry has is
+ * not retried before the next `recheck`.
  */
 export function createFetching(wanted: () => readonly string[], needs: Needs): Fetching {
   const { models, clock, log } = needs;
@@ -52,15 +53,15 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   const remove = (model: string) => void (missing = missing.filter(other => other !== model));
 
   async function fetchOne(model: string): Promise<void> {
-    log.info({ model }, 'a model that rules name is not there: it is fetched');
-    let told = clock.monotonic();
+    log.info({ model }, 'fetching a model that the rules name');
+    let loggedMs = clock.monotonic();
     try {
       await models.pull(
         model,
         progress => {
           now = { model, ...progress };
-          if (clock.monotonic() - told < toldMs) return;
-          told = clock.monotonic();
+          if (clock.monotonic() - loggedMs < progressLogMs) return;
+          loggedMs = clock.monotonic();
           log.info(now, 'a model is being fetched');
         },
         signal,
@@ -71,9 +72,9 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
     log.info({ model }, 'a model was fetched');
   }
 
-  /** Fetches what is missing; true where something of it is to be tried again. */
+  /** Fetches missing models. Resolves to true if some of them failed and can be retried. */
   async function pass(): Promise<boolean> {
-    let mayComeLater = false;
+    let hasRetries = false;
     for (const model of missing) {
       if (isStale || signal.aborted) break;
       try {
@@ -82,20 +83,20 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
         error = undefined;
       } catch (cause) {
         if (signal.aborted) break;
-        const isNowhere = cause instanceof ModelFailure && cause.kind === 'missing';
+        const isUnknownModel = cause instanceof ModelFailure && cause.kind === 'missing';
         if (error !== messageOf(cause))
           log.warn(
             { model, error: messageOf(cause) },
-            isNowhere
-              ? 'a model that rules name is nowhere to be had: correct its name there'
-              : 'a model could not be fetched, which is tried again',
+            isUnknownModel
+              ? 'no registry has a model that the rules name: correct its name there'
+              : 'a model could not be fetched and will be retried',
           );
         error = messageOf(cause);
-        if (isNowhere) remove(model);
-        else mayComeLater = true;
+        if (isUnknownModel) remove(model);
+        else hasRetries = true;
       }
     }
-    return mayComeLater;
+    return hasRetries;
   }
 
   async function run(): Promise<void> {
@@ -106,13 +107,13 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
         missing = [...new Set(wanted().map(fullName))];
       }
       if (missing.length > 0 && models.status.kind !== 'up') {
-        await pause(awayMs);
+        await pause(unreachablePollMs);
         continue;
       }
       const before = missing.length;
-      const mayComeLater = await pass();
+      const hasRetries = await pass();
       if (isStale) continue;
-      if (!mayComeLater) return;
+      if (!hasRetries) return;
       failures = missing.length < before ? 1 : failures + 1;
       await pause(backoffMs(retry, failures, () => 0));
     }
@@ -125,13 +126,13 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
     await promise;
   }
 
-  function look(): void {
+  function recheck(): void {
     if (signal.aborted) return;
     isStale = true;
     wake();
     running ??= run().finally(() => {
       running = undefined;
-      if (isStale) look();
+      if (isStale) recheck();
     });
   }
 
@@ -140,9 +141,9 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
     get status() {
       return { missing, now, error };
     },
-    look,
+    recheck,
     async start() {
-      look();
+      recheck();
     },
     async stop() {
       ended.abort(new ModelFailure('cancelled', 'the hub stops'));

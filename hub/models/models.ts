@@ -1,42 +1,42 @@
 import { type Clock, type Log, type Part, messageOf } from '#core';
-import { type ModelBreaker, createCaller, whyRefused } from './call.ts';
-import { type Completion, type CompletionRequest, complete } from './complete.ts';
+import { type ModelBreaker, createOllamaCaller, whyRefused } from './ollama-call.ts';
+import { type CompletionRequest, type ModelAnswer, complete } from './complete.ts';
 import { type Embedding, embed } from './embed.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
-import { type ModelsStatus, createHealth } from './health.ts';
-import { type ModelInfo, createListing } from './listing.ts';
+import { type ModelsStatus, createOllamaHealth } from './ollama-health.ts';
+import { type ModelInfo, createModelList } from './model-list.ts';
 import { type PullProgress, createPulls } from './pull.ts';
 import { createWarmUps } from './warm-up.ts';
 
-/** Local models. All that is asked of them rejects with ModelFailure where it comes to nothing. */
+/** Local models. All methods that return a promise reject with ModelFailure. */
 export interface Models extends Part {
   readonly status: ModelsStatus;
-  /** The models that are there, as of at most 30 s ago, of an Ollama that answers now; read once at a time. */
+  /** The models in Ollama. The list may be 30 s old, but Ollama was probed just now. */
   list(signal: AbortSignal): Promise<readonly ModelInfo[]>;
-  /** A model by its name: `llama3.2:3b`, or `x`, which means `x:latest`. */
+  /** Finds a model by name: `llama3.2:3b`, or `x`, which means `x:latest`. */
   find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined>;
-  /** The same, as far as that is known without asking. */
+  /** Like `find`, but from the cache, without a request. */
   known(name: string): ModelInfo | undefined;
-  /** Asks a model. What is empty, cut off or nothing but thoughts is a failure. */
-  complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion>;
-  /** The vector of a text, within 10 s. A text that does not fit is a failure, and never cut. */
+  /** Requests a completion. An answer that is empty, cut off or only thoughts is a failure. */
+  complete(request: CompletionRequest, signal: AbortSignal): Promise<ModelAnswer>;
+  /** Embeds a text within 10 s. A text that does not fit is a failure; it is never cut. */
   embed(model: string, text: string, signal: AbortSignal): Promise<Embedding>;
-  /** Fetches a model, or joins where it is fetched already; what Ollama has transferred it keeps. */
+  /** Pulls a model, or joins a running pull. If cancelled, Ollama keeps what it has transferred. */
   pull(
     model: string,
     progress: (progress: PullProgress) => void,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Has a model loaded in the background, with the options that calls will have. Never throws. */
+  /** Loads a model in the background with the options of later calls. Never throws. */
   warmUp(model: string, options?: CompletionRequest['options']): void;
 }
 
 export type ModelsOptions = {
-  /** Where Ollama answers; undefined where there is none, and everything fails as unreachable. */
+  /** Ollama's base URL. If undefined, everything fails as `unreachable`. */
   readonly url: string | undefined;
-  /** How long models stay in memory after a call, as Ollama writes it: `30m`, or `-1` for ever. */
+  /** How long models stay in memory after a call, in Ollama's syntax: `30m`, or `-1` for ever. */
   readonly keepAlive?: string;
-  /** So long a sign of life may take before Ollama counts as down. */
+  /** Timeout of a probe in ms; 1 s by default. */
   readonly connectMs?: number;
 };
 
@@ -47,20 +47,20 @@ export type ModelsNeeds = {
   readonly breaker: ModelBreaker;
 };
 
-/** The models of one Ollama. Nothing is opened before `start` or a call. */
+/** Creates the models of one Ollama. Nothing is sent before `start` or a call. */
 export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models {
   const { url, keepAlive: given = '30m', connectMs = 1_000 } = options;
   if (url === undefined) return noModels;
   const { breaker, clock, log } = needs;
-  // A bare number has no unit, which Ollama wants of what is text.
+  // A number without a unit must be sent as a JSON number: Ollama requires a unit in strings.
   const keepAlive = /^-?\d+$/.test(given) ? Number(given) : given;
   const ended = new AbortController();
   const life = ended.signal;
-  const health = createHealth({ url, connectMs }, { clock, log });
-  const caller = createCaller({ url }, { ...needs, health, life });
-  const listing = createListing(caller, { clock });
-  const pulls = createPulls({ caller, listing });
-  const warmUp = createWarmUps({ caller, listing, log, keepAlive, life });
+  const health = createOllamaHealth({ url, connectMs }, { clock, log });
+  const caller = createOllamaCaller({ url }, { ...needs, health, life });
+  const modelList = createModelList(caller, { clock });
+  const pulls = createPulls({ caller, modelList });
+  const warmUp = createWarmUps({ caller, modelList, log, keepAlive, life });
 
   function statusOf(): ModelsStatus {
     const { until, why = 'no answer' } = breaker.snapshot();
@@ -68,13 +68,13 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     return { kind: 'refused', error: whyRefused({ why, retryAfterMs: until - clock.now() }) };
   }
 
-  /** Whoever asks for it wants to know what is there: a list that was kept may be of an Ollama that is away. */
+  /** Probes first: a cached list may belong to an Ollama that is gone. */
   async function list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
-    await health.needAlive(signal, 0);
-    return await listing.list(signal);
+    await health.requireAlive(signal, 0);
+    return await modelList.list(signal);
   }
 
-  async function told<T>(model: string | undefined, work: Promise<T>, signal: AbortSignal) {
+  async function logFailure<T>(model: string | undefined, work: Promise<T>, signal: AbortSignal) {
     try {
       return await work;
     } catch (error) {
@@ -96,20 +96,25 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     async stop() {
       ended.abort(new ModelFailure('cancelled', 'the hub stops'));
     },
-    list: signal => told(undefined, list(signal), signal),
-    find: (name, signal) => told(name, listing.find(name, signal), signal),
-    known: name => listing.known(name),
+    list: signal => logFailure(undefined, list(signal), signal),
+    find: (name, signal) => logFailure(name, modelList.find(name, signal), signal),
+    known: name => modelList.cached(name),
     complete: (request, signal) =>
-      told(request.model, complete(request, signal, { clock, caller, listing, keepAlive }), signal),
+      logFailure(
+        request.model,
+        complete(request, signal, { clock, caller, modelList, keepAlive }),
+        signal,
+      ),
     embed: (model, text, signal) =>
-      told(model, embed(model, text, signal, { caller, listing, keepAlive }), signal),
-    pull: (model, progress, signal) => told(model, pulls.pull(model, progress, signal), signal),
+      logFailure(model, embed(model, text, signal, { caller, modelList, keepAlive }), signal),
+    pull: (model, progress, signal) =>
+      logFailure(model, pulls.pull(model, progress, signal), signal),
     warmUp: (model, modelOptions = {}) => warmUp(model, modelOptions),
   };
 }
 
 async function fail(): Promise<never> {
-  throw new ModelFailure('unreachable', 'there is no Ollama. Set OLLAMA_HOST');
+  throw new ModelFailure('unreachable', 'no Ollama is configured. Set OLLAMA_HOST');
 }
 
 const noModels: Models = {

@@ -2,19 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import { type Clock, http, https, isObject, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
 
-/** A sign of life. */
-export type Alive = { readonly version: string; readonly latencyMs: number };
+/** The result of a probe. The latency is in milliseconds. */
+export type ProbeResult = { readonly version: string; readonly latencyMs: number };
 
 /**
- * Asks Ollama for its version, which it gives at once even while all its models work. By node:http: as long
- * as no model is used, neither Node's fetch nor the package is loaded (14 MB). Rejects with ModelFailure.
+ * Requests Ollama's version, which it answers at once even under load. Uses node:http: until a model is used,
+ * neither Node's fetch nor the `ollama` package is loaded (14 MB). Rejects with ModelFailure.
  */
 export async function probe(
   url: string,
   withinMs: number,
   clock: Clock,
   signal: AbortSignal,
-): Promise<Alive> {
+): Promise<ProbeResult> {
   const target = new URL(`${url.replace(/\/$/, '')}/api/version`);
   const startedMs = clock.monotonic();
   const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -29,8 +29,8 @@ export async function probe(
             { cause },
           ),
     );
-  const giveUp = () => {
-    fail(new ModelFailure('cancelled', 'it was given up', { cause: signal.reason }));
+  const cancel = () => {
+    fail(new ModelFailure('cancelled', 'the call was cancelled', { cause: signal.reason }));
     request.destroy();
   };
   request.on('error', fail);
@@ -42,18 +42,18 @@ export async function probe(
     fail(
       new ModelFailure(
         'timeout',
-        `Ollama at ${url} did not tell its version within ${withinMs / 1000} s`,
+        `Ollama at ${url} did not report its version within ${withinMs / 1000} s`,
       ),
     );
     request.destroy();
   });
-  if (signal.aborted) giveUp();
-  else signal.addEventListener('abort', giveUp);
+  if (signal.aborted) cancel();
+  else signal.addEventListener('abort', cancel);
   try {
     const version = await promise;
     return { version, latencyMs: clock.monotonic() - startedMs };
   } finally {
-    signal.removeEventListener('abort', giveUp);
+    signal.removeEventListener('abort', cancel);
   }
 }
 
@@ -65,12 +65,12 @@ async function readVersion(answer: IncomingMessage): Promise<string> {
   }
   const status = answer.statusCode ?? 0;
   if (status >= 500)
-    throw new ModelFailure('unreachable', `what stands before Ollama answered ${status}`);
+    throw new ModelFailure('unreachable', `a proxy in front of Ollama answered ${status}`);
   const version = versionIn(text);
   if (status !== 200 || version === undefined)
     throw new ModelFailure(
       'malformed',
-      `what answers (status ${status}) is no Ollama. Correct OLLAMA_HOST or OLLAMA_PORT`,
+      `the server there (status ${status}) is not Ollama. Correct OLLAMA_HOST or OLLAMA_PORT`,
     );
   return version;
 }

@@ -1,23 +1,23 @@
 import { createEmitter, isObject } from '#core';
-import type { Caller } from './call.ts';
+import type { OllamaCaller } from './ollama-call.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import { createJoined } from './joined.ts';
-import type { Listing } from './listing.ts';
-import { fullName } from './names.ts';
+import type { ModelList } from './model-list.ts';
+import { fullName } from './model-names.ts';
 
-/** How far a pull is. */
+/** Progress of a pull. */
 export type PullProgress = {
-  /** In Ollama's words: `pulling manifest`, `verifying sha256 digest`, at last `success`. */
+  /** Ollama's status text: `pulling manifest`, `verifying sha256 digest`, finally `success`. */
   readonly status: string;
-  /** Of the layer that is transferred; undefined outside of transfers. */
+  /** Digest of the layer in transfer; undefined otherwise. */
   readonly digest: string | undefined;
   readonly totalBytes: number | undefined;
   readonly completedBytes: number | undefined;
 };
 
-/** Fetches models; each once, whoever waits for it. */
+/** Pulls models. Concurrent pulls of one model share one request. */
 export interface Pulls {
-  /** Resolves when the model is there. Ollama keeps what was transferred when it is given up. */
+  /** Resolves when the model is complete. If cancelled, Ollama keeps what it has transferred. */
   pull(
     model: string,
     progress: (progress: PullProgress) => void,
@@ -25,20 +25,24 @@ export interface Pulls {
   ): Promise<void>;
 }
 
-/** So long a pull may be silent: Ollama itself gives a stalled transfer up earlier. */
+/** Idle timeout of a pull in ms. Ollama itself gives up a stalled transfer earlier. */
 const silentMs = 120_000;
-/** More than one at a time only share the line. */
+/** Maximum number of concurrent pulls: they share the bandwidth. */
 const maxPulls = 4;
 
-/** Nothing is under way. */
+/** Creates the pulls. */
 export function createPulls(needs: {
-  readonly caller: Pick<Caller, 'call'>;
-  readonly listing: Pick<Listing, 'forget'>;
+  readonly caller: Pick<OllamaCaller, 'call'>;
+  readonly modelList: Pick<ModelList, 'invalidate'>;
 }): Pulls {
   const joined = createJoined<void>();
-  const underWay = new Map<string, Shown>();
+  const broadcasts = new Map<string, ProgressBroadcast>();
 
-  async function fetchModel(model: string, show: Shown, signal: AbortSignal): Promise<void> {
+  async function fetchModel(
+    model: string,
+    broadcast: ProgressBroadcast,
+    signal: AbortSignal,
+  ): Promise<void> {
     await needs.caller.call(
       {
         subject: `the pull of ${model}`,
@@ -50,13 +54,13 @@ export function createPulls(needs: {
         async run(client, heard) {
           for await (const line of await client.pull({ model, stream: true })) {
             heard();
-            show.fire(parseProgress(line));
+            broadcast.fire(parseProgress(line));
           }
         },
       },
       signal,
     );
-    needs.listing.forget();
+    needs.modelList.invalidate();
   }
 
   return {
@@ -67,24 +71,24 @@ export function createPulls(needs: {
         throw new ModelFailure('busy', `${maxPulls} pulls are under way. Wait for one of them`, {
           model,
         });
-      const shown = underWay.get(model) ?? createShown();
-      underWay.set(model, shown);
-      using _heard = shown.hear(progress);
+      const broadcast = broadcasts.get(model) ?? createProgressBroadcast();
+      broadcasts.set(model, broadcast);
+      using _subscription = broadcast.subscribe(progress);
       try {
-        await joined.join(model, given => fetchModel(model, shown, given), signal);
+        await joined.join(model, given => fetchModel(model, broadcast, given), signal);
       } catch (error) {
         throw signal.aborted ? failureOfAbort(signal, model) : error;
       } finally {
-        if (!joined.has(model)) underWay.delete(model);
+        if (!joined.has(model)) broadcasts.delete(model);
       }
     },
   };
 }
 
-type Shown = ReturnType<typeof createShown>;
+type ProgressBroadcast = ReturnType<typeof createProgressBroadcast>;
 
-/** Progress for several; who comes later hears the latest at once. */
-function createShown() {
+/** Broadcasts progress. A new subscriber gets the latest progress at once. */
+function createProgressBroadcast() {
   const { event, fire } = createEmitter<PullProgress>();
   let latest: PullProgress | undefined;
   return {
@@ -92,7 +96,7 @@ function createShown() {
       latest = progress;
       fire(progress);
     },
-    hear(listener: (progress: PullProgress) => void): Disposable {
+    subscribe(listener: (progress: PullProgress) => void): Disposable {
       if (latest) listener(latest);
       return event(listener);
     },

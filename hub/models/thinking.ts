@@ -1,60 +1,62 @@
-/** Takes apart what a model answers as it comes in: thoughts in tags at its head, and the text after them. */
+/** Separates the thoughts (in tags at the start) from the text of a streamed answer. */
 export interface ThoughtFilter {
-  /** What of the text this piece brings, without thoughts as far as can be told by now. */
+  /**
+   * Adds a piece of the answer. Returns the text in it, without thoughts as far as they are recognizable yet.
+   */
   push(piece: string): string;
-  /** The whole: the text without white space around it, and whether there were thoughts. */
+  /** Ends the answer. Returns the trimmed text, and whether there were thoughts. */
   end(): { readonly text: string; readonly hasThoughts: boolean };
 }
 
 const opening = /^\s*<think(?:ing)?>/i;
 const closing = /<\/think(?:ing)?>/i;
-/** What may still become an opening tag. */
+/** A prefix of an opening tag. */
 const beginning = /^\s*(?:<(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?)?$/i;
-/** The longest closing tag, less one: so much of a thought may be the beginning of one. */
+/** Length of the longest proper prefix of a closing tag, which may end a piece. */
 const overlap = '</thinking>'.length - 1;
 
-/** Nothing has come in. Tags further on belong to the text: a prompt may be about them. */
+/** Creates a filter for one answer. Tags after the start belong to the text: a prompt may be about them. */
 export function createThoughtFilter(): ThoughtFilter {
   let state: 'undecided' | 'thought' | 'text' = 'undecided';
-  let held = '';
+  let buffer = '';
   let text = '';
   let hasThoughts = false;
 
-  function show(piece: string): string {
+  function emitText(piece: string): string {
     state = 'text';
-    held = '';
+    buffer = '';
     text += piece;
     return piece;
   }
 
   function push(piece: string): string {
-    if (state === 'text') return show(piece);
-    held += piece;
+    if (state === 'text') return emitText(piece);
+    buffer += piece;
     if (state === 'thought') {
-      const found = closing.exec(held);
+      const found = closing.exec(buffer);
       if (!found) {
-        held = held.slice(-overlap);
+        buffer = buffer.slice(-overlap);
         return '';
       }
       state = 'undecided';
-      held = held.slice(found.index + found[0].length);
+      buffer = buffer.slice(found.index + found[0].length);
     }
-    const opened = opening.exec(held);
+    const opened = opening.exec(buffer);
     if (opened) {
       hasThoughts = true;
       state = 'thought';
-      const rest = held.slice(opened[0].length);
-      held = '';
+      const rest = buffer.slice(opened[0].length);
+      buffer = '';
       return push(rest);
     }
-    return beginning.test(held) ? '' : show(held);
+    return beginning.test(buffer) ? '' : emitText(buffer);
   }
 
   return {
     push,
     end() {
-      const whole = state === 'undecided' ? text + held : text;
-      // The templates of some models open the thought in the prompt, so that only its end is answered.
+      const whole = state === 'undecided' ? text + buffer : text;
+      // Some models' templates open the thought in the prompt, so that the answer has only the closing tag.
       const found = hasThoughts ? null : closing.exec(whole);
       if (!found || opening.test(whole)) return { text: whole.trim(), hasThoughts };
       return isAfterOpening(whole, found.index)
@@ -64,6 +66,6 @@ export function createThoughtFilter(): ThoughtFilter {
   };
 }
 
-/** A closing tag after an opening one in the middle of the text is part of the text. */
+/** Whether an opening tag precedes the closing tag: both are then part of the text. */
 const isAfterOpening = (text: string, index: number) =>
   /<think(?:ing)?>/i.test(text.slice(0, index));

@@ -1,32 +1,34 @@
 import { type Log, messageOf } from '#core';
-import type { Call, Caller } from './call.ts';
+import type { OllamaCall, OllamaCaller } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
-import type { Listing, ModelInfo } from './listing.ts';
-import { fullName } from './names.ts';
+import type { ModelInfo, ModelList } from './model-list.ts';
+import { fullName } from './model-names.ts';
 
-/** Node's fetch waits no longer than 300 s for an answer, which comes when the model is loaded. */
+/**
+ * Timeout in ms, below the 300 s after which Node's fetch gives up. The answer comes when the model is loaded.
+ */
 const totalMs = 290_000;
-/** More at a time would only push each other out of memory. */
+/** Maximum number of concurrent warm-ups: more would evict each other from memory. */
 const maxWarmUps = 8;
 
 export type WarmUpNeeds = {
-  readonly caller: Pick<Caller, 'call'>;
-  readonly listing: Pick<Listing, 'get' | 'loaded'>;
+  readonly caller: Pick<OllamaCaller, 'call'>;
+  readonly modelList: Pick<ModelList, 'get' | 'markLoaded'>;
   readonly log: Log;
   readonly keepAlive: string | number;
   readonly life: AbortSignal;
 };
 
 /**
- * Has models loaded before they are needed; a function that returns at once and never throws. Options
- * are to be those of the calls to come, for with another num_ctx the model is loaded again.
+ * Creates a function that loads a model in the background. It returns at once and never throws. Pass the
+ * options of later calls: with another num_ctx Ollama loads the model again.
  */
 export function createWarmUps(needs: WarmUpNeeds): (model: string, options: object) => void {
-  const { caller, listing, log } = needs;
-  const underWay = new Set<string>();
+  const { caller, modelList, log } = needs;
+  const loading = new Set<string>();
 
   async function load(name: string, options: object): Promise<void> {
-    const model = await listing.get(name, needs.life);
+    const model = await modelList.get(name, needs.life);
     const call = {
       subject: model.name,
       model: model.name,
@@ -34,36 +36,39 @@ export function createWarmUps(needs: WarmUpNeeds): (model: string, options: obje
       totalMs,
       isGated: true,
     };
-    await caller.call(loadingOf(model, { ...needs, options }, call), needs.life);
-    listing.loaded(model.name);
+    await caller.call(loadCallOf(model, { ...needs, options }, call), needs.life);
+    modelList.markLoaded(model.name);
   }
 
-  async function tried(name: string, options: object): Promise<void> {
+  async function loadAndLog(name: string, options: object): Promise<void> {
     try {
       await load(name, options);
-      log.info({ model: name }, 'the model is in memory');
+      log.info({ model: name }, 'the model is loaded');
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
-      log.info({ model: name, kind: error.kind, error: messageOf(error) }, 'no model to warm up');
+      log.info(
+        { model: name, kind: error.kind, error: messageOf(error) },
+        'the model could not be loaded in advance',
+      );
     } finally {
-      underWay.delete(name);
+      loading.delete(name);
     }
   }
 
   return (name, options) => {
     const model = fullName(name);
-    if (needs.life.aborted || underWay.has(model) || underWay.size >= maxWarmUps) return;
-    underWay.add(model);
-    void tried(model, options);
+    if (needs.life.aborted || loading.has(model) || loading.size >= maxWarmUps) return;
+    loading.add(model);
+    void loadAndLog(model, options);
   };
 }
 
-/** A chat of no messages loads a model that chats, the vector of no text one that embeds. */
-function loadingOf(
+/** The call that loads a model: a chat without messages, or an embedding of an empty text. */
+function loadCallOf(
   { name: model, capabilities }: ModelInfo,
   { keepAlive, options }: { readonly keepAlive: string | number; readonly options: object },
-  call: Omit<Call<void>, 'run' | 'isStream'>,
-): Call<void> {
+  call: Omit<OllamaCall<void>, 'run' | 'isStream'>,
+): OllamaCall<void> {
   const body = { model, keep_alive: keepAlive, options };
   if (capabilities?.includes('embedding') || /embed|minilm|bge-/.test(model))
     return {
@@ -75,7 +80,7 @@ function loadingOf(
     ...call,
     isStream: true,
     async run(client) {
-      // Nothing but the one line that it is loaded.
+      // The stream has a single line.
       for await (const _ of await client.chat({ ...body, messages: [], stream: true }));
     },
   };

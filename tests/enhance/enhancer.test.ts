@@ -178,8 +178,8 @@ describe('the result of a model', () => {
   });
 
   test.each([
-    ['empty', '', /nothing/],
-    ['blank', ' \n ', /nothing/],
+    ['empty', '', /empty answer/],
+    ['blank', ' \n ', /empty answer/],
     ['nothing but thoughts', '<think>What do they want?</think>', /thought/],
     ['nothing but thoughts of a model that says so', { thinking: 'What?', text: '' }, /thought/],
     ['cut at the limit of tokens', { text: 'A clear', doneReason: 'length' }, /cut off/],

@@ -25,7 +25,7 @@ async function openFetching(ollama: OllamaDouble, first: readonly string[], log 
     },
     want(models: readonly string[]) {
       wanted = models;
-      fetching.look();
+      fetching.recheck();
     },
     async [Symbol.asyncDispose]() {
       await fetching.stop();
@@ -60,10 +60,10 @@ describe('models that are wanted', () => {
     assert.deepEqual(fetching.status, { missing: [], now: undefined, error: undefined });
     const infos = logged.filter(({ level }) => level === 'info').map(({ message }) => message);
     assert.deepEqual(infos, [
-      'a model that rules name is not there: it is fetched',
+      'fetching a model that the rules name',
       'a model is being fetched',
       'a model was fetched',
-      'a model that rules name is not there: it is fetched',
+      'fetching a model that the rules name',
       'a model was fetched',
     ]);
   });
@@ -105,8 +105,8 @@ describe('models that are wanted', () => {
     await scene.settled(() => scene.fetching.status.missing.length === 0);
     const warned = logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
     assert.deepEqual(warned, [
-      'a model could not be fetched, which is tried again',
-      'a model that rules name is nowhere to be had: correct its name there',
+      'a model could not be fetched and will be retried',
+      'no registry has a model that the rules name: correct its name there',
     ]);
     assert.equal(pulled(ollama).filter(model => model === 'nowhere:1').length, 1);
   });

@@ -1,11 +1,13 @@
-/** The name under which Ollama lists a model: `x` means `x:latest`, and its own registry goes unsaid. */
+/**
+ * The full name of a model as Ollama lists it: `x` becomes `x:latest`, and Ollama's own registry is omitted.
+ */
 export function fullName(name: string): string {
   const short = name.replace(/^(?:registry\.ollama\.ai\/)?library\/|^registry\.ollama\.ai\//i, '');
-  // A port of a registry has a colon too.
+  // A colon before the last slash belongs to a registry's port.
   const last = short.slice(short.lastIndexOf('/') + 1);
   return last.includes(':') ? short : `${short}:latest`;
 }
 
-/** Ollama does not tell upper case from lower case in names. */
+/** Whether two names mean the same model. Ollama ignores case. */
 export const isSameModel = (a: string, b: string): boolean =>
   fullName(a).toLowerCase() === fullName(b).toLowerCase();

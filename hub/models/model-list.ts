@@ -1,61 +1,63 @@
 import { type Clock, isObject } from '#core';
-import type { Caller, Client } from './call.ts';
+import type { OllamaCaller, OllamaClient } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
 import { createJoined } from './joined.ts';
-import { isSameModel } from './names.ts';
+import { isSameModel } from './model-names.ts';
 
-/** A model that Ollama has. */
+/** A model in Ollama. */
 export type ModelInfo = {
-  /** With its tag, `llama3.2:3b`. */
+  /** Name with tag, such as `llama3.2:3b`. */
   readonly name: string;
-  /** SHA-256 of its manifest: another one under the same name answers differently. */
+  /** SHA-256 of its manifest. A different digest under the same name is a different model. */
   readonly digest: string;
   readonly sizeBytes: number;
-  /** In memory, when the list was read. */
+  /** Whether the model was in memory when the list was read. */
   readonly isLoaded: boolean;
-  /** `completion`, `embedding`, `thinking` and more; undefined where this Ollama does not list them. */
+  /**
+   * `completion`, `embedding`, `thinking` and others; undefined if this Ollama version does not report them.
+   */
   readonly capabilities: readonly string[] | undefined;
 };
 
-/** The models that Ollama has, as of at most 30 s ago. */
-export interface Listing {
+/** The models in Ollama, cached for at most 30 s. */
+export interface ModelList {
   list(signal: AbortSignal): Promise<readonly ModelInfo[]>;
   find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined>;
-  /** As `find`, where the list is young enough; undefined where it has to be read. */
-  known(name: string): ModelInfo | undefined;
-  /** As `find`, but a model that is not there is a failure. */
+  /** Like `find`, but from the cache only; undefined if the cache is too old. */
+  cached(name: string): ModelInfo | undefined;
+  /** Like `find`, but rejects with ModelFailure (`missing`) if the model does not exist. */
   get(name: string, signal: AbortSignal): Promise<ModelInfo>;
-  /** A call has shown that it is in memory. */
-  loaded(name: string): void;
-  /** What is known is no longer so. */
-  forget(): void;
+  /** Marks a model as loaded, after a call to it. */
+  markLoaded(name: string): void;
+  /** Drops the cached list. */
+  invalidate(): void;
 }
 
-const keptMs = 30_000;
-/** A model that is missing may just have been pulled by hand. */
-const missingKeptMs = 2_000;
+const maxAgeMs = 30_000;
+/** Shorter, in ms, because the user may just have pulled the missing model. */
+const maxAgeOfMissingMs = 2_000;
 const totalMs = 5_000;
-/** A list with more is cut there. */
+/** Longer lists are cut. */
 const maxModels = 10_000;
 
-/** Nothing is read before it is asked for, and once at a time. */
-export function createListing(
-  caller: Pick<Caller, 'call'>,
+/** Creates the list. It is read on demand, one request at a time. */
+export function createModelList(
+  caller: Pick<OllamaCaller, 'call'>,
   needs: { readonly clock: Clock },
-): Listing {
+): ModelList {
   const { clock } = needs;
-  const reading = createJoined<Kept>();
-  let kept: Kept | undefined;
+  const reading = createJoined<Snapshot>();
+  let snapshot: Snapshot | undefined;
 
-  const isYounger = (list: Kept | undefined, ms: number): list is Kept =>
+  const isYounger = (list: Snapshot | undefined, ms: number): list is Snapshot =>
     list !== undefined && clock.monotonic() - list.atMs < ms;
 
-  async function listed(youngerMs: number, signal: AbortSignal): Promise<Kept> {
-    if (isYounger(kept, youngerMs)) return kept;
+  async function current(youngerMs: number, signal: AbortSignal): Promise<Snapshot> {
+    if (isYounger(snapshot, youngerMs)) return snapshot;
     return await reading.join('models', read, signal);
   }
 
-  async function read(signal: AbortSignal): Promise<Kept> {
+  async function read(signal: AbortSignal): Promise<Snapshot> {
     const models = await caller.call(
       {
         subject: 'the list of models',
@@ -68,23 +70,24 @@ export function createListing(
       },
       signal,
     );
-    kept = { models, atMs: clock.monotonic() };
-    return kept;
+    snapshot = { models, atMs: clock.monotonic() };
+    return snapshot;
   }
 
-  const named = ({ models }: Kept, name: string) =>
+  const findIn = ({ models }: Snapshot, name: string) =>
     models.find(model => model.name === name || isSameModel(model.name, name));
 
   async function find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined> {
     return (
-      named(await listed(keptMs, signal), name) ?? named(await listed(missingKeptMs, signal), name)
+      findIn(await current(maxAgeMs, signal), name) ??
+      findIn(await current(maxAgeOfMissingMs, signal), name)
     );
   }
 
   return {
-    list: async signal => (await listed(keptMs, signal)).models,
+    list: async signal => (await current(maxAgeMs, signal)).models,
     find,
-    known: name => (isYounger(kept, keptMs) ? named(kept, name) : undefined),
+    cached: name => (isYounger(snapshot, maxAgeMs) ? findIn(snapshot, name) : undefined),
     async get(name, signal) {
       const found = await find(name, signal);
       if (found) return found;
@@ -92,23 +95,23 @@ export function createListing(
         model: name,
       });
     },
-    loaded(name) {
-      if (!kept) return;
-      const models = kept.models.map(model =>
+    markLoaded(name) {
+      if (!snapshot) return;
+      const models = snapshot.models.map(model =>
         isSameModel(model.name, name) ? { ...model, isLoaded: true } : model,
       );
-      kept = { ...kept, models };
+      snapshot = { ...snapshot, models };
     },
-    forget() {
-      kept = undefined;
+    invalidate() {
+      snapshot = undefined;
     },
   };
 }
 
-type Kept = { readonly models: readonly ModelInfo[]; readonly atMs: number };
+type Snapshot = { readonly models: readonly ModelInfo[]; readonly atMs: number };
 
-/** What is in memory only tells how patient to be: where it cannot be told, nothing is. */
-async function loadedNames(client: Client): Promise<readonly string[]> {
+/** Names of loaded models. They only affect timeouts, so errors other than timeouts count as an empty list. */
+async function loadedNames(client: OllamaClient): Promise<readonly string[]> {
   try {
     return entriesOf(await client.ps()).map(nameOf);
   } catch (error) {
@@ -136,10 +139,10 @@ type Entry = { readonly [key: string]: unknown };
 
 function entriesOf(list: unknown): readonly Entry[] {
   const models = isObject(list) ? list['models'] : undefined;
-  // An Ollama without models has been seen to say null.
+  // Some Ollama versions return null if there are no models.
   if (models === null) return [];
   if (!Array.isArray(models))
-    throw new ModelFailure('malformed', 'the list of models is none. Check OLLAMA_HOST');
+    throw new ModelFailure('malformed', 'the answer is not a list of models. Check OLLAMA_HOST');
   return models
     .slice(0, maxModels)
     .filter(isObject)

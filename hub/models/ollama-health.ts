@@ -1,22 +1,22 @@
 import { type Clock, type Log } from '#core';
 import { type FailureKind, ModelFailure, failureOfAbort } from './failure.ts';
 import { createJoined } from './joined.ts';
-import { type Alive, probe } from './probe.ts';
+import { type ProbeResult, probe } from './probe.ts';
 
-/** Whether Ollama answers, for /health. `since` is in milliseconds since the epoch. */
+/** State of Ollama, for /health. `since` is in milliseconds since the epoch. */
 export type ModelsStatus =
-  /** There is none: OLLAMA_HOST is not set. */
+  /** OLLAMA_HOST is not set. */
   | { readonly kind: 'off' }
-  /** It was not asked yet. */
+  /** Ollama was not probed yet. */
   | { readonly kind: 'unknown' }
   | {
       readonly kind: 'up';
       readonly since: number;
       readonly version: string;
-      /** How long it took to tell its version, the last time it was asked. */
+      /** Duration of the last probe, in ms. */
       readonly latencyMs: number;
     }
-  /** It answers, and is asked nothing all the same: it failed too often, and is tried again later. */
+  /** Ollama answers, but the circuit breaker is open after repeated failures. */
   | { readonly kind: 'refused'; readonly error: string }
   | {
       readonly kind: 'down';
@@ -25,40 +25,40 @@ export type ModelsStatus =
       readonly error: string;
     };
 
-/** What is known of Ollama as a whole. */
-export interface Health {
+/** Tracks whether Ollama is reachable. */
+export interface OllamaHealth {
   readonly status: ModelsStatus;
-  /** Asks it for a sign of life, unless there was one within `youngerMs`, 5 s by default. Rejects with ModelFailure. */
-  needAlive(signal: AbortSignal, youngerMs?: number): Promise<void>;
-  /** It has answered a call. */
+  /** Probes Ollama, unless it was heard from within `youngerMs` (5 s by default). Rejects with ModelFailure. */
+  requireAlive(signal: AbortSignal, youngerMs?: number): Promise<void>;
+  /** Records that Ollama answered a call. */
   heard(): void;
-  /** A call has failed. */
+  /** Records a failed call. */
   failed(failure: ModelFailure): void;
-  /** Asks at once and from time to time, until the signal is aborted. Returns at once. */
+  /** Probes at once and then periodically, until the signal is aborted. Returns at once. */
   watch(signal: AbortSignal): void;
 }
 
-export type HealthOptions = {
+export type OllamaHealthOptions = {
   readonly url: string;
-  /** So long a sign of life may take. */
+  /** Timeout of a probe, in ms. */
   readonly connectMs: number;
 };
 
-/** A sign of life that is no older spares asking for another. */
+/** After a more recent answer, in ms, no probe is needed. */
 const freshMs = 5_000;
 const intervalMs = 30_000;
 
-/** Nothing is asked before it is needed. */
-export function createHealth(
-  options: HealthOptions,
+/** Creates the health tracker. Nothing is sent before it is needed. */
+export function createOllamaHealth(
+  options: OllamaHealthOptions,
   needs: { readonly clock: Clock; readonly log: Log },
-): Health {
+): OllamaHealth {
   const { clock, log } = needs;
-  const probes = createJoined<Alive>();
+  const probes = createJoined<ProbeResult>();
   let status: ModelsStatus = { kind: 'unknown' };
   let heardMs = -Infinity;
 
-  function up({ version, latencyMs }: Alive): void {
+  function up({ version, latencyMs }: ProbeResult): void {
     heardMs = clock.monotonic();
     if (status.kind !== 'up') log.info({ url: options.url, version }, 'Ollama answers');
     const since = status.kind === 'up' ? status.since : clock.now();
@@ -73,7 +73,7 @@ export function createHealth(
     status = { kind: 'down', since, failure: kind, error: message };
   }
 
-  async function ask(signal: AbortSignal): Promise<void> {
+  async function probeOnce(signal: AbortSignal): Promise<void> {
     try {
       up(
         await probes.join(
@@ -93,30 +93,30 @@ export function createHealth(
     get status() {
       return status;
     },
-    async needAlive(signal, youngerMs = freshMs) {
-      if (clock.monotonic() - heardMs >= youngerMs) await ask(signal);
+    async requireAlive(signal, youngerMs = freshMs) {
+      if (clock.monotonic() - heardMs >= youngerMs) await probeOnce(signal);
     },
     heard() {
       heardMs = clock.monotonic();
     },
     failed(failure) {
       if (failure.kind === 'unreachable') down(failure);
-      // It may hang: the next call asks for a sign of life first.
+      // Ollama may hang: the next call probes it first.
       else if (failure.kind === 'timeout' || failure.kind === 'malformed') heardMs = -Infinity;
     },
     watch(signal) {
       let next: Disposable | undefined;
-      const look = async () => {
+      const poll = async () => {
         try {
-          await ask(signal);
+          await probeOnce(signal);
         } catch (error) {
-          // The status has it; whatever else is thrown is a bug.
+          // The status shows a ModelFailure; any other error is a bug.
           if (!(error instanceof ModelFailure)) throw error;
         }
-        if (!signal.aborted) next = clock.after(intervalMs, () => void look());
+        if (!signal.aborted) next = clock.after(intervalMs, () => void poll());
       };
       signal.addEventListener('abort', () => next?.[Symbol.dispose](), { once: true });
-      void look();
+      void poll();
     },
   };
 }

@@ -1,13 +1,13 @@
 import { type Clock, messageOf } from '#core';
-import { checkLines, checkWhole, failureOfResponse } from './body.ts';
+import { checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
-import type { Health } from './health.ts';
+import type { OllamaHealth } from './ollama-health.ts';
 import { createLimit } from './limit.ts';
-import { type Silence, watchSilence } from './silence.ts';
+import { type IdleTimeout, startIdleTimeout } from './idle-timeout.ts';
 
-/** Decides whether Ollama is called at all. A breaker of #resilience is one. */
+/** Decides whether Ollama may be called. A circuit breaker of #resilience satisfies it. */
 export interface ModelBreaker {
-  /** Exactly one of a permit's three is called when the call is over. */
+  /** Requests a permit. The caller must call exactly one of its three methods when the call is over. */
   claim():
     | {
         readonly kind: 'permit';
@@ -16,12 +16,15 @@ export interface ModelBreaker {
         cancelled(): void;
       }
     | { readonly kind: 'refused'; readonly retryAfterMs: number; readonly why: string };
-  /** `until` is when a call is tried again, in milliseconds since the epoch; defined while none is let through. */
+  /**
+   * `until` is when the next call is allowed, in milliseconds since the epoch; undefined while calls are
+   * allowed.
+   */
   snapshot(): { readonly until: number | undefined; readonly why: string | undefined };
 }
 
-/** What is used of the package's client. What it answers is parsed where it is read. */
-export interface Client {
+/** The used part of the client of the `ollama` package. Its results are parsed where they are read. */
+export interface OllamaClient {
   chat(request: {
     readonly model: string;
     readonly messages: { readonly role: string; readonly content: string }[];
@@ -38,48 +41,53 @@ export interface Client {
   pull(request: { readonly model: string; readonly stream: true }): Promise<AsyncIterable<unknown>>;
 }
 
-/** One call of Ollama's API. */
-export type Call<T> = {
-  /** What it is for, in words for messages: "llama3.2:3b", "the list of models". */
+/** A call of Ollama's API. */
+export type OllamaCall<T> = {
+  /** The subject in messages: "llama3.2:3b", "the list of models". */
   readonly subject: string;
   readonly model: string | undefined;
-  /** The answer is a stream of lines. */
+  /** True if the answer is a stream of JSON lines. */
   readonly isStream: boolean;
-  /** The longest silence, before the answer and within it; undefined is for ever. */
+  /** Idle timeout in ms, before the answer and within it. Undefined means none. */
   readonly silentMs: number | undefined;
   readonly totalMs: number | undefined;
-  /** False for what is none of the breaker's business. */
+  /** False for calls that bypass the breaker. */
   readonly isGated: boolean;
-  /** Rejects with ModelFailure. `heard` is called at each sign of progress. */
-  run(client: Client, heard: () => void): Promise<T>;
+  /** Makes the call. It must call `heard` at each sign of progress. Rejects with ModelFailure. */
+  run(client: OllamaClient, heard: () => void): Promise<T>;
 };
 
-/** Makes calls. Each has an abort and deadlines of its own, which the package's client lacks. */
-export interface Caller {
+/** Makes calls to Ollama. Adds per-call abort and deadlines, which the package's client lacks. */
+export interface OllamaCaller {
   /** Rejects with ModelFailure. */
-  call<T>(call: Call<T>, signal: AbortSignal): Promise<T>;
+  call<T>(call: OllamaCall<T>, signal: AbortSignal): Promise<T>;
 }
 
 export type CallNeeds = {
   readonly clock: Clock;
   readonly fetch: typeof globalThis.fetch;
   readonly breaker: ModelBreaker;
-  readonly health: Pick<Health, 'needAlive' | 'heard' | 'failed'>;
-  /** Ends every call. */
+  readonly health: Pick<OllamaHealth, 'requireAlive' | 'heard' | 'failed'>;
+  /** Aborts all calls when the hub stops. */
   readonly life: AbortSignal;
 };
 
-/** A silence that is shorter says nothing about Ollama: whoever waited may have been in a hurry. */
-const tellingSilenceMs = 5_000;
-/** So long the end of an answer may come after its last line. */
+/**
+ * A timeout after a shorter silence does not count against Ollama: the caller may just have had little time.
+ */
+const decisiveIdleMs = 5_000;
+/** Grace period in ms for the end of the stream after its last line. */
 const endMs = 1_000;
 
-/** Opens nothing; the package is loaded at the first call. */
-export function createCaller(options: { readonly url: string }, needs: CallNeeds): Caller {
+/** Creates a caller. The `ollama` package is loaded at the first call. */
+export function createOllamaCaller(
+  options: { readonly url: string },
+  needs: CallNeeds,
+): OllamaCaller {
   const { clock, breaker, health } = needs;
 
-  async function once<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
-    const permit = call.isGated ? breaker.claim() : openPermit;
+  async function once<T>(call: OllamaCall<T>, signal: AbortSignal): Promise<T> {
+    const permit = call.isGated ? breaker.claim() : freePermit;
     if (permit.kind === 'refused') throw new ModelFailure('breaker_open', whyRefused(permit), call);
     const late = (how: string) => new ModelFailure('timeout', `${call.subject} ${how}`, call);
     const { totalMs, silentMs } = call;
@@ -89,32 +97,32 @@ export function createCaller(options: { readonly url: string }, needs: CallNeeds
         ? undefined
         : { clock, ms: totalMs, late: () => late(`was not done within ${totalMs / 1000} s`) },
     );
-    using silence = watchSilence(silentMs, clock, () =>
+    using idleTimeout = startIdleTimeout(silentMs, clock, () =>
       limit.abort(late(`was silent for ${(silentMs ?? 0) / 1000} s`)),
     );
     let isAlive = false;
     const guarded: typeof globalThis.fetch = async (input, init) =>
-      await exchange(() => needs.fetch(input, { ...init, signal: limit.signal }), call, {
-        silence,
+      await fetchChecked(() => needs.fetch(input, { ...init, signal: limit.signal }), call, {
+        idleTimeout,
         signal: limit.signal,
       });
     try {
-      await health.needAlive(limit.signal);
+      await health.requireAlive(limit.signal);
       isAlive = true;
       const { Ollama } = await import('ollama');
-      const client: Client = new Ollama({ host: options.url, fetch: guarded });
-      const result = await call.run(client, () => silence.heard());
+      const client: OllamaClient = new Ollama({ host: options.url, fetch: guarded });
+      const result = await call.run(client, () => idleTimeout.reset());
       permit.succeeded();
       health.heard();
-      // The end of an answer usually comes with its last line. Without it, the connection is closed.
-      clock.after(endMs, () => limit.abort(new Error('nobody reads it any more')));
+      // The stream usually ends with its last line. Otherwise close the connection.
+      clock.after(endMs, () => limit.abort(new Error('the answer is complete')));
       return result;
     } catch (error) {
       const failure = limit.signal.aborted ? failureOfAbort(limit.signal, call.model) : error;
       limit.abort(failure);
       if (failure instanceof ModelFailure) {
         health.failed(failure);
-        const verdict = verdictOf(failure, isAlive ? silence.sinceMs : Infinity);
+        const verdict = verdictOf(failure, isAlive ? idleTimeout.idleMs : Infinity);
         if (verdict === 'failed') permit.failed(failure.message);
         else permit[verdict]();
       } else {
@@ -127,20 +135,22 @@ export function createCaller(options: { readonly url: string }, needs: CallNeeds
   return { call: once };
 }
 
-const openPermit = {
+const freePermit = {
   kind: 'permit',
   succeeded() {},
   failed(_why: string) {},
   cancelled() {},
 } as const;
 
-/** One request and its answer, checked; rejects with ModelFailure and leaves nothing to the package to say. */
-async function exchange(
+/**
+ * Sends one request and checks the answer, so that the package never sees a bad one. Rejects with ModelFailure.
+ */
+async function fetchChecked(
   send: () => Promise<Response>,
-  call: Pick<Call<unknown>, 'model' | 'isStream'>,
-  watch: { readonly silence: Silence; readonly signal: AbortSignal },
+  call: Pick<OllamaCall<unknown>, 'model' | 'isStream'>,
+  watch: { readonly idleTimeout: IdleTimeout; readonly signal: AbortSignal },
 ): Promise<Response> {
-  const about = { model: call.model, signal: watch.signal };
+  const context = { model: call.model, signal: watch.signal };
   let response;
   try {
     response = await send();
@@ -152,28 +162,28 @@ async function exchange(
       cause,
     });
   }
-  watch.silence.heard();
-  if (!response.ok) throw await failureOfResponse(response, about);
-  return call.isStream ? checkLines(response, about) : await checkWhole(response, about);
+  watch.idleTimeout.reset();
+  if (!response.ok) throw await failureOfResponse(response, context);
+  return call.isStream ? checkJsonLines(response, context) : await checkJson(response, context);
 }
 
-/** Node's fetch gives up by itself after 300 s without an answer. */
+/** Node's fetch itself times out after 300 s without headers. */
 const causeNameOf = (error: unknown): string =>
   error instanceof Error && error.cause instanceof Error ? error.cause.name : '';
 
-/** What a failure tells of Ollama as a whole: nothing, where it is one of a caller in a hurry. */
+/** What a failure means for the breaker. A timeout counts only if Ollama was silent for long enough. */
 function verdictOf(
   { kind, cause }: ModelFailure,
   silentMs: number,
 ): 'succeeded' | 'failed' | 'cancelled' {
   if (kind === 'cancelled') return 'cancelled';
-  if (kind === 'timeout') return silentMs >= tellingSilenceMs ? 'failed' : 'cancelled';
+  if (kind === 'timeout') return silentMs >= decisiveIdleMs ? 'failed' : 'cancelled';
   if (kind === 'cut') return cause === undefined ? 'succeeded' : 'failed';
-  // Any other answer is one: of a model that is missing, of a queue that is full.
+  // Any other failure is an answer from a working Ollama: a missing model, a full queue.
   return kind === 'unreachable' || kind === 'malformed' ? 'failed' : 'succeeded';
 }
 
-/** Why nothing is asked of Ollama for so many milliseconds. */
+/** The message for a call that the breaker refuses. `retryAfterMs` is in milliseconds. */
 export function whyRefused({
   why,
   retryAfterMs,

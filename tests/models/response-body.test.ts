@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { checkLines, checkWhole } from '../../hub/models/body.ts';
+import { checkJsonLines, checkJson } from '../../hub/models/response-body.ts';
 import { kindOf, never } from './scene.ts';
 
 const about = { model: 'x', signal: never };
@@ -8,7 +8,7 @@ const kilobyte = Buffer.alloc(1024, 'a');
 
 const answerOf = (chunks: Iterable<Uint8Array>) => new Response(ReadableStream.from(chunks));
 const read = async (chunks: Iterable<Uint8Array>) =>
-  await checkLines(answerOf(chunks), about).text();
+  await checkJsonLines(answerOf(chunks), about).text();
 
 function* endless(): Generator<Uint8Array> {
   for (;;) yield kilobyte;
@@ -18,13 +18,16 @@ describe('an answer of lines', () => {
   test('may be split anywhere, in the middle of a character too', async () => {
     const text = '{"a":"ünïcödé 🙂"}\n{"done":true}\n';
     const bytes = Array.from(Buffer.from(text), byte => Buffer.of(byte));
-    const reader = checkLines(answerOf(bytes), about).body?.getReader();
+    const reader = checkJsonLines(answerOf(bytes), about).body?.getReader();
     const lines = [await reader?.read(), await reader?.read()];
     assert.equal(lines.map(line => Buffer.from(line?.value ?? []).toString()).join(''), text);
   });
 
   test('may be one value without a newline, and blank lines do not count', async () => {
-    const reader = checkLines(answerOf([Buffer.from('\n\r\n{"a":1}')]), about).body?.getReader();
+    const reader = checkJsonLines(
+      answerOf([Buffer.from('\n\r\n{"a":1}')]),
+      about,
+    ).body?.getReader();
     assert.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), '{"a":1}\n');
   });
 
@@ -40,11 +43,11 @@ describe('an answer of lines', () => {
 
 describe('an answer of one value', () => {
   test('is not read on where it is too long', async () => {
-    assert.equal(await kindOf(checkWhole(answerOf(endless()), about)), 'malformed');
+    assert.equal(await kindOf(checkJson(answerOf(endless()), about)), 'malformed');
   });
 
   test('must be one', async () => {
-    assert.equal(await kindOf(checkWhole(new Response(null), about)), 'malformed');
-    assert.equal(await (await checkWhole(new Response('[1]'), about)).text(), '[1]');
+    assert.equal(await kindOf(checkJson(new Response(null), about)), 'malformed');
+    assert.equal(await (await checkJson(new Response('[1]'), about)).text(), '[1]');
   });
 });
