@@ -1,7 +1,7 @@
-/** The owner that the broker's tests act for. */
+/** The hub that the broker's tests act for. */
 export const owner = { hubId: 'testhub0', hubName: 'agenthub-broker-test' };
 
-/** A container as the hub's driver asks for it, with other fields for the host part where given. */
+/** The body of a container creation as the hub's driver sends it, with some fields replaced. */
 export function containerBody(host: object = {}, rest: object = {}) {
   return {
     Image: 'node:24-bookworm-slim',

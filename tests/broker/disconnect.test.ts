@@ -16,7 +16,7 @@ test('a creation whose client has gone counts until the engine has answered', as
   const socketPath = join(folder, 'broker.sock');
   const enginePath = join(folder, 'engine.sock');
 
-  /** An engine that shows no container, and takes its time to make one. */
+  /** An engine double that lists no containers and answers a creation late. */
   const creating = Promise.withResolvers<ServerResponse>();
   const engine = createServer((asked, answer) => {
     asked.resume();

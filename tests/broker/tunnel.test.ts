@@ -15,7 +15,7 @@ test('what a client sends behind the head of an attach, in the same packet, reac
   const socketPath = join(folder, 'broker.sock');
   const enginePath = join(folder, 'engine.sock');
 
-  /** An engine with one container of ours, which says back what it hears. */
+  /** An engine double with one container of the hub, which echoes its input. */
   const engine = createServer((_, answer) => {
     const Labels = { 'io.agenthub.hub': owner.hubId };
     answer.end(JSON.stringify({ Id: 'c0ffee', Config: { Labels } }));

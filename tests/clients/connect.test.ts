@@ -52,7 +52,7 @@ async function disconnect(place: Place, scratch: Scratch) {
   return { plan, backup: await scratch.clients.carryOut(plan) };
 }
 
-/** True where all characters of a text are in the other, in their order: nothing was done but to put some in. */
+/** Whether a text results from the other by insertions only. */
 function isWithin(text: string, other: string): boolean {
   let at = 0;
   for (const character of text) {
@@ -317,7 +317,7 @@ test('an entry of somebody else comes back into a file that was changed since, t
   await disconnect(cursor, scratch);
   assert.deepEqual(serversIn(cursor, await readFile(file, 'utf8')), { agenthub: mine, two: {} });
 
-  // It was taken out by hand before the hub came.
+  // The user removed the server by hand before the hub was added.
   await writeFile(file, '{"mcpServers": {"two": {}}}');
   await connect(cursor, scratch);
   await writeFile(file, (await readFile(file, 'utf8')).replace('"two"', '"six"'));

@@ -9,7 +9,7 @@ import { type Scratch, hub, openScratch } from './machine.ts';
 
 const client = `{"mcpServers": {"one": {"command": "npx", "args": ["@a/one@1.0.0"], "env": {"KEY": "sk-planted0123456789"}}}}\n`;
 
-/** Clients whose writes all fail after the first few, as after a kill or with a full disk. */
+/** Clients whose writes fail after the first few, as after a kill or on a full disk. */
 function failingAfter(scratch: Scratch, writes: number) {
   let left = writes;
   return createClients({
@@ -35,7 +35,8 @@ async function prepare(scratch: Scratch) {
   return { config, dotenv: await scratch.put('.env', 'MINE=1\n') };
 }
 
-// The record, .env, the config, the record again, the file of the client, the record with its copy.
+// Order of the writes: the record, .env, the config, the record again, the client's file, the record with its
+// backup.
 test.for([0, 1, 2, 3, 4, 5, 6])(
   'an import that ends after %i writes is undone to the byte',
   async writes => {
@@ -51,11 +52,11 @@ test.for([0, 1, 2, 3, 4, 5, 6])(
     if (writes < 6) await assert.rejects(work());
     else await work();
     const again = failingAfter(scratch, 100);
-    // After one write nothing but the record was written, and the import removes it by itself.
+    // After one write only the record is on disk, and the import removes it itself.
     const undone = await again.undoImport();
     assert.equal(undone?.added.length, writes <= 1 ? undefined : 1);
     const after = await scratch.files();
-    // A copy whose path was not recorded any more stays beside the file.
+    // A backup whose path was not recorded stays beside the file.
     assert.deepEqual(
       Object.fromEntries(Object.entries(after).filter(([path]) => !path.includes('-backup-'))),
       before,

@@ -4,16 +4,16 @@ import { dirname, join, relative } from 'node:path';
 import { type Clients, type HubAddress, type ClientMachine, createClients } from '#clients';
 import { writeWhole } from '#store';
 
-/** A machine of its own, with nothing on it. */
+/** An empty machine in a temporary folder. */
 export type Scratch = AsyncDisposable & {
   readonly home: string;
   readonly machine: ClientMachine;
   readonly clients: Clients;
-  /** Where what undoes imports is kept. */
+  /** The folder for undo records. */
   readonly records: string;
-  /** Puts a file there, and answers with its path. */
+  /** Writes a file. Resolves to its path. */
   put(path: string, text: string): Promise<string>;
-  /** All files by their paths from the home folder, as text. */
+  /** The texts of all files, by path relative to the home folder. */
   files(): Promise<Readonly<Record<string, string>>>;
 };
 
@@ -22,14 +22,14 @@ export const hub: HubAddress = {
   bridge: { command: '/opt/node/bin/node', args: ['/opt/agenthub/bin/agenthub.mjs'] },
 };
 
-/** The folder of the workspace, from the home folder. */
+/** The workspace folder, relative to the home folder. */
 export const workspace = 'work';
 
 export async function openScratch(env: Readonly<Record<string, string>> = {}): Promise<Scratch> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-clients-')));
   const folder = join(home, workspace);
   await mkdir(folder);
-  // Beside the files of the person, which tests compare whole.
+  // Outside the user's folder, which tests compare as a whole.
   const records = await mkdtemp(join(tmpdir(), 'agenthub-records-'));
   const machine: ClientMachine = { platform: 'linux', home, folder, env, packages: [] };
   const clients = createClients({

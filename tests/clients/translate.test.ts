@@ -6,7 +6,7 @@ import { openScratch } from './machine.ts';
 const key = 'sk-planted0123456789';
 const own = 'http://localhost:9090';
 
-/** What an import makes of one server in the user's file of a client. */
+/** Imports one server from the user's file of a client. */
 async function imported(
   client: ClientName,
   entry: object,
@@ -45,7 +45,7 @@ async function imported(
   };
 }
 
-/** A value as TOML has it in one line. */
+/** Formats a value as TOML in one line. */
 function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

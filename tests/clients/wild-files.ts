@@ -1,4 +1,4 @@
-/** A file as people and programs leave it, and the part of it that must be there when the hub is in. */
+/** A file as people and programs write it, and the part that must still be there after the hub is added. */
 export type Wild = {
   readonly what: string;
   readonly text: string;
@@ -6,7 +6,7 @@ export type Wild = {
 
 const secret = 'sk-planted0123456789';
 
-/** JSON in wild forms. `group` is the key under which the client keeps its servers. */
+/** Unusual JSON files. `group` is the key under which the client keeps its servers. */
 export const wildJson = (group: string): readonly Wild[] => [
   { what: 'nothing in it', text: '' },
   { what: 'white space only', text: ' \n\n' },
@@ -48,7 +48,7 @@ export const wildJson = (group: string): readonly Wild[] => [
   },
 ];
 
-/** TOML in wild forms. */
+/** Unusual TOML files. */
 export const wildToml: readonly Wild[] = [
   { what: 'nothing in it', text: '' },
   { what: 'a comment only', text: '# nothing yet' },

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type Scene, asking, failureOf, kindOf, never, openModels } from './scene.ts';
 
-/** An Ollama that keeps the promises below, be it a real one. */
+/** An Ollama under test: the double or a real one. */
 export type OllamaKind = {
   readonly name: string;
   open(): Promise<AsyncDisposable & { readonly url: string }>;
 };
 
-/** A model on a processor may need so long, with the time to load it. */
+/** On a CPU a model may need this long, including the time to load it. */
 const patience = { firstTokenMs: 120_000, totalMs: 240_000 };
 const options = { timeout: 300_000 };
 
-/** What the hub's models promise over every kind of Ollama. */
+/** The contract of the hub's models, for every kind of Ollama. */
 export function modelsContract(kind: OllamaKind): void {
   describe(kind.name, () => {
     let scene: Scene;

@@ -10,7 +10,7 @@ type Ask = readonly [method: string, path: string, body?: object];
 const messages = [{ role: 'user', content: 'say hello' }];
 const [chatter, embedder] = ['llama3.2:3b', 'nomic-embed-text'];
 
-/** Every answer that the double has, once. */
+/** One request for each answer that the double knows. */
 const asks: readonly Ask[] = [
   ['GET', '/api/version'],
   ['GET', '/api/tags'],

@@ -298,7 +298,7 @@ describe('whatever Ollama answers', () => {
     const before = ollama.received('/api/chat').length;
     for (let call = 1; call <= 5; call++) await scene.models.complete(asking(), never);
     const ports = ollama.received('/api/chat').map(({ clientPort }) => clientPort);
-    // The end of an answer may still be on its way when the next request goes out.
+    // The end of the last answer may still be in transit when the next request is sent.
     assert.ok(new Set(ports.slice(before)).size <= 2, ports.slice(before).join(' '));
   });
 });

@@ -6,7 +6,7 @@ import { createFetching } from '#models';
 import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 import { never, openStill } from './scene.ts';
 
-/** Fetches what is wanted over an Ollama, in time that stands still, until disposed. */
+/** A fetcher over an Ollama double with a manual clock, until disposed. */
 async function openFetching(ollama: OllamaDouble, first: readonly string[], log = silent) {
   const scene = openStill(ollama.url);
   let wanted = first;
@@ -16,7 +16,7 @@ async function openFetching(ollama: OllamaDouble, first: readonly string[], log 
   return {
     ...scene,
     fetching,
-    /** Moves time on until it has done what it can. */
+    /** Advances the clock until the fetcher is idle. */
     async settled(isSo: () => boolean) {
       await until(() => {
         scene.clock.advance(100);
@@ -100,7 +100,7 @@ describe('models that are wanted', () => {
     await using scene = await openFetching(ollama, ['one:1', 'nowhere:1', 'two:1'], log);
     await scene.settled(() => scene.fetching.status.missing.length === 1);
     assert.deepEqual(pulled(ollama), ['one:1', 'nowhere:1', 'two:1']);
-    // The double has it from the first attempt on.
+    // The double has the model from the first attempt on.
     ollama.remove('one:1');
     await scene.settled(() => scene.fetching.status.missing.length === 0);
     const warned = logged.filter(({ level }) => level === 'warn').map(({ message }) => message);

@@ -135,7 +135,7 @@ describe('what is sent', () => {
 describe('an embedding', () => {
   test('of a text that an Ollama has cut although told not to is too long', async () => {
     await using ollama = await startOllama({ models: [] });
-    // It counts as many tokens as fit, as 0.12.5 does.
+    // The double reports as many tokens as fit, like Ollama 0.12.5.
     ollama.add(modelNamed('embed-small', { contextLength: 300 }));
     await using scene = openModels(ollama.url);
     const fits = await scene.models.embed('embed-small', 'word '.repeat(250), never);
@@ -233,7 +233,7 @@ describe('the status', () => {
       assert.ok(status.kind === 'down' && status.failure === 'unreachable');
       return /ECONNREFUSED/.test(status.error);
     };
-    // The first look may have gone to a connection that was closed just then, and the next cannot.
+    // The first request may have used a connection that was just closed; the next cannot.
     if (!isRefused()) {
       await until(() => scene.clock.waiting === 1, 'the next look to be due');
       scene.clock.advance(30_000);

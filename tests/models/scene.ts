@@ -10,12 +10,12 @@ import {
 } from '#models';
 import { type Breaker, createBreaker } from '#resilience';
 
-/** Models over one Ollama, until disposed. */
+/** Models over one Ollama double, until disposed. */
 export type Scene = AsyncDisposable & { readonly models: Models; readonly breaker: Breaker };
 
 export const recoveryMs = 30_000;
 
-/** Not started: nothing is asked before a test does. */
+/** Not started: no request is sent before the test sends one. */
 export function openModels(
   url: string,
   clock: Clock = systemClock,
@@ -33,13 +33,13 @@ export function openModels(
   };
 }
 
-/** Models whose time stands still. */
+/** Models with a manual clock. */
 export function openStill(url: string): Scene & { readonly clock: ManualClock } {
   const clock = createManualClock();
   return { ...openModels(url, clock), clock };
 }
 
-/** A signal that nobody aborts. */
+/** A signal that is never aborted. */
 export const never = new AbortController().signal;
 
 export const asking = (made: Partial<CompletionRequest> = {}): CompletionRequest => ({
@@ -52,7 +52,7 @@ export const asking = (made: Partial<CompletionRequest> = {}): CompletionRequest
   ...made,
 });
 
-/** The failure that the work must end with. */
+/** Asserts that the work fails, and returns the failure. */
 export async function failureOf(work: Promise<unknown>): Promise<ModelFailure> {
   try {
     await work;
@@ -63,11 +63,11 @@ export async function failureOf(work: Promise<unknown>): Promise<ModelFailure> {
   throw new Error('it did not fail');
 }
 
-/** What kind of failure the work ends with. */
+/** The kind of the failure that the work ends with. */
 export const kindOf = async (work: Promise<unknown>): Promise<FailureKind> =>
   (await failureOf(work)).kind;
 
-/** Lets a line pass each time it is opened; the first passes by itself. */
+/** A gate that lets one line pass each time it is opened. The first line passes at once. */
 export function createGate() {
   let next = Promise.withResolvers<void>();
   return {

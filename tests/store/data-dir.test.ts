@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { findHubId, openDataDir, writeWhole } from '#store';
 
-/** A folder of its own, gone when disposed. */
+/** A temporary folder, removed when disposed. */
 async function temporary() {
   const path = await mkdtemp(join(tmpdir(), 'agenthub-data-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
@@ -81,8 +81,7 @@ describe('the data folder', () => {
     await writeFile(join(strange, 'hub.lock'), 'this is no database, and never was one'.repeat(50));
     await assert.rejects(openDataDir(strange, newId), {
       code: 'HUB_CONFIG_INVALID',
-      message:
-        /hub\.lock" is not the lock file of a hub .*not a database.* Remove it/,
+      message: /hub\.lock" is not the lock file of a hub .*not a database.* Remove it/,
     });
   });
 
@@ -153,7 +152,7 @@ describe('the data folder', () => {
       const lock = join(folder.path, 'hub.lock');
       await writeFile(lock, '');
       await chown(folder.path, 65_534, 65_534);
-      // The folder is theirs, and the lock in it is not.
+      // The folder belongs to that user, but the lock in it does not.
       const program = `import { openDataDir } from ${JSON.stringify(join(import.meta.dirname, '../../hub/store/index.ts'))};
       openDataDir(process.argv[1], () => 'abcdef0123456789').then(
         () => process.send('opened'),

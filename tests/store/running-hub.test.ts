@@ -30,13 +30,13 @@ describe('the hub that runs with a data folder', () => {
   test('is not found by what a killed hub has left: another program may have its port', async () => {
     await using folder = await temporary();
     await (await openDataDir(folder.path, newId))[Symbol.asyncDispose]();
-    // A process of this user, but the folder is not held.
+    // The process belongs to this user, but the folder is not locked.
     await announceRunning(folder.path, hub);
     assert.equal(await findRunning(folder.path), undefined);
-    // The folder is held, but by a hub that does not listen yet.
+    // A hub holds the lock but does not listen yet.
     await using _ = await openDataDir(folder.path, newId);
     assert.equal(await findRunning(folder.path), undefined);
-    // The process of the file has ended.
+    // The process named in the file has ended.
     await announceRunning(folder.path, hub);
     const file = join(folder.path, 'hub-running.json');
     const { pid } = spawnSync(process.execPath, ['--version']);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 
-/** A family as the text tells it. */
+/** A metric family as read from the text. */
 export type Parsed = {
   readonly type: string;
   readonly help: string;
-  /** By the name of the sample and its labels, as they stand, in the order of the text. */
+  /** By sample name and labels, verbatim, in the order of the text. */
   readonly samples: ReadonlyMap<string, number>;
 };
 
@@ -15,8 +15,8 @@ const sampleLine = new RegExp(
 );
 
 /**
- * Reads the text format of Prometheus, version 0.0.4, as strictly as its description is written, and fails
- * with the line that breaks a rule. https://prometheus.io/docs/instrumenting/exposition_formats/
+ * Parses the Prometheus text format 0.0.4 strictly by its description and fails with the line that violates it.
+ * https://prometheus.io/docs/instrumenting/exposition_formats/
  */
 export function parseExposition(text: string): ReadonlyMap<string, Parsed> {
   assert.ok(text.endsWith('\n'), 'the last line ends with a line break');
@@ -66,7 +66,7 @@ export function parseExposition(text: string): ReadonlyMap<string, Parsed> {
   return families;
 }
 
-/** The buckets of each series ascend, in their bounds and their counts, up to +Inf, which is the count. */
+/** Checks that the bounds and counts of each series ascend, up to +Inf, whose count is the total. */
 function checkHistogram(name: string, samples: ReadonlyMap<string, number>): void {
   const series = new Map<string, [bound: number, count: number][]>();
   for (const [key, count] of samples) {

@@ -17,7 +17,7 @@ let receiver: OtlpReceiver;
 let hub: HubProcess;
 let session = '';
 
-/** One request, as no SDK would send it. */
+/** A request that no SDK would send. */
 async function post(
   method: string,
   params: object | undefined,
@@ -46,7 +46,7 @@ const spansOf = (id: string): readonly ReceivedSpan[] => {
   return receiver.spans.filter(one => one.traceId === mine?.traceId);
 };
 
-/** The two spans of a request, once they are there: the hub's own, and that of the part at the server. */
+/** Waits for the two spans of a request: the hub's own and the one for the server. */
 const pairOf = async (id: string) =>
   await vi.waitFor(
     () => {
@@ -254,7 +254,7 @@ describe.each(['hangs', 'refuses', 'is away'] as const)('an endpoint that %s', b
       version: '0.0.0',
     });
     const began = performance.now();
-    // More than the queue holds.
+    // More spans than the queue holds.
     for (let count = 0; count < 10_000; count++)
       otlp.record({
         method: 'tools/call',
