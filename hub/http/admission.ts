@@ -44,14 +44,14 @@ export function createAdmission(
   }
 
   return {
-    refusalOf: request => check(request, scopeOf(request)),
-    mayAdminister: request => check(request, 'administer') === undefined,
+    refusalOf: request => check(request, scopeOf(request)).refusal,
+    mayAdminister: request => check(request, 'administer').refusal === undefined,
     refuse(request, reply) {
       const scope = scopeOf(request);
-      const refusal = check(request, scope);
+      const { refusal } = check(request, scope);
       // A browser does not send the token before it knows that it may.
       if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
-      const isForOwner = scope === 'administer' && check(request, 'call') === undefined;
+      const isForOwner = scope === 'administer' && check(request, 'call').refusal === undefined;
       // The dashboard says how to log in.
       if ((refusal.status === 401 || isForOwner) && isOfDashboard(request.url)) return false;
       // The query may hold the secret of a login link.

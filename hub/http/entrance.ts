@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Clock, http, https } from '#core';
+import type { Principal } from '#policy';
 import type { View } from '#routing';
 import type { Servers } from '#servers';
 import type { ByteBudget, Connections, Streamable, WebSockets } from '#transports';
@@ -27,8 +28,8 @@ export type EntranceNeeds = {
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly webSockets: WebSockets;
   readonly connections: Pick<Connections, 'isDraining'>;
-  /** Whether the guard admits a request to an MCP endpoint. `otherwise` refuses those that it does not. */
-  readonly admits: (request: GuardedRequest) => boolean;
+  /** The principal of a request to an MCP endpoint; undefined where the guard refuses it. `otherwise` answers those. */
+  readonly admit: (request: GuardedRequest) => Principal | undefined;
   readonly peers: Peers;
   /** The bytes of bodies that are not complete, and of answers that clients have not read. */
   readonly unfinished: ByteBudget;
@@ -51,7 +52,7 @@ const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
 export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): Server {
   const pipeline = createPipeline();
   const isAdmitted = (request: IncomingMessage) =>
-    needs.admits(guardedRequest(request, needs.peers.of(request.socket)));
+    needs.admit(guardedRequest(request, needs.peers.of(request.socket))) !== undefined;
   const listener: RequestListener = (request, response) => {
     countBody(request, response, needs.unfinished);
     pipeline(request, response, () => answer(request, response));

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Principal } from '#policy';
 import { type GuardedRequest, type Refusal, digest } from './guarded-request.ts';
 import { createOrigins } from './origins.ts';
 import { createOwnHosts, hostOfTarget } from './own-hosts.ts';
@@ -42,10 +43,15 @@ export type GuardNeeds = {
   readonly callToken: () => CallToken | undefined;
 };
 
-/** Decides whether a request may be answered. */
+/** Who is calling, or why the request is refused. */
+export type Decision =
+  | { readonly principal: Principal; readonly refusal: undefined }
+  | { readonly principal: undefined; readonly refusal: Refusal };
+
+/** Decides whether a request may be answered, and on whose behalf. */
 export interface Guard {
   /** Called for every request, immediately before it is executed. The decision must not be kept. */
-  check(request: GuardedRequest, scope: Scope): Refusal | undefined;
+  check(request: GuardedRequest, scope: Scope): Decision;
 }
 
 const noNeeds: GuardNeeds = { isLoggedIn: () => false, callToken: () => undefined };
@@ -64,6 +70,10 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
   const refuseOrigin = createOrigins(options.allowedOrigins);
   const ownerKey = bearerDigest(options.ownerKey);
   const token = bearerDigest(options.token);
+  // One decision for each principal: to admit a request allocates nothing.
+  const owner = admitted('owner', options.administration === 'on');
+  const tokenHolder = admitted('token', false);
+  const local = admitted('local', false);
   let madeToken: CallToken['token'] | undefined;
   let madeDigest: Buffer | undefined;
 
@@ -84,59 +94,70 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
     );
   }
 
-  function refuseCall({ credentials, headers, peer }: GuardedRequest): Refusal | undefined {
-    if (isSame(credentials, ownerKey)) return undefined;
+  function decideCall({ credentials, headers, peer }: GuardedRequest): Decision {
+    if (isSame(credentials, ownerKey)) return owner;
     const made = token ? undefined : needs.callToken();
     if (token || made) {
       if (made && made.token !== madeToken) {
         madeToken = made.token;
         madeDigest = bearerDigest(made.token);
       }
-      if (isSame(credentials, token ?? madeDigest) || needs.isLoggedIn(headers)) return undefined;
-      return refusal(
+      if (isSame(credentials, token ?? madeDigest)) return tokenHolder;
+      // A login of another user's process makes calls, but administers nothing (see below).
+      if (needs.isLoggedIn(headers)) return peer.kind === 'refused' ? tokenHolder : owner;
+      return refused(
         401,
         made
           ? `Authorization must be "Bearer" and the hub's token for calls: ${made.why}. Run \`agenthub connect\` again, which writes the token into the files of clients`
           : 'Authorization must be "Bearer" and the hub\'s token',
       );
     }
-    return peer.kind === 'refused'
-      ? refusal(
-          403,
-          `${peer.why}, and without ROUTER_TOKEN only the hub's own user may call it. Set ROUTER_TOKEN, and send it as bearer token`,
-        )
-      : undefined;
+    if (peer.kind === 'refused')
+      return refused(
+        403,
+        `${peer.why}, and without ROUTER_TOKEN only the hub's own user may call it. Set ROUTER_TOKEN, and send it as bearer token`,
+      );
+    // Clients send the made token also when calls need none any more, and keep the sessions they opened with it.
+    if (isSame(credentials, madeDigest)) return tokenHolder;
+    return needs.isLoggedIn(headers) ? owner : local;
   }
 
-  function refuseAdministration({
-    credentials,
-    headers,
-    peer,
-  }: GuardedRequest): Refusal | undefined {
+  function decideAdministration({ credentials, headers, peer }: GuardedRequest): Decision {
     if (options.administration === 'off')
-      return refusal(
+      return refused(
         403,
         'administration is "off" in this hub\'s settings: change its files instead',
       );
-    if (isSame(credentials, ownerKey)) return undefined;
+    if (isSame(credentials, ownerKey)) return owner;
     if (needs.isLoggedIn(headers)) {
-      if (peer.kind !== 'refused') return undefined;
+      if (peer.kind !== 'refused') return owner;
       // Browsers send cookies to all ports of a host, so a page of another user's process gets them too.
-      return refusal(403, `${peer.why}, and a login is for browsers of the hub's own user`);
+      return refused(403, `${peer.why}, and a login is for browsers of the hub's own user`);
     }
-    return refusal(
+    return refused(
       401,
       "this needs the owner's key as bearer token, or a login to the dashboard. The `agenthub` command reads the key by itself; `agenthub open` logs a browser in",
     );
   }
 
   return {
-    check: (request, scope) =>
-      refuseHost(request) ??
-      refuseOrigin(request) ??
-      (scope === 'call' ? refuseCall(request) : refuseAdministration(request)),
+    check(request, scope) {
+      const foreign = refuseHost(request) ?? refuseOrigin(request);
+      if (foreign) return { principal: undefined, refusal: foreign };
+      return scope === 'call' ? decideCall(request) : decideAdministration(request);
+    },
   };
 }
+
+const admitted = (name: string, administer: boolean): Decision => ({
+  principal: { kind: 'local', name, grants: { administer } },
+  refusal: undefined,
+});
+
+const refused = (status: Refusal['status'], message: string): Decision => ({
+  principal: undefined,
+  refusal: refusal(status, message),
+});
 
 const refusal = (status: Refusal['status'], message: string): Refusal => ({ status, message });
 

@@ -168,7 +168,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
         cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
         key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
       };
-      const admits = (request: GuardedRequest) => guard.check(request, 'call') === undefined;
+      const admit = (request: GuardedRequest) => guard.check(request, 'call').principal;
       const { networks = [] } = options;
       listening = await listenOn(
         options,
@@ -179,7 +179,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
               ...needs,
               unfinished: needs.unfinished ?? noBudget,
               unread: needs.unread ?? noBudget,
-              admits,
+              admit,
               peers,
               otherwise,
             },

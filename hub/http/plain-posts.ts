@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 import { type Clock, freeBuffer, moveToPages } from '#core';
+import type { Principal } from '#policy';
 import type { View } from '#routing';
 import type { ByteBudget, Streamable } from '#transports';
 import { type GuardedRequest, type Peer, credentialsOf } from './guarded-request.ts';
@@ -28,8 +29,8 @@ export type PlainPostsOptions = {
 export type PlainPostsNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   readonly streamable: Pick<Streamable, 'handle'>;
-  /** Whether the guard admits a request. Asked for each, also for one whose head was sent before. */
-  readonly admits: (request: GuardedRequest) => boolean;
+  /** The principal of a request; undefined where the guard refuses it. Called for each, also where the head is known. */
+  readonly admit: (request: GuardedRequest) => Principal | undefined;
   /** What an MCP endpoint shows; undefined for every other path. */
   readonly viewOf: (url: string) => View | undefined;
   /** Told of answers that clients have not read at once. */
@@ -48,7 +49,7 @@ const maxPipelined = 64;
 const graceMs = 1_000;
 
 export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNeeds): PlainPosts {
-  const { streamable, admits, viewOf } = needs;
+  const { streamable, admit, viewOf } = needs;
   const sockets = new Set<Socket>();
   const commonLines = createCommonLines(options.idleMs, needs.clock);
   const idleMs = options.idleMs + graceMs;
@@ -95,10 +96,7 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
       if (!current) socket.setTimeout(idleMs);
     }
 
-    /**
-     * The body of the admitted plain POST that these bytes begin, whose head is known from here on; undefined for
-     * anything else.
-     */
+    /** Parses the plain POST that these bytes begin, and remembers its head. Undefined for any other request. */
     function bodyOf(bytes: Buffer): PlainBody | undefined {
       let body = known && bodyUnder(bytes, known.head);
       if (!body) {
@@ -106,12 +104,14 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
         known = head && { head, request: guardedPost(head, peer) };
         body = head && bodyUnder(bytes, head);
       }
-      return known && body && admits(known.request) ? body : undefined;
+      return body;
     }
 
     function receive(chunk: Buffer): void {
       const bytes = begun ? join(begun, chunk) : chunk;
-      const post = later.length < maxPipelined ? bodyOf(bytes) : undefined;
+      const body = later.length < maxPipelined ? bodyOf(bytes) : undefined;
+      const principal = body && known && admit(known.request);
+      const post = principal && body;
       const view = post && known && viewOf(known.head.url);
       if (!known || !post || view === undefined || !isTaken(post) || (begun && post.missing > 0)) {
         const isBody = begun !== undefined && post !== undefined && post.missing > 0;

@@ -19,10 +19,18 @@ const defaults: GuardOptions = {
 
 type Asked = Partial<GuardedRequest> & { readonly scope?: Scope };
 
-/** Asks a guard about a GET of /health with these headers, and whatever else is given. */
+type AskedOf = readonly [headers: GuardedRequest['headers'], asked?: Asked];
+
+/** Asks a guard why it refuses a GET of /health with these headers, and whatever else is given. */
 function asking(options: Partial<GuardOptions> = {}, needs: Partial<GuardNeeds> = {}) {
+  const decide = deciding(options, needs);
+  return (...asked: AskedOf) => decide(...asked).refusal;
+}
+
+/** The same for all that the guard decides. */
+function deciding(options: Partial<GuardOptions> = {}, needs: Partial<GuardNeeds> = {}) {
   const guard = createGuard({ ...defaults, ...options }, needs);
-  return (headers: GuardedRequest['headers'], { scope = 'call', ...rest }: Asked = {}) =>
+  return (...[headers, { scope = 'call', ...rest } = {}]: AskedOf) =>
     guard.check(
       {
         method: 'GET',
@@ -40,6 +48,7 @@ function asking(options: Partial<GuardOptions> = {}, needs: Partial<GuardNeeds> 
 
 const ask = asking();
 const host = 'localhost';
+const administer: Asked = { scope: 'administer' };
 
 describe('the guard', () => {
   const hosts: readonly (readonly [string | undefined, boolean])[] = [
@@ -271,5 +280,75 @@ describe('the guard', () => {
     assert.equal(guard({ host }), undefined);
     const set = asking({ token: 'set' }, { callToken: () => ({ token: 'one', why: '' }) });
     assert.equal(set({ host, authorization })?.status, 401, 'ROUTER_TOKEN is the only one then');
+  });
+});
+
+describe('the principal of', () => {
+  const key = 'Bearer key';
+  const secret = 'Bearer secret';
+  const login = { cookie: 'in' };
+  const isLoggedIn: GuardNeeds['isLoggedIn'] = ({ cookie }) => cookie === 'in';
+  const otherUser = { kind: 'refused', why: 'the connection is of user 1001' } as const;
+  const open: Partial<GuardOptions> = { ownerKey: 'key' };
+  const locked: Partial<GuardOptions> = { ownerKey: 'key', token: 'secret' };
+  const made: Partial<GuardNeeds> = { callToken: () => ({ token: 'secret', why: 'so' }) };
+
+  type Row = readonly [
+    what: string,
+    name: string,
+    mayAdminister: boolean,
+    headers: GuardedRequest['headers'],
+    options: Partial<GuardOptions>,
+    asked?: Asked & { readonly needs?: Partial<GuardNeeds> },
+  ];
+  const rows: readonly Row[] = [
+    ['an open call', 'local', false, {}, open],
+    ['an open call with any token', 'local', false, { authorization: secret }, open],
+    ["the owner's key on an open hub", 'owner', true, { authorization: key }, open],
+    ["the owner's key beside a token", 'owner', true, { authorization: key }, locked],
+    ['ROUTER_TOKEN', 'token', false, { authorization: secret }, locked],
+    ['the made token', 'token', false, { authorization: secret }, open, { needs: made }],
+    ['a login on an open hub', 'owner', true, login, open],
+    ['a login beside a token', 'owner', true, login, locked],
+    ["another user's login beside a token", 'token', false, login, locked, { peer: otherUser }],
+    ["administration by the owner's key", 'owner', true, { authorization: key }, open, administer],
+    ['administration by a login', 'owner', true, login, open, administer],
+    [
+      "the owner's key where administration is off",
+      'owner',
+      false,
+      { authorization: key },
+      { ...open, administration: 'off' },
+    ],
+  ];
+  for (const [what, name, mayAdminister, headers, options, asked = {}] of rows)
+    test(`${what}: ${name}, who ${mayAdminister ? 'may' : 'may not'} administer`, () => {
+      const { needs, ...rest } = asked;
+      const decide = deciding(options, { isLoggedIn, ...needs });
+      const { principal } = decide({ host, ...headers }, rest);
+      assert.deepEqual(principal, {
+        kind: 'local',
+        name,
+        grants: { administer: mayAdminister },
+      });
+      assert.equal(decide({ host, ...headers }, rest).principal, principal, 'it is one object');
+      // What a principal is granted is what the same request may do.
+      const { refusal } = decide({ host, ...headers }, { ...rest, scope: 'administer' });
+      assert.equal(refusal === undefined, mayAdminister);
+    });
+
+  test('the made token stays the same when calls no longer need it, so that its sessions go on', () => {
+    let callToken: ReturnType<GuardNeeds['callToken']> = { token: 'secret', why: 'so' };
+    const decide = deciding({}, { callToken: () => callToken });
+    const authorization = secret;
+    const { principal } = decide({ host, authorization });
+    callToken = undefined;
+    assert.equal(decide({ host, authorization }).principal, principal);
+    assert.equal(decide({ host }).principal?.name, 'local');
+  });
+
+  test('a refused request is undefined', () => {
+    const { principal, refusal } = deciding(locked)({ host });
+    assert.deepEqual([principal, refusal?.status], [undefined, 401]);
   });
 });

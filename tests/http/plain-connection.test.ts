@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 import { describe, test } from 'vitest';
 import { until } from '#helpers/hub';
+import { caller } from '#helpers/principal';
 import type { HttpResponse } from '#transports';
 import { createPlainPosts } from '../../hub/http/plain-posts.ts';
 
@@ -24,7 +25,7 @@ async function start(handle: Handle, { onTimedOut, ...times }: Options = {}) {
       clock: { now: () => Date.now() },
       streamable: { handle: (_, response, body) => handle(response, body.toString()) },
       unread: { added() {} },
-      admits: ({ headers }) => headers.host === 'localhost',
+      admit: ({ headers }) => (headers.host === 'localhost' ? caller : undefined),
       viewOf: url => (url === '/mcp' ? 'all' : undefined),
       handOver(socket, bytes) {
         handedOver.push(bytes.toString());

@@ -1,0 +1,1 @@
+export type { Grants, Principal } from './principal.ts';
