@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Code } from '#core';
+import type { Principal } from '#policy';
 import type { Cors } from './cors.ts';
 import { isOfDashboard } from './dashboard/routes.ts';
 import type { Guard, Scope } from './guard.ts';
@@ -21,6 +23,8 @@ export interface Admission {
   /** Answers a request that the guard does not admit to its route; true where it did. */
   refuse(request: FastifyRequest, reply: FastifyReply): boolean;
   refusalOf(request: FastifyRequest): Refusal | undefined;
+  /** The principal of a request that `refuse` admitted to its route. Throws TypeError for any other request. */
+  principalOf(request: FastifyRequest): Principal;
   /** Whether the guard admits this request to a route of administration. */
   mayAdminister(request: FastifyRequest): boolean;
 }
@@ -31,6 +35,8 @@ export function createAdmission(
 ): Admission {
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
     guard.check(guardedRequest(raw, peers.of(raw.socket), isOfDashboard(url)), scope);
+  /** Principals of the requests that are being answered. */
+  const principals = new WeakMap<IncomingMessage, Principal>();
   const scopeOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.scope ?? 'call';
 
   /** How long whoever sent a wrong key must wait, in milliseconds. The right key is admitted at any time. */
@@ -45,10 +51,16 @@ export function createAdmission(
 
   return {
     refusalOf: request => check(request, scopeOf(request)).refusal,
+    principalOf({ raw, url }) {
+      const principal = principals.get(raw);
+      if (!principal) throw new TypeError(`the guard did not admit the request to ${url}`);
+      return principal;
+    },
     mayAdminister: request => check(request, 'administer').refusal === undefined,
     refuse(request, reply) {
       const scope = scopeOf(request);
-      const { refusal } = check(request, scope);
+      const { refusal, principal } = check(request, scope);
+      if (principal) principals.set(request.raw, principal);
       // A browser does not send the token before it knows that it may.
       if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
       const isForOwner = scope === 'administer' && check(request, 'call').refusal === undefined;

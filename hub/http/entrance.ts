@@ -39,6 +39,8 @@ export type EntranceNeeds = {
   readonly otherwise: RequestListener;
 };
 
+type Upgrade = { readonly view: View; readonly principal: Principal };
+
 const keepAliveMs = 75_000;
 /** Enough for the largest body over a slow network. What a call takes after that is not counted. */
 const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
@@ -51,8 +53,8 @@ const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
  */
 export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): Server {
   const pipeline = createPipeline();
-  const isAdmitted = (request: IncomingMessage) =>
-    needs.admit(guardedRequest(request, needs.peers.of(request.socket))) !== undefined;
+  const admit = (request: IncomingMessage) =>
+    needs.admit(guardedRequest(request, needs.peers.of(request.socket)));
   const listener: RequestListener = (request, response) => {
     countBody(request, response, needs.unfinished);
     pipeline(request, response, () => answer(request, response));
@@ -63,23 +65,28 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
       length > 0 && length <= options.maxBodyBytes
         ? viewOf(request.url ?? '', needs.servers)
         : undefined;
-    if (view === undefined || !isAdmitted(request)) needs.otherwise(request, response);
-    else readBody(request, length, body => needs.streamable.handle(request, response, body, view));
+    const principal = view === undefined ? undefined : admit(request);
+    if (view === undefined || !principal) needs.otherwise(request, response);
+    else
+      readBody(request, length, body =>
+        needs.streamable.handle(request, response, body, view, principal),
+      );
   };
   /**
-   * What a WebSocket is asked for. Whoever is not let in, or offers another protocol, as clients do that
-   * would rather speak HTTP/2, sent a request like any other; so did whoever comes while the hub stops, or
-   * does not wait for the answer to the request before.
+   * The view that an upgrade to WebSocket asks for, and its principal. Undefined, which makes it a request like any
+   * other, where the guard refuses it, where it offers another protocol (HTTP/2, mostly), while the hub stops, and
+   * where it does not wait for the answer to the request before it.
    */
-  const upgradeOf = (request: IncomingMessage): View | undefined =>
-    isWebSocket(request) &&
-    !needs.connections.isDraining &&
-    !isAnswerDue(request.socket) &&
-    isAdmitted(request)
-      ? viewOf((request.url ?? '').split('?')[0] ?? '', needs.servers)
-      : undefined;
+  function upgradeOf(request: IncomingMessage): Upgrade | undefined {
+    if (!isWebSocket(request) || needs.connections.isDraining || isAnswerDue(request.socket))
+      return undefined;
+    const principal = admit(request);
+    const view = principal && viewOf((request.url ?? '').split('?')[0] ?? '', needs.servers);
+    return principal && view !== undefined ? { principal, view } : undefined;
+  }
   const { patience = defaultPatience } = options;
   const how = {
+    // Node asks before it emits `upgrade`. The decision that counts is made then.
     shouldUpgradeCallback: (request: IncomingMessage) => upgradeOf(request) !== undefined,
     // The guard refuses a request without Host, and says so in the hub's words.
     requireHostHeader: false,
@@ -94,9 +101,9 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
     : http.createServer(how, listener);
   server.on('clientError', refuseUnreadable);
   server.on('upgrade', (request, socket, head) => {
-    const view = upgradeOf(request);
-    if (view === undefined) socket.destroy();
-    else needs.webSockets.accept(request, socket, head, view);
+    const upgrade = upgradeOf(request);
+    if (upgrade) needs.webSockets.accept(request, socket, head, upgrade.view, upgrade.principal);
+    else socket.destroy();
   });
   // Node reads all connections by TLS.
   if (options.tls) identifyFirst(server, needs.peers);

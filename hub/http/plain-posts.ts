@@ -131,6 +131,7 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
           response,
           post.body,
           view,
+          principal,
         );
       }
     }

@@ -22,7 +22,7 @@ import { serverRoutes } from './routes/servers.ts';
 import { sseRoutes } from './routes/sse.ts';
 
 export type RouteNeeds = HttpNeeds &
-  Pick<DashboardNeeds, 'login' | 'refusalOf' | 'mayAdminister'> & {
+  Pick<DashboardNeeds, 'login' | 'refusalOf' | 'principalOf' | 'mayAdminister'> & {
     readonly measured: FamiliesNeeds;
     readonly usages: ContainerUsages;
   };

@@ -1,4 +1,5 @@
 import { type Clock, HubError, type Log } from '#core';
+import type { Principal } from '#policy';
 import {
   type Reply,
   type Request,
@@ -20,7 +21,12 @@ import { noteError, traceparentIn } from './trace.ts';
 /** Answers requests, whatever comes of them. */
 export interface Answering {
   /** The bytes of the answer: exactly one, and never a rejection. */
-  answer(request: Request, session: SessionState, exchange: Exchange): Promise<Reply>;
+  answer(
+    request: Request,
+    session: SessionState,
+    exchange: Exchange,
+    principal: Principal,
+  ): Promise<Reply>;
   /** Requests that are being answered, without those that only listen. */
   readonly inFlight: number;
   /** From now on what is cancelled was cancelled because the hub stops. */
@@ -46,7 +52,12 @@ export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds)
   let isStopping = false;
 
   /** Without `async`, as is all on the way of a call: each such frame costs half a kilobyte of memory. */
-  function answer(request: Request, session: SessionState, exchange: Exchange): Promise<Reply> {
+  function answer(
+    request: Request,
+    session: SessionState,
+    exchange: Exchange,
+    principal: Principal,
+  ): Promise<Reply> {
     const sinceMs = clock.monotonic();
     let call: Call | undefined;
     const failed = (cause: unknown) => {
@@ -54,11 +65,11 @@ export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds)
       const reply = errorAnswer(rawText(request.bytes, request.id), error);
       const written = call?.trace && readMessage(reply);
       if (call && written?.kind === 'answer') noteError(call, written);
-      observe(request, session, call, sinceMs, error.code, reply);
+      observe(request, session, principal, call, sinceMs, error.code, reply);
       return reply;
     };
     try {
-      call = readCall(request, session, exchange, clock);
+      call = readCall(request, session, exchange, principal, clock);
       if (tracer) call.trace = traced(tracer, call, sinceMs);
       needInitialized(call);
       const {
@@ -69,7 +80,7 @@ export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds)
         throw new HubError('HUB_REQUEST_INVALID', `the id ${id} is in use by a request in flight`);
       const answered = methodOf(call)(call, methodNeeds);
       if (!(answered instanceof Promise)) {
-        observe(request, session, call, sinceMs, call.outcome, answered);
+        observe(request, session, principal, call, sinceMs, call.outcome, answered);
         return Promise.resolve(answered);
       }
       inFlight.set(id, call);
@@ -84,7 +95,7 @@ export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds)
       return answered.then(
         reply => {
           over(undefined);
-          observe(request, session, begun, sinceMs, begun.outcome, reply);
+          observe(request, session, principal, begun, sinceMs, begun.outcome, reply);
           return reply;
         },
         (error: unknown) => {
@@ -101,6 +112,7 @@ export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds)
   function observe(
     request: Request,
     session: SessionState,
+    principal: Principal,
     call: Call | undefined,
     sinceMs: number,
     outcome: string,
@@ -115,6 +127,7 @@ export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds)
       name: nameOf(request, call),
       server: call?.server,
       session: session.key,
+      principal,
       client: clientOf(session, request, call?.meta),
       at: epochMs(nowMs) + sinceMs,
       tookMs,

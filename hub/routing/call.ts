@@ -1,4 +1,5 @@
 import { type Clock, HubError } from '#core';
+import type { Principal } from '#policy';
 import {
   type Answer,
   type Era,
@@ -32,6 +33,8 @@ export type Call = Flying & {
   /** The members of `params._meta`; undefined where there is none. */
   readonly meta: Members | undefined;
   readonly session: SessionState;
+  /** Who sent the request. */
+  readonly principal: Principal;
   readonly exchange: Exchange;
   /** Of the server that it is sent to; undefined before, and where it is sent to none. */
   leave: Leave | undefined;
@@ -73,6 +76,7 @@ export function readCall(
   request: Request,
   session: SessionState,
   exchange: Exchange,
+  principal: Principal,
   clock: Call['clock'],
 ): Call {
   const params = request.params ? membersOf(request.bytes, request.params) : none;
@@ -96,6 +100,7 @@ export function readCall(
     params,
     meta,
     session,
+    principal,
     exchange,
     flight: undefined,
     isCancelled: false,

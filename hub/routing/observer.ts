@@ -1,4 +1,5 @@
 import { isObject } from '#core';
+import type { Principal } from '#policy';
 import {
   type Answer,
   type Reply,
@@ -28,6 +29,8 @@ export type Observed = {
   readonly server: string | undefined;
   /** Tells its session from all others of this run of the hub; a request without a session is one by itself. */
   readonly session: string;
+  /** Who sent it. */
+  readonly principal: Principal;
   /** Name and version that the client gave itself, such as `claude-code 2.1`; undefined where it gave none. */
   readonly client: string | undefined;
   /** When it came, in milliseconds since the epoch. */

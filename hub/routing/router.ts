@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, type JsonObject, type Log, HubError, createLedger } from '#core';
 import type { Naming } from '#config';
+import type { Principal } from '#policy';
 import { type Message, type Request, encodeCall, errorAnswer, rawText } from '#rpc';
 import { type Server, type Servers, describeServer } from '#servers';
 import type { Tracer } from '#telemetry';
@@ -34,18 +35,19 @@ import { createPages } from './url-elicitation.ts';
 /** From clients to servers and back. */
 export interface Router {
   /**
-   * Opens a session. `outlet` gets what the client is told outside its requests; `isConnected` tells
+   * Opens a session of a principal. `outlet` gets what the client is told outside its requests; `isConnected` tells
    * whether the client is there, where its session may outlive its connections. Requests before
    * `initialize` are refused, but for those of the stateless revision.
    */
   open(
     view: View,
+    principal: Principal,
     outlet: (bytes: Buffer) => void,
     isConnected?: () => boolean,
     over?: Over,
   ): Session;
   /** Opens one for a single request, which needs no `initialize` before it. Its client is told nothing else. */
-  openSessionless(view: View): Session;
+  openSessionless(view: View, principal: Principal): Session;
   readonly sessionCount: number;
   /** Those whose clients have been greeted, the newest first. */
   sessions(): readonly OpenSession[];
@@ -242,17 +244,18 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         .filter(({ client }) => client !== undefined)
         .map(openSessionOf)
         .toReversed(),
-    open: (view, outlet, isConnected = () => true, over = 'http') =>
+    open: (view, principal, outlet, isConnected = () => true, over = 'http') =>
       openSession({
         view,
+        principal,
         outlet,
         isConnected,
         over,
         isSessionless: false,
         openedAt: clock.now(),
       }),
-    openSessionless: view =>
-      openSession({ view, outlet() {}, isConnected: () => true, isSessionless: true }),
+    openSessionless: (view, principal) =>
+      openSession({ view, principal, outlet() {}, isConnected: () => true, isSessionless: true }),
   };
 
   function openSession(options: SessionOptions): Session {
@@ -260,14 +263,15 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     const number = open.add(state);
     let isOver = false;
     return {
+      principal: options.principal,
       get protocolVersion() {
         return state.protocolVersion;
       },
-      accept(message: Message, exchange) {
+      accept(message: Message, exchange, principal) {
         if (message.kind === 'request')
           return isOver
             ? Promise.resolve(refuseLate(message))
-            : answering.answer(message, state, exchange);
+            : answering.answer(message, state, exchange, principal);
         if (isOver) return Promise.resolve(undefined);
         if (message.kind === 'notification') notified(message, state);
         else asks.answered(state, message);

@@ -6,7 +6,7 @@ import type { SessionState } from './session.ts';
 
 export type SessionOptions = Pick<
   SessionState,
-  'view' | 'outlet' | 'isConnected' | 'isSessionless'
+  'view' | 'principal' | 'outlet' | 'isConnected' | 'isSessionless'
 > &
   Partial<Pick<SessionState, 'over' | 'openedAt'>>;
 

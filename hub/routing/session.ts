@@ -1,4 +1,5 @@
 import type { Register } from '#core';
+import type { Principal } from '#policy';
 import type { LogLevel, Message, Reply } from '#rpc';
 import type { Offering } from './offering.ts';
 import type { ClientOfSession, Exchange, Owner, Relayed, Server } from '#servers';
@@ -26,14 +27,17 @@ export type OpenSession = {
 
 /** One connected client. Every transport speaks to the hub through this and nothing else. */
 export interface Session {
+  /** Who opened it. */
+  readonly principal: Principal;
   /** The revision agreed on at `initialize`; undefined before, and for clients that need none. */
   readonly protocolVersion: string | undefined;
   /**
    * Answers a request with the bytes of its JSON-RPC answer: exactly one, and never a rejection. A
    * notification, or an answer of the client, yields nothing. What is said about the request before
-   * that goes to the exchange, requests of the server to the client among it.
+   * that goes to the exchange, requests of the server to the client among it. `principal` is who sent
+   * the message, with the grants of now.
    */
-  accept(message: Message, exchange: Exchange): Promise<Reply | undefined>;
+  accept(message: Message, exchange: Exchange, principal: Principal): Promise<Reply | undefined>;
   /** Cancels what is in flight and forgets the client. Safe to call twice. */
   close(reason: string): void;
 }
@@ -67,6 +71,8 @@ export type InstanceHolder = {
 export type SessionState = Owner &
   InstanceHolder & {
     readonly view: View;
+    /** Who opened it. */
+    readonly principal: Principal;
     /** How its client speaks to the hub. */
     readonly over: Over;
     /** When it was opened, in milliseconds since the epoch. */

@@ -1,4 +1,5 @@
 import { type Clock, type Log, HubError } from '#core';
+import type { Principal } from '#policy';
 import type { Router, View } from '#routing';
 import type { ByteBudget } from './byte-budget.ts';
 import { type Connection, type Wire, createConnection } from './connection.ts';
@@ -9,8 +10,11 @@ export interface Connections {
   readonly size: number;
   /** Whether the hub is stopping, and takes no more of them. */
   readonly isDraining: boolean;
-  /** Throws HUB_SESSIONS_FULL where as many are open as may be, HUB_SHUTTING_DOWN where the hub stops. */
-  open(view: View, wire: Wire): Connection;
+  /**
+   * Opens a connection whose messages are all of one principal. Throws HUB_SESSIONS_FULL where as many are open as
+   * may be, HUB_SHUTTING_DOWN where the hub stops.
+   */
+  open(view: View, principal: Principal, wire: Wire): Connection;
   /** Closes those of a view, which is there no more. */
   end(view: View, reason: string): void;
   /** Takes no more requests, waits at most `graceMs` for those in flight, then closes all. */
@@ -75,13 +79,13 @@ export function createConnections(
     get isDraining() {
       return draining;
     },
-    open(view, wire) {
+    open(view, principal, wire) {
       checkRoom();
       const connection = createConnection(
         wire,
         { maxUnsentBytes, maxInFlight },
         {
-          open: outlet => router.open(view, outlet, undefined, wire.kind),
+          open: outlet => router.open(view, principal, outlet, undefined, wire.kind),
           isDraining: () => draining,
           closed(reason) {
             open.delete(connection);

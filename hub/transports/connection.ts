@@ -82,6 +82,7 @@ export function createConnection(
   let inFlight = 0;
   let listening = 0;
   const session = needs.open(send);
+  const { principal } = session;
   // What is about a request goes the way of everything else.
   const exchange: Exchange = { related: send };
 
@@ -127,7 +128,7 @@ export function createConnection(
   function answerTo(request: Request): Promise<Reply | undefined> {
     const problem = refusal();
     if (problem) return Promise.resolve(errorAnswer(rawText(request.bytes, request.id), problem));
-    const answer = session.accept(request, exchange);
+    const answer = session.accept(request, exchange, principal);
     if (request.method === 'subscriptions/listen') {
       listening++;
       return answer.then(listened);
@@ -149,7 +150,7 @@ export function createConnection(
   function answerOf(message: Message | Malformed): Promise<Reply | undefined> {
     if (message.kind === 'malformed') return Promise.resolve(malformedAnswer(message));
     if (message.kind === 'request') return answerTo(message);
-    return session.accept(message, exchange);
+    return session.accept(message, exchange, principal);
   }
 
   const sendAnswer = (answer: Reply | undefined): void => {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Clock, type Log, HubError } from '#core';
+import type { Principal } from '#policy';
 import type { Exchange, Router, Session, View } from '#routing';
 import {
   type Malformed,
@@ -26,6 +27,7 @@ export type ModernPost = {
   readonly headers: IncomingHttpHeaders;
   readonly response: HttpResponse;
   readonly view: View;
+  readonly principal: Principal;
   readonly accepts: ReturnType<typeof acceptedTypes>;
   readonly batch: boolean;
   readonly message: Message | Malformed | undefined;
@@ -94,7 +96,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
   }
 
   function answer(post: ModernPost, request: Request): void {
-    const { response, view, accepts } = post;
+    const { response, view, principal, accepts } = post;
     // Whoever left while the body was on its way is not answered, and nothing is begun.
     if (response.destroyed) return;
     const id = rawText(request.bytes, request.id);
@@ -105,7 +107,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
       return refuse(response, 406, refused, 'Accept must name text/event-stream', request.bytes);
     if (active.size >= options.maxRequests)
       return sendUnavailable(response, id, tooMany(active.size));
-    const session = router.open(view, () => {});
+    const session = router.open(view, principal, () => {});
     const one: Answering = {
       response,
       session,
@@ -126,7 +128,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
     response.once('close', () => {
       if (active.delete(one)) session.close('the client hung up');
     });
-    void session.accept(request, one).then(reply => finish(one, reply));
+    void session.accept(request, one, principal).then(reply => finish(one, reply));
   }
 
   function finish(one: Answering, reply: Reply | undefined): void {
@@ -142,9 +144,9 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
   }
 
   /** Hands it on without an answer: there is none to a notification. */
-  function notify({ view, response }: ModernPost, message: Notification): void {
-    const session = router.open(view, () => {});
-    void session.accept(message, nowhere).then(() => {
+  function notify({ view, principal, response }: ModernPost, message: Notification): void {
+    const session = router.open(view, principal, () => {});
+    void session.accept(message, nowhere, principal).then(() => {
       session.close('the notification is passed on');
       response.writeHead(202).end();
     });

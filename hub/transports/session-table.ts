@@ -1,4 +1,5 @@
 import { type Clock, HubError } from '#core';
+import type { Principal } from '#policy';
 import type { Router, View } from '#routing';
 import { type HttpSession, createHttpSession } from './http-session.ts';
 import { createReplayBudget } from './replay-budget.ts';
@@ -8,10 +9,10 @@ export interface SessionTable {
   readonly size: number;
   find(id: string): HttpSession | undefined;
   /**
-   * Opens a session for a client, as which it introduces itself. Throws HUB_SESSIONS_FULL where as many are open as
-   * may be, and all are in use.
+   * Opens a session of the principal. `client` is how the client introduced itself, by which its sessions are
+   * counted. Throws HUB_SESSIONS_FULL where the maximum is open and all are in use.
    */
-  open(view: View, client: string): HttpSession;
+  open(view: View, principal: Principal, client: string): HttpSession;
   end(http: HttpSession, reason: string): void;
   /** Ends those of a view, or all. */
   endAll(reason: string, view?: View): void;
@@ -95,12 +96,12 @@ export function createSessionTable(
       if (http) http.isUsed = true;
       return http;
     },
-    open(view, client) {
+    open(view, principal, client) {
       makeRoom(client);
       const http = createHttpSession(
         needs.newId(),
         view,
-        (outlet, isConnected) => needs.router.open(view, outlet, isConnected),
+        (outlet, isConnected) => needs.router.open(view, principal, outlet, isConnected),
         { clock, budget },
       );
       sessions.set(http.id, http);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Principal } from '#policy';
 import type { View } from '#routing';
 import { isJson } from './accepted.ts';
 import { refuse, stalledMs } from './answer.ts';
@@ -13,7 +14,7 @@ import { sendUnavailable } from './unavailable.ts';
  */
 export interface Sse {
   /** Answers a GET by the stream. */
-  open(response: ServerResponse, view: View): void;
+  open(response: ServerResponse, view: View, principal: Principal): void;
   /** Takes what a client says to its session, which the query of the URL names. */
   post(request: IncomingMessage, response: ServerResponse, body: Buffer): void;
 }
@@ -38,7 +39,7 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
   const sessions = new Map<string, Connection>();
 
   return {
-    open(response, view) {
+    open(response, view, principal) {
       if (response.destroyed) return;
       const wire: Wire = {
         kind: 'sse',
@@ -59,7 +60,7 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
       const id = newId();
       let connection: Connection;
       try {
-        connection = connections.open(view, wire);
+        connection = connections.open(view, principal, wire);
       } catch (error) {
         return sendUnavailable(response, 'null', error);
       }

@@ -1,4 +1,5 @@
 import type { Clock, Log } from '#core';
+import type { Principal } from '#policy';
 import type { View } from '#routing';
 import type { Connections } from './connection-table.ts';
 import type { Wire } from './connection.ts';
@@ -22,6 +23,9 @@ export type StdioNeeds = {
 };
 
 const lookMs = 20;
+
+/** The client on stdin. It has not presented the owner's key. */
+const principal: Principal = { kind: 'local', name: 'stdio', grants: { administer: false } };
 
 /** Connects the client on stdin and stdout. Throws where the hub takes no more connections. */
 export function openStdio(
@@ -58,7 +62,7 @@ export function openStdio(
     clock,
   );
 
-  const connection = connections.open(view, wire);
+  const connection = connections.open(view, principal, wire);
   frames.read();
 
   /** A client that has said its last may still read the answers. */

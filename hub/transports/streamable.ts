@@ -1,4 +1,5 @@
 import { type Clock, type Log, createLedger } from '#core';
+import type { Principal } from '#policy';
 import type { Router, Session, View } from '#routing';
 import {
   type Malformed,
@@ -33,8 +34,14 @@ import { busy, sendUnavailable, stopping } from './unavailable.ts';
  * 2025-11-25, with POST alone for 2026-07-28.
  */
 export interface Streamable {
-  /** Answers a request to an MCP endpoint. `body` is what a POST carried. */
-  handle(request: HttpRequest, response: HttpResponse, body: Buffer, view: View): void;
+  /** Answers a principal's request to an MCP endpoint. `body` is what a POST carried. */
+  handle(
+    request: HttpRequest,
+    response: HttpResponse,
+    body: Buffer,
+    view: View,
+    principal: Principal,
+  ): void;
   readonly sessionCount: number;
   /** Ends the sessions of a view, which is there no more. */
   end(view: View, reason: string): void;
@@ -124,7 +131,13 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     return undefined;
   }
 
-  function receive(request: HttpRequest, response: HttpResponse, body: Buffer, view: View): void {
+  function receive(
+    request: HttpRequest,
+    response: HttpResponse,
+    body: Buffer,
+    view: View,
+    principal: Principal,
+  ): void {
     const accepts = acceptedTypes(request);
     if (!accepts.json && !accepts.stream)
       return refuse(
@@ -143,7 +156,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       return sendJson(response, 400, malformedAnswer(first));
     const { headers } = request;
     if (isModern(headers, messages))
-      return modern.receive({ headers, response, view, accepts, batch, message: first });
+      return modern.receive({ headers, response, view, principal, accepts, batch, message: first });
     const version = headers['mcp-protocol-version'];
     if (version !== undefined && !isKnownVersion(version))
       return refuseVersion(response, version, body);
@@ -152,7 +165,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     let http: HttpSession | undefined;
     if (opening && headers['mcp-session-id'] === undefined) {
       try {
-        http = open(view, clientOf(request, opening));
+        http = open(view, principal, clientOf(request, opening));
       } catch (error) {
         return sendUnavailable(response, rawText(opening.bytes, opening.id), error);
       }
@@ -186,11 +199,11 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       primes: http.session.protocolVersion === '2025-11-25',
       traceparent: traceparentOf(headers),
     });
-    answer(post, messages);
+    answer(post, messages, principal);
   }
 
-  function open(view: View, client: string): HttpSession {
-    const http = sessions.open(view, client);
+  function open(view: View, principal: Principal, client: string): HttpSession {
+    const http = sessions.open(view, principal, client);
     keepTicking();
     return http;
   }
@@ -199,14 +212,23 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
    * Hands the messages to the session and sends what comes back. One message is the usual case, for
    * which a promise of its own would cost more than all the rest that is done here.
    */
-  function answer(post: Post, messages: readonly (Message | Malformed)[]): void {
+  function answer(
+    post: Post,
+    messages: readonly (Message | Malformed)[],
+    principal: Principal,
+  ): void {
     const { session } = post.http;
     begin(post.http);
     const number = posts.add(post);
     const [first] = messages;
     if (messages.length === 1 && first && first.kind !== 'malformed')
-      void session.accept(first, post).then(only => send(post, number, only ? [only] : []));
-    else void answersTo(session, messages, post).then(answers => send(post, number, answers));
+      void session
+        .accept(first, post, principal)
+        .then(only => send(post, number, only ? [only] : []));
+    else
+      void answersTo(session, messages, post, principal).then(answers =>
+        send(post, number, answers),
+      );
   }
 
   function send(post: Post, number: number, answers: readonly Reply[]): void {
@@ -249,10 +271,10 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     get sessionCount() {
       return sessions.size;
     },
-    handle(request, response, body, view) {
+    handle(request, response, body, view, principal) {
       const version = request.headers['mcp-protocol-version'];
       if (draining) return sendUnavailable(response, idOf(body), stopping());
-      if (request.method === 'POST') return receive(request, response, body, view);
+      if (request.method === 'POST') return receive(request, response, body, view, principal);
       if (version === modernVersion) return refuseMethod(request, response, 'POST');
       if (version !== undefined && !isKnownVersion(version))
         return refuseVersion(response, version);
@@ -287,10 +309,13 @@ async function answersTo(
   session: Session,
   messages: readonly (Message | Malformed)[],
   post: Post,
+  principal: Principal,
 ): Promise<readonly Reply[]> {
   const answers = await Promise.all(
     messages.map(async message =>
-      message.kind === 'malformed' ? malformedAnswer(message) : await session.accept(message, post),
+      message.kind === 'malformed'
+        ? malformedAnswer(message)
+        : await session.accept(message, post, principal),
     ),
   );
   return answers.filter(answer => answer !== undefined);

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { type Clock, type Log, messageOf, moveToPages } from '#core';
+import type { Principal } from '#policy';
 import type { View } from '#routing';
 import type { ByteBudget } from './byte-budget.ts';
 import type { Connections } from './connection-table.ts';
@@ -13,8 +14,14 @@ import type { Connection, Wire } from './connection.ts';
  * message. The subprotocol `mcp` is accepted from those that offer it.
  */
 export interface WebSockets {
-  /** Takes over a connection whose request to upgrade was let in. */
-  accept(request: IncomingMessage, socket: Duplex, head: Buffer, view: View): void;
+  /** Takes over a connection whose request to upgrade was let in for this principal. */
+  accept(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    view: View,
+    principal: Principal,
+  ): void;
 }
 
 export type WebSocketsOptions = {
@@ -74,7 +81,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     ws.once('close', () => giveUp[Symbol.dispose]());
   }
 
-  function adopt(ws: WebSocket, socket: Duplex, view: View): void {
+  function adopt(ws: WebSocket, socket: Duplex, view: View, principal: Principal): void {
     let unanswered = 0;
     // The errors of the protocol close the connection, which is told below.
     ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
@@ -95,7 +102,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     };
     let connection: Connection;
     try {
-      connection = connections.open(view, wire);
+      connection = connections.open(view, principal, wire);
     } catch (error) {
       return close(ws, tryAgainLater, messageOf(error));
     }
@@ -138,12 +145,13 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
   }
 
   return {
-    accept(request, socket, head, view) {
+    accept(request, socket, head, view, principal) {
       // A client that leaves while the package is being loaded is no reason to end.
       socket.on('error', () => {});
       loading ??= load();
       loading.then(
-        server => server.handleUpgrade(request, socket, head, ws => adopt(ws, socket, view)),
+        server =>
+          server.handleUpgrade(request, socket, head, ws => adopt(ws, socket, view, principal)),
         (error: unknown) => {
           log.error({ error: messageOf(error) }, 'WebSockets cannot be served');
           socket.destroy();

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { silent, systemClock } from '#core';
 import { explained, textOf } from '#dashboard';
 import { type TestHub, startHub } from '#helpers/hub';
+import { caller } from '#helpers/principal';
 import { createMetrics, redactText } from '#telemetry';
 import { dashboardRoutes } from '../../hub/http/dashboard/routes.ts';
 import { createLogin } from '../../hub/http/login/login.ts';
@@ -28,6 +29,7 @@ beforeAll(async () => {
         { ownerKey: 'o'.repeat(43), token: undefined },
         { clock: systemClock, log: silent },
       ),
+      principalOf: () => caller,
       refusalOf: () => undefined,
       mayAdminister: () => true,
       servers: hub.servers,

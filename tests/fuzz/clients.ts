@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { caller } from '#helpers/principal';
 import {
   type Message,
   type Request,
@@ -86,7 +87,7 @@ export function openFuzzed(
     if (reply) setImmediate(() => isClosed || take(reply));
   }
 
-  const session: Session = router.open(view, received);
+  const session: Session = router.open(view, caller, received);
 
   function take(bytes: Buffer, made?: Made): number {
     const { messages } = readMessages(Buffer.from(bytes));
@@ -98,7 +99,7 @@ export function openFuzzed(
   function accept(message: Message, made: Made): void {
     let answer: Promise<Buffer | undefined>;
     try {
-      answer = wholeOf(session.accept(message, { related: received }));
+      answer = wholeOf(session.accept(message, { related: received }, caller));
     } catch (error) {
       return assert.fail(`the router threw ${String(error)}: ${replay(made.bytes)}`);
     }
@@ -211,14 +212,14 @@ export function openBystander(
 } {
   const secret = secrets.create();
   const received = (bytes: Buffer) => secrets.check(secret, bytes);
-  const session = router.open(view, received);
+  const session = router.open(view, caller, received);
   let lastId = 0;
 
   async function ask(method: string, params: object): Promise<string> {
     const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params }));
     const [message] = readMessages(bytes).messages;
     assert.ok(message?.kind === 'request');
-    const answer = await wholeOf(session.accept(message, { related: received }));
+    const answer = await wholeOf(session.accept(message, { related: received }, caller));
     assert.ok(answer, replay());
     received(answer);
     return answer.toString();

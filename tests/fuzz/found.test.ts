@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
+import { caller } from '#helpers/principal';
 import { metaKeys, modernVersion, readMessages } from '#rpc';
 import { openClient } from '../routing/clients.ts';
 import { openSession } from '../transports/raw.ts';
@@ -204,8 +205,8 @@ describe('what a server says of a resource', () => {
       ),
     ).messages;
     assert.ok(message?.kind === 'request');
-    const session = hub.router.open(hub.server('old'), () => {});
-    void session.accept(message, { related: bytes => void told.push(bytes.toString()) });
+    const session = hub.router.open(hub.server('old'), caller, () => {});
+    void session.accept(message, { related: bytes => void told.push(bytes.toString()) }, caller);
     await until(() => told.length > 0);
     return told;
   }

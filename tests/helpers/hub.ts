@@ -6,7 +6,7 @@ import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Part, systemClock } from '#core';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
 import { type Jobs, createJobs } from '#jobs';
-import { type PromptSource, createRouter } from '#routing';
+import { type Observer, type PromptSource, createRouter } from '#routing';
 import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { createTable } from '#store';
@@ -66,6 +66,8 @@ export type HubOptions = {
   readonly guard?: HttpNeeds['guard'];
   /** Absent: the users of connections are not told apart. */
   readonly peers?: HttpNeeds['peers'];
+  /** Hears of each request that was answered. */
+  readonly observer?: Observer;
   /** False: servers are started by the test. */
   readonly start?: boolean;
 };
@@ -234,6 +236,7 @@ export async function startHub(
     observer(call) {
       metrics.record(call);
       activity.record(call);
+      options.observer?.(call);
     },
   });
   const streamable = createStreamable(

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type HubOptions, type TestHub, startHub, until } from '#helpers/hub';
+import type { Principal } from '#policy';
+import type { Observer } from '#routing';
 import { createSocketTables } from '../../hub/http/socket-tables.ts';
-import { openSession } from '../transports/raw.ts';
+import { openSession, send } from '../transports/raw.ts';
 
 const initialize = JSON.stringify({
   jsonrpc: '2.0',
@@ -20,7 +22,7 @@ const slow = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   method: 'tools/call',
-  params: { name: 'slow', arguments: { ms: 30 } },
+  params: { name: 'slow', arguments: { ms: 100 } },
 });
 
 /** A request as it is read: the first word is the method. */
@@ -32,6 +34,8 @@ type Reader = {
   readonly status: number;
   /** The same where an earlier request is not answered yet. */
   readonly pipelined?: number;
+  /** Sends `initialize` to the session that the request opened, where it is not the request itself. */
+  readonly initialize?: (connection: Connection, hub: TestHub, said: Said) => Promise<unknown>;
 };
 
 const json = 'content-type: application/json';
@@ -67,8 +71,18 @@ const readers: Readonly<Record<string, Reader>> = {
     status: 101,
     // Of the GET that it is without the upgrade.
     pipelined: 400,
+    initialize: async ({ socket }) => socket.write(frameOf(initialize)),
   },
-  'a stream': { first: 'GET /sse HTTP/1.1', headers: ['accept: text/event-stream'], status: 200 },
+  'a stream': {
+    first: 'GET /sse HTTP/1.1',
+    headers: ['accept: text/event-stream'],
+    status: 200,
+    async initialize(connection, hub, said) {
+      const endpoint = await connection.find(/^data: (\S+)/m);
+      const headers = { 'content-type': 'application/json', ...headersOf(said) };
+      await send(`${hub.url}${endpoint}`, { method: 'POST', headers, body: initialize });
+    },
+  },
 };
 
 /** What a request says besides what its reader needs. */
@@ -76,10 +90,18 @@ type Said = { readonly hosts: readonly string[]; readonly headers: readonly stri
 
 const own: Said = { hosts: ['localhost'], headers: [] };
 const withToken: Said = { ...own, headers: ['authorization: Bearer secret'] };
+const withKey: Said = { ...own, headers: ['authorization: Bearer key'] };
+const loggedIn: Said = { ...own, headers: ['cookie: in'] };
+
+const local: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
+const tokenHolder: Principal = { kind: 'local', name: 'token', grants: { administer: false } };
+const owner: Principal = { kind: 'local', name: 'owner', grants: { administer: true } };
 
 type Row = {
   /** Undefined: the request is admitted. */
   readonly status: number | undefined;
+  /** Who makes the good request, and the other where it is admitted. */
+  readonly principal: Principal;
   readonly hub: HubOptions;
   readonly good: Said;
   readonly bad: Said;
@@ -90,45 +112,92 @@ type Row = {
   readonly reset?: () => void;
 };
 
-const token: HubOptions = { http: { token: 'secret' } };
+const token: HubOptions = { http: { token: 'secret', ownerKey: 'key' } };
+const login: HubOptions['guard'] = { isLoggedIn: ({ cookie }) => cookie === 'in' };
 let callToken: string | undefined;
 
 const rows: Readonly<Record<string, Row>> = {
-  'what is right': { status: undefined, hub: token, good: withToken, bad: withToken },
-  'no token': { status: 401, hub: token, good: withToken, bad: own },
+  'the token': {
+    status: undefined,
+    principal: tokenHolder,
+    hub: token,
+    good: withToken,
+    bad: withToken,
+  },
+  "the owner's key": {
+    status: undefined,
+    principal: owner,
+    hub: token,
+    good: withKey,
+    bad: withKey,
+  },
+  'a login': {
+    status: undefined,
+    principal: owner,
+    hub: { ...token, guard: login },
+    good: loggedIn,
+    bad: loggedIn,
+  },
+  'no token where calls need none': {
+    status: undefined,
+    principal: local,
+    hub: {},
+    good: own,
+    bad: own,
+  },
+  'the made token': {
+    status: undefined,
+    principal: tokenHolder,
+    hub: { guard: { callToken: () => ({ token: 'secret', why: 'so' }) } },
+    good: withToken,
+    bad: withToken,
+  },
+  'no token': { status: 401, principal: tokenHolder, hub: token, good: withToken, bad: own },
   'a wrong token': {
     status: 401,
+    principal: tokenHolder,
     hub: token,
     good: withToken,
     bad: { ...own, headers: ['authorization: Bearer other'] },
   },
-  'a foreign Host': { status: 403, hub: {}, good: own, bad: { ...own, hosts: ['evil.example'] } },
+  'a foreign Host': {
+    status: 403,
+    principal: local,
+    hub: {},
+    good: own,
+    bad: { ...own, hosts: ['evil.example'] },
+  },
   'two Hosts': {
     status: 400,
+    principal: local,
     hub: {},
     good: own,
     bad: { ...own, hosts: ['localhost', 'evil.example'] },
   },
   'two equal Hosts': {
     status: 400,
+    principal: local,
     hub: {},
     good: own,
     bad: { ...own, hosts: ['localhost', 'localhost'] },
   },
   'a foreign Origin': {
     status: 403,
+    principal: local,
     hub: {},
     good: own,
     bad: { ...own, headers: ['origin: http://localhost:3000'] },
   },
   'a foreign Sec-Fetch-Site': {
     status: 403,
+    principal: local,
     hub: {},
     good: own,
     bad: { ...own, headers: ['sec-fetch-site: same-site'] },
   },
   'administration without the key': {
     status: 401,
+    principal: tokenHolder,
     hub: token,
     good: withToken,
     bad: withToken,
@@ -136,6 +205,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'another user': {
     status: 403,
+    principal: owner,
     hub: {
       http: { ownerKey: 'secret' },
       peers: { tables: createSocketTables(), uid: (process.getuid?.() ?? 0) + 1 },
@@ -145,6 +215,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'a token revoked meanwhile': {
     status: 401,
+    principal: tokenHolder,
     hub: {
       guard: {
         callToken: () => (callToken === undefined ? undefined : { token: callToken, why: 'so' }),
@@ -166,6 +237,16 @@ function bytesOf({ first, headers, body = '' }: Reader, { hosts, headers: more }
   return [...lines, '', body].join('\r\n');
 }
 
+/** A WebSocket message whose mask is zero (RFC 6455, section 5.2). */
+function frameOf(text: string): Buffer {
+  const payload = Buffer.from(text);
+  const head = Buffer.from([0x81, 0x80 | 126, 0, 0, 0, 0, 0, 0]);
+  head.writeUInt16BE(payload.length, 2);
+  return Buffer.concat([head, payload]);
+}
+
+type Connection = Awaited<ReturnType<typeof open>>;
+
 /** A connection, and the statuses that came back on it. */
 async function open(hub: TestHub) {
   const { hostname, port } = new URL(hub.url);
@@ -177,6 +258,11 @@ async function open(hub: TestHub) {
     Array.from(text.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status));
   return {
     socket,
+    /** What the pattern finds in what came back. */
+    async find(pattern: RegExp): Promise<string> {
+      await until(() => pattern.test(text));
+      return pattern.exec(text)?.[1] ?? assert.fail(text);
+    },
     /** The statuses, once there are so many. */
     async answers(count: number) {
       await until(
@@ -191,9 +277,12 @@ async function open(hub: TestHub) {
 for (const [what, row] of Object.entries(rows))
   describe.skipIf(needsLinux.has(what) && process.platform !== 'linux')(`${what}, read by`, () => {
     let hub: TestHub;
+    /** The principals of the requests that were answered. */
+    const served: Principal[] = [];
     beforeAll(async () => {
       row.reset?.();
-      hub = await startHub([{ name: 'echo' }], row.hub);
+      const observer: Observer = ({ principal }) => void served.push(principal);
+      hub = await startHub([{ name: 'echo' }], { ...row.hub, observer });
     });
     afterAll(() => hub[Symbol.asyncDispose]());
 
@@ -214,15 +303,27 @@ for (const [what, row] of Object.entries(rows))
         /** Nothing but the good request may have left a session. */
         const settled = (sessions: number, before: number) =>
           assert.equal(hub.streamable.sessionCount + hub.connections.size - before, sessions);
+        /** All that was served is of the row's principal, and as much as was to be. */
+        const servedOnly = async (requests: number, how: string) => {
+          await until(() => served.length >= requests);
+          assert.deepEqual(served.splice(0), Array(requests).fill(row.principal), how);
+        };
+        /** Sends `initialize` where the admitted request opened a session without it. */
+        const introduce = async (connection: Connection) => {
+          if (row.status === undefined) await reader.initialize?.(connection, hub, row.bad);
+        };
         const count = () => hub.streamable.sessionCount + hub.connections.size;
         const opens = row.status === undefined ? 1 : 0;
 
+        served.length = 0;
         const alone = await open1();
         let before = count();
         row.between?.();
         alone.socket.write(bad);
         assert.deepEqual(await alone.answers(1), [expected], 'alone');
         settled(opens, before);
+        await introduce(alone);
+        await servedOnly(opens, 'alone');
         alone.socket.destroy();
 
         if (!row.between) {
@@ -232,6 +333,9 @@ for (const [what, row] of Object.entries(rows))
           const second = row.status ?? reader.pipelined ?? status;
           assert.deepEqual(await pipelined.answers(2), [200, second], 'pipelined');
           assert.ok(count() - before <= 1 + opens);
+          const isServed = opens === 1 && second === status;
+          if (isServed) await introduce(pipelined);
+          await servedOnly(isServed ? 2 : 1, 'pipelined');
           pipelined.socket.destroy();
         }
 
@@ -242,6 +346,8 @@ for (const [what, row] of Object.entries(rows))
         row.between?.();
         reused.socket.write(bad);
         assert.deepEqual(await reused.answers(2), [200, expected], 'reused');
+        await introduce(reused);
+        await servedOnly(1 + opens, 'reused');
         reused.socket.destroy();
 
         const busy = await open1();
@@ -259,6 +365,8 @@ for (const [what, row] of Object.entries(rows))
         busy.socket.write(bad);
         assert.deepEqual(await busy.answers(2), [200, expected], 'behind a call');
         settled(opens, before);
+        await introduce(busy);
+        await servedOnly(2 + opens, 'behind a call');
         busy.socket.destroy();
         await until(() => hub.connections.size === 0);
       });
@@ -266,12 +374,14 @@ for (const [what, row] of Object.entries(rows))
   });
 
 async function openWith(hub: TestHub, said: Said): Promise<string> {
-  const headers = Object.fromEntries(
-    said.headers.map(line => {
+  const { id } = await openSession(`${hub.url}/mcp/echo`, '2025-11-25', {}, headersOf(said));
+  return id;
+}
+
+const headersOf = ({ headers }: Said): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    headers.map(line => {
       const [name = '', value = ''] = line.split(': ');
       return [name, value] as const;
     }),
   );
-  const { id } = await openSession(`${hub.url}/mcp/echo`, '2025-11-25', {}, headers);
-  return id;
-}

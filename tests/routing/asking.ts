@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { isObject } from '#core';
 import type { TestHub } from '#helpers/hub';
+import { caller } from '#helpers/principal';
+import type { Principal } from '#policy';
 import { readMessage, whole } from '#rpc';
 import type { View } from '#routing';
 
@@ -14,6 +16,7 @@ export function openAsked(
   hub: TestHub,
   view: View,
   reply: (asked: Asked) => Reply | Promise<Reply> = () => undefined,
+  principal: Principal = caller,
 ) {
   const asked: Asked[] = [];
   const told: Params[] = [];
@@ -30,7 +33,7 @@ export function openAsked(
       void respond(request);
     }
   };
-  const session = hub.router.open(view, receive);
+  const session = hub.router.open(view, principal, receive);
 
   async function respond(request: Asked): Promise<void> {
     const outcome = await reply(request);
@@ -42,7 +45,7 @@ export function openAsked(
   async function post(message: object): Promise<Params | undefined> {
     const read = readMessage(Buffer.from(JSON.stringify(message)));
     if (read.kind === 'malformed') return assert.fail(read.detail);
-    const answer = await session.accept(read, { related: receive });
+    const answer = await session.accept(read, { related: receive }, principal);
     const value: unknown = answer && JSON.parse(whole(answer).toString());
     return isObject(value) ? value : undefined;
   }

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { caller } from '#helpers/principal';
 import { createClaims } from '../../hub/routing/claims.ts';
 import { createSessionState } from '../../hub/routing/session-state.ts';
 
 const openSession = () =>
   createSessionState(
     '1',
-    { view: 'all', outlet() {}, isConnected: () => true, isSessionless: false },
+    { view: 'all', principal: caller, outlet() {}, isConnected: () => true, isSessionless: false },
     { forward() {} },
   );
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { isObject } from '#core';
 import type { TestHub } from '#helpers/hub';
+import { caller } from '#helpers/principal';
 import { readMessage, whole } from '#rpc';
 import type { View } from '#routing';
 
@@ -30,7 +31,7 @@ const greeting = JSON.stringify({
 export function openClient(hub: TestHub, view: View = 'all') {
   /** What it was told outside its requests. */
   const told: Params[] = [];
-  const session = hub.router.open(view, bytes => void told.push(parse(bytes)));
+  const session = hub.router.open(view, caller, bytes => void told.push(parse(bytes)));
   let lastId = 0;
   let isGreeted = false;
 
@@ -40,7 +41,7 @@ export function openClient(hub: TestHub, view: View = 'all') {
     const message = readMessage(Buffer.from(text));
     if (message.kind === 'malformed') return assert.fail(`${text}: ${message.detail}`);
     const exchange = { related: (bytes: Buffer) => void related.push(parse(bytes)) };
-    const reply = await session.accept(message, exchange);
+    const reply = await session.accept(message, exchange, caller);
     return { answer: reply && whole(reply), related };
   }
 

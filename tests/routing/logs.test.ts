@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, vi } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
+import { caller } from '#helpers/principal';
 import { encodeCall, readMessage } from '#rpc';
 import { createSessionState } from '../../hub/routing/session-state.ts';
 import { openClient } from './clients.ts';
@@ -100,7 +101,7 @@ describe('a client of 2026-07-28', () => {
     const outlet = (bytes: Buffer) => void heard.push(bytes.toString());
     const state = createSessionState(
       '1',
-      { view: 'all', outlet, isConnected: () => true, isSessionless: false },
+      { view: 'all', principal: caller, outlet, isConnected: () => true, isSessionless: false },
       { forward() {} },
     );
     const said = readMessage(encodeCall(undefined, logged, { level: 'error', data: 'x' }));

@@ -4,6 +4,7 @@ import { describe, test } from 'vitest';
 import type { Exchange } from '#routing';
 import { type Message, encodeCall, encodeResult, rawText } from '#rpc';
 import { createRecordingLog } from '#helpers/hub';
+import { caller } from '#helpers/principal';
 import { createConnection } from '../../hub/transports/connection.ts';
 
 type Asked = {
@@ -44,6 +45,7 @@ function connect(
       open(outlet) {
         told = outlet;
         return {
+          principal: caller,
           protocolVersion: options.protocolVersion ?? '2025-11-25',
           accept(message, exchange) {
             const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();

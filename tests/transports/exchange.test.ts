@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'vitest';
 import { systemClock } from '#core';
+import { caller } from '#helpers/principal';
 import { encodeCall, encodeResult } from '#rpc';
 import { createPost, finish } from '../../hub/transports/exchange.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
@@ -14,6 +15,7 @@ test('what a server says of a request that is answered waits for the stream of t
     'session',
     'all',
     () => ({
+      principal: caller,
       protocolVersion: '2025-11-25',
       accept: async () => undefined,
       close() {},

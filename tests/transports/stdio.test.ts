@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
+import type { Principal } from '#policy';
+import type { Observer } from '#routing';
 import { type RawClient, talk } from '../contracts/client-transport.ts';
 import { openOnStdio } from './raw-clients.ts';
 
@@ -40,6 +42,17 @@ describe('a client on stdin and stdout', () => {
     hasty.close();
     await hasty.over;
     await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
+  });
+
+  test('is the principal of what it sends, and may not administer', async () => {
+    const principals: Principal[] = [];
+    const observer: Observer = ({ principal }) => void principals.push(principal);
+    await using hub = await startHub(echo, { observer });
+    const opened = await openOnStdio(hub, 'echo', 'lines');
+    await join(opened);
+    opened.close();
+    await opened.over;
+    assert.deepEqual(principals, [{ kind: 'local', name: 'stdio', grants: { administer: false } }]);
   });
 
   test('that does not read any more is gone at once', async () => {

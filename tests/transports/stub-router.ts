@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type Server as HttpServer, createServer } from 'node:http';
 import { type Clock, systemClock } from '#core';
 import { createRecordingLog } from '#helpers/hub';
+import { caller } from '#helpers/principal';
 import type { Exchange, Session } from '#routing';
 import { type Message, encodeCall, rawText } from '#rpc';
 import { type Streamable, createStreamable } from '#transports';
@@ -48,6 +49,7 @@ export async function startStub(options: StubOptions = {}): Promise<Stub> {
     let closed: string | undefined;
     const ends = new Set<() => void>();
     return {
+      principal: caller,
       protocolVersion: undefined,
       accept(message: Message, exchange: Exchange) {
         const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
@@ -89,7 +91,9 @@ export async function startStub(options: StubOptions = {}): Promise<Stub> {
   const http = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => streamable.handle(request, response, Buffer.concat(parts), 'all'));
+    request.on('end', () =>
+      streamable.handle(request, response, Buffer.concat(parts), 'all', caller),
+    );
   });
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');

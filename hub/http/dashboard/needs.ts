@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Activity } from '#activity';
 import type { Clock, Log } from '#core';
 import type { Jobs } from '#jobs';
+import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { InstallJobs, Installs, Servers } from '#servers';
 import type { Metrics } from '#telemetry';
@@ -24,6 +25,8 @@ export type DashboardNeeds = {
   readonly login: Login;
   /** Why the guard does not admit a request to its route; undefined where it does. */
   readonly refusalOf: (request: FastifyRequest) => Refusal | undefined;
+  /** The principal of a request that the guard admitted to its route. */
+  readonly principalOf: (request: FastifyRequest) => Principal;
   /** Whether the guard admits this request to a route of administration. */
   readonly mayAdminister: (request: FastifyRequest) => boolean;
   readonly servers: Servers;

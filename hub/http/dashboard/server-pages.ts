@@ -74,10 +74,13 @@ export function serverPages(given: Given): Pick<DashboardAnswers, Names> {
     async callTool(request, reply) {
       const server = find(request);
       const view = toolView(server, queryOf(request, 'name'), new Map(formOf(request)), redact);
-      const result = await tryTool(server, view, given, hangUpOf(reply)).catch((error: unknown) => {
-        if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
-        return { problem: redact(messageOf(error)) };
-      });
+      const principal = given.principalOf(request);
+      const result = await tryTool(server, view, principal, given, hangUpOf(reply)).catch(
+        (error: unknown) => {
+          if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
+          return { problem: redact(messageOf(error)) };
+        },
+      );
       if ('problem' in result) {
         const notice = failureNotice({ title: view.name, message: result.problem });
         if (isHtmx(request)) return part(reply, notice);

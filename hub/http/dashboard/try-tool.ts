@@ -7,6 +7,7 @@ import {
   fieldsOf,
   jsonName,
 } from '#dashboard';
+import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import { readMessage, whole } from '#rpc';
 import type { Server } from '#servers';
@@ -55,6 +56,7 @@ export function toolView(
 export async function tryTool(
   server: Server,
   { name, fields, given }: ToolView,
+  principal: Principal,
   needs: Needs,
   signal: AbortSignal,
 ): Promise<ToolResult> {
@@ -70,10 +72,10 @@ export async function tryTool(
     ),
   );
   if (request.kind !== 'request') throw new TypeError('it is a request');
-  const session = needs.router.openSessionless(server);
+  const session = needs.router.openSessionless(server, principal);
   signal.addEventListener('abort', () => session.close('the page was closed'));
   const before = clock.monotonic();
-  const reply = await session.accept(request, { related() {} });
+  const reply = await session.accept(request, { related() {} }, principal);
   const tookMs = clock.monotonic() - before;
   session.close('the request is over');
   const answer: unknown = reply && JSON.parse(whole(reply).toString());

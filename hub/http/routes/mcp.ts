@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HubError } from '#core';
+import type { Principal } from '#policy';
 import type { Router, View } from '#routing';
 import { type Request, membersOf, readMessage, whole } from '#rpc';
 import type { Servers } from '#servers';
@@ -12,6 +13,8 @@ type Needs = {
   readonly router: Pick<Router, 'openSessionless'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly connections: Pick<Connections, 'isDraining'>;
+  /** The principal of a request that the guard admitted to its route. */
+  readonly principalOf: (request: FastifyRequest) => Principal;
 };
 
 /** `/mcp` for all servers, `/mcp/{server}` for one, `POST /mcp/{server}/{method}` without a session. */
@@ -24,8 +27,9 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
       method,
       url: '/mcp',
       handler(request, reply) {
+        const principal = needs.principalOf(request);
         reply.hijack();
-        needs.streamable.handle(request.raw, reply.raw, bodyOf(request.body), 'all');
+        needs.streamable.handle(request.raw, reply.raw, bodyOf(request.body), 'all', principal);
       },
     });
     scope.route<{ Params: { server: string } }>({
@@ -33,8 +37,9 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
       url: '/mcp/:server',
       handler(request, reply) {
         const view: View = needs.servers.get(request.params.server);
+        const principal = needs.principalOf(request);
         reply.hijack();
-        needs.streamable.handle(request.raw, reply.raw, bodyOf(request.body), view);
+        needs.streamable.handle(request.raw, reply.raw, bodyOf(request.body), view, principal);
       },
     });
     scope.post<{ Params: { server: string; '*': string } }>(
@@ -43,12 +48,13 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
         if (needs.connections.isDraining) throw stopping();
         const server = needs.servers.get(request.params.server);
         const message = requestOf(request.params['*'], bodyOf(request.body));
+        const principal = needs.principalOf(request);
         const client = reply.raw;
         reply.hijack();
-        const session = needs.router.openSessionless(server);
+        const session = needs.router.openSessionless(server, principal);
         // Nobody can come back for the answer: the server need not work for a client that is gone.
         client.once('close', () => session.close('the client hung up'));
-        const answer = await session.accept(message, { related() {} });
+        const answer = await session.accept(message, { related() {} }, principal);
         session.close('the request is over');
         if (!answer || client.destroyed) return;
         const { status, headers } = headOfAnswer(whole(answer));
