@@ -1,1 +1,1 @@
-export type { Grants, Principal } from './principal.ts';
+export { type Grants, type Principal, isSamePrincipal, principalKey } from './principal.ts';

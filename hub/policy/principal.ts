@@ -14,3 +14,10 @@ export type Principal = {
   readonly name: string;
   readonly grants: Grants;
 };
+
+/** Identifies a principal among all others, as a key of maps. */
+export const principalKey = ({ kind, name }: Principal): string => `${kind}:${name}`;
+
+/** Whether two principals are one caller. What it is granted may have changed between the two. */
+export const isSamePrincipal = (one: Principal, other: Principal): boolean =>
+  one === other || (one.kind === other.kind && one.name === other.name);

@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '#core';
+import { principalKey } from '#policy';
 import { metaKeys, valueOf } from '#rpc';
 import type { Call } from './call.ts';
-
-/**
- * On whose behalf a request is made. The hub has one principal: whoever may call at all. Named principals belong
- * into this function, and nowhere else.
- */
-const principalOf = (_call: Call): string => 'hub';
 
 /** A longer identity is kept as its digest. */
 const maxLength = 256;
@@ -18,15 +13,16 @@ const maxLength = 256;
  * names no client.
  */
 export function clientIdentityOf(call: Call): string | undefined {
-  const { request, meta } = call;
+  const { request, meta, principal } = call;
   const info = valueOf(request.bytes, meta?.get(metaKeys.clientInfo));
   const { name, version } = isObject(info) ? info : {};
   if (typeof name !== 'string' || name === '') return undefined;
-  const identity = JSON.stringify([principalOf(call), name, version]);
+  const identity = JSON.stringify([principalKey(principal), name, version]);
   return identity.length > maxLength
     ? createHash('sha256').update(identity).digest('hex')
     : identity;
 }
 
 /** What the instances of a client without a session are kept by. */
-export const instanceKeyOf = (call: Call): string => clientIdentityOf(call) ?? 'unnamed';
+export const instanceKeyOf = (call: Call): string =>
+  clientIdentityOf(call) ?? principalKey(call.principal);

@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, HubError } from '#core';
+import { principalKey } from '#policy';
 import { rawText } from '#rpc';
 import type { Call } from './call.ts';
 
@@ -64,9 +65,10 @@ export const invalid = (why: string): HubError =>
 /** Members that differ between the tries of one request. */
 const changing = new Set(['_meta', 'inputResponses', 'requestState']);
 
-/** What a request asks for, whoever sends it again: its endpoint, its method and its parameters. */
-function digestOf({ request, params, session }: Call): string {
+/** Who sends a request, and what it asks for: its endpoint, its method and its parameters. */
+function digestOf({ request, params, session, principal }: Call): string {
   const hash = createHash('sha256');
+  hash.update(`${principalKey(principal)}\n`);
   hash.update(session.view === 'all' ? '' : session.view.config.name);
   hash.update(`\n${request.method}\n`);
   for (const name of [...params.keys()].toSorted()) {

@@ -27,7 +27,7 @@ export type OpenSession = {
 
 /** One connected client. Every transport speaks to the hub through this and nothing else. */
 export interface Session {
-  /** Who opened it. */
+  /** Who opened it. The transport lets nobody else use it. */
   readonly principal: Principal;
   /** The revision agreed on at `initialize`; undefined before, and for clients that need none. */
   readonly protocolVersion: string | undefined;

@@ -1,4 +1,5 @@
 import { HubError, type Log } from '#core';
+import type { Principal } from '#policy';
 import type { Exchange, Over, Session } from '#routing';
 import {
   type Malformed,
@@ -36,6 +37,8 @@ export const maxMessageBytes = 64 * 1024 * 1024;
 
 /** A connection that carries messages both ways, and the session behind it. Both end together. */
 export interface Connection {
+  /** Who opened it: each of its messages is of this principal. */
+  readonly principal: Principal;
   /** Takes one message or a batch of them, as it came. The buffer is the connection's from here on. */
   receive(bytes: Buffer): void;
   /** Sends one message after those that were sent before. */
@@ -181,6 +184,7 @@ export function createConnection(
   }
 
   return {
+    principal,
     send,
     receive(bytes) {
       if (state !== 'open') return;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Principal } from '#policy';
+import { type Principal, isSamePrincipal } from '#policy';
 import type { View } from '#routing';
 import { isJson } from './accepted.ts';
 import { refuse, stalledMs } from './answer.ts';
@@ -16,7 +16,12 @@ export interface Sse {
   /** Answers a GET by the stream. */
   open(response: ServerResponse, view: View, principal: Principal): void;
   /** Takes what a client says to its session, which the query of the URL names. */
-  post(request: IncomingMessage, response: ServerResponse, body: Buffer): void;
+  post(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Buffer,
+    principal: Principal,
+  ): void;
 }
 
 export type SseNeeds = {
@@ -77,10 +82,11 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
       response.writeHead(200, headers);
       response.write(`event: endpoint\ndata: ${messagesPath}?sessionId=${id}${eventEnd}`);
     },
-    post(request, response, body) {
+    post(request, response, body, principal) {
       const query = new URLSearchParams((request.url ?? '').split('?')[1]);
       const connection = sessions.get(query.get('sessionId') ?? '');
-      if (!connection) {
+      // The id authenticates nobody.
+      if (!connection || !isSamePrincipal(connection.principal, principal)) {
         const why = 'the session is unknown or over: open the stream again';
         return refuse(response, 404, sessionUnknown, why, body);
       }

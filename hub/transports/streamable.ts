@@ -1,5 +1,5 @@
 import { type Clock, type Log, createLedger } from '#core';
-import type { Principal } from '#policy';
+import { type Principal, isSamePrincipal } from '#policy';
 import type { Router, Session, View } from '#routing';
 import {
   type Malformed,
@@ -115,6 +115,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     request: HttpRequest,
     response: HttpResponse,
     view: View,
+    principal: Principal,
     body?: Buffer,
   ): HttpSession | undefined {
     const id = request.headers['mcp-session-id'];
@@ -124,8 +125,9 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       return undefined;
     }
     const http = sessions.find(String(id));
-    // A session belongs to the endpoint it was opened on, which decided what its client sees.
-    if (http?.view === view) return http;
+    // A session belongs to the endpoint it was opened on, which decided what its client sees, and to the principal
+    // that opened it: the id authenticates nobody.
+    if (http?.view === view && isSamePrincipal(http.session.principal, principal)) return http;
     const why = 'the session is unknown or over: initialize again';
     refuse(response, 404, sessionUnknown, why, body);
     return undefined;
@@ -169,7 +171,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       } catch (error) {
         return sendUnavailable(response, rawText(opening.bytes, opening.id), error);
       }
-    } else http = sessionOf(request, response, view, body);
+    } else http = sessionOf(request, response, view, principal, body);
     if (!http) return;
     if (opening && http.session.protocolVersion !== undefined)
       return refuse(
@@ -247,10 +249,15 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     }
   }
 
-  function get(request: HttpRequest, response: HttpResponse, view: View): void {
+  function get(
+    request: HttpRequest,
+    response: HttpResponse,
+    view: View,
+    principal: Principal,
+  ): void {
     if (!acceptedTypes(request).stream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream');
-    const http = sessionOf(request, response, view);
+    const http = sessionOf(request, response, view, principal);
     // Nothing tells the end of a connection that has ended before: the session would be in use for ever.
     if (!http || response.destroyed) return;
     const lastId = request.headers['last-event-id'];
@@ -278,9 +285,9 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       if (version === modernVersion) return refuseMethod(request, response, 'POST');
       if (version !== undefined && !isKnownVersion(version))
         return refuseVersion(response, version);
-      if (request.method === 'GET') return get(request, response, view);
+      if (request.method === 'GET') return get(request, response, view, principal);
       if (request.method === 'DELETE') {
-        const http = sessionOf(request, response, view);
+        const http = sessionOf(request, response, view, principal);
         if (!http) return;
         sessions.end(http, 'the client ended the session');
         response.writeHead(204).end();

@@ -3,6 +3,7 @@ import { describe, test } from 'vitest';
 import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
+import type { Principal } from '#policy';
 import { openAsked } from './asking.ts';
 import { openModern as openModernAt, textOf } from './modern.ts';
 
@@ -173,6 +174,21 @@ describe('a client without a session at a server that keeps one', () => {
       -32022,
       { code: 'HUB_VERSION_UNSUPPORTED', supported: ['2026-07-28'], requested: '2027-01-01' },
     ]);
+  });
+
+  test('cannot go on with a call of another principal', async () => {
+    await using hub = await startAsker();
+    const info = { name: 'ada', version: '1' };
+    const other: Principal = { kind: 'client', name: 'other', grants: { administer: false } };
+    const own = openModernAt(hub, hub.server('asker'), undefined, info);
+    const foreign = openModernAt(hub, hub.server('asker'), undefined, info, other);
+    const { result } = await own.call('ask', asking);
+    const { requestState } = result;
+    const more = { requestState, inputResponses: { 1: sampled } };
+    const { error } = await foreign.call('ask', asking, more);
+    assert.match(String(error?.['message']), /not what the hub gave out/);
+    const done = await own.call('ask', asking, more);
+    assert.equal(done.result['resultType'], 'complete');
   });
 
   test('cannot go on with a call at another endpoint', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { isObject } from '#core';
 import type { TestHub } from '#helpers/hub';
+import type { Principal } from '#policy';
 import type { View } from '#routing';
 import { openAsked } from './asking.ts';
 
@@ -12,8 +13,9 @@ export function openModern(
   view: View,
   capabilities: object = { sampling: {}, roots: {}, elicitation: {} },
   clientInfo?: object,
+  principal?: Principal,
 ) {
-  const client = openAsked(hub, view);
+  const client = openAsked(hub, view, undefined, principal);
   const meta = (more: object = {}) => ({
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientCapabilities': capabilities,

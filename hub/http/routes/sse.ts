@@ -28,8 +28,9 @@ export function sseRoutes(app: FastifyInstance, { servers, sse, principalOf }: N
     });
     scope.post(messagesPath, (request, reply) => {
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const principal = principalOf(request);
       reply.hijack();
-      sse.post(request.raw, reply.raw, body);
+      sse.post(request.raw, reply.raw, body, principal);
     });
   });
 }
