@@ -149,7 +149,8 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
     index.use(key);
     const value = await reading;
     // A forget that began a new epoch was heard before the answer.
-    const entry = value && index.epoch === epoch ? readEntry(value) : undefined;
+    const isCurrent = value !== undefined && index.epoch === epoch;
+    const entry = isCurrent ? readEntry(value, index.redisTime()) : undefined;
     if (!entry) return undefined;
     index.count('hits');
     index.applySoon();
@@ -184,8 +185,8 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
           `it is not known whether an equal prompt is kept: Redis did not answer${'error' in status ? ` (${status.error})` : ''}. Try again when it does`,
           { data: { retryable: true } },
         );
-      const [what, , text = '', ttlMs] = answer;
-      return what === 'hit' ? readEntry({ text, ttlMs: Number(ttlMs) }) : undefined;
+      const [what, text = '', time] = answer;
+      return what === 'hit' ? readEntry(text, Number(time)) : undefined;
     },
     forget(tag) {
       singleFlight.forget(tag);

@@ -1,5 +1,5 @@
 import { type Clock, messageOf } from '#core';
-import { type RedisLinkEvents, type RedisValue, createDeadlines, createRedisLink } from '#redis';
+import { type RedisLinkEvents, createDeadlines, createRedisLink } from '#redis';
 
 export type RedisClientOptions = {
   readonly url: string;
@@ -31,7 +31,7 @@ export interface RedisClient {
   /** Runs a script also while answers are late, for changes that other hubs must see. */
   tell(script: string, values: readonly (string | number)[]): Answer<readonly string[]>;
   /** The value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
-  read(key: string): Promise<RedisValue | undefined>;
+  read(key: string): Promise<string | undefined>;
   close(): Promise<void>;
 }
 

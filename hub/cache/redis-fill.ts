@@ -63,7 +63,7 @@ export function createRedisFill(options: RedisFillOptions, needs: Needs) {
         using listening = news.listen(key);
         index.use(key);
         const claim = client.ask(claimScript, [key, tag, hub, token, lockMs]);
-        const [what, , word = '', leftMs] = (await claim.inTime()) ?? [];
+        const [what, word = '', time] = (await claim.inTime()) ?? [];
         if (what === undefined)
           void claim.atLast.then(late => {
             if (late?.[0] === 'yours') lock.granted();
@@ -71,7 +71,7 @@ export function createRedisFill(options: RedisFillOptions, needs: Needs) {
         if (what === 'yours') lock.granted();
         signal.throwIfAborted();
         if (what === 'hit') {
-          const entry = readEntry({ text: word, ttlMs: Number(leftMs) });
+          const entry = readEntry(word, Number(time));
           if (entry && keep.isReadable?.(entry.value) !== false) {
             index.count(from === 'hit' ? 'hits' : 'joined');
             return { ...entry, from };

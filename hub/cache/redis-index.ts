@@ -45,6 +45,8 @@ export type IndexAnswer = {
 export interface RedisIndex {
   /** Part of the names of values; undefined if this hub does not know it now. */
   readonly epoch: string | undefined;
+  /** The time of Redis in milliseconds, as far as the last answer tells. */
+  redisTime(): number;
   count(name: keyof Counts): void;
   /** Marks a key as used. Redis hears of uses before the next change. */
   use(key: string): void;
@@ -72,7 +74,7 @@ const maxFlushes = 100;
 export function createRedisIndex(
   client: Pick<RedisClient, 'tell'>,
   channel: string,
-  clock: Pick<Clock, 'after'>,
+  clock: Pick<Clock, 'after' | 'monotonic'>,
 ): RedisIndex {
   /** Counts that were not sent, and those whose answer is missing. */
   let unsent = none;
@@ -80,6 +82,8 @@ export function createRedisIndex(
   /** In the order of their last use. */
   const uses = new Set<string>();
   let epoch: string | undefined;
+  /** By how much the time of Redis was ahead of the monotonic time of this process. */
+  let aheadMs = 0;
   let seen: Figures = { ...none, entries: 0, bytes: 0, evictions: 0 };
   let soon: Disposable | undefined;
 
@@ -102,10 +106,11 @@ export function createRedisIndex(
   }
 
   function read(words: readonly string[]): IndexAnswer {
-    const [status = '', at, forgotten, cursor = '0', more, ...figures] = words;
+    const [status = '', at, time, forgotten, cursor = '0', more, ...figures] = words;
     const [entries = 0, bytes = 0, hits = 0, misses = 0, joined = 0, evictions = 0, errors = 0] =
       figures.map(Number);
     epoch = at || undefined;
+    aheadMs = Number(time) - clock.monotonic();
     seen = { entries, bytes, hits, misses, joined, evictions, errors };
     const refusal = status === 'done' ? undefined : status;
     return { refusal, forgotten: Number(forgotten), cursor, isMore: more === 'more' };
@@ -119,6 +124,7 @@ export function createRedisIndex(
     get epoch() {
       return epoch;
     },
+    redisTime: () => clock.monotonic() + aheadMs,
     count(name) {
       unsent = { ...unsent, [name]: unsent[name] + 1 };
     },

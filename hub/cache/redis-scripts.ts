@@ -1,7 +1,8 @@
 /**
  * The layout of a cache in Redis. All names begin with the prefix of the cache:
  *
- * - `value:{epoch}:{key}`, one string for each entry, "ttl value", which Redis itself expires. A hit is one GET.
+ * - `value:{epoch}:{key}`, one string for each entry, "created expires value", which Redis itself expires. A hit is
+ *   one GET.
  * - `facts`, a hash by key of "bytes expires tag", and `recency` and `expiry`, sorted sets of the same keys: the
  *   index by which the bounds are kept. Times are those of Redis in milliseconds; the tag is JSON.
  * - `counters`, a hash: the epoch, the bytes of all entries, the number of the latest use, and the statistics.
@@ -29,21 +30,22 @@ export const valueName = (prefix: string, epoch: string, key: string) =>
 const lookUp = `${layout}
 local epoch = redis.call('HGET', counters, 'epoch') or ''
 local function find(key)
-  local name = prefix .. 'value:' .. epoch .. ':' .. key
-  local text = redis.call('GET', name)
-  if text then return { 'hit', epoch, text, redis.call('PTTL', name) } end
+  local text = redis.call('GET', prefix .. 'value:' .. epoch .. ':' .. key)
+  if not text then return nil end
+  local time = redis.call('TIME')
+  return { 'hit', text, string.format('%.0f', tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000) }
 end
 `;
 
 /** Finds an entry without a use of it. Argument: key. Answers as `claimScript` for a hit, or `none`. */
 export const peekScript = `${lookUp}
-return find(ARGV[1]) or { 'none', epoch }
+return find(ARGV[1]) or { 'none' }
 `;
 
 /**
  * Finds an entry or takes the lock to fill it. Arguments: key, tag, the id of the hub, a token that begins with
- * it, and the lease of the lock in milliseconds. Answers the outcome, the epoch, and
- * - `hit`: the text of the value and its remaining milliseconds;
+ * it, and the lease of the lock in milliseconds. Answers the outcome and
+ * - `hit`: the text of the value and the time of Redis;
  * - `yours`: nothing more, the caller fills. A hub takes its own locks over: it fills a key once at a time;
  * - `wait`: the remaining milliseconds of the other hub's lock.
  */
@@ -54,10 +56,10 @@ if hit then return hit end
 local lock = lockOf(tag, key)
 local holder = redis.call('GET', lock)
 if holder and string.sub(holder, 1, #hub) ~= hub then
-  return { 'wait', epoch, redis.call('PTTL', lock) }
+  return { 'wait', redis.call('PTTL', lock) }
 end
 redis.call('SET', lock, token, 'PX', leaseMs)
-return { 'yours', epoch }
+return { 'yours' }
 `;
 
 /** Extends the lock of a fill. Arguments: key, tag, token, lease. Answers `yours`, or `lost`. */
@@ -172,7 +174,7 @@ if isOwner then
     if order > 0 and bytes <= fill.maxBytes then
       outcome = 'kept'
       local expires = text(now + fill.ttlMs)
-      redis.call('SET', nameOf(key), text(fill.ttlMs) .. ' ' .. value, 'PX', text(fill.ttlMs))
+      redis.call('SET', nameOf(key), text(now) .. ' ' .. expires .. ' ' .. value, 'PX', text(fill.ttlMs))
       redis.call('HSET', facts, key, bytes .. ' ' .. expires .. ' ' .. fill.tag)
       redis.call('ZADD', recency, order, key)
       redis.call('ZADD', expiry, expires, key)
@@ -198,7 +200,7 @@ if order > 0 then
 end
 -- A counter may just have come back after Redis evicted the hash.
 if redis.call('PTTL', counters) == -1 then last(counters, ${idleMs}) end
-local answer = { status, epoch, text(forgotten), cursor, swept == ${maxExpired} and 'more' or 'all',
+local answer = { status, epoch, text(now), text(forgotten), cursor, swept == ${maxExpired} and 'more' or 'all',
   text(redis.call('ZCARD', recency)) }
 for _, name in ipairs({ 'bytes', 'hits', 'misses', 'joined', 'evictions', 'errors' }) do
   answer[#answer + 1] = redis.call('HGET', counters, name) or '0'

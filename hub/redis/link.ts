@@ -22,12 +22,6 @@ export type RedisLinkEvents = {
   heard(message: string): void;
 };
 
-export type RedisValue = {
-  readonly text: string;
-  /** Remaining time to live in milliseconds; -1 for a key that does not expire. */
-  readonly ttlMs: number;
-};
-
 /** One connection to Redis 6 or later, which reconnects until it is closed. */
 export interface RedisLink {
   readonly isUp: boolean;
@@ -49,7 +43,7 @@ export interface RedisLink {
    */
   lock(key: string, token: string, leaseMs: number): Promise<number>;
   /** The value of a key, undefined if there is none. Rejects as `evaluate` does. */
-  read(key: string): Promise<RedisValue | undefined>;
+  read(key: string): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -214,11 +208,7 @@ export function createRedisLink(
         ]);
         return taken === null ? Math.max(1, leftMs) : 0;
       }),
-    read: key =>
-      ask(async redis => {
-        const [text, ttlMs] = await Promise.all([redis.get(key), redis.pttl(key)]);
-        return text === null ? undefined : { text, ttlMs };
-      }),
+    read: key => ask(async redis => (await redis.get(key)) ?? undefined),
     async close() {
       closed = true;
       isUp = false;

@@ -437,7 +437,8 @@ describeWithEngine('exact caches of two hubs', () => {
     await using hub = await startHub(place);
     await becomes('up', hub);
     await keep(hub.cache, 'a', 'of later');
-    await redis.cli('pexpire', await valueName(place.prefix, 'a'), `${2 * forLong.ttlMs}`);
+    const later = Date.now() + 3_600_000;
+    await redis.cli('set', await valueName(place.prefix, 'a'), `${later} ${2 * later} of later`);
     assert.equal(await isThere(hub.cache, 'a'), false);
     assert.equal(await hub.cache.hit('a'), undefined);
     await keep(hub.cache, 'a', 'of now');
@@ -449,7 +450,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await using hub = await startHub(place);
     await becomes('up', hub);
     await keep(hub.cache, 'b', 'another');
-    await redis.cli('set', await valueName(place.prefix, 'a'), '60000 null', 'px', '60000');
+    await redis.cli('set', await valueName(place.prefix, 'a'), '1 99999999999999 null');
     const readable = { ...forLong, isReadable: (value: string) => value !== 'null' };
     const found = await hub.cache.getOrFill('a', readable, giving('fresh'), never);
     assert.deepEqual([found.value, found.from], ['fresh', 'filled']);
