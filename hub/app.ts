@@ -2,7 +2,7 @@ import { randomFillSync, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createActivity } from '#activity';
 import { type RulesSource, warningsOf } from '#config';
-import { type Clock, type Log, type Part, startAll, systemClock } from '#core';
+import { type Clock, type Log, type Service, startAll, systemClock } from '#core';
 import { type ConfigControl, type Engine, createHttp, createSocketTables } from '#http';
 import { createJobs } from '#jobs';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
@@ -237,12 +237,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       newId,
     },
   );
-  const running: Part = {
+  const running: Service = {
     name: 'servers',
     start: async () => servers.startAll(),
     stop: () => servers.stopAll(),
   };
-  const sessions: Part = {
+  const sessions: Service = {
     name: 'sessions',
     start: async () => {},
     async stop() {
@@ -252,19 +252,23 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     },
   };
   let soon: Disposable | undefined;
-  const routes: Part = {
+  const routes: Service = {
     name: 'routes',
     async start() {
       soon = clock.after(routesAfterMs, () => void http.load());
     },
     stop: async () => soon?.[Symbol.dispose](),
   };
-  const announcement: Part = {
+  const announcement: Service = {
     name: 'announcement',
     start: () => announceRunning(dataDir.path, { url: http.url, sockets: http.sockets }),
     stop: async () => {},
   };
-  const meeting: Part = { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() };
+  const meeting: Service = {
+    name: 'redis',
+    start: () => sharing.start(),
+    stop: () => sharing.stop(),
+  };
   opened.use(
     await startAll(
       [

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { PackageSpec, ServerConfig, Settings } from '#config';
-import type { Clock, Log, Part } from '#core';
+import type { Clock, Log, Service } from '#core';
 import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
 import { type Exposure, createDockerRuntime } from '#runtimes/docker';
@@ -58,7 +58,7 @@ type Needs = {
 /** The servers, and what they run on. */
 export type Fleet = {
   readonly servers: Servers;
-  readonly docker: Runtime & Part & { readonly exposure: Exposure };
+  readonly docker: Runtime & Service & { readonly exposure: Exposure };
   readonly place: Placement;
   readonly listings: KeptListings;
   /** What installs under way may make, for the next run of a hub that is killed meanwhile. */

@@ -7,13 +7,13 @@ import {
   openRules,
   ruleOf,
 } from '#config';
-import { type Part, createEmitter, messageOf } from '#core';
+import { type Service, createEmitter, messageOf } from '#core';
 import type { PromptHealth, Prompts } from '#http';
 import type { NamedByRules, PromptSource } from '#routing';
 import type { Enhancement, EnhancementNeeds, EnhancementOptions } from './enhancement.ts';
 
 /** What improves prompts, as far as it is loaded. */
-export type LazyPrompts = Part & {
+export type LazyPrompts = Service & {
   readonly rules: RulesSource;
   readonly health: PromptHealth;
   /** What clients are offered, and how their calls are improved on the way. */

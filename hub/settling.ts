@@ -1,5 +1,5 @@
 import { executionAsyncResource } from 'node:async_hooks';
-import { type Clock, type Log, type Part, messageOf } from '#core';
+import { type Clock, type Log, type Service, messageOf } from '#core';
 
 export type SettlingNeeds = {
   readonly servers: { readonly all: readonly { readonly status: { readonly state: string } }[] };
@@ -19,7 +19,7 @@ const reliefsMs = [1_000, 4_000, 6_000] as const;
  * Gives back, once, what only the start needed, when no server is starting and nobody calls. A hub that does
  * little allocates little, and V8 would keep it for days (decisions/0007).
  */
-export function createSettling(needs: SettlingNeeds): Part {
+export function createSettling(needs: SettlingNeeds): Service {
   let waiting: Disposable | undefined;
   const kept: object[] = [];
 

@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Log, type Part, HubError, http, kindOf } from '#core';
+import { type Log, type Service, HubError, http, kindOf } from '#core';
 import { createEngineSocket, readAll } from './engine-socket.ts';
 import { type AdmittedCall, createGate } from './gate.ts';
 import { parseMountRoots } from './mounts.ts';
@@ -49,7 +49,7 @@ const maxConnectionCount = 1024;
  * Throws HUB_CONFIG_INVALID for unusable mount roots. `start` rejects with HUB_PORT_TAKEN where another broker
  * listens, and with HUB_LISTEN_REFUSED where it cannot listen.
  */
-export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Part {
+export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Service {
   const { log, readBuildContext, readLock } = needs;
   const engine = createEngineSocket(options.enginePath);
   const gate = createGate(

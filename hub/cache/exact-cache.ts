@@ -1,4 +1,4 @@
-import type { Part } from '#core';
+import type { Service } from '#core';
 
 /** The result of a fill. */
 export type Filled = {
@@ -61,7 +61,7 @@ export type CacheStats = {
  * Values by exact key (`cacheKey`), bounded by entries and bytes: the least recently used entry goes first. A
  * cache out of reach is a miss and never an error.
  */
-export interface ExactCache extends Part {
+export interface ExactCache extends Service {
   /**
    * Finds an entry, as its latest use; without a promise if the cache is in memory. Undefined if there is none, or
    * no answer in time. Never rejects.

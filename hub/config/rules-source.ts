@@ -2,7 +2,7 @@ import {
   type Clock,
   type Event,
   type Log,
-  type Part,
+  type Service,
   HubError,
   createEmitter,
   messageOf,
@@ -23,8 +23,8 @@ export type RulesStatus = {
   readonly error?: { readonly at: number; readonly message: string };
 };
 
-/** The rules in force. As a part of the app it watches their file from `start` to `stop`. */
-export interface RulesSource extends Part {
+/** The rules in force. As a service of the app it watches their file from `start` to `stop`. */
+export interface RulesSource extends Service {
   readonly current: EnhancementRules;
   readonly status: RulesStatus;
   readonly changed: Event<EnhancementRules>;

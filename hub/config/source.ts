@@ -2,7 +2,7 @@ import {
   type Clock,
   type Event,
   type Log,
-  type Part,
+  type Service,
   HubError,
   createEmitter,
   messageOf,
@@ -37,8 +37,8 @@ export type ConfigStatus = {
   readonly error?: { readonly at: number; readonly message: string };
 };
 
-/** The config in force. As a part of the app it watches its files from `start` to `stop`. */
-export interface ConfigSource extends Part {
+/** The config in force. As a service of the app it watches its files from `start` to `stop`. */
+export interface ConfigSource extends Service {
   readonly current: Config;
   readonly status: ConfigStatus;
   /** Another config is in force. Listeners apply it; none of them delays a reload. */

@@ -15,7 +15,7 @@ export { type Event, createEmitter } from './events.ts';
 export { http, https } from './http.ts';
 export { type Json, type JsonObject, isObject } from './json.ts';
 export { type Ledger, type Register, createLedger, createRegister } from './ledger.ts';
-export { type Part, startAll } from './lifecycle.ts';
+export { type Service, startAll } from './lifecycle.ts';
 export { type Log, silent } from './log.ts';
 export {
   assignment,

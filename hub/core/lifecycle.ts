@@ -1,20 +1,23 @@
-/** A thing the app starts and stops. A part that failed to start has cleaned up after itself. */
-export interface Part {
+/** A long-lived component of the app. A service whose `start` fails has released everything it opened. */
+export interface Service {
   readonly name: string;
   start(signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts parts in order. If one fails, the parts before it are stopped, last first. */
+/**
+ * Starts services in order; disposing the result stops them in reverse order. If one fails to start, the services
+ * before it are stopped in reverse order and its error is thrown.
+ */
 export async function startAll(
-  parts: readonly Part[],
+  services: readonly Service[],
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
   await using started = new AsyncDisposableStack();
-  for (const part of parts) {
+  for (const service of services) {
     signal.throwIfAborted();
-    await part.start(signal);
-    started.defer(() => part.stop());
+    await service.start(signal);
+    started.defer(() => service.stop());
   }
   return started.move();
 }

@@ -1,6 +1,6 @@
 import type { ExactCache, Fill } from '#cache';
 import { type EnhancementRules, foldClientName } from '#config';
-import { type Clock, type Log, type Part, messageOf } from '#core';
+import { type Clock, type Log, type Service, messageOf } from '#core';
 import type { Models } from '#models';
 import { type Attempt, type EnhanceProgress, createChain } from './chain.ts';
 import { createCounts } from './counts.ts';
@@ -21,7 +21,7 @@ import { createNear } from './near.ts';
 import { Overdue, within } from './within.ts';
 
 /** Makes prompts better, by the rule of the client. */
-export interface Enhancer extends Part {
+export interface Enhancer extends Service {
   /**
    * What `enhance` would find in the cache of equal prompts, for a prompt that came lately: at once where that
    * is in memory. It never rejects.

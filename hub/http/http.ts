@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Part, HubError, addressOf, messageOf } from '#core';
+import { type Service, HubError, addressOf, messageOf } from '#core';
 import { errorAnswer } from '#rpc';
 import type { MetricFamily } from '#telemetry';
 import { idOf, noBudget, retryAfterSeconds } from '#transports';
@@ -40,7 +40,7 @@ export type HttpOptions = GuardOptions & {
 const defaultMaxConnections = 2_000;
 
 /** Its `start` listens, and answers calls from there on. */
-export type Http = Part & {
+export type Http = Service & {
   /** Loads what answers all but calls, for which the first such request waits otherwise. */
   load(): Promise<void>;
   /** Where it listens, once started, with the host as it was given: `http://127.0.0.1:9090`. */

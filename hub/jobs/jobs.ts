@@ -1,4 +1,4 @@
-import { type Clock, type Event, type Part, HubError, createEmitter } from '#core';
+import { type Clock, type Event, type Service, HubError, createEmitter } from '#core';
 import { type Job, type JobError, type JobLine, parseJob } from './job.ts';
 import { type ShownNeeds, createShown } from './shown.ts';
 
@@ -6,7 +6,7 @@ import { type ShownNeeds, createShown } from './shown.ts';
  * The jobs of the hub. As a part of the app, `start` reads those of earlier runs, where one that was running becomes
  * `interrupted`; `stop` cancels what still runs. All texts are redacted before they are kept or shown.
  */
-export interface Jobs extends Part {
+export interface Jobs extends Service {
   /** All jobs that are kept, newest first. */
   list(): readonly Job[];
   find(id: string): Job | undefined;

@@ -1,4 +1,4 @@
-import { type Clock, type Log, type Part, backoffMs, messageOf } from '#core';
+import { type Clock, type Log, type Service, backoffMs, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { Models } from './models.ts';
 import { fullName } from './model-names.ts';
@@ -15,7 +15,7 @@ export type FetchingStatus = {
 };
 
 /** Fetches missing models through Ollama, one after the other, in the background. */
-export interface Fetching extends Part {
+export interface Fetching extends Service {
   readonly status: FetchingStatus;
   /** Checks again at once which models are missing. Call it when the wanted models may have changed. */
   recheck(): void;

@@ -1,4 +1,4 @@
-import { type Clock, type Log, type Part, messageOf } from '#core';
+import { type Clock, type Log, type Service, messageOf } from '#core';
 import { type ModelBreaker, createOllamaCaller, whyRefused } from './ollama-call.ts';
 import { type CompletionRequest, type ModelAnswer, complete } from './complete.ts';
 import { type Embedding, embed } from './embed.ts';
@@ -9,7 +9,7 @@ import { type PullProgress, createPulls } from './pull.ts';
 import { createWarmUps } from './warm-up.ts';
 
 /** Local models. All methods that return a promise reject with ModelFailure. */
-export interface Models extends Part {
+export interface Models extends Service {
   readonly status: ModelsStatus;
   /** The models in Ollama. The list may be 30 s old, but Ollama was probed just now. */
   list(signal: AbortSignal): Promise<readonly ModelInfo[]>;

@@ -1,4 +1,4 @@
-import type { Clock, Log, Part } from '#core';
+import type { Clock, Log, Service } from '#core';
 import type { MetricFamily } from './exposition.ts';
 import { type Operation, createOperations, createMetricProducer } from './otel-metrics.ts';
 import { type FinishedCall, createSpans } from './otel-spans.ts';
@@ -37,7 +37,7 @@ export type OtlpNeeds = {
 };
 
 /** Sends traces and metrics of the hub over OTLP. A slow or failing endpoint never blocks or ends the hub. */
-export interface OtlpExporter extends Part {
+export interface OtlpExporter extends Service {
   /** Undefined if no traces are sent. */
   readonly tracer: Tracer | undefined;
   /** Records an answered request. Returns at once: spans wait in a bounded queue. */

@@ -1,4 +1,4 @@
-import type { Part } from '#core';
+import type { Service } from '#core';
 
 /** A vector with the payload that a look-up returns. */
 export type Point = {
@@ -54,7 +54,7 @@ export class VectorsFailure extends Error {
 }
 
 /** A vector index with exact look-ups by cosine similarity. All methods reject with a VectorsFailure. */
-export interface Vectors extends Part {
+export interface Vectors extends Service {
   /**
    * Resolves when look-ups find the point. By then the oldest points of the scope beyond `maxPerScope` are
    * removed. The first vector of a collection sets its dimensions; a vector with others is refused.

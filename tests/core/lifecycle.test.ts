@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { type Part, startAll } from '#core';
+import { type Service, startAll } from '#core';
 import { describe, test } from 'vitest';
 
-/** Parts that write down what is done to them; `broken` fails to start. */
-function parts(done: string[], names: readonly string[], broken?: string): readonly Part[] {
+/** Services that record their starts and stops in `done`; `broken` fails to start. */
+function services(done: string[], names: readonly string[], broken?: string): readonly Service[] {
   return names.map(name => ({
     name,
     async start() {
@@ -21,7 +21,7 @@ const signal = new AbortController().signal;
 describe('startAll', () => {
   test('starts in order, and stops in reverse when it is disposed', async () => {
     const done: string[] = [];
-    const started = await startAll(parts(done, ['a', 'b', 'c']), signal);
+    const started = await startAll(services(done, ['a', 'b', 'c']), signal);
     assert.deepEqual(done.splice(0), ['start a', 'start b', 'start c']);
     await started[Symbol.asyncDispose]();
     await started[Symbol.asyncDispose]();
@@ -35,7 +35,7 @@ describe('startAll', () => {
   ] as const)
     test(`stops what had started when ${broken} fails`, async () => {
       const done: string[] = [];
-      await assert.rejects(startAll(parts(done, ['a', 'b', 'c'], broken), signal), {
+      await assert.rejects(startAll(services(done, ['a', 'b', 'c'], broken), signal), {
         message: `${broken} is broken`,
       });
       assert.deepEqual(done, expected);
@@ -44,7 +44,7 @@ describe('startAll', () => {
   test('stops what had started when it is aborted in between', async () => {
     const done: string[] = [];
     const abort = new AbortController();
-    const [first, ...rest] = parts(done, ['a', 'b']);
+    const [first, ...rest] = services(done, ['a', 'b']);
     assert.ok(first);
     const aborting = {
       ...first,
@@ -57,9 +57,9 @@ describe('startAll', () => {
     assert.deepEqual(done, ['start a', 'stop a']);
   });
 
-  test('goes on stopping when one part fails to stop', async () => {
+  test('goes on stopping when one service fails to stop', async () => {
     const done: string[] = [];
-    const [first, second] = parts(done, ['a', 'b']);
+    const [first, second] = services(done, ['a', 'b']);
     assert.ok(first && second);
     const stuck = { ...second, stop: () => Promise.reject(new Error('stuck')) };
     const started = await startAll([first, stuck], signal);

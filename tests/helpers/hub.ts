@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type Activity, createActivity } from '#activity';
 import type { Naming, ServerConfig } from '#config';
-import { type Clock, type Log, type Part, systemClock } from '#core';
+import { type Clock, type Log, type Service, systemClock } from '#core';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
 import { type Jobs, createJobs } from '#jobs';
 import { type Observer, type PromptSource, createRouter } from '#routing';
@@ -90,7 +90,7 @@ export type TestHub = AsyncDisposable & {
   readonly router: ReturnType<typeof createRouter>;
   readonly streamable: ReturnType<typeof createStreamable>;
   readonly connections: Connections;
-  readonly http: Part;
+  readonly http: Service;
   readonly logged: readonly Logged[];
   readonly activity: Activity;
   readonly jobs: Jobs;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createBroker } from '#broker';
-import { type Part, isObject, silent, systemClock } from '#core';
+import { type Service, isObject, silent, systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { createDockerRuntime } from '#runtimes/docker';
 import { afterAll, beforeAll, describe, test } from 'vitest';
@@ -23,7 +23,7 @@ const foreign = `foreign-${process.pid}`;
 let folder = '';
 let root = '';
 let socketPath = '';
-let broker: Part;
+let broker: Service;
 /** Containers, networks and volumes of the engine to remove at the end, by path. */
 const leftovers: string[] = [];
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, type Log, type Part, HubError, messageOf } from '#core';
+import { type Clock, type Log, type Service, HubError, messageOf } from '#core';
 import type {
   DockerTarget,
   Instance,
@@ -81,14 +81,14 @@ const probeMs = 2_000;
 const beginMs = 2_000;
 
 /**
- * Runs servers in containers of a Docker engine. As a part of the app it removes, when it starts,
+ * Runs servers in containers of a Docker engine. As a service of the app it removes, when it starts,
  * what an earlier run of the same hub has left, and when it stops, what still runs. Throws
  * HUB_LAUNCH_INVALID for a `dockerHost` that cannot be read.
  */
 export function createDockerRuntime(
   options: DockerRuntimeOptions,
   needs: Needs,
-): Runtime & Part & { readonly upkeep: Upkeep; readonly exposure: Exposure } {
+): Runtime & Service & { readonly upkeep: Upkeep; readonly exposure: Exposure } {
   const { clock } = needs;
   const log = needs.log.child({ part: 'docker' });
   const owner = { hubId: options.hubId, hubName: options.hubName };

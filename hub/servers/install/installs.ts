@@ -1,5 +1,5 @@
 import type { ServerConfig } from '#config';
-import { type JsonObject, type Log, type Part, HubError, messageOf } from '#core';
+import { type JsonObject, type Log, type Service, HubError, messageOf } from '#core';
 import type { Belonging, LaunchEvents } from '#runtimes';
 import type { Table } from '#store';
 import type { Listing } from '../listing.ts';
@@ -17,10 +17,10 @@ import type { Trial } from './trial.ts';
 import { createUnfinished, withoutLeft } from './unfinished.ts';
 
 /**
- * Installs servers into the config, and removes them from it. As a part of the app it removes, when it starts,
+ * Installs servers into the config, and removes them from it. As a service of the app it removes, when it starts,
  * what an install has left whose hub was killed, and waits for nothing of that.
  */
-export interface Installs extends Part {
+export interface Installs extends Service {
   /**
    * What `confirm` of this request has to name, for a page that asks a person first. Begins nothing. Throws
    * HubError where the request could not be installed.
