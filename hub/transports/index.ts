@@ -25,7 +25,7 @@ export {
   createStreamable,
 } from './streamable.ts';
 export {
-  type HubAddress,
+  type DialAddress,
   type Link,
   type LinkHandlers,
   dialHub,

@@ -4,7 +4,7 @@ import { type Clock, HubError, isObject, messageOf } from '#core';
 import type { Outlet } from './connection-outbox.ts';
 
 /** A hub that runs already, as its clients name it. */
-export type HubAddress = {
+export type DialAddress = {
   /** Such as `http://localhost:9090`. A path, behind a proxy, stands before the hub's own. */
   readonly url: string;
   /** One server of the hub; undefined for all. */
@@ -36,7 +36,7 @@ const asText = { binary: false } as const;
 
 /** Connects to a hub by WebSocket. Rejects with HUB_CONNECT_FAILED where none answers or lets the client in. */
 export async function dialHub(
-  address: HubAddress,
+  address: DialAddress,
   on: LinkHandlers,
   clock: Pick<Clock, 'after'>,
 ): Promise<Link> {
@@ -97,7 +97,7 @@ export async function dialHub(
 }
 
 /** The WebSocket address of the endpoint. Throws HUB_USAGE where the address is none. */
-export function endpointOf({ url: text, server }: HubAddress): string {
+export function endpointOf({ url: text, server }: DialAddress): string {
   const url = URL.parse(text);
   const protocol = url && { 'http:': 'ws:', 'https:': 'wss:' }[url.protocol];
   if (!url || protocol === undefined)
@@ -111,7 +111,7 @@ export function endpointOf({ url: text, server }: HubAddress): string {
 }
 
 /** The error for a hub that does not answer, or not in the way that was expected: who could mend it, and how. */
-export function unreachable({ url }: Pick<HubAddress, 'url'>, error: unknown): HubError {
+export function unreachable({ url }: Pick<DialAddress, 'url'>, error: unknown): HubError {
   const isSecure = /^(?:https|wss):/i.test(url);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const why = messageOf(error);
@@ -159,7 +159,7 @@ const wrongCertificate: ReadonlySet<string> = new Set([
 
 /** The error for an answer with this HTTP status. `said` is what the hub says of it; undefined: it is no hub. */
 export function refused(
-  { url, server }: Pick<HubAddress, 'url' | 'server'>,
+  { url, server }: Pick<DialAddress, 'url' | 'server'>,
   status: number,
   said: string | undefined,
 ): HubError {
