@@ -1,7 +1,6 @@
 import { HubError } from '#core';
 import type { InstallForm } from '#dashboard';
 import type { InstallJobs, Installs, Unconfirmed } from '#servers';
-import { ownerName } from '../routes/administered.ts';
 import { readInstallBody } from '../routes/install-body.ts';
 
 /** Installs that are begun by a form: they go on when the page is closed. */
@@ -12,10 +11,10 @@ export interface InstallForms {
    */
   review(form: InstallForm): Promise<readonly Unconfirmed[]>;
   /**
-   * Answers with the id of the job; `confirm` is what the person has agreed to. Throws HUB_REQUEST_INVALID, and
+   * Answers with the id of the job; `confirm` is what the person has agreed to, `principal` the name of who begins it. Throws HUB_REQUEST_INVALID, and
    * HUB_INSTALLS_FULL.
    */
-  begin(form: InstallForm, confirm: readonly string[]): string;
+  begin(form: InstallForm, confirm: readonly string[], principal: string): string;
 }
 
 type Needs = {
@@ -34,8 +33,8 @@ export function createInstallForms({ installs, installJobs }: Needs): InstallFor
         throw error;
       }
     },
-    begin: (form, confirm) =>
-      installJobs.begin(readInstallBody({ ...bodyOf(form), confirm }), ownerName),
+    begin: (form, confirm, principal) =>
+      installJobs.begin(readInstallBody({ ...bodyOf(form), confirm }), principal),
   };
 }
 

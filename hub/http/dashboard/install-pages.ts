@@ -48,8 +48,10 @@ export function installPages(
       try {
         const asked = await forms.review(form);
         const names = asked.map(({ name }) => name);
-        if (names.every(name => confirm.includes(name)))
-          return reply.redirect(paths.job(forms.begin(form, names)), 303);
+        if (names.every(name => confirm.includes(name))) {
+          const id = forms.begin(form, names, given.principalOf(request).name);
+          return reply.redirect(paths.job(id), 303);
+        }
         const shown = asked.map(({ name, message }) => ({
           name,
           message: redact(message),

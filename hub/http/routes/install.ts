@@ -1,13 +1,16 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, type Log, HubError, isObject } from '#core';
+import type { Principal } from '#policy';
 import type { InstallJobs, InstallProgress, Installed, Installs } from '#servers';
 import { bugOf, problemOf } from '../errors.ts';
-import { administered, ownerName } from './administered.ts';
+import { administered } from './administered.ts';
 import { type EventAnswer, hangUpOf, openEvents, wantsEvents } from './events.ts';
 
 type Needs = {
   readonly installs: Pick<Installs, 'remove'>;
   readonly installJobs: Pick<InstallJobs, 'install'>;
+  /** The principal of a request that the guard admitted to its route. */
+  readonly principalOf: (request: FastifyRequest) => Principal;
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;
@@ -20,8 +23,9 @@ export function installRoutes(app: FastifyInstance, needs: Needs): void {
     const { readInstallBody } = await import('./install-body.ts');
     const wanted = readInstallBody(request.body);
     const signal = hangUpOf(reply);
+    const { name: principal } = needs.principalOf(request);
     const install = (tell: (progress: InstallProgress) => void) =>
-      needs.installJobs.install(wanted, ownerName, tell, signal);
+      needs.installJobs.install(wanted, principal, tell, signal);
     if (wantsEvents(request)) return await stream(reply, install, needs);
     const installed = await install(() => {});
     return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
