@@ -1,9 +1,11 @@
 import { isIPv6 } from 'node:net';
 
-/** Hosts that a machine reaches itself by under this name: its loopback addresses, and all of its addresses. */
+/**
+ * Loopback and unspecified addresses: on the same machine, `localhost` reaches a server that listens on any of them.
+ */
 const localHosts = ['localhost', '127.0.0.1', '::1', '0.0.0.0', '::'];
 
-/** The address by which a server that listens on `host` and `port` is opened on its own machine. */
+/** The URL at which a server that listens on `host` and `port` is reachable from its own machine. */
 export function addressOf(listening: {
   /** A name or an IP address, IPv6 without brackets. */
   readonly host: string;

@@ -1,26 +1,27 @@
 import { Buffer } from 'node:buffer';
 
-/** Smaller buffers may share their memory with others, and are not worth the call. */
-const leastBytes = 16 * 1024;
+/** Node may allocate smaller buffers from a shared pool, and freeing them early saves little. */
+const minBytes = 16 * 1024;
 
 /**
- * Frees the memory of a buffer at once, where the buffer is all that the memory holds. V8 keeps tens of megabytes of
- * such buffers before it collects them, and the C library keeps most of what they took. Nothing may read the buffer
- * after this.
+ * Releases a buffer's memory immediately, if the buffer is the only user of its ArrayBuffer. Otherwise V8 keeps tens
+ * of megabytes of such buffers until its next collection, and malloc keeps most of that memory afterwards. The buffer
+ * must not be used after this call.
  */
 export function freeBuffer({ buffer, byteLength }: Buffer): void {
-  if (byteLength < leastBytes || byteLength !== buffer.byteLength) return;
+  if (byteLength < minBytes || byteLength !== buffer.byteLength) return;
   if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
 }
 
 /**
- * Moves a buffer that may stay for long to pages of its own, which the operating system gets back when the buffer is
- * collected: the C library keeps the memory of small allocations. The original is freed. Small ones stay.
+ * Copies a long-lived buffer to its own memory pages and frees the original. The operating system gets those pages
+ * back when the buffer is collected, while malloc keeps the memory of small allocations. Buffers that are too small
+ * to benefit are returned as they are.
  */
 export function moveToPages(bytes: Buffer): Buffer {
   const { byteLength } = bytes;
-  if (byteLength < leastBytes) return bytes;
-  // V8 maps the memory of those that can be resized by itself, and allocates that of others.
+  if (byteLength < minBytes) return bytes;
+  // V8 maps the memory of a resizable ArrayBuffer directly; it allocates a fixed-length one with malloc.
   const pages = new ArrayBuffer(byteLength, { maxByteLength: byteLength });
   const moved = Buffer.from(pages, 0, byteLength);
   moved.set(bytes);

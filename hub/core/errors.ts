@@ -1,4 +1,4 @@
-/** What kind of failure a code stands for. One kind has one HTTP status and one JSON-RPC code. */
+/** Category of a failure. Each kind maps to one HTTP status and one JSON-RPC code. */
 export type Kind =
   | 'invalid'
   | 'forbidden'
@@ -11,7 +11,7 @@ export type Kind =
   | 'cancelled'
   | 'internal';
 
-/** Every code that the hub answers with. `hub/ERRORS.md` explains each; a test keeps them equal. */
+/** Every error code of the hub, with its kind. `hub/ERRORS.md` documents each code; a test compares the two. */
 export const codes = {
   HUB_CONFIG_MISSING: 'invalid',
   HUB_CONFIG_INVALID: 'invalid',
@@ -75,10 +75,10 @@ export const codes = {
 
 export type Code = keyof typeof codes;
 
-/** Facts about a failure that a program may act on; sent as `error.data`. */
+/** Machine-readable details of a failure, sent as `error.data`. */
 export type ErrorData = {
   readonly server?: string;
-  /** True where the same request may succeed later, unchanged. */
+  /** True if the same request may succeed later without changes. */
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
   /** The last lines that the server wrote to stderr. */
@@ -86,7 +86,7 @@ export type ErrorData = {
   readonly [fact: string]: unknown;
 };
 
-/** The one error class of the hub. The message is written for the person who must act. */
+/** The hub's only error class. The message addresses the person who has to act on it. */
 export class HubError extends Error {
   override readonly name = 'HubError';
   readonly code: Code;
@@ -103,15 +103,15 @@ export class HubError extends Error {
   }
 }
 
-/** The kind of any thrown value: what is not ours is a bug and reads as internal. */
+/** Returns the kind of any thrown value. Anything but a HubError is a bug and counts as `internal`. */
 export function kindOf(error: unknown): Kind {
   return error instanceof HubError ? codes[error.code] : 'internal';
 }
 
-/** The message of any thrown value, followed by those of its causes. */
+/** Returns the message of any thrown value, followed by the messages of its causes. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // An AggregateError of Node's connect has no message of its own.
+  // The AggregateError that Node throws for a failed connection has an empty message.
   const own = error.message || ('code' in error ? String(error.code) : error.name);
   return error.cause === undefined || error instanceof HubError
     ? own

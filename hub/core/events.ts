@@ -1,7 +1,7 @@
-/** Calls the listener for each event until the subscription is disposed. */
+/** Subscribes a listener, which is called for each event until the returned subscription is disposed. */
 export type Event<T> = (listener: (event: T) => void) => Disposable;
 
-/** An event and the function that fires it. A listener that throws does not keep others from hearing. */
+/** Creates an event and the function that fires it. If a listener throws, the others are still called. */
 export function createEmitter<T>(onError: (error: unknown) => void = reportLater): {
   readonly event: Event<T>;
   readonly fire: (event: T) => void;
@@ -15,7 +15,7 @@ export function createEmitter<T>(onError: (error: unknown) => void = reportLater
     },
     fire(event) {
       for (const subscription of Array.from(subscriptions)) {
-        // An earlier listener may have disposed it.
+        // A listener called earlier may have disposed this subscription.
         if (!subscriptions.has(subscription)) continue;
         try {
           subscription.listener(event);
@@ -27,7 +27,7 @@ export function createEmitter<T>(onError: (error: unknown) => void = reportLater
   };
 }
 
-/** A listener's error is a bug: it surfaces as an uncaught exception, after the others have heard. */
+/** An error in a listener is a bug. It is thrown as an uncaught exception after all listeners were called. */
 function reportLater(error: unknown): void {
   queueMicrotask(() => {
     throw error;

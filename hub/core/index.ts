@@ -14,7 +14,6 @@ export {
 export { type Event, createEmitter } from './events.ts';
 export { http, https } from './http.ts';
 export { type Json, type JsonObject, isObject } from './json.ts';
-export { type Ledger, type Register, createLedger, createRegister } from './ledger.ts';
 export { type Service, startAll } from './lifecycle.ts';
 export { type Log, silent } from './log.ts';
 export {
@@ -29,3 +28,4 @@ export {
   secretName,
   secretWords,
 } from './secret-patterns.ts';
+export { type KeyedSlotMap, type SlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';

@@ -1,4 +1,4 @@
-/** What the hub asks of a logger: the narrow part of pino's interface that rooms use. */
+/** The subset of pino's logger that the rooms use. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -7,7 +7,7 @@ export interface Log {
   child(fields: Record<string, string>): Log;
 }
 
-/** A log that keeps nothing, for tests and for parts that are run alone. */
+/** A log that discards everything, for tests and for components that run on their own. */
 export const silent: Log = {
   debug() {},
   info() {},

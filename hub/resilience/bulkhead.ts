@@ -1,4 +1,4 @@
-import { type Clock, HubError, createRegister } from '#core';
+import { type Clock, HubError, createKeyedSlotMap } from '#core';
 import { type Line, type Place, createLine } from './line.ts';
 
 export type BulkheadOptions = {
@@ -44,7 +44,7 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
   const { server, maxConcurrent, maxQueued } = options;
   /** Owners of calls that wait, the next in turn first. */
   const turns = createLine<Owner>();
-  const places = createRegister<Place<Owner>>();
+  const places = createKeyedSlotMap<Place<Owner>>();
   let active = 0;
   let queued = 0;
 

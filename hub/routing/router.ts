@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, type JsonObject, type Log, HubError, createLedger } from '#core';
+import { type Clock, type JsonObject, type Log, HubError, createSlotMap } from '#core';
 import type { Naming } from '#config';
 import type { Principal } from '#policy';
 import { type Message, type Request, encodeCall, errorAnswer, rawText } from '#rpc';
@@ -78,7 +78,7 @@ export type RouterNeeds = {
 /** Knows every open session, and tells each what concerns it. */
 export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const { servers, log, clock } = needs;
-  const open = createLedger<SessionState>();
+  const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
   const { catalog, lists } = createOffering(naming, needs);
   const levels = createLevels(sessions, needs);

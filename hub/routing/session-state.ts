@@ -1,4 +1,4 @@
-import { createRegister } from '#core';
+import { createKeyedSlotMap } from '#core';
 import { valueOf } from '#rpc';
 import type { Asks } from './asks.ts';
 import { isWanted } from './levels.ts';
@@ -25,7 +25,7 @@ export function createSessionState(
     client: undefined,
     logLevel: undefined,
     requestLevel: undefined,
-    inFlight: createRegister(),
+    inFlight: createKeyedSlotMap(),
     instances: new Map(),
     own: undefined,
     asks: new Map(),

@@ -1,4 +1,4 @@
-import type { Register } from '#core';
+import type { KeyedSlotMap } from '#core';
 import type { Principal } from '#policy';
 import type { LogLevel, Message, Reply } from '#rpc';
 import type { Offering } from './offering.ts';
@@ -92,7 +92,7 @@ export type SessionState = Owner &
     /** What the newest request of a client without a session asked for; undefined where there was none. */
     requestLevel: LogLevel | 'none' | undefined;
     /** Requests that are being answered, by the client's id as JSON text. */
-    readonly inFlight: Register<Flying>;
+    readonly inFlight: KeyedSlotMap<Flying>;
     /** What the client is asked, by the hub's id as JSON text. */
     readonly asks: Map<string, Ask>;
   };

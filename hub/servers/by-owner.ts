@@ -23,7 +23,7 @@ export interface ByOwner<T extends Owned> {
 
 /**
  * A chain in which neighbours of different clients are counted: none of them means that all are of one.
- * A count by owner would need a Map whose keys come and go with each call (see `createLedger`).
+ * A count by owner would need a Map whose keys come and go with each call (see `createSlotMap`).
  */
 export function createByOwner<T extends Owned>(): ByOwner<T> {
   let newest: Place<T> | undefined;

@@ -1,4 +1,4 @@
-import { type HubError, createLedger } from '#core';
+import { type HubError, createSlotMap } from '#core';
 import type { Answer } from '#rpc';
 import { type ByOwner, type Place, createByOwner } from './by-owner.ts';
 import type { Caller } from './caller.ts';
@@ -33,7 +33,7 @@ export interface InFlight {
 
 /** Nothing is in flight at first. The first id comes `after` another one. */
 export function createInFlight(after?: number): InFlight {
-  const entries = createLedger<Entry>(after);
+  const entries = createSlotMap<Entry>(after);
   const calls = createByOwner<Caller>();
   return {
     get size() {

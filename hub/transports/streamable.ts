@@ -1,4 +1,4 @@
-import { type Clock, type Log, createLedger } from '#core';
+import { type Clock, type Log, createSlotMap } from '#core';
 import { type Principal, isSamePrincipal } from '#policy';
 import type { Router, Session, View } from '#routing';
 import {
@@ -79,7 +79,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   const { maxPosts = defaultMaxPosts } = options;
   const sessions = createSessionTable(options, needs);
   const modern = createModern({ maxRequests: options.maxSessions }, needs);
-  const posts = createLedger<Post>();
+  const posts = createSlotMap<Post>();
   let draining = false;
   let ticks = 0;
   let ticking: Disposable | undefined;

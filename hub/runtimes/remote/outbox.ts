@@ -1,4 +1,4 @@
-import { type Clock, HubError, createLedger, createRegister } from '#core';
+import { type Clock, HubError, createSlotMap, createKeyedSlotMap } from '#core';
 import { type Request, membersOf, metaKeys, rawText, readMessage, stringAt } from '#rpc';
 
 /** A message on its way to the server. */
@@ -73,8 +73,8 @@ export function createOutbox(
   const laneOf = ({ kind, method }: Outgoing) =>
     method === 'subscriptions/listen' ? lanes.subscription : lanes[kind];
   /** Requests under way whose answer has not come. */
-  let awaited = createRegister<Exchange>();
-  const open = createLedger<AbortController>();
+  let awaited = createKeyedSlotMap<Exchange>();
+  const open = createSlotMap<AbortController>();
   let waitingBytes = 0;
   /** The message of the handshake that all but answers wait for. */
   let gate: Outgoing | undefined;
@@ -169,7 +169,7 @@ export function createOutbox(
     find: id => awaited.get(id)?.message,
     clear() {
       for (const lane of Object.values(lanes)) lane.queue.length = 0;
-      awaited = createRegister();
+      awaited = createKeyedSlotMap();
       for (const [number] of open.entries()) open.take(number)?.abort();
     },
   };

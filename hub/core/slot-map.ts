@@ -1,39 +1,39 @@
-/** Values that come and go by the thousand, each under a number of its own. */
-export interface Ledger<T> {
+/** A map for short-lived values that assigns the keys itself: increasing numbers that are never reused. */
+export interface SlotMap<T> {
   readonly size: number;
-  /** Enters a value. Its number is above all before it, and no other value ever has it. */
+  /** Stores a value and returns its number, which is greater than all numbers before it. */
   add(value: T): number;
-  /** The value under a number, while it is there. Any number may be asked for, NaN too. */
+  /** Returns the value with this number, or undefined. Accepts any number, NaN included. */
   find(number: number): T | undefined;
-  /** Removes the value under a number and gives it back; undefined where it is gone already. */
+  /** Removes the value with this number and returns it; undefined if it is not in the map. */
   take(number: number): T | undefined;
-  /** What is there, the oldest first. A copy: entries may be taken while one goes through it. */
+  /** All entries, oldest first. A copy: entries may be removed during iteration. */
   entries(): readonly (readonly [number, T])[];
 }
 
-/** As much of a Map as what is in flight needs, by text instead of by number. */
-export type Register<T> = Pick<Map<string, T>, 'size' | 'get' | 'has' | 'delete'> & {
+/** The same with string keys: the subset of `Map` that pending requests need. */
+export type KeyedSlotMap<T> = Pick<Map<string, T>, 'size' | 'get' | 'has' | 'delete'> & {
   set(key: string, value: T): void;
-  /** The oldest first. A copy: entries may be deleted while one goes through it. */
+  /** All values, oldest first. A copy: entries may be deleted during iteration. */
   values(): readonly T[];
 };
 
-const leastSlots = 16;
+const minSlots = 16;
 
 /**
- * Two arrays in place of a Map. A Map copies itself into a new table after so many deletions, and V8 has
- * every old table point to its successor. Once one of them has left the young generation, so do all that
- * follow, with everything that was in them, dead as it is. Under load that took a third of the hub's
- * processor time, and let the heap grow to thrice its size. The first number comes `after` another one.
+ * Creates a map that is backed by two arrays instead of a `Map`. A `Map` copies itself to a new table after a number
+ * of deletions, and V8 links each old table to its successor. Once one table reaches the old generation, it keeps all
+ * later tables and their dead values alive. Under load this cost a third of the hub's CPU time and tripled the heap.
+ * Numbers start after `after`.
  */
-export function createLedger<T>(after = 0): Ledger<T> {
-  /** The number in a slot, 0 where it is free. A number has the slot that it leaves as a remainder. */
+export function createSlotMap<T>(after = 0): SlotMap<T> {
+  /** Number of the value in each slot; 0 for a free slot. A number is stored in slot `number % slots`. */
   let numbers: number[] = [];
   let values: (T | undefined)[] = [];
   let size = 0;
   let last = after;
 
-  /** Numbers that differ in their remainders also differ in those by twice as much: none meet. */
+  /** Numbers in different slots stay in different slots when the slot count doubles, so no two collide. */
   function resize(slots: number): void {
     const [oldNumbers, oldValues] = [numbers, values];
     numbers = Array.from({ length: slots }, () => 0);
@@ -44,7 +44,7 @@ export function createLedger<T>(after = 0): Ledger<T> {
       values[number % slots] = oldValues[at];
     });
   }
-  resize(leastSlots);
+  resize(minSlots);
 
   return {
     get size() {
@@ -52,7 +52,7 @@ export function createLedger<T>(after = 0): Ledger<T> {
     },
     add(value) {
       if (2 * size >= numbers.length) resize(2 * numbers.length);
-      // Past those that have been there for a whole round.
+      // Skip numbers whose slot is still occupied.
       do last++;
       while (numbers[last % numbers.length] !== 0);
       const at = last % numbers.length;
@@ -84,25 +84,27 @@ export function createLedger<T>(after = 0): Ledger<T> {
   };
 }
 
-/** A ledger by text. The Map in it holds numbers alone, so that its old tables keep nothing else. */
-export function createRegister<T>(): Register<T> {
+/**
+ * Creates a slot map with string keys. Its inner `Map` holds only numbers, so V8's old tables keep no values alive.
+ */
+export function createKeyedSlotMap<T>(): KeyedSlotMap<T> {
   const numbers = new Map<string, number>();
-  const ledger = createLedger<T>();
+  const values = createSlotMap<T>();
   const remove = (key: string) => {
-    ledger.take(numbers.get(key) ?? 0);
+    values.take(numbers.get(key) ?? 0);
     return numbers.delete(key);
   };
   return {
     get size() {
-      return ledger.size;
+      return values.size;
     },
-    get: key => ledger.find(numbers.get(key) ?? 0),
+    get: key => values.find(numbers.get(key) ?? 0),
     has: key => numbers.has(key),
     set(key, value) {
       remove(key);
-      numbers.set(key, ledger.add(value));
+      numbers.set(key, values.add(value));
     },
     delete: remove,
-    values: () => ledger.entries().map(([, value]) => value),
+    values: () => values.entries().map(([, value]) => value),
   };
 }
