@@ -4,7 +4,7 @@ import {
   type Config,
   type ConfigSource,
   type LoadOptions,
-  type Reading,
+  type ConfigReading,
   type ServerConfig,
   type Settings,
   type ShippedFiles,
@@ -23,9 +23,9 @@ import { writeWhole } from '#store';
 export type ConfigFiles = {
   readonly file: string;
   /** What was read first, and is valid. */
-  readonly first: Extract<Reading, { readonly config: Config }>;
+  readonly first: Extract<ConfigReading, { readonly config: Config }>;
   /** Reads it anew, as far as it concerns this hub: with `--tags` only some of its servers. */
-  readonly read: () => Promise<Reading>;
+  readonly read: () => Promise<ConfigReading>;
   /** The environment of the moment. */
   readonly readOptions: () => Promise<LoadOptions>;
   /** The settings of the moment, as environment and files say. Throws HubError. */

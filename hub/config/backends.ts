@@ -6,15 +6,20 @@ type Backends = Pick<
   'ollama' | 'redisUrl' | 'qdrantUrl' | 'qdrantKey' | 'cache' | 'breaker' | 'rulesFile'
 >;
 
-/** Scheme, host (an IPv6 address in brackets) and port of OLLAMA_HOST, which Ollama reads as well. */
+/**
+ * Format of OLLAMA_HOST, which Ollama reads too: optional scheme, host (IPv6 addresses in brackets), optional port.
+ */
 const ollamaHost =
   /^(?:(https?):\/\/)?([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?\/?$/i;
 const modelName = /^\w[\w.:/-]*$/;
 
-/** Without it a built-in rule holds; another file must be there. */
+/** If this file is missing, the hub uses its built-in rule. A file that the user names must exist. */
 export const defaultRulesFile = './configs/enhancement-rules.json';
 
-/** The settings of what prompts, caches and breakers need. What is wrong with them is told by `variables`. */
+/**
+ * Reads the settings of Ollama, Redis, Qdrant, the caches and the breaker. Invalid values are reported through
+ * `variables`.
+ */
 export function readBackends({ text, secret, address, number, choice }: Variables): Backends {
   const host = address(
     'OLLAMA_HOST',
@@ -45,7 +50,7 @@ export function readBackends({ text, secret, address, number, choice }: Variable
     ),
     cache: {
       maxEntries: number('CACHE_MAX_SIZE', { least: 1, most: 1_000_000, whole: true }) ?? 1000,
-      // Below a megabyte hardly a page fits; Redis and Node hold no value of more than a few gigabytes.
+      // Below 1 MiB hardly a page fits; Redis and Node cannot store values above a few GiB.
       maxBytes:
         number('CACHE_MAX_BYTES', { least: 1_048_576, most: 4_294_967_296, whole: true }) ??
         33_554_432,
@@ -54,7 +59,7 @@ export function readBackends({ text, secret, address, number, choice }: Variable
     },
     breaker: {
       failureThreshold: number('CB_FAILURE_THRESHOLD', { least: 1, most: 1000, whole: true }) ?? 3,
-      // A day: timers of Node reach no further than 24 of them.
+      // At most one day. Node's timers overflow after 24.8 days.
       recoveryMs:
         (number('CB_RECOVERY_TIMEOUT', { least: 1, most: 86_400, whole: true }) ?? 30) * 1000,
     },
@@ -65,7 +70,7 @@ export function readBackends({ text, secret, address, number, choice }: Variable
 const keyPattern = /^[\x21-\x7e]+$/;
 const keyForm = 'printable characters without spaces';
 
-/** A password that the address itself has goes before one beside it. */
+/** Adds REDIS_PASSWORD to the URL, unless the URL already contains a password. */
 function withPassword(address: string | undefined, password: string | undefined) {
   const url = address === undefined ? null : URL.parse(address);
   if (url === null || password === undefined || url.password !== '') return address;
@@ -76,7 +81,10 @@ function withPassword(address: string | undefined, password: string | undefined)
 const isOllamaHost = (value: string) =>
   ollamaHost.test(value) && URL.canParse(ollamaUrl(value, undefined));
 
-/** A port in the host goes before OLLAMA_PORT. Without both it is that of the scheme, or Ollama's own. */
+/**
+ * A port in OLLAMA_HOST takes precedence over OLLAMA_PORT. Without either, the scheme's default port is used, or
+ * 11434 if there is no scheme.
+ */
 function ollamaUrl(host: string, port: number | undefined): string {
   const [, scheme, name = '', own] = ollamaHost.exec(host) ?? [];
   const usual = scheme === undefined ? ':11434' : '';
@@ -84,14 +92,14 @@ function ollamaUrl(host: string, port: number | undefined): string {
   return `${scheme ?? 'http'}://${name}${at === undefined ? usual : `:${at}`}`.toLowerCase();
 }
 
-/** A path may be the number of a database. */
+/** The path may only be a database number. */
 function isRedisUrl(value: string): boolean {
   const url = URL.parse(value);
   const known = url !== null && ['redis:', 'rediss:'].includes(url.protocol);
   return known && url.hostname !== '' && /^\/?\d*$/.test(url.pathname);
 }
 
-/** fetch takes no password in an address. */
+/** fetch rejects URLs that contain a user or password. */
 function isQdrantUrl(value: string): boolean {
   const url = URL.parse(value);
   const known = url !== null && ['http:', 'https:'].includes(url.protocol);

@@ -1,63 +1,69 @@
-import type { Otlp } from './otlp.ts';
+import type { OtlpSettings } from './otlp.ts';
 
-/** The config in force: what the files say, with every default filled in. */
+/** The active config: the content of the files, with all defaults filled in. */
 export type Config = {
-  /** In the order of the file, which decides who keeps a name that two servers want. */
+  /** In file order. If two servers want the same public name, the first one gets it. */
   readonly servers: readonly ServerConfig[];
   readonly naming: Naming;
-  /** What the file says of the hub itself; the environment goes before it. */
+  /** Listen address from the file. Environment variables override it. */
   readonly listen?: { readonly host?: string; readonly port?: number };
-  /** A secret. */
+  /** Secret. */
   readonly token?: string;
   readonly administration?: 'on' | 'off';
 };
 
-/** How the names of tools and prompts are made on the endpoint of all servers (spec 5.2). */
+/** How tools and prompts are named on `/mcp` (spec 5.2). */
 export type Naming = {
   readonly separator: '_' | '__' | '.';
-  /** Longer public names end in a stable hash. In characters. */
+  /** Maximum length of a public name, in characters. Longer names are cut and end in a stable hash. */
   readonly maxLength: number;
 };
 
 export type ServerConfig = {
   readonly name: string;
-  /** Tells what its entry launches from what others do, on every machine alike. No secrets. */
+  /** Digest of what the entry launches, equal on every machine (see `originOf`). Contains no secrets. */
   readonly origin?: string | undefined;
   readonly description: string | undefined;
   readonly tags: readonly string[];
   readonly enabled: boolean;
-  /** Why the entry that the file has now waits for a person; this is then the one before it, or disabled. */
+  /**
+   * Set while a changed entry waits for approval: the reason. The other fields are those of the previous entry, or
+   * the server is disabled if there was none.
+   */
   readonly heldBack?: string | undefined;
   readonly autoStart: boolean;
   /**
-   * Permanent: started again whenever it ends. Transient: when it failed, but not when it ended by itself
-   * with exit code 0. Temporary: never.
+   * `permanent`: restart after every exit. `transient`: restart only after a failure, not after exit code 0.
+   * `temporary`: never restart.
    */
   readonly restart: 'permanent' | 'transient' | 'temporary';
   readonly maxRestarts: number;
   readonly healthCheckIntervalMs: number;
-  /** From the start of the process until `initialize` is answered and the lists are read. */
+  /** Time from process start until `initialize` is answered and the lists are read. */
   readonly startTimeoutMs: number;
-  /** A call that makes no progress for this long fails. */
+  /** A call fails after this long without progress. */
   readonly callTimeoutMs: number;
-  /** How long a call at a shared server waits for a client that was asked by `input_required`. */
+  /** How long a call to a shared server waits for the client's answer to `input_required`. */
   readonly inputTimeoutMs: number;
   readonly maxLineBytes: number;
-  /** Calls that the server works on at once; more wait. */
+  /** Maximum number of calls that the server handles at the same time; further calls wait. */
   readonly maxConcurrentCalls: number;
-  /** Calls that wait for their turn; more are refused. */
+  /** Maximum number of waiting calls; further calls are refused. */
   readonly maxQueuedCalls: number;
-  /** Messages a second that answer no request, such as notifications; the server is read no faster. */
+  /**
+   * Maximum number of messages per second that are not responses, such as notifications. Above it, the hub reads more
+   * slowly.
+   */
   readonly maxNotifications: number;
-  /** Without a call for this long, a shared server is stopped until the next one. Undefined: never. */
+  /** Idle time after which a shared server is stopped until its next call. Undefined: never. */
   readonly idleStopMs: number | undefined;
-  /** One instance for all clients, or one for each client with a session. */
+  /** One instance for all clients, or one instance per client session. */
   readonly instance: 'shared' | 'session';
-  /** How the hub speaks to it; `auto` is the newest that the server speaks. */
+  /** The MCP era that the hub speaks with the server; `auto` uses the newest era that the server supports. */
   readonly era: 'auto' | 'legacy' | 'modern';
-  /** At most this many instances of sessions at once. */
+  /** Maximum number of session instances at the same time. */
   readonly maxInstances: number;
-  /** An instance of a session that has nothing to do for this long is stopped. */
+  /** Idle time after which a session instance is stopped. */
   readonly instanceIdleMs: number;
   readonly launch: LocalLaunch | RemoteLaunch;
 };
@@ -65,37 +71,37 @@ export type ServerConfig = {
 export type LocalLaunch = {
   readonly kind: 'local';
   readonly runtime: 'auto' | 'docker' | 'process';
-  /** The image to run as it is. Excludes `package`. */
+  /** Image to run unchanged. Excludes `package`. */
   readonly image: string | undefined;
-  /** A package to build an image from, or to run by npx or uvx as a process. */
+  /** Package to build an image from, or to run with npx or uvx as a process. */
   readonly package: PackageSpec | undefined;
-  /** As written, or a program of `package`; absent where `package` or `image` says all. */
+  /** The command as written, or a program of `package`. Undefined if `package` or `image` defines what runs. */
   readonly command: string | undefined;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDirectory: string | undefined;
-  /** The line as written, where another launcher than npx and uvx runs the package as a process. */
+  /** The original command line, if a launcher other than npx and uvx runs the package as a process. */
   readonly written?: { readonly command: string; readonly args: readonly string[] };
-  /** Why a line of a launcher became no package, with the remedy. */
+  /** Why a launcher's command line could not be converted to a package, and the remedy. */
   readonly noPackage?: string;
   readonly sandbox: Sandbox;
 };
 
 export type PackageSpec = {
   readonly ecosystem: 'npm' | 'pypi';
-  /** Name and version as the installer takes them: `@scope/name@1.2.3`, `name==1.2.3`, or a bare name. */
+  /** Name and version as the installer expects them: `@scope/name@1.2.3`, `name==1.2.3`, or only the name. */
   readonly spec: string;
-  /** Packages of the same registry that are installed beside it. */
+  /** Additional packages of the same registry, installed beside it. */
   readonly with?: readonly string[];
-  /** The version of Python, such as `3.12`; absent for that of the base image. */
+  /** Python version, such as `3.12`. Default: the version of the base image. */
   readonly python?: string;
 };
 
-/** What the container of a server may do. The defaults are the strictest. */
+/** Permissions and limits of a server's container. The defaults are the strictest values. */
 export type Sandbox = {
   readonly network: 'none' | 'bridge';
   readonly mounts: readonly {
-    /** An absolute path on the engine's machine. */
+    /** Absolute path on the engine's machine. */
     readonly source: string;
     readonly target: string;
     readonly readOnly: boolean;
@@ -119,70 +125,70 @@ export type RemoteLaunch = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** What the environment and `.env` set (spec 1.3). */
+/** Settings from the environment and `.env` (spec 1.3). */
 export type Settings = {
   readonly host: string;
   readonly port: number;
-  /** Bearer token that every request must carry; required on any address but loopback. */
+  /** Bearer token that every request must carry. Required on any address but loopback. */
   readonly token: string | undefined;
-  /** Off: nobody administers the hub over HTTP, not even with the owner's key. */
+  /** `off`: the hub cannot be administered over HTTP, even with the owner's key. */
   readonly administration: 'on' | 'off';
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /**
-   * In a container: the names that its own addresses have on the networks from which it is called. It listens
-   * on these and on loopback; none: on `host`.
+   * If the hub runs in a container: host names of its own addresses on the networks from which clients call it. The
+   * hub listens on these addresses and on loopback. If empty, it listens on `host`.
    */
   readonly networks: readonly string[];
-  /** Host names besides localhost by which clients may reach the hub. */
+  /** Host names, besides localhost, under which clients may reach the hub. */
   readonly allowedHosts: readonly string[];
-  /** Origins besides the hub's own from which browsers may call it. */
+  /** Origins, besides the hub's own, from which browsers may call the hub. */
   readonly allowedOrigins: readonly string[];
-  /** Set in the hub's own image: the published port, not the listening address, is the boundary. */
+  /** Set in the hub's image. The published port then limits access, so the hub may listen on all addresses. */
   readonly inContainer: boolean;
   readonly dataDir: string;
   readonly serversFile: string;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** Undefined where nobody has chosen: the terminal decides. */
+  /** Undefined: `pretty` on a terminal, else `json`. */
   readonly logFormat: 'json' | 'pretty' | undefined;
-  /** Names the hub on everything of its own, instead of the id in its data folder. */
+  /** Id in the labels of everything that the hub creates. Default: the id stored in the data folder. */
   readonly hubId: string | undefined;
-  /** The prefix of container names, volumes and the compose project they are grouped under. */
+  /** Prefix of the names of containers, volumes and of the compose project that groups them. */
   readonly hubName: string;
-  /** Where the engine answers; undefined for the platform's default. */
+  /** Address of the Docker engine. Undefined: the platform's default. */
   readonly dockerHost: string | undefined;
-  /** What a build of a package may use. */
+  /** Limits of a package build. */
   readonly build: { readonly memoryBytes: number; readonly cpus: number };
-  /** Where Ollama answers, undefined for nowhere, and the model of prompts that no rule names one for. */
+  /** Address of Ollama (undefined: Ollama is not used) and the model for rules that name none. */
   readonly ollama: {
     readonly url: string | undefined;
     readonly model: string;
-    /** Models that rules name and Ollama lacks are fetched. */
+    /** True if the hub pulls models that rules name and Ollama does not have. */
     readonly isPulling: boolean;
   };
-  /** With any password in it: never logged. Undefined: what it would hold is kept in memory. */
+  /** May contain a password, so it is never logged. Undefined: caches and breaker state are kept in memory. */
   readonly redisUrl: string | undefined;
-  /** Undefined: vectors are kept in the data folder. */
+  /** Undefined: vectors are stored in the data folder. */
   readonly qdrantUrl: string | undefined;
   readonly qdrantKey: string | undefined;
   readonly cache: {
     readonly maxEntries: number;
     readonly maxBytes: number;
-    /** The cosine, from 0 to 1, above which two prompts are the same. */
+    /** Minimum cosine similarity, from 0 to 1, for two prompts to count as the same. */
     readonly similarityThreshold: number;
   };
   readonly breaker: { readonly failureThreshold: number; readonly recoveryMs: number };
-  /** Absent: traces and metrics are sent nowhere. */
-  readonly otlp?: Otlp;
-  /** Path of the rules by which prompts are improved. */
+  /** Undefined: no traces or metrics are exported. */
+  readonly otlp?: OtlpSettings;
+  /** Path of the file with the rules for prompt improvement. */
   readonly rulesFile: string;
-  /** What all clients together may take. */
+  /** Limits for all clients together. */
   readonly limits: {
     readonly maxConnections: number;
-    /** Of streamable HTTP; a client that opens more loses its own. */
+    /** Sessions over streamable HTTP. If a client opens more, its session that was idle longest is ended. */
     readonly maxSessionsPerClient: number;
-    /** Of request bodies and messages that are not complete. */
+    /** Total size of request bodies and messages that have not arrived completely. */
     readonly maxUnfinishedBytes: number;
-    /** Of answers that clients have not read. */
+    /** Total size of responses that clients have not read yet. */
     readonly maxUnreadBytes: number;
   };
 };

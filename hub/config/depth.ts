@@ -1,11 +1,11 @@
-/** Far above any real file, and far below what the stack of a parser holds. */
+/** Far more than any real file needs, and far less than overflows a parser's stack. */
 const maxDepth = 100;
 
 export const tooDeep = `it is nested deeper than ${maxDepth} levels: write it flatter`;
 
 /**
- * Where a text is nested too deeply for a parser; undefined where it is not. Counts brackets outside of strings and
- * comments of JSON, which is all that YAML can nest without indentation but for lists in one line.
+ * Returns the offset at which a text is nested too deeply for a parser, or undefined. For JSON it counts brackets
+ * outside of strings and comments. In YAML, only brackets and nested lists on one line can nest without indentation.
  */
 export function findTooDeep(text: string, format: 'json' | 'yaml'): number | undefined {
   if (format === 'yaml') return findDeepYaml(text);
@@ -20,7 +20,7 @@ export function findTooDeep(text: string, format: 'json' | 'yaml'): number | und
   return undefined;
 }
 
-/** In plain text brackets mean nothing: only many of them that nothing closes are too deep. */
+/** Brackets in plain YAML text have no meaning, so only a long run of unclosed ones counts. */
 function findDeepYaml(text: string): number | undefined {
   const inLine = /(?:[-?][ \t]+){101}/.exec(text);
   const brackets = /(?:[[{](?:[^[{\]}\n]{0,200}\n?)){101}/.exec(text);

@@ -1,36 +1,39 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, Naming, ServerConfig, Settings } from './config.ts';
 
-/** What must be done to a server that was changed. */
+/** How a change is applied to a server. */
 export type Effect =
-  /** It was switched on or off: it is started as if it were new, or stopped. */
+  /** The server was enabled or disabled: start it like a new one, or stop it. */
   | 'switch'
-  /** It needs a new process, or a new connection to where it runs: start the new, swap, stop the old. */
+  /** The server needs a new process or connection: start the new one, swap, then stop the old one. */
   | 'replace'
-  /** What runs goes on, and the new values count from now on. */
+  /** The running instance continues and uses the new values from now on. */
   | 'apply';
 
 export type ServerChange = {
   readonly before: ServerConfig;
   readonly after: ServerConfig;
   readonly effect: Effect;
-  /** The keys whose values differ, in the order of the table below. */
+  /** The keys whose values differ, in the order of `effects`. */
   readonly keys: readonly (keyof ServerConfig)[];
 };
 
-/** What lies between two configs. Lists are in the order of the newer one, `removed` of the older. */
+/** Difference between two configs. Lists are in the order of the new config, `removed` in that of the old one. */
 export type Difference = {
   readonly added: readonly ServerConfig[];
   readonly removed: readonly ServerConfig[];
   readonly changed: readonly ServerChange[];
   readonly unchanged: readonly ServerConfig[];
-  /** How tools are named: nothing is restarted, and all public names may be others. */
+  /** Set if the naming changed. No server is restarted, but all public names may differ. */
   readonly naming: { readonly before: Naming; readonly after: Naming } | undefined;
-  /** Servers that are in both stand in another order, which decides who keeps a name. */
+  /**
+   * True if servers that are in both configs changed their order, which decides who gets a name that two servers
+   * want.
+   */
   readonly reordered: boolean;
 };
 
-/** What becomes of the process when a key changes. A key that is missing here does not compile. */
+/** How a change of each key is applied. A missing key is a compile error. */
 const effects: Readonly<Record<keyof Omit<ServerConfig, 'name' | 'enabled'>, 'replace' | 'apply'>> =
   {
     origin: 'apply',
@@ -50,15 +53,15 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name' | 'enabled'>, 're
     idleStopMs: 'apply',
     maxInstances: 'apply',
     instanceIdleMs: 'apply',
-    // The reader of the server's output is made with it.
+    // The limit is passed to the reader of the server's output when that is created.
     maxLineBytes: 'replace',
     instance: 'replace',
-    // The era was agreed upon when the server was greeted.
+    // The era is negotiated in the handshake.
     era: 'replace',
     launch: 'replace',
   };
 
-/** Compares two configs, server by server. Servers are the same by name. Pure. */
+/** Compares two configs. Servers are matched by name. Pure. */
 export function diffConfigs(before: Config, after: Config): Difference {
   const old = new Map(before.servers.map(server => [server.name, server]));
   const names = new Set(after.servers.map(({ name }) => name));
@@ -80,7 +83,7 @@ export function diffConfigs(before: Config, after: Config): Difference {
   };
 }
 
-/** True where nothing at all has changed. */
+/** True if nothing changed. */
 export function isSameConfig({ added, removed, changed, naming, reordered }: Difference): boolean {
   return added.length + removed.length + changed.length === 0 && !naming && !reordered;
 }
@@ -92,14 +95,14 @@ function keysOf(before: ServerConfig, after: ServerConfig): readonly (keyof Serv
 
 function effectOf({ before, after, keys }: Omit<ServerChange, 'effect'>): Effect {
   if (before.enabled !== after.enabled) return 'switch';
-  // Of a server that is switched off nothing runs that could be replaced.
+  // A disabled server has no running instance to replace.
   if (!after.enabled) return 'apply';
   return keys.some(key => key !== 'name' && key !== 'enabled' && effects[key] === 'replace')
     ? 'replace'
     : 'apply';
 }
 
-/** The variable that sets each setting: none of them takes effect before the hub is started again. */
+/** Environment variables of each setting. Changes take effect only after a restart of the hub. */
 const variables: Readonly<Record<keyof Settings, string>> = {
   host: 'ROUTER_HOST',
   port: 'ROUTER_PORT',
@@ -130,8 +133,8 @@ const variables: Readonly<Record<keyof Settings, string>> = {
 };
 
 /**
- * The variables of a `.env` that was edited which differ from those in force: a reload names them and
- * does not apply them. Their values may be secret, and are not told. Pure.
+ * Returns the names of the variables whose values changed in `.env`. A reload reports them and does not apply them.
+ * The values may be secret, so they are not returned. Pure.
  */
 export function settingsToRestartFor(before: Settings, after: Settings): readonly string[] {
   return keysIn(variables)
@@ -139,7 +142,7 @@ export function settingsToRestartFor(before: Settings, after: Settings): readonl
     .map(key => variables[key]);
 }
 
-/** The keys of a table, as the type of the table knows them. */
+/** The keys of a table, with their type. */
 function keysIn<K extends string>(table: Readonly<Record<K, string>>): readonly K[] {
   const isKey = (key: string): key is K => Object.hasOwn(table, key);
   return Object.keys(table).filter(isKey);

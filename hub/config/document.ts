@@ -4,124 +4,127 @@ import { readJson } from './json.ts';
 import {
   type Path,
   type SourceText,
-  type Spot,
-  type Written,
-  placeOf,
-  written,
-} from './located.ts';
-import type { Placed, Problem } from './problem.ts';
+  type SourceLocation,
+  type SourceNode,
+  lineAndColumnOf,
+  attachSource,
+} from './source-map.ts';
+import type { LocatedProblem, Problem } from './problem.ts';
 
-/** How a config file may be written. */
+/** Syntax of a config file. */
 export type Format = 'json' | 'yaml';
 
-/** The values of a file, or of several put into one, that still know where everything stands. */
+/** The values of a file, or of several merged files, with the source location of each value. */
 export type Document = {
   readonly value: unknown;
-  /** The keys of the object at the path in the order of the file, which a JavaScript object may change. */
+  /** The keys of the object at `path`, in file order. JavaScript objects may reorder keys that look like numbers. */
   readonly keysAt: (path: Path) => readonly string[];
-  /** Where the value at the path, or the nearest one around it, is written; with the whole path there. */
-  readonly spotOf: (path: Path) => Spot;
+  /** Location of the value at `path`, or of its nearest ancestor that exists. The location carries the whole path. */
+  readonly locationOf: (path: Path) => SourceLocation;
 };
 
-/** A parsed text; nothing where it is broken or says nothing. */
-export type Parsed = {
-  readonly root: Written | undefined;
-  readonly problems: readonly Placed[];
+/** Result of parsing. `root` is undefined if the text is invalid or empty. */
+export type ParsedText = {
+  readonly root: SourceNode | undefined;
+  readonly problems: readonly LocatedProblem[];
 };
 
-/** Few hubs have a YAML file, and its parser takes 8 MB of memory. */
+/** Loaded on demand: few hubs have a YAML file, and the parser takes 8 MB of memory. */
 const loadYaml = async () => await import('./yaml.ts');
 
 /**
- * Parses JSON (comments and trailing commas allowed) or YAML. Problems are broken syntax, a file
- * without content, and keys that stand twice in one object. The first syntax error only: those after
- * it mostly follow from it. `example` is what an empty file could hold.
+ * Parses JSON (with comments and trailing commas) or YAML. Reports syntax errors, empty files and duplicate keys.
+ * Only the first syntax error is reported, because later ones mostly follow from it. `example` is shown in the
+ * message for an empty file.
  */
 export async function parseText(
   source: SourceText,
   format: Format,
   example = format === 'json' ? '{"servers": {}}' : 'servers: {}',
-): Promise<Parsed> {
-  const failed = (offset: number, text: string): Parsed => ({
+): Promise<ParsedText> {
+  const failed = (offset: number, text: string): ParsedText => ({
     root: undefined,
-    problems: [{ spot: { source, offset, path: [] }, text }],
+    problems: [{ location: { source, offset, path: [] }, text }],
   });
-  const deep = findTooDeep(source.text, format);
-  if (deep !== undefined) return failed(deep, tooDeep);
+  const tooDeepAt = findTooDeep(source.text, format);
+  if (tooDeepAt !== undefined) return failed(tooDeepAt, tooDeep);
   const { root, fault } =
     format === 'json' ? readJson(source.text) : (await loadYaml()).readYaml(source.text);
   const name = format === 'json' ? 'JSON' : 'YAML';
   if (fault) return failed(fault.offset, `not valid ${name}: ${fault.text}`);
   if (!root || (root.kind === 'scalar' && root.value === null))
     return failed(0, `the file is empty: write ${example}`);
-  const tree = written(root, source);
+  const tree = attachSource(root, source);
   return { root: tree, problems: duplicates(tree) };
 }
 
-/** What a tree says, and where. */
-export function documentOf(root: Written): Document {
+/** Builds a Document from a parsed tree. */
+export function documentOf(root: SourceNode): Document {
   return {
     value: plain(root),
     keysAt(path) {
       const { value, rest } = walk(root, path);
       return value.kind === 'map' && rest.length === 0 ? value.entries.map(({ key }) => key) : [];
     },
-    spotOf(path) {
-      const { spot, rest } = walk(root, path);
-      return { ...spot, path: [...spot.path, ...rest] };
+    locationOf(path) {
+      const { location, rest } = walk(root, path);
+      return { ...location, path: [...location.path, ...rest] };
     },
   };
 }
 
-/** `Object.fromEntries` makes own properties, `__proto__` included, so that no key goes unseen. */
-function plain(node: Written): unknown {
+/** `Object.fromEntries` creates own properties even for `__proto__`, so that no key is missed. */
+function plain(node: SourceNode): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(plain);
   return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
 }
 
 type Found = {
-  /** Where its key stands, or itself where it has none. */
-  readonly spot: Spot;
-  readonly value: Written;
-  /** What of the path leads to nothing. */
+  /** Location of the key, or of the value if it has no key. */
+  readonly location: SourceLocation;
+  readonly value: SourceNode;
+  /** The rest of the path, for which no value exists. */
   readonly rest: Path;
 };
 
-/** The value at a path, or the nearest one around it. */
-function walk(root: Written, path: Path): Found {
+/** Finds the value at a path, or its nearest ancestor that exists. */
+function walk(root: SourceNode, path: Path): Found {
   let value = root;
-  let { spot } = root;
+  let { location } = root;
   for (const [depth, part] of path.entries()) {
     const entry =
       value.kind === 'map' ? value.entries.findLast(({ key }) => key === part) : undefined;
     const inside = value.kind === 'list' ? value.items[Number(part)] : entry?.value;
-    if (!inside) return { spot, value, rest: path.slice(depth) };
-    spot = entry?.spot ?? inside.spot;
+    if (!inside) return { location, value, rest: path.slice(depth) };
+    location = entry?.location ?? inside.location;
     value = inside;
   }
-  return { spot, value, rest: [] };
+  return { location, value, rest: [] };
 }
 
-function duplicates(node: Written): Placed[] {
+function duplicates(node: SourceNode): LocatedProblem[] {
   if (node.kind === 'list') return node.items.flatMap(duplicates);
   if (node.kind === 'scalar') return [];
-  const first = new Map<string, Spot>();
-  return node.entries.flatMap(({ key, spot, value }) => {
+  const first = new Map<string, SourceLocation>();
+  return node.entries.flatMap(({ key, location, value }) => {
     const inside = duplicates(value);
     const before = first.get(key);
-    first.set(key, before ?? spot);
+    first.set(key, before ?? location);
     if (before === undefined) return inside;
-    const { line } = placeOf(before);
+    const { line } = lineAndColumnOf(before);
     const text = `${JSON.stringify(key)} stands twice, first on line ${line}: rename or remove one`;
-    return [{ spot, text }, ...inside];
+    return [{ location, text }, ...inside];
   });
 }
 
-/** A problem of a document's path, at the place where that is written. */
-export function placed({ path, text, showsValue }: Problem, document: Document): Placed {
-  const spot = document.spotOf(path);
-  return { spot, text, ...(showsValue && { shown: { value: valueAt(document.value, path) } }) };
+/** Adds the source location to a problem. */
+export function locateProblem(
+  { path, text, showsValue }: Problem,
+  document: Document,
+): LocatedProblem {
+  const location = document.locationOf(path);
+  return { location, text, ...(showsValue && { shown: { value: valueAt(document.value, path) } }) };
 }
 
 function valueAt(value: unknown, path: Path): unknown {

@@ -9,12 +9,12 @@ import {
   nextLine,
 } from './outline.ts';
 
-/** Writes an object as lines of YAML, without a line break at the end. */
+/** Formats an object as YAML, without a trailing line break. */
 export type WriteYaml = (value: object, indent: number) => string;
 
-const usualIndent = 2;
+const defaultIndent = 2;
 
-/** Adds an entry below the last line of an object in YAML, and below the comments that end it. */
+/** Adds an entry after the last line of a YAML block mapping, and after the comments that end it. */
 export function insertInBlock(
   text: string,
   object: Outline,
@@ -27,7 +27,7 @@ export function insertInBlock(
   return insertAt(text, end, column, entry, writeYaml, indentOf(text, object));
 }
 
-/** Turns `key: {}` in YAML into `key:` with an entry below it. */
+/** Replaces `key: {}` with `key:` and an entry below it. */
 export function insertInEmpty(
   text: string,
   around: Outline,
@@ -44,7 +44,7 @@ export function insertInEmpty(
   ];
 }
 
-/** Takes the lines of an entry away. An object of which nothing is left becomes `{}`. */
+/** Removes an entry's lines. An object that becomes empty is written as `{}`. */
 export function removeFromBlock(
   text: string,
   group: OutlineEntry,
@@ -54,7 +54,7 @@ export function removeFromBlock(
   const entry = object.entries[index];
   if (!entry || !isFirstOfLine(text, entry.start)) return undefined;
   const end = endOfLines(text, entry.end, columnOf(text, entry.start) + 1);
-  // A file whose last line has no line break keeps it so.
+  // If the file does not end with a line break, keep it so.
   const isOpen = end === text.length && !text.endsWith('\n');
   const start = lineStart(text, entry.start) - (isOpen ? lineBreakOf(text).length : 0);
   const cut = { start, end, text: '' };
@@ -63,7 +63,7 @@ export function removeFromBlock(
   return [{ start: colon, end: colon, text: ' {}' }, cut];
 }
 
-/** Puts an entry in the place of one of the same name. */
+/** Replaces an entry's value. */
 export function replaceInBlock(
   text: string,
   object: Outline,
@@ -91,7 +91,7 @@ function insertAt(
 ): readonly Splice[] {
   const lineBreak = lineBreakOf(text);
   const put = pair(entry, column, writeYaml, text, indent);
-  // A file whose last line has no line break keeps it so.
+  // If the file does not end with a line break, keep it so.
   const isOpen = at > 0 && text[at - 1] !== '\n';
   return [{ start: at, end: at, text: isOpen ? lineBreak + put : put + lineBreak }];
 }
@@ -113,17 +113,17 @@ function pair(
 
 const columnOf = (text: string, at: number) => at - lineStart(text, at);
 
-/** By how much the objects in an object are indented. */
+/** Indentation step of nested objects, in columns. */
 function indentOf(text: string, { entries }: Outline): number {
   for (const { start, value } of entries) {
     const inside = value?.style === 'block' ? value.entries[0] : undefined;
     const by = inside ? columnOf(text, inside.start) - columnOf(text, start) : 0;
     if (by > 0) return by;
   }
-  return usualIndent;
+  return defaultIndent;
 }
 
-/** Where the lines of a value end, with the comments below it that are indented at least so far. */
+/** Offset after the lines of a value, including the comments below it that are indented by at least `column`. */
 function endOfLines(text: string, valueEnd: number, column: number): number {
   let end = text[valueEnd - 1] === '\n' ? valueEnd : nextLine(text, valueEnd);
   for (let at = end; at < text.length; at = nextLine(text, at)) {

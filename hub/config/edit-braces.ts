@@ -11,12 +11,12 @@ import {
   nextLine,
 } from './outline.ts';
 
-/** How comments are written between braces. */
+/** Comment syntax inside the braces. */
 export type Comments = 'json' | 'yaml';
 
 type Token = { readonly kind: 'comment' | 'comma'; readonly start: number; readonly end: number };
 
-/** Adds an entry at the end of an object in braces: on lines of its own where the others are so. */
+/** Adds an entry at the end of an object in braces. It goes on lines of its own if the existing entries do. */
 export function insertInBraces(
   text: string,
   object: Outline,
@@ -32,7 +32,7 @@ export function insertInBraces(
     const at = tokens.at(-1)?.end ?? object.start + 1;
     const indent = around + indentUnitOf(text);
     const rest = text.slice(at, object.end - 1);
-    // White space between the braces is all there may be to replace.
+    // Without comments, replace the white space between the braces.
     const end = tokens.length === 0 ? object.end - 1 : at;
     const closing = tokens.length > 0 && rest.includes('\n') ? '' : lineBreak + around;
     const put = lineBreak + indent + property(key, value, indent, text) + closing;
@@ -48,7 +48,7 @@ export function insertInBraces(
   return comma ? [insertion(at, `${put},`)] : [insertion(last.end, ','), insertion(at, put)];
 }
 
-/** Takes an entry out of an object in braces, with its comma and the comments on its lines. */
+/** Removes an entry from an object in braces, with its comma and the comments on its lines. */
 export function removeFromBraces(
   text: string,
   object: Outline,
@@ -66,7 +66,7 @@ export function removeFromBraces(
     before &&
     tokensFrom(text, before.end, entry.start, comments).find(({ kind }) => kind === 'comma');
   const end = comma?.end ?? entry.end;
-  // The comma that divided it from the one before is left over when it was the last.
+  // When the last entry is removed, the comma before it has to be removed too.
   const leftOver = !comma && commaBefore ? [cut(commaBefore.start, commaBefore.end)] : [];
   const lineEnds = lineEnd(text, end);
   const tail = tokens.findLast(token => token.end <= lineEnds && token.start >= end);
@@ -76,19 +76,19 @@ export function removeFromBraces(
   const spaceAfter = /^[ \t]*/.exec(text.slice(end, limit))?.[0].length ?? 0;
   const tokensBefore = tokensFrom(text, before?.end ?? object.start + 1, entry.start, comments);
   const lastBefore = tokensBefore.at(-1);
-  // The closing brace goes up to where the entry's line began, unless a comment there would swallow it.
+  // Move the closing brace to the start of the entry's line, unless a line comment there would hide it.
   const ownLine = isFirstOfLine(text, entry.start) && !after;
   if (ownLine && lastBefore && !/^(?:\/\/|#)/.test(text.slice(lastBefore.start)))
     return commaBefore?.end === lastBefore.end && !comma
       ? [cut(commaBefore.start, end)]
       : [...leftOver, cut(lastBefore.end, end)];
   const gap = commaBefore && text.slice(commaBefore.end, entry.start);
-  // A comma behind the last one stays where it is.
+  // Keep a trailing comma after the last entry.
   if (!after && commaBefore && gap?.trim() === '') return [cut(commaBefore.start, entry.end)];
   return comma ? [cut(entry.start, end + spaceAfter)] : [...leftOver, cut(entry.start, end)];
 }
 
-/** Puts another value in the place of one, with the same key. */
+/** Replaces a value and keeps its key. */
 export function replaceInBraces(
   text: string,
   object: Outline,
@@ -109,7 +109,7 @@ const cut = (start: number, end: number): Splice => ({ start, end, text: '' });
 const indentOfLine = (text: string, at: number) =>
   /^[ \t]*/.exec(text.slice(lineStart(text, at)))?.[0] ?? '';
 
-/** A value in one line, with spaces as people put them. */
+/** Formats a value on one line, with spaces after colons and commas. */
 function inOneLine(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(inOneLine).join(', ')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -130,7 +130,7 @@ const marks = {
   yaml: /\s+|(#[^\r\n]*)|(,)/y,
 } as const;
 
-/** The comments and commas from a place on, up to anything else. */
+/** The comments and commas from an offset on, up to the first other token. */
 function tokensFrom(
   text: string,
   start: number,

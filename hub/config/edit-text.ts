@@ -5,25 +5,25 @@ import type { Format } from './document.ts';
 import { outlineJson } from './json.ts';
 import { type Outline, type OutlineEntry, type Splice, splice } from './outline.ts';
 
-/** A config file's text whose servers can be changed, without any other change to it. */
+/** Text of a config file whose server entries can be edited. Everything else stays unchanged. */
 export interface EditableText {
-  /** The form in which the file itself has a server, also where it is `null`. */
+  /** True if the file itself has an entry of this name, even if its value is `null`. */
   has(name: string): boolean;
   /**
-   * The text with another entry of a server, `null` to take away what a file in `extends` says, or
-   * `undefined` for none. A new one comes last, in `servers` unless the file has `mcpServers` only. What
-   * comments and blank lines there are stays, but for comments inside the entry and on its lines.
-   * Undefined where it is written in a way that cannot be edited so.
+   * Returns the text with a new value for a server's entry: an object, `null` to remove a server of a file in
+   * `extends`, or `undefined` to delete the entry. A new entry is added at the end of `servers`, or of `mcpServers`
+   * if the file has only that. Comments and blank lines are kept, except comments inside the entry and on its lines.
+   * Undefined if the text uses syntax that cannot be edited this way.
    */
   with(name: string, entry: JsonObject | null | undefined): string | undefined;
 }
 
 const forms = ['servers', 'mcpServers'];
 
-/** Reads a text that is valid and holds an object. */
+/** Creates an editor for a valid text whose root is an object. */
 export async function editableText(whole: string, format: Format): Promise<EditableText> {
-  const mark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
-  const text = whole.slice(mark.length);
+  const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
+  const text = whole.slice(byteOrderMark.length);
   const yaml = format === 'yaml' ? await import('./yaml.ts') : undefined;
   const comments = yaml ? 'yaml' : 'json';
   const root = yaml ? yaml.outlineYaml(text) : outlineJson(text);
@@ -37,7 +37,7 @@ export async function editableText(whole: string, format: Format): Promise<Edita
     empty?: OutlineEntry,
   ): readonly Splice[] {
     if (object.style === 'block' && yaml) return insertInBlock(text, object, entry, yaml.writeYaml);
-    // Between empty braces in YAML nobody means to go on with braces.
+    // `{}` in a YAML block file: continue in block style instead of filling the braces.
     if (yaml && empty && root?.style === 'block' && isEmpty(text, object))
       return insertInEmpty(text, root, empty, entry, yaml.writeYaml);
     return insertInBraces(text, object, entry, comments);
@@ -68,7 +68,7 @@ export async function editableText(whole: string, format: Format): Promise<Edita
     has: name => groupOf(name) !== undefined,
     with(name, entry) {
       const splices = change(name, entry);
-      return splices && mark + splice(text, splices);
+      return splices && byteOrderMark + splice(text, splices);
     },
   };
 }

@@ -6,58 +6,61 @@ import { parseText } from './document.ts';
 import { inheritedServers } from './extends.ts';
 import { type ReadText, codeOf, formatOf, misnamed, readText, unreadable } from './files.ts';
 import { type LoadOptions, readConfig } from './load.ts';
-import { type Written, isNull, valueOf } from './located.ts';
-import { standingAlone } from './merge.ts';
+import { type SourceNode, isNull, valueOf } from './source-map.ts';
+import { withoutInheritance } from './merge.ts';
 import { serverName } from './server-schema.ts';
 import { type ReadBytes, noShippedFiles } from './shipped.ts';
 
-/** Changes the servers in config files: the text around them stays as it is, byte for byte. */
+/** Edits server entries in config files. All other text stays the same, byte for byte. */
 export interface ConfigEditor {
   /**
-   * Adds a server at the end, or in the place of the `null` which takes away that of a file in `extends`.
-   * Rejects with HUB_CONFIG_CONFLICT where there is one of that name, here or there, and as `setServer`.
+   * Adds a server at the end, or replaces a `null` entry that removes an inherited server. Rejects with
+   * HUB_CONFIG_CONFLICT if the file or one that it extends has a server of that name, and with the errors of
+   * `setServer`.
    */
   addServer(file: string, name: string, entry: JsonObject): Promise<Config>;
   /**
-   * Puts another entry in the place of the file's own. Rejects with HUB_SERVER_UNKNOWN where it has none,
-   * HUB_CONFIG_INVALID where the config would not be valid with it, HUB_CONFIG_CONFLICT where somebody
-   * else writes the file at the same time, and HUB_CONFIG_UNWRITABLE where it cannot be written.
+   * Replaces the entry of a server in this file. Rejects with HUB_SERVER_UNKNOWN if the file has no such entry,
+   * HUB_CONFIG_INVALID if the resulting config is invalid, HUB_CONFIG_CONFLICT if another program writes the file at
+   * the same time, and HUB_CONFIG_UNWRITABLE if the file cannot be written.
    */
   setServer(file: string, name: string, entry: JsonObject): Promise<Config>;
   /**
-   * Takes a server out. One that comes from a file in `extends` becomes `null` in this file, which takes it
-   * away; the other file stays. Rejects as `setServer`.
+   * Removes a server. For a server of a file in `extends`, writes `null` to this file and leaves the other file
+   * unchanged. Rejects with the errors of `setServer`.
    */
   removeServer(file: string, name: string): Promise<Config>;
-  /** The server that `addServer` would add, of which nothing is written. Rejects as `addServer`. */
+  /**
+   * Returns the server that `addServer` would add, without writing anything. Rejects with the errors of `addServer`.
+   */
   preview(file: string, name: string, entry: JsonObject): Promise<ServerConfig>;
 }
 
 export type ConfigEditorNeeds = {
-  /** The environment of that moment, to check what would be written. */
+  /** Reads the current environment, to validate the edited config with it. */
   readonly readOptions: () => Promise<LoadOptions>;
-  /** How files are read, where that is not as they are. */
+  /** Replaces the default file reader. */
   readonly readBytes?: ReadBytes | undefined;
   /**
-   * Replaces a file whole, and rejects with the error of the system, leaving nothing behind. `check` is
-   * awaited right before the new text takes the old one's place; what it throws is thrown on.
+   * Replaces a file atomically. Awaits `check` right before the rename and rejects with what it throws. Rejects with
+   * the system's error if the write fails, and leaves no temporary file behind.
    */
   readonly writeWhole: (file: string, text: string, check: () => Promise<void>) => Promise<void>;
 };
 
-/** Edits that may wait for the one before them. */
+/** Maximum number of queued edits. */
 const maxWaiting = 100;
-/** A file that somebody else wrote meanwhile is read again once. */
+/** Attempts per edit. If another program wrote the file meanwhile, the edit is repeated once. */
 const attempts = 2;
 
-/** What becomes of the file: given what it says, what it shall say. */
+/** An edit of one server's entry. */
 type Change = {
   readonly name: string;
   readonly kind: 'add' | 'set' | 'remove';
   readonly entry: JsonObject | undefined;
 };
 
-/** Edits are made one after another, each on what the one before has written. */
+/** Creates an editor that runs edits one after another, each on the result of the one before. */
 export function createConfigEditor(needs: ConfigEditorNeeds): ConfigEditor {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
@@ -70,9 +73,9 @@ export function createConfigEditor(needs: ConfigEditorNeeds): ConfigEditor {
         { data: { retryable: true } },
       );
     waiting++;
-    const mine = last.then(() => editNow(file, change, needs)).finally(() => waiting--);
-    last = mine.catch(() => {});
-    return await mine;
+    const result = last.then(() => editNow(file, change, needs)).finally(() => waiting--);
+    last = result.catch(() => {});
+    return await result;
   }
 
   return {
@@ -91,7 +94,7 @@ export function createConfigEditor(needs: ConfigEditorNeeds): ConfigEditor {
   };
 }
 
-/** Thrown by the check before the text is replaced. */
+/** Thrown by the check if the file changed since it was read. */
 class Overtaken extends Error {}
 
 async function editNow(file: string, change: Change, needs: ConfigEditorNeeds): Promise<Config> {
@@ -115,7 +118,7 @@ async function editNow(file: string, change: Change, needs: ConfigEditorNeeds): 
   }
 }
 
-/** The new text, and the config that it makes, before anything is written. */
+/** Computes the new text and the config that results from it, before anything is written. */
 async function prepare(
   file: string,
   text: string,
@@ -135,38 +138,40 @@ async function prepare(
   const { root } = await parseText({ file, text: text.replace(/^\uFEFF/, '') }, format);
   if (before.error && !root) throw before.error;
   const inherited = await inheritedServers(file, { ...options, readText: withText(file, text) });
-  // Most hubs never write their config.
+  // Loaded on demand: most hubs never write their config.
   const { editableText } = await import('./edit-text.ts');
   const editable = await editableText(text, format);
   const inheritance = inherited.get(name);
-  const below = inheritance?.spot.source.file;
+  const below = inheritance?.location.source.file;
   const exists = editable.has(name);
-  const isTakenAway = ['servers', 'mcpServers']
+  const isRemoved = ['servers', 'mcpServers']
     .map(form => valueOf(valueOf(root, form), name))
     .some(value => value !== undefined && isNull(value));
-  if (kind === 'add' && !isTakenAway && (exists || below !== undefined))
-    throw taken(file, name, below);
+  if (kind === 'add' && !isRemoved && (exists || below !== undefined))
+    throw nameTaken(file, name, below);
   if (kind !== 'add' && !exists && (kind === 'set' || below === undefined))
-    throw unknown(file, name, below);
-  const next = nextOf(change, inheritance?.value);
+    throw serverUnknown(file, name, below);
+  const next = newEntryOf(change, inheritance?.value);
   const edited = editable.with(name, next);
   if (edited === undefined) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
   if (after.error) throw after.error;
   const isThere = after.config.servers.some(server => server.name === name);
-  const isOnly = !before.config || concernsOnly(diffConfigs(before.config, after.config), name);
+  const isOnly = !before.config || affectsOnly(diffConfigs(before.config, after.config), name);
   if (isThere !== (kind !== 'remove') || !isOnly) throw uneditable(file);
   return { text: edited, config: after.config };
 }
 
-/** What the file is to say of the server. */
-function nextOf({ kind, entry }: Change, below: Written | undefined) {
+/** The new value of the server's entry in this file. */
+function newEntryOf({ kind, entry }: Change, below: SourceNode | undefined) {
   if (kind === 'remove') return below && null;
-  return kind === 'add' && entry && below ? standingAlone(entry, below) : entry;
+  return kind === 'add' && entry && below ? withoutInheritance(entry, below) : entry;
 }
 
-/** An anchor that others refer to would change them too. */
-function concernsOnly({ added, removed, changed, naming }: Difference, name: string): boolean {
+/**
+ * True if the edit affects only this server. Editing a YAML anchor would also change the servers that refer to it.
+ */
+function affectsOnly({ added, removed, changed, naming }: Difference, name: string): boolean {
   const names = [...added, ...removed, ...changed.map(({ after }) => after)];
   return !naming && names.every(server => server.name === name);
 }
@@ -176,7 +181,7 @@ const withText =
   async path =>
     path === resolve(file) ? text : await readText(path);
 
-/** The text, if it is UTF-8: else what is written back would be something else. */
+/** Reads a UTF-8 file. Rejects other encodings, because writing the text back would change bytes. */
 async function readExactly(
   file: string,
   { readBytes = noShippedFiles.readBytes }: ConfigEditorNeeds,
@@ -189,13 +194,13 @@ async function readExactly(
   throw new HubError('HUB_CONFIG_INVALID', `${file}: it is not UTF-8. Save it as UTF-8`);
 }
 
-const taken = (file: string, name: string, below: string | undefined) =>
+const nameTaken = (file: string, name: string, below: string | undefined) =>
   new HubError(
     'HUB_CONFIG_CONFLICT',
     `${file}: there is a server "${name}" already${below === undefined ? '' : `, in ${below}, which it extends`}. Choose another name, or remove that one ${below === undefined ? 'first' : 'there'}`,
   );
 
-const unknown = (file: string, name: string, below: string | undefined) =>
+const serverUnknown = (file: string, name: string, below: string | undefined) =>
   new HubError(
     'HUB_SERVER_UNKNOWN',
     `${file}: it holds no server ${JSON.stringify(name)}${below === undefined ? '' : `, which is in ${below}: change it there`}`,
@@ -214,7 +219,7 @@ const remedies = new Map([
   ['EROFS', 'it is on a file system that is read-only. Mount its folder writable'],
   ['EACCES', 'this user may not write in its folder. Give it the right to'],
   ['EPERM', 'this user may not replace it. Give it the right to'],
-  // To write it in place instead would leave half a file behind where the hub dies meanwhile.
+  // Writing in place is no alternative: if the hub crashed meanwhile, half a file would remain.
   [
     'EBUSY',
     'it is mounted by itself, and so cannot be replaced whole. Mount its folder instead of the file',
@@ -222,7 +227,7 @@ const remedies = new Map([
   ['EXDEV', 'it is mounted by itself. Mount its folder instead of the file'],
 ]);
 
-/** The error for a file that could not be replaced, with what to do about it. */
+/** The error for a file that could not be replaced, with a remedy. */
 export function unwritable(file: string, error: unknown): HubError {
   if (error instanceof HubError) return error;
   const remedy =

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { createFileSchema } from './schema.ts';
 
-/** The JSON Schema of the config file, as `configs/hub.schema.json` holds it. */
+/** JSON Schema of the config file, the content of `configs/hub.schema.json`. */
 export function schemaJson(): string {
-  // Draft 7 is what editors understand completely. The schema is of what a person writes: `input`.
+  // Editors support draft 7 completely. `io: 'input'` describes what users write, before defaults are applied.
   const schema = z.toJSONSchema(createFileSchema(), { target: 'draft-7', io: 'input' });
   return `${JSON.stringify(schema, undefined, 2)}\n`;
 }

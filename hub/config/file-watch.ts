@@ -1,88 +1,96 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '#core';
-import { type FileSeen, type ReadText, fileSeen, fileUnread, formatOf, readText } from './files.ts';
+import {
+  type FileSnapshot,
+  type ReadText,
+  snapshotOf,
+  unreadableSnapshot,
+  formatOf,
+  readText,
+} from './files.ts';
 import type { FolderWatch } from './folder-watch.ts';
 
 export type FileWatchOptions = {
-  /** Files are read once nothing has happened to them for this long: an editor may still be writing. */
+  /** Files are read once they have not changed for this long, because an editor may still be writing. */
   readonly quietMs: number;
   /**
-   * The same for a file that has become shorter, or is away: what is written so far of a text may be all of
-   * another, as YAML is at the end of every server, and a slow writer pauses for longer than an editor.
+   * The same for a file that became shorter or disappeared. A partly written file can be valid, as YAML is after
+   * every complete entry, and a slow writer pauses for longer than an editor.
    */
   readonly shorterQuietMs: number;
-  /** Files to which something happens all the time are read after this long nevertheless. */
-  readonly maxUnrestMs: number;
-  /** How often files are looked at where the system tells nothing, as across some mounts. */
+  /** Files that change all the time are read after this long. */
+  readonly maxQuietWaitMs: number;
+  /** Polling interval, for file systems that send no events, such as some mounts. */
   readonly pollMs: number;
 };
 
 export type FileWatchNeeds = {
   readonly clock: Clock;
   readonly watchFolders: (onEvent: () => void) => FolderWatch;
-  /** The content of a file is another than what was seen last: it is `seen`. Never called while it runs. */
-  readonly onChange: (seen: readonly FileSeen[]) => Promise<void>;
-  /** How whoever is told of changes reads the files, where that is not as they are. */
+  /** Called with the new snapshots when the content of a file changed. Calls do not overlap. */
+  readonly onChange: (seen: readonly FileSnapshot[]) => Promise<void>;
+  /** Replaces the default file reader. */
   readonly readText?: ReadText | undefined;
 };
 
-/** Knows when the content of files has changed, however they are written. */
+/** Detects changes of file content, however the files are written. */
 export interface FileWatch extends AsyncDisposable {
-  /** Takes these files in place of those before, with what was seen in them. */
-  follow(files: readonly FileSeen[]): Promise<void>;
+  /** Watches these files instead of the previous ones. Each snapshot holds the last known content. */
+  follow(files: readonly FileSnapshot[]): Promise<void>;
 }
 
 /**
- * The system's events and a look at size, times and inode every few seconds only wake it; the content
- * decides, so that a `touch` changes nothing. Nothing is thrown and no promise rejects.
+ * Creates a file watch. File system events, and a poll of size, times and inode, only trigger a check. The content
+ * decides, so `touch` changes nothing. Never throws or rejects.
  */
 export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds): FileWatch {
-  const { quietMs, shorterQuietMs, maxUnrestMs, pollMs } = options;
+  const { quietMs, shorterQuietMs, maxQuietWaitMs, pollMs } = options;
   const { clock, onChange, readText: read = readText } = needs;
-  let files: readonly FileSeen[] = [];
+  let files: readonly FileSnapshot[] = [];
   let isClosed = false;
-  /** What stat told of the files when they were last found at rest. */
-  let atRest = '';
-  /** Since when the files are as they are, one of them shorter than it was. */
+  /** The result of `stat` when the files were last stable. */
+  let stableMarks = '';
+  /** Since when the files have had these stat marks, if one of them became shorter. */
   let shorter: { readonly marks: string; readonly since: number } | undefined;
-  /** The unrest now, until the files are looked at. */
-  let unrest: { readonly since: number; readonly timer: Disposable } | undefined;
-  let looking = Promise.resolve();
+  /** The check that is scheduled, if any. */
+  let scheduled: { readonly since: number; readonly timer: Disposable } | undefined;
+  let checking = Promise.resolve();
   let poll: Disposable | undefined;
-  const folders = needs.watchFolders(() => stir());
+  const folders = needs.watchFolders(() => scheduleCheck());
 
   /**
-   * Something may have happened: the wait for silence begins anew. `marks` are what the files must still
-   * have when it ends, where nothing but these tells that somebody is writing.
+   * Schedules a check after a quiet period, and starts the period anew if one is running. `marks` are the stat marks
+   * that the files must still have at the end: where no events arrive, this shows that nobody is writing.
    */
-  function stir(
+  function scheduleCheck(
     marks?: string,
-    since = unrest?.since ?? clock.monotonic(),
+    since = scheduled?.since ?? clock.monotonic(),
     waitMs = quietMs,
   ): void {
     if (isClosed) return;
-    unrest?.timer[Symbol.dispose]();
-    const leftMs = since + maxUnrestMs - clock.monotonic();
+    scheduled?.timer[Symbol.dispose]();
+    const leftMs = since + maxQuietWaitMs - clock.monotonic();
     const timer = clock.after(Math.max(0, Math.min(waitMs, leftMs)), () => {
-      unrest = undefined;
-      looking = looking.then(() => look(marks, since));
+      scheduled = undefined;
+      checking = checking.then(() => checkFiles(marks, since));
     });
-    unrest = { since, timer };
+    scheduled = { since, timer };
   }
 
-  async function look(expected: string | undefined, since: number): Promise<void> {
-    const marks = await marksOf(files);
+  async function checkFiles(expected: string | undefined, since: number): Promise<void> {
+    const marks = await statMarksOf(files);
     const now = clock.monotonic();
-    const isOverdue = now - since >= maxUnrestMs;
-    if (expected !== undefined && expected !== marks && !isOverdue) return stir(marks, since);
-    atRest = marks;
-    const seen = await Promise.all(files.map(({ path }) => see(path, read)));
+    const isOverdue = now - since >= maxQuietWaitMs;
+    if (expected !== undefined && expected !== marks && !isOverdue)
+      return scheduleCheck(marks, since);
+    stableMarks = marks;
+    const seen = await Promise.all(files.map(({ path }) => readSnapshot(path, read)));
     if (isClosed) return;
-    const isShorter = seen.some((one, index) => mayBeCut(one, files[index]));
+    const isShorter = seen.some((one, index) => mayBeTruncated(one, files[index]));
     if (!isShorter) shorter = undefined;
     else if (shorter?.marks !== marks) shorter = { marks, since: now };
     const leftMs = shorter ? shorter.since + shorterQuietMs - now : 0;
-    if (leftMs > 0 && !isOverdue) return stir(marks, since, leftMs);
+    if (leftMs > 0 && !isOverdue) return scheduleCheck(marks, since, leftMs);
     if (seen.some(({ digest }, index) => digest !== files[index]?.digest)) await onChange(seen);
   }
 
@@ -93,8 +101,8 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
 
   async function pollNow(): Promise<void> {
     await folders.follow(files.map(({ path }) => path));
-    const marks = await marksOf(files);
-    if (marks !== atRest && !unrest) stir(marks);
+    const marks = await statMarksOf(files);
+    if (marks !== stableMarks && !scheduled) scheduleCheck(marks);
     pollLater();
   }
 
@@ -103,38 +111,38 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
       files = wanted;
       if (isClosed) return;
       await folders.follow(wanted.map(({ path }) => path));
-      // What happened before they were watched is seen now.
-      atRest = '';
-      stir();
+      // Check once for changes that happened before the watch started.
+      stableMarks = '';
+      scheduleCheck();
       if (!poll) pollLater();
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
-      unrest?.timer[Symbol.dispose]();
+      scheduled?.timer[Symbol.dispose]();
       poll?.[Symbol.dispose]();
       folders[Symbol.dispose]();
-      await looking;
+      await checking;
     },
   };
 }
 
-const see = (path: string, read: ReadText) =>
+const readSnapshot = (path: string, read: ReadText) =>
   read(path).then(
-    text => fileSeen(path, text),
-    (error: unknown) => fileUnread(path, error),
+    text => snapshotOf(path, text),
+    (error: unknown) => unreadableSnapshot(path, error),
   );
 
 /**
- * Whether a text may be the beginning of one that is being written, as nothing is. JSON that is cut is not
- * JSON, and whoever wrote it so is told soon.
+ * True if the text may be the beginning of a file that is still being written, such as an empty file. Truncated JSON
+ * is invalid anyway, so a JSON writer can be told without delay.
  */
-const mayBeCut = (now: FileSeen, before: FileSeen | undefined) =>
+const mayBeTruncated = (now: FileSnapshot, before: FileSnapshot | undefined) =>
   before !== undefined &&
   now.length < before.length &&
   (now.length === 0 || formatOf(now.path) !== 'json');
 
-/** What the system tells of the files without reading them. */
-async function marksOf(files: readonly FileSeen[]): Promise<string> {
+/** Stat marks of the files, which change without the content being read. */
+async function statMarksOf(files: readonly FileSnapshot[]): Promise<string> {
   const marks = files.map(async ({ path }) => {
     const found = await stat(path, { bigint: true }).catch(() => undefined);
     return found && [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':');

@@ -4,39 +4,39 @@ import { extname } from 'node:path';
 import { HubError, messageOf } from '#core';
 import type { Format } from './document.ts';
 
-/** A file that a config was read from, and what it held. */
-export type FileSeen = {
+/** A file that a config was read from, and a digest of its content. */
+export type FileSnapshot = {
   /** Absolute. */
   readonly path: string;
   /**
-   * The SHA-256 of the text, or why there was none that could be read, as the system calls it: EISDIR.
-   * Undefined where nothing was there.
+   * SHA-256 of the text, or the system's error code (such as EISDIR) if the file could not be read. Undefined if
+   * there was no file.
    */
   readonly digest: string | undefined;
-  /** How long the text was, in characters; 0 where there was none. */
+  /** Length of the text in characters; 0 if there was none. */
   readonly length: number;
 };
 
-/** A file and the text that was read from it, for files that are watched besides the config's own. */
-export function fileSeen(path: string, text: string | undefined): FileSeen {
+/** Creates the snapshot of a file from its text. Also for watched files that do not belong to the config. */
+export function snapshotOf(path: string, text: string | undefined): FileSnapshot {
   const digest = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');
   return { path, digest, length: text?.length ?? 0 };
 }
 
-/** A file of which this came when it was read. */
-export const fileUnread = (path: string, error: unknown): FileSeen => ({
+/** Creates the snapshot of a file that could not be read. */
+export const unreadableSnapshot = (path: string, error: unknown): FileSnapshot => ({
   path,
   digest: isAbsent(error) ? undefined : String(codeOf(error)),
   length: 0,
 });
 
-/** Reads a text file; replaced where the text of one is known before it is written. */
+/** Reads a text file. Replaced in previews, where the new text is not written yet. */
 export type ReadText = (path: string) => Promise<string>;
 
-/** Reads UTF-8. */
+/** Reads a UTF-8 file. */
 export const readText: ReadText = async path => await readFile(path, 'utf8');
 
-/** How a file is written, by its extension; undefined for one that no config file has. */
+/** The format of a file by its extension; undefined for an unknown extension. */
 export function formatOf(file: string): Format | undefined {
   const extension = extname(file).toLowerCase();
   if (extension === '.json' || extension === '.jsonc') return 'json';
@@ -46,11 +46,11 @@ export function formatOf(file: string): Format | undefined {
 export const extensionRule =
   'the name of a config file ends in .json, .jsonc, .yaml or .yml, which says how it is written';
 
-/** The error for the config file itself whose name has another extension. */
+/** The error for a config file with an unknown extension. */
 export const misnamed = (file: string) =>
   new HubError('HUB_CONFIG_INVALID', `${file}: ${extensionRule}. Rename it`);
 
-/** The error for the config file itself that is absent or cannot be read. */
+/** The error for a config file that is missing or cannot be read. */
 export function unreadable(file: string, error: unknown): HubError {
   const options = { cause: error };
   if (isAbsent(error))
@@ -70,7 +70,7 @@ export function whyUnreadable(error: unknown): string {
     : `it cannot be read (${messageOf(error)})`;
 }
 
-/** The code that the system gave an error, such as ENOENT. */
+/** The system's error code, such as ENOENT. */
 export const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 

@@ -3,21 +3,21 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { messageOf } from '#core';
 
-/** Hears of changes in the folders of some files. Misses some: who uses it looks by itself as well. */
+/** Reports changes in the folders of some files. Events can get lost, so callers also have to poll. */
 export interface FolderWatch extends Disposable {
   /**
-   * Takes the folders of these files, and those that their links lead to, in place of those before. Called
-   * again, it also notices that a folder was replaced by another of its name.
+   * Watches the folders of these files, and the folders that their symbolic links lead to, instead of the previous
+   * ones. Call it regularly: it also notices that a folder was replaced by another one of the same name.
    */
   follow(files: readonly string[]): Promise<void>;
 }
 
-/** Each of them takes one of the watches that the system gives to a user. */
+/** Each folder takes one inotify watch, and these are limited per user. */
 const maxFolders = 64;
 
 /**
- * `onEvent` is called when something happens to one of the files, or to a name that begins with two dots,
- * by which Kubernetes and its like swap what a folder shows; `onError` where a folder cannot be watched.
+ * Creates a folder watch. Calls `onEvent` when one of the files changes, or a name that starts with two dots:
+ * Kubernetes swaps the content of a mounted folder through such names. Calls `onError` if a folder cannot be watched.
  */
 export function createFolderWatch(
   onEvent: () => void,
@@ -73,7 +73,7 @@ export function createFolderWatch(
   };
 }
 
-/** What tells a folder from another that took its name; undefined where there is none. */
+/** Device and inode of a folder, which differ if the folder was replaced; undefined if there is none. */
 function inodeOf(folder: string): string | undefined {
   try {
     const found = statSync(folder, { bigint: true });

@@ -1,22 +1,22 @@
 import { join } from 'node:path';
-import type { Environment } from './env.ts';
+import type { Environment } from './expand-variables.ts';
 
-/** A file or folder that mounts must not give away. */
+/** A file or folder that mounts must not expose. */
 export type GuardedPlace = {
-  /** Absolute, its links not followed. */
+  /** Absolute, symbolic links not resolved. */
   readonly path: string;
-  /** What it is, for the message: "the hub's data folder". */
+  /** Description for messages, such as "the hub's data folder". */
   readonly what: string;
   /**
-   * `run`: what stands there is run on this machine, or decides what is; no server may write there. `secret`: keys
-   * stand there, which a server may read only where its entry says `allow_sensitive`. `both`.
+   * `run`: programs on this machine execute it or are configured by it, so no server may write there. `secret`: it
+   * contains keys, which a server may read only with `allow_sensitive`. `both`: both.
    */
   readonly kind: 'run' | 'secret' | 'both';
 };
 
 type User = { readonly home: string; readonly env: Environment };
 
-/** Files that shells read when they start, in the home folder. */
+/** Shell startup files in the home folder. */
 const startUpFiles = [
   '.bashrc',
   '.bash_profile',
@@ -42,7 +42,7 @@ const startUpFiles = [
   '.pam_environment',
 ];
 
-/** Files that the shells of all users read. */
+/** Shell startup files of all users. */
 const startUpOfAll = [
   '/etc/profile',
   '/etc/profile.d',
@@ -146,7 +146,7 @@ const credentialFiles = [
 
 const credentialsInConfig = ['gcloud', 'gh', 'hub', 'op', 'doctl', 'containers/auth.json', 'sops'];
 
-/** Variables that name another place for one of these. */
+/** Variables that move one of these files elsewhere. */
 const secretVariables = [
   'AWS_SHARED_CREDENTIALS_FILE',
   'AWS_CONFIG_FILE',
@@ -164,26 +164,27 @@ const secretsOfAll = [
   '/etc/kubernetes',
 ];
 
-/** What every machine has, of the user with this home folder and of all. */
+/** Guarded places of a user, and of the whole machine. */
 export function placesOfUser({ home, env }: User): readonly GuardedPlace[] {
-  const config = said(env, 'XDG_CONFIG_HOME') ?? join(home, '.config');
-  const atHome = (names: readonly string[]) => names.map(name => join(home, name));
+  const config = absolutePathIn(env, 'XDG_CONFIG_HOME') ?? join(home, '.config');
+  const inHome = (names: readonly string[]) => names.map(name => join(home, name));
   const inConfig = (names: readonly string[]) => names.map(name => join(config, name));
-  const zsh = said(env, 'ZDOTDIR');
+  const zsh = absolutePathIn(env, 'ZDOTDIR');
   const shell = 'what shells run when they start';
   const cron = "cron's jobs";
   const units = "systemd's units";
   const browser = 'the profile of a browser';
   const keys = 'keys or passwords of this user';
-  const set = (names: readonly string[]) => names.flatMap(name => listOf(said(env, name)));
+  const set = (names: readonly string[]) =>
+    names.flatMap(name => listOf(absolutePathIn(env, name)));
   return [
-    ...places('both', 'the keys of ssh', atHome(['.ssh'])),
+    ...places('both', 'the keys of ssh', inHome(['.ssh'])),
     ...places('both', 'the keys of GnuPG', [
       join(home, '.gnupg'),
-      ...listOf(said(env, 'GNUPGHOME')),
+      ...listOf(absolutePathIn(env, 'GNUPGHOME')),
     ]),
     ...places('run', shell, [
-      ...atHome(startUpFiles),
+      ...inHome(startUpFiles),
       ...inConfig(['fish', 'zsh', 'bash', 'powershell', 'environment.d']),
       ...(zsh === undefined ? [] : [zsh]),
       ...startUpOfAll,
@@ -193,26 +194,28 @@ export function placesOfUser({ home, env }: User): readonly GuardedPlace[] {
     ...places('run', units, [
       ...systemdFolders,
       ...inConfig(['systemd']),
-      ...atHome(['.local/share/systemd']),
+      ...inHome(['.local/share/systemd']),
     ]),
     ...places('run', 'what starts when this user logs in', [
       ...inConfig(['autostart']),
-      ...atHome(['Library/LaunchAgents', 'AppData/Roaming/Microsoft/Windows/Start Menu']),
+      ...inHome(['Library/LaunchAgents', 'AppData/Roaming/Microsoft/Windows/Start Menu']),
     ]),
-    ...places('run', 'programs of this user', atHome(['bin', '.local/bin'])),
+    ...places('run', 'programs of this user', inHome(['bin', '.local/bin'])),
     ...places(
       'run',
       'what agents and editors run',
-      atHome(['.claude', '.codex', '.cursor', '.gemini', '.codeium', '.vscode']),
+      inHome(['.claude', '.codex', '.cursor', '.gemini', '.codeium', '.vscode']),
     ),
-    ...places('run', 'what git runs', [...atHome(['.gitconfig']), ...inConfig(['git'])]),
-    ...places('secret', browser, [...atHome(browserFolders), ...inConfig(browsersInConfig)]),
-    ...places('secret', 'a keyring', atHome(keyrings)),
+    ...places('run', 'what git runs', [...inHome(['.gitconfig']), ...inConfig(['git'])]),
+    ...places('secret', browser, [...inHome(browserFolders), ...inConfig(browsersInConfig)]),
+    ...places('secret', 'a keyring', inHome(keyrings)),
     ...places('secret', keys, [
-      ...atHome(credentialFiles),
+      ...inHome(credentialFiles),
       ...inConfig(credentialsInConfig),
       ...set(secretVariables),
-      ...(said(env, 'KUBECONFIG')?.split(/[:;]/) ?? []).filter(path => path.startsWith('/')),
+      ...(absolutePathIn(env, 'KUBECONFIG')?.split(/[:;]/) ?? []).filter(path =>
+        path.startsWith('/'),
+      ),
     ]),
     ...places('secret', 'keys or passwords of this machine', secretsOfAll),
   ];
@@ -224,8 +227,8 @@ const places = (
   paths: readonly string[],
 ): readonly GuardedPlace[] => paths.map(path => ({ path, what, kind }));
 
-/** Only an absolute path says where something is. */
-function said(env: Environment, name: string): string | undefined {
+/** The value of a variable if it is an absolute path. Relative paths do not identify a place. */
+function absolutePathIn(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value !== undefined && /^(?:\/|[A-Za-z]:[\\/])/.test(value) ? value : undefined;
 }

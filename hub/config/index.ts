@@ -16,16 +16,16 @@ export {
   settingsToRestartFor,
 } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit.ts';
-export { type Environment, variablesIn } from './env.ts';
+export { type Environment, variablesIn } from './expand-variables.ts';
 export { schemaJson } from './export.ts';
 export { type Loosening, type LooseningKind, findLoosenings } from './loosenings.ts';
 export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
-export { type FileSeen, fileSeen } from './files.ts';
+export { type FileSnapshot, snapshotOf } from './files.ts';
 export { type CommandLine, plainLine } from './launcher.ts';
 export type { GuardedPlace } from './guarded-places.ts';
 export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
-export { type LoadOptions, type Reading, loadConfig, readConfig } from './load.ts';
+export { type LoadOptions, type ConfigReading, loadConfig, readConfig } from './load.ts';
 export {
   type ConfigChange,
   type ConfigSource,

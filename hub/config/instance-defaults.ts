@@ -1,2 +1,2 @@
-/** What an entry with `"instance": "session"` has where it does not say otherwise, and others do not use. */
+/** Defaults for an entry with `"instance": "session"`. Other entries do not use these values. */
 export const instanceDefaults = { maxInstances: 20, idleSeconds: 1800 } as const;

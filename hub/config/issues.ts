@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Path } from './located.ts';
+import type { Path } from './source-map.ts';
 import type { Problem } from './problem.ts';
 import { knownKeys } from './schema.ts';
 import { findClosest } from './suggest.ts';
@@ -7,8 +7,8 @@ import { findClosest } from './suggest.ts';
 type Issue = z.core.$ZodIssue;
 
 /**
- * What zod found, as sentences that say what to write. `base` is the path of the value it looked at, and
- * `keysAt` tells the keys of the object at a path.
+ * Converts zod issues to sentences that tell users what to write. `base` is the path of the validated value; `keysAt`
+ * returns the known keys of the object at a path.
  */
 export function problemsOf(
   issues: readonly Issue[],
@@ -37,7 +37,7 @@ export function problemsOf(
   });
 }
 
-/** The form of the union that the value was meant to be: the one whose own type fits. */
+/** Reports only the branch of a union whose own type matches the value. */
 function unionProblems(issue: Issue & { readonly code: 'invalid_union' }, path: Path) {
   const meant = issue.errors.find(
     branch => !branch.some(({ code, path: at }) => code === 'invalid_type' && at.length === 0),
@@ -64,7 +64,7 @@ const written = new Map([
 
 const write = (expected: string) => written.get(expected) ?? `write a value of type ${expected}`;
 
-/** Where the schema has no words of its own, zod tells what it got, which the problem shows anyway. */
+/** Without a message in the schema, zod reports the received type, which the problem shows anyway. */
 const typeText = ({ message, expected }: Issue & { readonly code: 'invalid_type' }) =>
   message.startsWith('Invalid input') ? write(expected) : message;
 

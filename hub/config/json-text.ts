@@ -1,27 +1,30 @@
 import type { Json } from '#core';
 import { insertInBraces, removeFromBraces, replaceInBraces } from './edit-braces.ts';
 import { outlineJson, readJson } from './json.ts';
-import { type Located, type SourceText, written } from './located.ts';
+import { type SyntaxNode, type SourceText, attachSource } from './source-map.ts';
 import { documentOf } from './document.ts';
 import { type Outline, type Splice, splice } from './outline.ts';
 import { invalidFile } from './problem.ts';
 
-/** A JSON file of somebody else, which may hold comments and trailing commas. */
+/** A JSON file that belongs to another program. May contain comments and trailing commas. */
 export type JsonText = {
-  /** What it says; of a key that stands twice, the last. */
+  /** The parsed value. For duplicate keys, the last one counts. */
   readonly value: unknown;
   /**
-   * The text with another value at the path, or without it where that is undefined, and otherwise as it
-   * is. Objects on the way there are made. Undefined where something else than an object stands there.
+   * Returns the text with a new value at the path, or with the key removed if `value` is undefined. All other text
+   * stays unchanged. Creates missing objects on the path. Undefined if the path leads through a value that is not an
+   * object.
    */
   with(path: readonly string[], value: Json | undefined): string | undefined;
 };
 
-/** Reads a text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column where it is not JSON. */
+/**
+ * Parses a text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column if it is not JSON.
+ */
 export function readJsonText(source: SourceText): JsonText {
   const { root, fault } = readJson(source.text);
   const refuse = (offset: number, text: string) =>
-    invalidFile([{ spot: { source, offset, path: [] }, text }]);
+    invalidFile([{ location: { source, offset, path: [] }, text }]);
   if (fault) throw refuse(fault.offset, `not valid JSON: ${fault.text}`);
   if (!root) throw refuse(0, 'there is no value in it: write {}');
   return {
@@ -34,7 +37,8 @@ export function readJsonText(source: SourceText): JsonText {
   };
 }
 
-const valueOf = (root: Located, source: SourceText) => documentOf(written(root, source)).value;
+const valueOf = (root: SyntaxNode, source: SourceText) =>
+  documentOf(attachSource(root, source)).value;
 
 function change(
   text: string,
@@ -54,6 +58,6 @@ function change(
     : replaceInBraces(text, object, index, value);
 }
 
-/** The value within an object for each key of the path. */
+/** Wraps a value in one object for each key of the path. */
 const nested = (path: readonly string[], value: Json): Json =>
   path.reduceRight<Json>((inner, key) => ({ [key]: inner }), value);

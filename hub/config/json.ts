@@ -1,13 +1,13 @@
 import { parseTree, printParseErrorCode, stripComments } from 'jsonc-parser';
 import type { Node as JsonNode, ParseError } from 'jsonc-parser';
-import type { Located, Read } from './located.ts';
+import type { SyntaxNode, Read } from './source-map.ts';
 import type { Outline } from './outline.ts';
 
-/** Reads JSON with comments and trailing commas. The first syntax error only. */
+/** Parses JSON with comments and trailing commas. Reports only the first syntax error. */
 export function readJson(text: string): Read {
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true });
-  // A file that says nothing is none that is broken: of that nobody must be told to write it anew.
+  // An empty file is reported as empty, not as a syntax error.
   const [first] = tree || stripComments(text).trim() !== '' ? errors : [];
   const code = first && printParseErrorCode(first.error);
   return {
@@ -38,7 +38,7 @@ const jsonFaults = new Map([
   ['InvalidCharacter', 'a control character in a string; write it as \\n, \\t or \\u0000'],
 ]);
 
-function fromJson(node: JsonNode): Located {
+function fromJson(node: JsonNode): SyntaxNode {
   const { offset, children = [] } = node;
   if (node.type === 'array') return { kind: 'list', offset, items: children.map(fromJson) };
   if (node.type !== 'object') return { kind: 'scalar', offset, value: node.value };
@@ -48,7 +48,7 @@ function fromJson(node: JsonNode): Located {
   return { kind: 'map', offset, entries };
 }
 
-/** Where the parts of a valid text stand; undefined where it holds no object. */
+/** Offsets of the keys and values in a valid text; undefined if its root is not an object. */
 export function outlineJson(text: string): Outline | undefined {
   const tree = parseTree(text, [], { allowTrailingComma: true });
   return tree && outlineOf(tree);

@@ -2,12 +2,12 @@ import { resolve } from 'node:path';
 import type { PackageSpec, Sandbox } from './config.ts';
 import { nameOfPackage } from './package-spec.ts';
 
-/** Where a server is about to run. */
+/** Where a server runs. */
 export type PackagePlace =
   | { readonly kind: 'docker'; readonly server: string }
   | {
       readonly kind: 'process';
-      /** A folder of this server's own, which the caller makes. */
+      /** Data folder of this server. The caller creates it. */
       readonly dataDir: string;
     };
 
@@ -16,20 +16,20 @@ type PackagePaths = {
   readonly volumes: Sandbox['volumes'];
 };
 
-/** The variable by which a package that else writes beside its own code is told where to write. */
+/** Packages that by default write next to their own code, and the variable that sets another file. */
 const dataFiles = new Map([
   ['@modelcontextprotocol/server-memory', { variable: 'MEMORY_FILE_PATH', file: 'memory.jsonl' }],
 ]);
 
 /**
- * What a package needs to keep its data: its own code is read-only in a container, and is thrown
- * away with the installer's cache as a process. What the entry itself sets goes before this.
+ * Environment and volumes that a package needs to keep its data. Its own folder is read-only in a container; as a
+ * process, the installer's cache is deleted. Values in the entry take precedence.
  */
 export function pathsOfKnownPackage(source: PackageSpec, place: PackagePlace): PackagePaths {
   const known = source.ecosystem === 'npm' ? dataFiles.get(nameOfPackage(source)) : undefined;
   if (!known) return { env: {}, volumes: [] };
   const { variable, file } = known;
-  // A relative path would start at the package's code.
+  // The package resolves a relative path against its own folder.
   return place.kind === 'process'
     ? { env: { [variable]: resolve(place.dataDir, file) }, volumes: [] }
     : {

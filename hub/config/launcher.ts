@@ -3,8 +3,11 @@ import { win32 } from 'node:path';
 /** A program and its arguments. */
 export type CommandLine = { readonly command: string; readonly args: readonly string[] };
 
-/** Launchers of packages, with the words that make them one, and whose options they share. */
-const alike: readonly { readonly words: readonly [string, ...string[]]; readonly as: string }[] = [
+/** Package launchers by their program and subcommand, and the launcher whose options they share. */
+const launchers: readonly {
+  readonly words: readonly [string, ...string[]];
+  readonly as: string;
+}[] = [
   { words: ['npm', 'exec'], as: 'npx' },
   { words: ['npm', 'x'], as: 'npx' },
   { words: ['pnpm', 'dlx'], as: 'npx' },
@@ -21,8 +24,8 @@ const alike: readonly { readonly words: readonly [string, ...string[]]; readonly
 ];
 
 /**
- * The same line by npx, uvx or docker, where another launcher has the same effect, and without what only this
- * machine needs: the folder of the program, `.exe`, `cmd /c` of Windows.
+ * Converts a command line to the equivalent for npx, uvx or docker, and removes parts that depend on the machine: the
+ * program's folder, `.exe`, and `cmd /c` on Windows.
  */
 export function plainLine({ command, args }: CommandLine): CommandLine {
   const name = nameOf(command);
@@ -31,16 +34,16 @@ export function plainLine({ command, args }: CommandLine): CommandLine {
     const [inner, ...others] = rest;
     return inner === undefined ? { command, args } : plainLine({ command: inner, args: others });
   }
-  for (const { words, as } of alike) {
+  for (const { words, as } of launchers) {
     const [program, ...verbs] = words;
     const left = program === name ? withoutVerbs(args, verbs) : undefined;
     if (!left) continue;
-    return { command: as, args: as === 'npx' && name !== 'npx' ? asOfNpx(left) : left };
+    return { command: as, args: as === 'npx' && name !== 'npx' ? toNpxArgs(left) : left };
   }
   return { command, args };
 }
 
-/** The arguments without the verbs, which stand behind options only; undefined where one is missing. */
+/** Removes the subcommands, which only options may precede; undefined if one is missing. */
 function withoutVerbs(
   args: readonly string[],
   verbs: readonly string[],
@@ -51,8 +54,8 @@ function withoutVerbs(
   }, args);
 }
 
-/** npx asks before it installs anything, and nobody could answer. */
-function asOfNpx(args: readonly string[]): readonly string[] {
+/** npx asks before it installs a package. Without a terminal nobody can answer, so `-y` is added. */
+function toNpxArgs(args: readonly string[]): readonly string[] {
   const end = args.findIndex(arg => arg === '--' || !arg.startsWith('-'));
   const plain = args[end] === '--' ? args.toSpliced(end, 1) : args;
   return ['-y', ...plain.filter((arg, at) => at >= end || !['-y', '--yes'].includes(arg))];

@@ -4,7 +4,7 @@ import type { Variables } from './variables.ts';
 const mebibyte = 2 ** 20;
 const bytes = { least: mebibyte, most: 64 * 1024 * mebibyte, whole: true } as const;
 
-/** Bounds of what all clients together may take. What is wrong with them is told by `variables`. */
+/** Reads the limits for all clients together. Invalid values are reported through `variables`. */
 export function readLimits({ number }: Variables): Settings['limits'] {
   return {
     maxConnections: number('MAX_CONNECTIONS', { least: 1, most: 1_000_000, whole: true }) ?? 2_000,

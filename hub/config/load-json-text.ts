@@ -1,4 +1,4 @@
 export type { JsonText } from './json-text.ts';
 
-/** What reads and changes JSON files of others; few hubs ever do. */
+/** Loads the JSON editor on demand: few hubs edit files of other programs. */
 export const loadJsonText = async () => await import('./json-text.ts');

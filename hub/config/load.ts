@@ -1,15 +1,15 @@
 import { dirname, resolve } from 'node:path';
 import { HubError, isObject } from '#core';
 import type { Config, ServerConfig } from './config.ts';
-import { findEngineSocket } from './danger.ts';
-import { type Document, documentOf, placed } from './document.ts';
-import { type Environment, expandServer } from './env.ts';
+import { findEngineSocket } from './sandbox-escapes.ts';
+import { type Document, documentOf, locateProblem } from './document.ts';
+import { type Environment, expandServer } from './expand-variables.ts';
 import { gatherFiles } from './extends.ts';
-import { type FileSeen, type ReadText, readText } from './files.ts';
-import { type Guard, createGuard } from './guard.ts';
+import { type FileSnapshot, type ReadText, readText } from './files.ts';
+import { type MountGuard, createMountGuard } from './mount-guard.ts';
 import type { GuardedPlace } from './guarded-places.ts';
 import { problemsOf } from './issues.ts';
-import type { Path } from './located.ts';
+import type { Path } from './source-map.ts';
 import { type Form, isEnabled, normalizeServer } from './normalize.ts';
 import { originOf } from './origin.ts';
 import { type Problem, invalidFile, pathText } from './problem.ts';
@@ -17,20 +17,20 @@ import { envelopeSchema } from './schema.ts';
 import { serverName, serverSchema } from './server-schema.ts';
 
 export type LoadOptions = {
-  /** Where `${NAME}` is looked up. */
+  /** Variables for `${NAME}`. */
   readonly env: Environment;
-  /** What `~` stands for: an absolute path. */
+  /** Home folder, for `~`. Absolute. */
   readonly home: string;
   /** The hub's own files and folders, which no server may write to. */
   readonly ownPlaces?: readonly GuardedPlace[];
-  /** Files of MCP clients, which none may write to either; looked up where a server is to write somewhere. */
+  /** Config files of MCP clients, which no server may write to. Called only for writable mounts. */
   readonly clientFiles?: (home: string) => Promise<readonly string[]>;
 };
 
-/** What came of reading a config, and all the files that it depends on, also when it is not valid. */
-export type Reading = {
-  /** The config file itself first, then those that it extends. */
-  readonly files: readonly FileSeen[];
+/** Result of reading a config, and all files that it depends on, even if it is invalid. */
+export type ConfigReading = {
+  /** The config file first, then the files that it extends. */
+  readonly files: readonly FileSnapshot[];
 } & (
   | { readonly config: Config; readonly error?: undefined }
   | { readonly error: HubError; readonly config?: undefined }
@@ -39,9 +39,8 @@ export type Reading = {
 const forms: readonly Form[] = ['servers', 'mcpServers'];
 
 /**
- * Reads a config file, JSON or YAML by its extension, and what it extends. Throws HUB_CONFIG_MISSING
- * where there is no such file and HUB_CONFIG_INVALID with all that is wrong: file, line, path, value,
- * remedy.
+ * Reads a config file (JSON or YAML, by its extension) and the files that it extends. Throws HUB_CONFIG_MISSING if
+ * the file does not exist, and HUB_CONFIG_INVALID with all problems: file, line, path, value and remedy.
  */
 export async function loadConfig(file: string, options: LoadOptions): Promise<Config> {
   const reading = await readConfig(file, options);
@@ -49,7 +48,7 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Co
   return reading.config;
 }
 
-/** As `loadConfig`, and tells which files were read. What is wrong with them is returned, not thrown. */
+/** Like `loadConfig`, but also returns the files that were read, and returns errors instead of throwing them. */
 export async function readConfig(
   file: string,
   {
@@ -59,26 +58,26 @@ export async function readConfig(
     clientFiles = async () => [],
     ...options
   }: LoadOptions & { readonly readText?: ReadText },
-): Promise<Reading> {
+): Promise<ConfigReading> {
   const read = options.readText ?? readText;
   const gathered = await gatherFiles(file, { home, readText: read });
   const { root, complete, problems: found, files, error } = gathered;
   if (error) return { files, error };
-  // Without a parent that is broken, most of what else would be told is not so.
+  // If an extended file is missing, most further problems would be consequences of that.
   if (!root || !complete) return { files, error: invalidFile(found) };
   const document = documentOf(root);
   const extended = files.length > 1;
   const configFiles = files.map(({ path }) => path);
-  const guard = createGuard({ home, env, configFiles, ownPlaces, clientFiles });
+  const guard = createMountGuard({ home, env, configFiles, ownPlaces, clientFiles });
   const { config, problems } = await configOf(document, { env, home, extended, guard });
-  const all = [...found, ...problems.map(problem => placed(problem, document))];
+  const all = [...found, ...problems.map(problem => locateProblem(problem, document))];
   return all.length > 0 || !config ? { files, error: invalidFile(all) } : { files, config };
 }
 
-/** `extended`: there are other files below. */
+/** `extended`: the config consists of more than one file. */
 type Context = Pick<LoadOptions, 'env' | 'home'> & {
   readonly extended: boolean;
-  readonly guard: Guard;
+  readonly guard: MountGuard;
 };
 type Found<T> = { readonly problems: readonly Problem[] } & T;
 
@@ -94,7 +93,11 @@ async function configOf(
   const read = await Promise.all(
     named.map(({ form, name }) => readServer(document, { form, name }, context)),
   );
-  const problems = [...outside, ...neither(document), ...read.flatMap(each => each.problems)];
+  const problems = [
+    ...outside,
+    ...findMissingServers(document),
+    ...read.flatMap(each => each.problems),
+  ];
   if (!envelope.success) return { problems };
   const { separator, max_length: maxLength } = envelope.data.naming;
   const servers = read.flatMap(({ server }) => server ?? []);
@@ -113,7 +116,7 @@ async function configOf(
   };
 }
 
-/** The members that are set. */
+/** Removes undefined members. */
 const withoutAbsent = ({
   host,
   port,
@@ -125,9 +128,10 @@ const withoutAbsent = ({
   ...(port !== undefined && { port }),
 });
 
-function neither({ value }: Document): readonly Problem[] {
+function findMissingServers({ value }: Document): readonly Problem[] {
   if (!isObject(value) || forms.some(form => value[form] !== undefined)) return [];
-  const text = 'holds neither "servers" nor "mcpServers": add one, such as "servers": {}';
+  const text =
+    'holds neither "servers" nor "mcpServers": add one, such as "servers": {}';
   return [{ path: [], text }];
 }
 
@@ -140,13 +144,13 @@ async function readServer(
   const named = serverName.safeParse(name);
   const group = isObject(document.value) ? document.value[form] : undefined;
   const written = isObject(group) ? group[name] : undefined;
-  if (extended && written === null) return { problems: [{ path, text: nothingToTakeAway }] };
+  if (extended && written === null) return { problems: [{ path, text: nothingToRemove }] };
   const problems: Problem[] = named.error
     ? [...problemsOf(named.error.issues, path)].map(withoutValue)
     : [];
   const { value, unresolved, problems: missing } = expandServer(written, path, env);
-  // What a disabled server lacks does not matter until it is enabled.
-  if (!isObject(written) || isEnabled(switches(written))) problems.push(...missing);
+  // Variables of a disabled server may be missing until it is enabled.
+  if (!isObject(written) || isEnabled(switchesOf(written))) problems.push(...missing);
   const entry = serverSchema.safeParse(value);
   if (entry.error) {
     problems.push(...problemsOf(entry.error.issues, path));
@@ -158,25 +162,25 @@ async function readServer(
     home,
     engineSocket: findEngineSocket(env),
     guard,
-    folderOf: (key: string) => dirname(resolve(document.spotOf([...path, key]).source.file)),
+    folderOf: (key: string) => dirname(resolve(document.locationOf([...path, key]).source.file)),
     entry: entry.data,
     written: new Set(isObject(value) ? Object.keys(value) : []),
   };
   const server = await normalizeServer(draft, (inside, text, showsValue = false) => {
     const at: Path = [...path, ...inside];
-    // Nothing can be said about a value that is not known.
+    // Skip values with unexpanded variables: their final value is unknown.
     if (!unresolved.has(pathText(at))) problems.push({ path: at, text, showsValue });
   });
   return { server: server && { ...server, origin: originOf(written) }, problems };
 }
 
-const nothingToTakeAway =
+const nothingToRemove =
   'null takes away a server of a file in "extends", and none there has this one: remove it, or write an object: {...}';
 
-const switches = (entry: { readonly [key: string]: unknown }) => ({
+const switchesOf = (entry: { readonly [key: string]: unknown }) => ({
   disabled: entry['disabled'] === true,
   enabled: entry['enabled'] !== false,
 });
 
-/** The name is in the path already. */
+/** Drops the value from the message, because the path already contains the name. */
 const withoutValue = ({ path, text }: Problem): Problem => ({ path, text });

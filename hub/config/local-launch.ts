@@ -3,28 +3,31 @@ import { type CommandLine, plainLine } from './launcher.ts';
 import { findPackageLine, isProgram } from './package-line.ts';
 import { findExtra, findPackage, isImage, nameOfPackage } from './package-spec.ts';
 import { resolveInside } from './paths.ts';
-import { type Machine, sandboxOf } from './sandbox.ts';
+import { type EntryContext, sandboxOf } from './sandbox.ts';
 import type { ServerEntry } from './server-schema.ts';
 
-/** Takes a problem at a path inside the entry. `showsValue` puts the value before the text. */
+/** Reports a problem at a path inside the entry. `showsValue` puts the value before the text. */
 export type Report = (
   path: readonly (string | number)[],
   text: string,
   showsValue?: boolean,
 ) => void;
 
-type LocalDraft = Machine & {
+type LocalDraft = EntryContext & {
   readonly form: 'servers' | 'mcpServers';
   readonly entry: ServerEntry;
   readonly written: ReadonlySet<string>;
 };
 
-type What = Pick<LocalLaunch, 'image' | 'package' | 'command' | 'args' | 'written' | 'noPackage'>;
+type LaunchSource = Pick<
+  LocalLaunch,
+  'image' | 'package' | 'command' | 'args' | 'written' | 'noPackage'
+>;
 
 const packageForms =
   'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI) or "docker:name:tag" (an image); no options, ranges, URLs or git references';
 
-/** How a server that the hub runs itself is launched; undefined where the entry does not say what. */
+/** How the hub launches a local server. Undefined if the entry does not define what to run. */
 export async function localLaunch(
   draft: LocalDraft,
   report: Report,
@@ -49,7 +52,7 @@ export async function localLaunch(
   };
 }
 
-function whatToRun(draft: LocalDraft, report: Report): What | undefined {
+function whatToRun(draft: LocalDraft, report: Report): LaunchSource | undefined {
   const { entry, form, written } = draft;
   const { command, image, args = [] } = entry;
   if (entry.package !== undefined) {
@@ -70,10 +73,10 @@ function whatToRun(draft: LocalDraft, report: Report): What | undefined {
   return withExtras(fromLine({ command, args }), draft, report);
 }
 
-/** A line of a launcher runs its package; all others stay as they are. */
-function fromLine({ command, args }: CommandLine): What {
+/** Converts a package launcher's command line to a package. Other command lines stay as they are. */
+function fromLine({ command, args }: CommandLine): LaunchSource {
   const line = findPackageLine(command, args);
-  // A program with a folder is one that the person has chosen.
+  // A program with a folder is the user's explicit choice.
   const other = line || /[\\/]/.test(command) ? { command, args } : plainLine({ command, args });
   const found = line ?? findPackageLine(other.command, other.args);
   const base = { image: undefined, package: undefined, command, args };
@@ -88,8 +91,8 @@ function fromLine({ command, args }: CommandLine): What {
   };
 }
 
-/** The keys that say with what a package is installed. */
-function withExtras(what: What, { entry }: LocalDraft, report: Report): What {
+/** Applies `with` and `python`, which refine how a package is installed. */
+function withExtras(what: LaunchSource, { entry }: LocalDraft, report: Report): LaunchSource {
   const { package: source } = what;
   if (!source) {
     for (const key of ['with', 'python'] as const)
@@ -126,7 +129,7 @@ function fromPackage(
   command: string | undefined,
   args: readonly string[],
   report: Report,
-): What | undefined {
+): LaunchSource | undefined {
   const source = findPackage(written);
   if (!source) {
     report(['package'], packageForms, true);
@@ -137,10 +140,10 @@ function fromPackage(
   if (command === undefined) return { ...base, package: source.package, args };
   const plain = plainLine({ command, args });
   const line = findPackageLine(plain.command, plain.args);
-  // A word that is no launcher is another program of the package.
+  // A command that is not a launcher is another program of the package.
   if (!line && isProgram(command)) return { ...base, package: source.package, command, args };
-  // Files name the package beside the command line that runs it; the two must then agree.
-  const agreed = line && 'package' in line ? agree(source.package, line.package) : undefined;
+  // Some files name the package and also the command line that runs it. The two must match.
+  const agreed = line && 'package' in line ? matchSpecs(source.package, line.package) : undefined;
   if (!agreed || !line || 'why' in line) {
     report(['command'], `does not run the "package" beside it: remove "command", or "package"`);
     return undefined;
@@ -148,8 +151,8 @@ function fromPackage(
   return { ...base, package: agreed, command: line.program, args: line.args };
 }
 
-/** Of the two specs the one with a version; undefined for two packages, or two versions of one. */
-function agree(named: PackageSpec, line: PackageSpec): PackageSpec | undefined {
+/** Returns the spec that has a version. Undefined for different packages, or different versions of one package. */
+function matchSpecs(named: PackageSpec, line: PackageSpec): PackageSpec | undefined {
   const name = nameOfPackage(named);
   if (named.ecosystem !== line.ecosystem || name !== nameOfPackage(line)) return undefined;
   if (line.spec === name || line.spec === named.spec) return { ...line, spec: named.spec };
@@ -158,12 +161,12 @@ function agree(named: PackageSpec, line: PackageSpec): PackageSpec | undefined {
 
 async function workingDirectory(
   draft: LocalDraft,
-  what: What,
+  what: LaunchSource,
   report: Report,
 ): Promise<string | undefined> {
   const { cwd } = draft.entry;
   if (cwd === undefined) return undefined;
-  // The folder is one in the image, so it does not start at this machine's folders.
+  // The working directory is a folder in the image, not on this machine.
   if (what.image !== undefined) {
     if (!cwd.startsWith('/')) report(['cwd'], 'write an absolute path in the image', true);
     return cwd;

@@ -1,33 +1,36 @@
 import { type JsonObject, isObject } from '#core';
 import type { LocalLaunch, RemoteLaunch, Sandbox, ServerConfig } from './config.ts';
-import { expandedKeys, variablesIn } from './env.ts';
+import { expandedKeys, variablesIn } from './expand-variables.ts';
 import { pathsOfKnownPackage } from './known-packages.ts';
 
 export type LooseningKind =
   'runtime' | 'network' | 'user' | 'mount' | 'volume' | 'variable' | 'header' | 'url' | 'sensitive';
 
-/** A setting of an entry that gives its server more than the default sandbox does. */
+/** A setting of an entry that gives its server more permissions than the default sandbox. */
 export type Loosening = {
   /**
-   * What a confirmation repeats: `mount:/home/me/notes:/notes:rw`, `network:bridge`, `user:0:0`, `runtime:process`,
-   * `variable:GITHUB_TOKEN`, `volume:memory-data`, `header:Authorization`, `url:https://host/${KEY}`,
-   * `allow_sensitive`. Unique in one entry, and the same whenever the entry is read.
+   * Identifier that a confirmation repeats, such as `mount:/home/me/notes:/notes:rw`, `network:bridge`, `user:0:0`,
+   * `runtime:process`, `variable:GITHUB_TOKEN`, `volume:memory-data`, `header:Authorization`,
+   * `url:https://host/${KEY}` or `allow_sensitive`. Unique within an entry, and stable across reads.
    */
   readonly name: string;
   readonly kind: LooseningKind;
-  /** One sentence for people: what the server could do with it. */
+  /** One sentence for users: what the server could do with it. */
   readonly message: string;
-  /** True where an entry that arrives over the API has to be confirmed; read-only mounts, for one, do not. */
+  /**
+   * True if an entry that arrives over the API must be confirmed because of it. Read-only mounts, for example, need
+   * no confirmation.
+   */
   readonly needsConfirmation: boolean;
 };
 
 /**
- * Everything in an entry that gives its server more than the default sandbox. No value of a variable is in the
- * answer: whoever asks for an entry must not be able to read the hub's environment. Pure.
+ * Lists everything in an entry that gives its server more permissions than the default sandbox. The result contains
+ * no values of variables, so a caller cannot read the hub's environment through an entry. Pure.
  *
- * @param entry The entry as it would stand in the file, with its `${NAME}` unexpanded.
- * @param config What the loader makes of that entry: its paths are absolute, with links followed.
- * @param others The other servers of the file; a volume that one of them has too is reported.
+ * @param entry The entry as it would be written to the file, with `${NAME}` unexpanded.
+ * @param config The entry as loaded: paths are absolute, symbolic links resolved.
+ * @param others The other servers of the file. A volume that the server shares with one of them is reported.
  */
 export function findLoosenings(
   entry: JsonObject,
@@ -35,12 +38,13 @@ export function findLoosenings(
   others: readonly ServerConfig[] = [],
 ): readonly Loosening[] {
   const { launch } = config;
-  const own = launch.kind === 'local' ? ofLocal(entry, launch) : ofRemote(entry, launch);
+  const ofLaunch =
+    launch.kind === 'local' ? looseningsOfLocal(entry, launch) : looseningsOfRemote(entry, launch);
   const shared = sharedVolumesOf(config, others);
-  return [...own, ...shared, ...ofVariables(entry), ...ofSensitive(entry)];
+  return [...ofLaunch, ...shared, ...variableLoosenings(entry), ...sensitiveLoosening(entry)];
 }
 
-function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
+function looseningsOfLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
   const { network, user } = launch.sandbox;
   const found: Loosening[] = [];
   if (launch.runtime === 'process')
@@ -57,7 +61,7 @@ function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
       message: 'It can reach the network, and send there whatever it can read.',
       needsConfirmation: true,
     });
-  if (user !== undefined) found.push(ofUser(user));
+  if (user !== undefined) found.push(userLoosening(user));
   for (const { source, target, readOnly } of mountsOf(entry, launch))
     found.push({
       name: `mount:${source}:${target}:${readOnly ? 'ro' : 'rw'}`,
@@ -70,13 +74,13 @@ function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
   return unique(found);
 }
 
-/** The command line as it is written: `${NAME}` in it stays as it is. */
+/** The command line as written, with `${NAME}` unexpanded. */
 function commandOf({ command, package: named, args }: JsonObject): string {
   const words = [command ?? named, ...(Array.isArray(args) ? args : [])];
   return words.filter(word => typeof word === 'string').join(' ');
 }
 
-/** The mounts with their real paths, but as they are written where a variable is part of one. */
+/** The mounts with their resolved paths. A mount that contains a variable is shown as written. */
 function mountsOf(entry: JsonObject, { sandbox }: LocalLaunch): Sandbox['mounts'] {
   const written = Array.isArray(entry['mounts']) ? entry['mounts'] : [];
   return sandbox.mounts.map((mount, index) => {
@@ -89,7 +93,7 @@ function mountsOf(entry: JsonObject, { sandbox }: LocalLaunch): Sandbox['mounts'
 
 function asWritten(mount: unknown): { readonly source: string; readonly target: string } {
   if (typeof mount === 'string') {
-    // A default in a variable, "${A:-b}", has a colon too.
+    // A default value, as in "${A:-b}", also contains a colon.
     const [, source = mount, target = ''] = /^(.+):(\/[^:]*?)(?::(?:ro|rw))?$/s.exec(mount) ?? [];
     return { source, target };
   }
@@ -97,8 +101,8 @@ function asWritten(mount: unknown): { readonly source: string; readonly target: 
   return { source: String(source), target: String(target) };
 }
 
-/** A user or group by name is looked up in the image's own files, which may map any name to root. */
-function ofUser(user: string): Loosening {
+/** User and group names are looked up in the image's own files, which may map any name to root. */
+function userLoosening(user: string): Loosening {
   const parts = user.split(':');
   const named = parts.find(part => !/^\d+$/.test(part));
   const isRoot = parts.some(part => /^0+$/.test(part) || part === 'root');
@@ -111,7 +115,10 @@ function ofUser(user: string): Loosening {
   return { name: `user:${user}`, kind: 'user', message, needsConfirmation };
 }
 
-function ofRemote(entry: JsonObject, { url, headers }: RemoteLaunch): readonly Loosening[] {
+function looseningsOfRemote(
+  entry: JsonObject,
+  { url, headers }: RemoteLaunch,
+): readonly Loosening[] {
   const written = entry['url'];
   const hasVariables = typeof written === 'string' && variablesIn(written).length > 0;
   const host = (hasVariables ? undefined : URL.parse(url)?.host) ?? 'its address';
@@ -126,7 +133,7 @@ function ofRemote(entry: JsonObject, { url, headers }: RemoteLaunch): readonly L
   return [{ name: `url:${written}`, kind: 'url', message, needsConfirmation: false }, ...ofHeaders];
 }
 
-/** Volumes of an entry that another server has too: each reads and changes the data of the other. */
+/** Volumes that another server uses too: each of the servers can read and change the other's data. */
 function sharedVolumesOf(
   config: ServerConfig,
   others: readonly ServerConfig[],
@@ -148,17 +155,17 @@ function volumesOf({ name, launch }: ServerConfig): readonly string[] {
   return [...launch.sandbox.volumes, ...known].map(volume => volume.name);
 }
 
-function ofVariables(entry: JsonObject): readonly Loosening[] {
+function variableLoosenings(entry: JsonObject): readonly Loosening[] {
   const places = new Map<string, string[]>();
-  const look = (value: unknown, path: string): void => {
+  const collectVariables = (value: unknown, path: string): void => {
     if (typeof value === 'string')
       for (const name of variablesIn(value)) places.set(name, [...(places.get(name) ?? []), path]);
     else if (Array.isArray(value))
-      for (const [index, item] of value.entries()) look(item, `${path}[${index}]`);
+      for (const [index, item] of value.entries()) collectVariables(item, `${path}[${index}]`);
     else if (isObject(value))
-      for (const [key, item] of Object.entries(value)) look(item, `${path}.${key}`);
+      for (const [key, item] of Object.entries(value)) collectVariables(item, `${path}.${key}`);
   };
-  for (const key of expandedKeys) look(entry[key], key);
+  for (const key of expandedKeys) collectVariables(entry[key], key);
   return [...places].map(([name, paths]) => ({
     name: `variable:${name}`,
     kind: 'variable',
@@ -167,7 +174,7 @@ function ofVariables(entry: JsonObject): readonly Loosening[] {
   }));
 }
 
-function ofSensitive(entry: JsonObject): readonly Loosening[] {
+function sensitiveLoosening(entry: JsonObject): readonly Loosening[] {
   if (entry['allow_sensitive'] !== true) return [];
   const message = 'It may be given keys and passwords of this machine, which its mounts may hold.';
   return [{ name: 'allow_sensitive', kind: 'sensitive', message, needsConfirmation: true }];

@@ -1,9 +1,15 @@
 import { type JsonObject, isObject } from '#core';
-import { type Written, type WrittenEntry, type WrittenMap, isNull, valueOf } from './located.ts';
-import type { Placed } from './problem.ts';
+import {
+  type SourceNode,
+  type SourceEntry,
+  type SourceObject,
+  isNull,
+  valueOf,
+} from './source-map.ts';
+import type { LocatedProblem } from './problem.ts';
 
-/** Keys of an entry that say one thing in several ways: who says one of them says it anew. */
-const spellings = [
+/** Groups of keys with the same meaning. Setting one of them overrides all of the group below. */
+const equivalentKeys = [
   ['disabled', 'enabled'],
   ['transport', 'type'],
   ['restart', 'restart_on_failure'],
@@ -12,59 +18,59 @@ const spellings = [
 const forms = ['servers', 'mcpServers'] as const;
 
 /**
- * What a config file says over one that it extends, by these rules. Objects are merged key by key, the
- * servers and their `env`, `headers` and `resources` too. Lists and all other values are replaced. `null`
- * takes away what is below it; over nothing it stays, for the files below that, and in the end for
- * the validation to refuse. What is below keeps its place in the order, which decides who keeps a name;
- * what is new follows. A server keeps the form, `servers` or `mcpServers`, in which it was first written,
- * and with it that form's defaults. Of `disabled` and `enabled`, of `transport` and `type`, and of
- * `restart` and `restart_on_failure`, the one that is written above replaces the other below. Pure.
+ * Merges a config file over one that it extends. Objects are merged key by key, including the servers and their
+ * `env`, `headers` and `resources`. Lists and other values are replaced. `null` removes the value below; if there is
+ * none, the `null` stays for the files further below, and validation rejects it at the end. Keys of the lower file
+ * keep their order, which decides who gets a name that two servers want; new keys follow. A server stays in the
+ * group, `servers` or `mcpServers`, in which it was defined first, and keeps that group's defaults. `disabled` and
+ * `enabled`, `transport` and `type`, and `restart` and `restart_on_failure` override each other. Pure.
  */
-export function mergeFiles(below: Written, above: Written): Written {
+export function mergeFiles(below: SourceNode, above: SourceNode): SourceNode {
   if (below.kind !== 'map' || above.kind !== 'map') return above;
-  return mergeMaps(below, inFormsOf(below, above), 0);
+  return mergeMaps(below, moveToGroupsOf(below, above), 0);
 }
 
 /**
- * The entry of a server with a `null` for whatever else it would have from the one below, so that over that
- * one it says what it says by itself. Pure.
+ * Adds `null` for every key that the entry would inherit from the one below, so that the merged entry is exactly
+ * `entry`. Pure.
  */
-export function standingAlone(entry: JsonObject, below: Written): JsonObject {
+export function withoutInheritance(entry: JsonObject, below: SourceNode): JsonObject {
   return below.kind === 'map'
-    ? withNulls(entry, withoutOtherSpellings(below.entries, Object.keys(entry)))
+    ? withNulls(entry, withoutEquivalentKeys(below.entries, Object.keys(entry)))
     : entry;
 }
 
-function withNulls(above: JsonObject, below: readonly WrittenEntry[]): JsonObject {
+function withNulls(above: JsonObject, below: readonly SourceEntry[]): JsonObject {
   const own = new Map(Object.entries(above));
   for (const { key, value } of below) {
-    const said = own.get(key);
-    if (said === undefined) own.set(key, null);
-    else if (isObject(said) && value.kind === 'map') own.set(key, withNulls(said, value.entries));
+    const ownKeys = own.get(key);
+    if (ownKeys === undefined) own.set(key, null);
+    else if (isObject(ownKeys) && value.kind === 'map')
+      own.set(key, withNulls(ownKeys, value.entries));
   }
   return Object.fromEntries(own);
 }
 
-/** Servers that one file has in both forms. */
-export function clashesOf(file: Written): readonly Placed[] {
+/** Servers that a file defines in both `servers` and `mcpServers`. */
+export function findDuplicateServers(file: SourceNode): readonly LocatedProblem[] {
   const [first, second] = forms.map(form => valueOf(file, form));
   if (second?.kind !== 'map') return [];
   return second.entries
     .filter(({ key }) => valueOf(first, key) !== undefined)
-    .map(({ key, spot }) => ({
-      spot,
+    .map(({ key, location }) => ({
+      location,
       text: `${JSON.stringify(key)} is a server in "servers" too: rename or remove one`,
     }));
 }
 
-function merge(below: Written | undefined, above: Written, depth: number): Written {
+function merge(below: SourceNode | undefined, above: SourceNode, depth: number): SourceNode {
   return below?.kind === 'map' && above.kind === 'map' ? mergeMaps(below, above, depth) : above;
 }
 
-/** `depth` is 0 for a whole file, 1 for all servers and 2 for an entry. */
-function mergeMaps(below: WrittenMap, above: WrittenMap, depth: number): WrittenMap {
-  const said = above.entries.filter(({ value }) => !isNull(value)).map(({ key }) => key);
-  const kept = depth === 2 ? withoutOtherSpellings(below.entries, said) : below.entries;
+/** `depth` is 0 for the file, 1 for a group of servers and 2 for an entry. */
+function mergeMaps(below: SourceObject, above: SourceObject, depth: number): SourceObject {
+  const ownKeys = above.entries.filter(({ value }) => !isNull(value)).map(({ key }) => key);
+  const kept = depth === 2 ? withoutEquivalentKeys(below.entries, ownKeys) : below.entries;
   const entries = new Map(kept.map(entry => [entry.key, entry]));
   for (const entry of above.entries) {
     const { key, value } = entry;
@@ -75,31 +81,37 @@ function mergeMaps(below: WrittenMap, above: WrittenMap, depth: number): Written
   return { ...above, entries: [...entries.values()] };
 }
 
-function withoutOtherSpellings(
-  below: readonly WrittenEntry[],
-  said: readonly string[],
-): readonly WrittenEntry[] {
+function withoutEquivalentKeys(
+  below: readonly SourceEntry[],
+  ownKeys: readonly string[],
+): readonly SourceEntry[] {
   return below.filter(
     ({ key }) =>
-      !spellings.some(keys => keys.includes(key) && keys.some(k => k !== key && said.includes(k))),
+      !equivalentKeys.some(
+        keys => keys.includes(key) && keys.some(k => k !== key && ownKeys.includes(k)),
+      ),
   );
 }
 
-/** The file above with each server under the form in which the file below has it. */
-function inFormsOf(below: WrittenMap, above: WrittenMap): WrittenMap {
+/** Moves each server of the upper file to the group in which the lower file has it. */
+function moveToGroupsOf(below: SourceObject, above: SourceObject): SourceObject {
   const formBelow = (name: string) => forms.find(form => valueOf(valueOf(below, form), name));
   const servers = forms.flatMap(form => {
     const group = valueOf(above, form);
     const entries = group?.kind === 'map' ? group.entries : [];
     return entries.map(entry => ({ form: formBelow(entry.key) ?? form, entry }));
   });
-  const groups = forms.flatMap((form): readonly WrittenEntry[] => {
+  const groups = forms.flatMap((form): readonly SourceEntry[] => {
     const group = above.entries.findLast(({ key }) => key === form);
     if (group && group.value.kind !== 'map') return [group];
     const entries = servers.filter(server => server.form === form).map(({ entry }) => entry);
-    const spot = group?.spot ?? above.spot;
-    const value: WrittenMap = { kind: 'map', spot: group?.value.spot ?? spot, entries };
-    return group || entries.length > 0 ? [{ key: form, spot, value }] : [];
+    const location = group?.location ?? above.location;
+    const value: SourceObject = {
+      kind: 'map',
+      location: group?.value.location ?? location,
+      entries,
+    };
+    return group || entries.length > 0 ? [{ key: form, location, value }] : [];
   });
   const others = above.entries.filter(({ key }) => !forms.some(form => form === key));
   return { ...above, entries: [...others, ...groups] };

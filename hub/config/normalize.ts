@@ -1,25 +1,27 @@
 import type { RemoteLaunch, ServerConfig } from './config.ts';
 import { type Report, localLaunch } from './local-launch.ts';
-import type { Machine } from './sandbox.ts';
+import type { EntryContext } from './sandbox.ts';
 import type { ServerEntry } from './server-schema.ts';
 import { bytesOf } from './size.ts';
 
-/** The two forms of the file: `servers` (the hub's own) and `mcpServers` (as MCP clients write it). */
+/**
+ * The two groups of servers in a file: `servers` (the hub's own format) and `mcpServers` (the format of MCP clients).
+ */
 export type Form = 'servers' | 'mcpServers';
 
-/** An entry with its name and what normalizing it needs to know. */
-export type Draft = Machine & {
+/** An entry with its name and the context that normalizing needs. */
+export type EntryDraft = EntryContext & {
   readonly name: string;
   readonly form: Form;
   readonly entry: ServerEntry;
-  /** The keys that stand in the file; the others have their defaults. */
+  /** The keys that the file sets; the other keys have their defaults. */
   readonly written: ReadonlySet<string>;
 };
 
 const kib = 1024;
 const longestLineBytes = 512 * kib * kib;
 
-/** What says how a process is run, and so goes against a `url`. */
+/** Keys that describe a local process, and so exclude `url`. */
 const localKeys = [
   'package',
   'with',
@@ -40,11 +42,11 @@ const localKeys = [
 ];
 
 /**
- * One shape from the many that a file may use. Reports every rule that joins several keys and is
- * broken; undefined then, as nothing sensible can be launched.
+ * Converts the alternative notations of an entry to one form. Reports every violated rule that involves several keys.
+ * Returns undefined if the entry cannot be launched.
  */
 export async function normalizeServer(
-  draft: Draft,
+  draft: EntryDraft,
   report: Report,
 ): Promise<ServerConfig | undefined> {
   const { name, form, entry } = draft;
@@ -86,11 +88,11 @@ export async function normalizeServer(
   );
 }
 
-/** False for what `disabled` or `enabled` switches off. */
+/** False if `disabled` or `enabled` switches the server off. */
 export const isEnabled = (entry: Pick<ServerEntry, 'disabled' | 'enabled'>) =>
   entry.disabled !== true && entry.enabled !== false;
 
-/** `restart_on_failure` came first and says less; both may stand there as long as they agree. */
+/** `restart_on_failure` is the older and coarser key. Both may be set if they do not contradict each other. */
 function restartOf(entry: ServerEntry, report: Report): ServerConfig['restart'] {
   const { restart, restart_on_failure: onFailure } = entry;
   if (restart === undefined) return onFailure === false ? 'temporary' : 'permanent';
@@ -107,7 +109,7 @@ function transportOf({ transport, type, url }: ServerEntry) {
   return said ?? (url === undefined ? 'stdio' : 'http');
 }
 
-function isRemote({ entry }: Draft, report: Report): boolean {
+function isRemote({ entry }: EntryDraft, report: Report): boolean {
   const { transport, type, url } = entry;
   const transportName = transportOf(entry);
   const other = type === 'streamable-http' ? 'http' : type;
@@ -123,12 +125,12 @@ function isRemote({ entry }: Draft, report: Report): boolean {
   return url !== undefined || transportName !== 'stdio';
 }
 
-function remoteLaunch({ entry, written }: Draft, report: Report): RemoteLaunch | undefined {
+function remoteLaunch({ entry, written }: EntryDraft, report: Report): RemoteLaunch | undefined {
   const { url, headers } = entry;
   for (const key of localKeys.filter(local => url !== undefined && written.has(local)))
     report([key], `does not go with "url", whose server runs elsewhere: remove one of the two`);
   for (const [header, value] of Object.entries(headers)) {
-    // fetch takes printable Latin-1 and tabs, and would say no at the first call only.
+    // fetch accepts only printable Latin-1 and tabs, and would otherwise fail at the first call.
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
       report(['headers', header], 'write printable characters, without line breaks', true);
   }

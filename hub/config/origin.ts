@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { isObject } from '#core';
 
 /**
- * The keys of an entry that say what is launched. Others say how, which may differ from machine to machine
- * (`cwd`, `mounts`, `resources`), or hold what is secret even as it is written (`env`, `headers`).
+ * Keys that define what is launched. The others define how, which may differ between machines (`cwd`, `mounts`,
+ * `resources`), or may contain secrets (`env`, `headers`).
  */
 const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url'] as const;
-/** Keys that came later: entries without them keep the digest that they had. */
+/** Keys that were added later. They are left out if unset, so that entries without them keep their digest. */
 const laterKeys = ['with', 'python'] as const;
 
 /**
- * A digest of what an entry launches, as the files say it, before variables are filled in: the same on
- * every machine, and nobody who reads it can try out what a variable holds. The query of a `url` is left out.
+ * Digest of what an entry launches. It is computed before variables are expanded, so it is equal on every machine and
+ * cannot be used to guess a variable's value. The query of `url` is left out.
  */
 export function originOf(entry: unknown): string | undefined {
   if (!isObject(entry)) return undefined;

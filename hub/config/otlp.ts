@@ -1,28 +1,28 @@
 import type { Variables } from './variables.ts';
 
-/** Where traces and metrics are sent, and how: the variables of OpenTelemetry by their standard names. */
-export type Otlp = {
-  /** Undefined: no traces are sent. */
+/** Where and how traces and metrics are exported, from OpenTelemetry's standard variables. */
+export type OtlpSettings = {
+  /** Undefined: traces are not exported. */
   readonly tracesUrl: string | undefined;
-  /** Undefined: no metrics are sent. */
+  /** Undefined: metrics are not exported. */
   readonly metricsUrl: string | undefined;
-  /** Sent with each request; may hold credentials: never logged. */
+  /** Sent with each request. May contain credentials, so it is never logged. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** How often metrics are sent, and how long spans are gathered before they are. */
+  /** Interval of metric exports, and how long spans are collected before an export. */
   readonly intervalMs: number;
   readonly gatherMs: number;
   readonly sampler: Sampler;
-  /** What the hub is called there: `service.name` and whatever else is said of it. */
+  /** Resource attributes: `service.name` and the others that are set. */
   readonly resource: Readonly<Record<string, string>>;
 };
 
 export type Sampler = {
-  /** What is decided where a trace begins here. */
+  /** Sampling decision for a trace that starts in the hub. */
   readonly root: 'always_on' | 'always_off' | 'traceidratio';
-  /** Whether the sender decides where it says so. */
+  /** True if the sampling decision of the caller's trace takes precedence. */
   readonly isParentBased: boolean;
-  /** The share of traces with `traceidratio`, from 0 to 1. */
+  /** Fraction of traces that `traceidratio` keeps, from 0 to 1. */
   readonly ratio: number;
 };
 
@@ -37,20 +37,23 @@ const samplers = [
 const addressForm = 'an address such as http://localhost:4318';
 const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
 
-/** Undefined where no endpoint is set, or OTEL_SDK_DISABLED is. What is wrong is told by `variables`. */
-export function readOtlp(variables: Variables): Otlp | undefined {
+/**
+ * Returns undefined if no endpoint is set or OTEL_SDK_DISABLED is true. Invalid values are reported through
+ * `variables`.
+ */
+export function readOtlp(variables: Variables): OtlpSettings | undefined {
   const { address, choice, number, secret, text, fail } = variables;
   const endpoint = address('OTEL_EXPORTER_OTLP_ENDPOINT', isHttp, addressForm);
   const urlOf = (signal: 'TRACES' | 'METRICS') => {
     const own = address(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`, isHttp, addressForm);
     const isOff = choice(`OTEL_${signal}_EXPORTER`, ['otlp', 'none']) === 'none';
-    return isOff ? undefined : (own ?? (endpoint && under(endpoint, signal.toLowerCase())));
+    return isOff ? undefined : (own ?? (endpoint && signalUrl(endpoint, signal.toLowerCase())));
   };
   const tracesUrl = urlOf('TRACES');
   const metricsUrl = urlOf('METRICS');
   if (choice('OTEL_SDK_DISABLED', ['true', 'false']) === 'true') return undefined;
   if (tracesUrl === undefined && metricsUrl === undefined) return undefined;
-  // What takes Protobuf over HTTP takes JSON as well.
+  // Collectors that accept Protobuf over HTTP accept JSON too.
   choice('OTEL_EXPORTER_OTLP_PROTOCOL', ['http/json', 'http/protobuf']);
   const pairs = secret('OTEL_EXPORTER_OTLP_HEADERS', pairsForm, pairsAllowed);
   const headers = pairsOf(pairs);
@@ -89,7 +92,7 @@ const pairsAllowed = 'name=value with commas between them';
 
 const named = (name: string | undefined) => name !== undefined && { 'service.name': name };
 
-/** Values are percent-encoded (W3C Baggage), as OpenTelemetry has it. */
+/** Values are percent-encoded, as in W3C Baggage (OpenTelemetry specification). */
 function pairsOf(text = ''): Readonly<Record<string, string>> {
   const pairs = text.split(',').map(pair => /^\s*([^=]+?)\s*=\s*(.*?)\s*$/.exec(pair) ?? []);
   return Object.fromEntries(
@@ -107,5 +110,6 @@ function decoded(value: string): string {
 
 const isHttp = (value: string) => ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '');
 
-/** The path of a signal is added to the common endpoint, and to no other. */
-const under = (endpoint: string, signal: string) => `${endpoint.replace(/\/+$/, '')}/v1/${signal}`;
+/** The path of a signal is appended only to the common endpoint. */
+const signalUrl = (endpoint: string, signal: string) =>
+  `${endpoint.replace(/\/+$/, '')}/v1/${signal}`;

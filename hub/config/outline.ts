@@ -1,6 +1,6 @@
-/** Where an object and its parts stand in a text. In characters from its start; ends are exclusive. */
+/** Offsets of an object and its entries in a text, in characters. Ends are exclusive. */
 export type Outline = {
-  /** With braces around it, as in JSON, or as indented lines of YAML. */
+  /** `braces`: JSON, or YAML flow style. `block`: YAML block style. */
   readonly style: 'braces' | 'block';
   readonly start: number;
   readonly end: number;
@@ -13,14 +13,14 @@ export type OutlineEntry = {
   readonly keyEnd: number;
   readonly valueStart: number;
   readonly end: number;
-  /** Undefined where the value is no object, or an alias of one. */
+  /** Undefined if the value is not an object or is an alias. */
   readonly value: Outline | undefined;
 };
 
-/** Puts a text in place of another: between two equal offsets it is an insertion. */
+/** Replaces a range of a text. If `start` equals `end`, it is an insertion. */
 export type Splice = { readonly start: number; readonly end: number; readonly text: string };
 
-/** Applies splices, in any order, that do not overlap. Of two at one place the first comes first. */
+/** Applies splices that do not overlap, in any order. Two insertions at the same offset keep their order. */
 export function splice(text: string, splices: readonly Splice[]): string {
   let done = 0;
   const parts = splices
@@ -33,33 +33,33 @@ export function splice(text: string, splices: readonly Splice[]): string {
   return parts.join('') + text.slice(done);
 }
 
-/** Where the line of a place begins. */
+/** Offset of the start of the line that contains `at`. */
 export const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', at - 1) + 1;
 
-/** Where the line of a place ends: before its line break. */
+/** Offset of the end of the line that contains `at`, before its line break. */
 export function lineEnd(text: string, at: number): number {
   const found = text.indexOf('\n', at);
   if (found === -1) return text.length;
   return text[found - 1] === '\r' && found - 1 >= at ? found - 1 : found;
 }
 
-/** Where the next line begins, or the end of the text. */
+/** Offset of the start of the next line, or the end of the text. */
 export function nextLine(text: string, at: number): number {
   const found = text.indexOf('\n', at);
   return found === -1 ? text.length : found + 1;
 }
 
-/** The white space at the beginning of the line of a place. */
+/** White space at the start of the line that contains `at`. */
 export const indentAt = (text: string, at: number): string =>
   /^[ \t]*/.exec(text.slice(lineStart(text, at), at))?.[0] ?? '';
 
-/** True where nothing but white space stands before a place in its line. */
+/** True if only white space precedes `at` on its line. */
 export const isFirstOfLine = (text: string, at: number): boolean =>
   text.slice(lineStart(text, at), at).trim() === '';
 
-/** How the lines of a text end: as the first of them. */
+/** Line break of a text: that of its first line. */
 export const lineBreakOf = (text: string): '\r\n' | '\n' =>
   text[text.indexOf('\n') - 1] === '\r' ? '\r\n' : '\n';
 
-/** The white space by which a text indents: that of its first indented line, or two spaces. */
+/** Indentation step of a text: that of its first indented line, or two spaces. */
 export const indentUnitOf = (text: string): string => /^([ \t]+)["\w]/m.exec(text)?.[1] ?? '  ';

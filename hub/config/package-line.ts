@@ -2,26 +2,26 @@ import type { PackageSpec } from './config.ts';
 import { findExtra, nameOfPackage, npmPackage, pypiPackage } from './package-spec.ts';
 
 /**
- * What a command line of npx, uvx and their like runs: the package with the arguments for its program, or why the
- * line cannot become a package, with the remedy.
+ * The package that a command line of npx, uvx and similar launchers runs, with the arguments for its program; or why
+ * the line cannot become a package, and the remedy.
  */
 export type PackageLine =
   | { readonly package: PackageSpec; readonly args: readonly string[]; readonly program?: string }
   | { readonly why: string };
 
-/** Options of a launcher. All others are refused by name. */
+/** Options of a launcher. Any other option is refused by name. */
 type Grammar = {
-  /** Options that change nothing about what runs. */
+  /** Options that do not change what runs. */
   readonly switches: ReadonlySet<string>;
   /** Options whose value is ignored. */
   readonly ignored: ReadonlySet<string>;
-  /** Options with a value that `read` returns, by the name under which it returns them. */
+  /** Options with a value, mapped to the name under which `read` returns it. */
   readonly valued: ReadonlyMap<string, string>;
 };
 
 type Read = {
   readonly found: ReadonlyMap<string, readonly string[]>;
-  /** The first word that is not an option, and the words after it. */
+  /** The first argument that is not an option, and all arguments after it. */
   readonly words: readonly string[];
 };
 
@@ -45,7 +45,7 @@ const uvx: Grammar = {
   ignored: new Set(['--color', '--cache-dir', '--python-preference', '--link-mode']),
   valued: new Map([
     ['--from', 'from'],
-    // The name of the option in pipx.
+    // pipx's name for the option.
     ['--spec', 'from'],
     ['-w', 'with'],
     ['--with', 'with'],
@@ -54,7 +54,7 @@ const uvx: Grammar = {
   ]),
 };
 
-/** Remedies for options that are refused; all others have the common one. */
+/** Remedies for specific refused options. The others get a common remedy. */
 const remedies: Readonly<Record<string, string>> = {
   '-c': 'Name the program and its arguments in the line instead',
   '--call': 'Name the program and its arguments in the line instead',
@@ -64,7 +64,7 @@ const remedies: Readonly<Record<string, string>> = {
 const elsewhere =
   'set "image" to an image that holds the program, or "runtime": "process" to run the line on this machine without a sandbox';
 
-/** Reads a command line; undefined where its program is no launcher of packages. */
+/** Parses a command line. Returns undefined if the command is not a package launcher. */
 export function findPackageLine(command: string, args: readonly string[]): PackageLine | undefined {
   if (command === 'npx' || command === 'npx.cmd') return npxLine(args);
   return command === 'uvx' || command === 'uvx.exe' ? uvxLine(args) : undefined;
@@ -120,14 +120,14 @@ function uvxLine(args: readonly string[]): PackageLine {
     ...(extras.length > 0 && { with: extras }),
     ...(python !== undefined && { python }),
   };
-  // Without --from the word is a package, and its program is called like it.
+  // Without --from, the first word is the package, and the program has the same name.
   if (!line.found.has('from')) return { package: source, args: rest };
   return isProgram(first)
     ? withProgram(source, first, rest)
     : { why: `${JSON.stringify(first)} is not the name of a program` };
 }
 
-/** A program that is called like its package needs no name of its own. */
+/** Leaves out the program if it has the package's name. */
 function withProgram(source: PackageSpec, program: string, args: readonly string[]): PackageLine {
   const isOwn = normal(bareName(source)) === normal(program);
   return { package: source, args, ...(!isOwn && { program }) };
@@ -165,23 +165,23 @@ function notInstallable(ecosystem: PackageSpec['ecosystem'], written: string) {
     ? `Write one version, such as ${form}`
     : `Name a release that ${registry} has, such as ${form}, ${elsewhere}`;
   return {
-    // An address may hold a password.
+    // A URL may contain a password.
     why: `${JSON.stringify(written.replace(/\/\/[^@/]*@/, '//…@'))} is not the name of a package of ${registry}, and the hub installs only those: no git repositories, URLs, folders or ranges. ${remedy}`,
   };
 }
 
-/** `a,b[x,y]` as uv reads it: commas between brackets divide nothing. */
+/** Splits `a,b[x,y]` as uv does: commas in brackets do not separate. */
 const splitList = (text: string) =>
   text
     .split(/,(?![^[]*\])/)
     .map(part => part.trim())
     .filter(part => part !== '');
 
-/** `3.12`, `3.12.4`, `python3.12`, `cpython@3.12`. */
+/** Accepts `3.12`, `3.12.4`, `python3.12` and `cpython@3.12`. */
 const pythonVersion = (text: string) =>
   /^(?:python|cpython[@-]|py)?(3\.\d{1,2}(?:\.\d{1,2})?)$/.exec(text)?.[1];
 
-/** The bare name of a program. */
+/** True for the name of a program without a folder. */
 export const isProgram = (text: string) => /^\w[\w.-]{0,100}$/.test(text);
 const bareName = (source: PackageSpec) => nameOfPackage(source).replace(/^@[^/]*\//, '');
 const normal = (name: string) => name.toLowerCase().replaceAll(/[-_.]+/g, '-');

@@ -1,22 +1,22 @@
 import { readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep } from 'node:path';
 
-/** Where relative paths start, and what `~` stands for. Both absolute. */
+/** Base folder of relative paths, and the home folder for `~`. Both absolute. */
 export type Roots = { readonly folder: string; readonly home: string };
 
-/** A path that may be used, or the sentence that says why it may not. */
+/** A resolved path, or a sentence that says why the path is not allowed. */
 export type Resolved =
   | {
-      /** Absolute, its links not followed. */
+      /** Absolute, symbolic links not resolved. */
       readonly written: string;
-      /** Absolute, where it really is. */
+      /** Absolute, symbolic links resolved. */
       readonly real: string;
     }
   | { readonly refusal: string };
 
 /**
- * The absolute form of a path. Relative ones start at the config file's folder and `~` at home, and
- * climb out of there neither by `..` nor through a link. An absolute path goes where it says.
+ * Resolves a path. Relative paths start at the config file's folder and `~` at the home folder; they may not leave
+ * it, neither by `..` nor through a link. Absolute paths are not restricted.
  */
 export async function resolveInside(path: string, { folder, home }: Roots): Promise<Resolved> {
   if (isAbsolute(path)) {
@@ -36,17 +36,17 @@ export async function resolveInside(path: string, { folder, home }: Roots): Prom
       };
 }
 
-/** True for the folder itself and for all that is below it. Both absolute. */
+/** True if `path` is the folder itself or inside it. Both absolute. */
 export function isIn(path: string, folder: string): boolean {
   const inside = relative(folder, path);
   return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside);
 }
 
-/** As many links as Linux follows in one path; more of them go round in a circle. */
-const mostLinks = 40;
+/** Linux follows at most this many links in one path; more of them form a cycle. */
+const maxLinks = 40;
 
-/** Where a path leads. Of one that is absent, and may be made later, as far as there is anything. */
-async function followLinks(path: string, linksLeft = mostLinks): Promise<string> {
+/** Resolves the symbolic links of a path. If the path does not exist yet, resolves the part that exists. */
+async function followLinks(path: string, linksLeft = maxLinks): Promise<string> {
   const real = await realpath(path).catch(() => undefined);
   const parent = dirname(path);
   if (real !== undefined || parent === path) return real ?? path;
@@ -59,7 +59,7 @@ async function followLinks(path: string, linksLeft = mostLinks): Promise<string>
 
 const kernelFolders = ['/proc', '/sys', '/dev'];
 
-/** A path in a container at which something may be mounted, without `..` and double slashes. */
+/** Normalizes the target path of a mount in a container; undefined if it is not allowed. */
 export function findTarget(path: string): string | undefined {
   const target = posix.normalize(path).replace(/(.)\/$/, '$1');
   const taken = kernelFolders.some(folder => target === folder || target.startsWith(`${folder}/`));

@@ -1,50 +1,51 @@
 import { HubError } from '#core';
-import { type Path, type Spot, placeOf } from './located.ts';
+import { type Path, type SourceLocation, lineAndColumnOf } from './source-map.ts';
 
-/** One thing that is wrong with a file. */
+/** A problem in a file. */
 export type Problem = {
   readonly path: Path;
   /** What is wrong and what to write instead. */
   readonly text: string;
-  /** True where the text says what is allowed, and the value that stands there goes before it. */
+  /** True if the text only says what is allowed. The message then shows the invalid value before it. */
   readonly showsValue?: boolean;
 };
 
-/** A problem that knows where it stands, in whichever file that is. */
-export type Placed = {
-  readonly spot: Spot;
+/** A problem with its source location. */
+export type LocatedProblem = {
+  readonly location: SourceLocation;
   readonly text: string;
-  /** The value that goes before the text. */
+  /** The invalid value, shown before the text. */
   readonly shown?: { readonly value: unknown };
 };
 
 const shownLength = 60;
 
-/**
- * The error for everything that is wrong, one problem a line, in the order of the file. Where several
- * files were read, that of the first problem comes first.
- */
-export function invalidFile(problems: readonly Placed[]): HubError {
-  const files = [...new Set(problems.map(({ spot }) => spot.source.file))];
-  const told = problems
-    .map(problem => ({ ...problem, ...placeOf(problem.spot), file: problem.spot.source.file }))
+/** Creates the error for all problems, one per line, in file order. Problems of several files are grouped by file. */
+export function invalidFile(problems: readonly LocatedProblem[]): HubError {
+  const files = [...new Set(problems.map(({ location }) => location.source.file))];
+  const sorted = problems
+    .map(problem => ({
+      ...problem,
+      ...lineAndColumnOf(problem.location),
+      file: problem.location.source.file,
+    }))
     .sort(
       (a, b) =>
         files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column,
     )
-    .map(({ spot, file, line, column, text, shown }) => {
-      const name = pathText(spot.path);
-      const value = shown ? `${shownValue(shown.value, spot.path)} is not allowed: ` : '';
+    .map(({ location, file, line, column, text, shown }) => {
+      const name = pathText(location.path);
+      const value = shown ? `${shownValue(shown.value, location.path)} is not allowed: ` : '';
       const where = `${file}:${line}:${column}`;
       return { name, line: `${where}: ${name === '' ? '' : `${name}: `}${value}${text}` };
     });
-  const unique = [...new Map(told.map(each => [each.line, each])).values()];
+  const unique = [...new Map(sorted.map(each => [each.line, each])).values()];
   return new HubError('HUB_CONFIG_INVALID', unique.map(({ line }) => line).join('\n'), {
     data: { problems: unique.map(({ name, line }) => ({ path: name, message: line })) },
   });
 }
 
-/** A path as it is written in JavaScript: `servers.memory.args[0]`, `servers["my server"]`. */
+/** Formats a path in JavaScript syntax: `servers.memory.args[0]`, `servers["my server"]`. */
 export function pathText(path: Path): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`;
@@ -53,7 +54,7 @@ export function pathText(path: Path): string {
   }, '');
 }
 
-/** The value as a message shows it: short, and only its type where it may be a secret. */
+/** Formats a value for a message: shortened, and only its type if it may be a secret. */
 function shownValue(value: unknown, path: Path): string {
   const type = typeName(value);
   if (path[2] === 'env' || path[2] === 'headers') return `${type} (not shown)`;
@@ -70,6 +71,6 @@ function typeName(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** A URL may carry a password before its host and a key after its path. */
+/** Removes the password and the query, which may contain a key, from a URL. */
 const withoutCredentials = (url: string) =>
   url.replace(/\/\/[^/?#]*@/, '//…@').replace(/[?#].*$/s, '?…');

@@ -1,24 +1,27 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, ServerConfig } from './config.ts';
 
-/** Holds back entries that would run on this machine without a sandbox, and that no person has allowed. */
+/** Holds back changed entries that would run without a sandbox on this machine, until a person allows them. */
 export interface ProcessGate {
-  /** The config with such entries as they were before, or disabled where they are new; each says why. */
+  /**
+   * Returns the config with each such entry replaced by its previous version, or disabled if it is new. `heldBack`
+   * says why.
+   */
   hold(config: Config): Config;
-  /** Has this entry run as it stands. */
+  /** Allows this entry as it is. */
   accept(server: ServerConfig): void;
-  /** The names of the entries that are held back. */
+  /** Names of the entries that are held back. */
   readonly waiting: readonly string[];
-  /** Allows the entry that is held back under this name. False where none is. */
+  /** Allows the held-back entry of this name. Returns false if there is none. */
   allow(name: string): boolean;
 }
 
-/** Entries of one server that may come back without another word, the newest. */
+/** Maximum number of allowed entries that are remembered per server. The oldest are dropped. */
 const maxAccepted = 20;
 
 /**
- * What the config has when the hub starts is allowed: a person has started it. From then on whoever can write to the
- * file would else run programs as this user, by a hot reload that nobody sees.
+ * Creates a gate. The config at start is allowed, because a person started the hub with it. Afterwards a program that
+ * can write the file could otherwise run commands as this user through an unnoticed hot reload.
  */
 export function createProcessGate(first: Config): ProcessGate {
   const accepted = new Map<string, readonly object[]>();
@@ -69,12 +72,14 @@ export function createProcessGate(first: Config): ProcessGate {
 const isRunAsProcess = ({ enabled, launch }: ServerConfig) =>
   enabled && launch.kind === 'local' && launch.runtime === 'process';
 
-/** Everything of an entry that decides which program runs: variables too, as NODE_OPTIONS does. */
+/**
+ * Everything that decides which program runs. Includes the environment, because of variables such as NODE_OPTIONS.
+ */
 function whatRuns({ launch }: ServerConfig): object {
   return launch.kind === 'local' ? { ...launch, sandbox: undefined } : launch;
 }
 
-/** Arguments may hold secrets, and this is shown to whoever may list servers. */
+/** Does not show the arguments, which may contain secrets: everyone who may list servers sees this text. */
 function whyHeld({ name, launch }: ServerConfig): string {
   const {
     command,

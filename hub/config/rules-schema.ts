@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { text } from './server-schema.ts';
 
-/** What a client may call itself, in small letters or large. */
+/** Valid client names, case-insensitive. */
 export const clientNamePattern = /^[a-z0-9](?:[\w .@/+-]{0,62}[\w.@/+-])?$/i;
 export const clientNameRule =
   'the name of a client has 1 to 64 letters, digits, spaces and "_.@/+-", and starts with a letter or digit';
 
 const maxModels = 16;
-/** As many texts of a call as are improved. */
+/** Maximum number of texts of one call that are improved. */
 const maxArguments = 16;
 const maxNames = 1000;
 const maxSeconds = 600;
@@ -122,7 +122,7 @@ const rule = z.strictObject({
     ),
 });
 
-/** The whole file: what `configs/enhancement-rules.schema.json` is generated from. */
+/** Schema of the rules file. `configs/enhancement-rules.schema.json` is generated from it. */
 export const rulesSchema = z
   .strictObject({
     $schema: z.string().optional().describe('Where this schema is, for editors.'),
@@ -157,10 +157,10 @@ export const rulesSchema = z
     description: 'By which rule a prompt is improved with a local model, for each client.',
   });
 
-/** What of a rule a file says. */
+/** A rule as written in a file. */
 export type WrittenRule = z.output<typeof rule>;
 
-/** The keys that an object may have, by where it stands in the file: for hints at misspelt ones. */
+/** The known keys of the object at a path, for "did you mean" hints. */
 export function knownRuleKeys(path: readonly (string | number)[]): readonly string[] {
   if (path.length === 0) return Object.keys(rulesSchema.shape);
   const part = path[0] === 'clients' ? path[2] : path[1];
@@ -170,7 +170,7 @@ export function knownRuleKeys(path: readonly (string | number)[]): readonly stri
   return Object.keys(rule.shape);
 }
 
-/** The JSON Schema of the rules file, as `configs/enhancement-rules.schema.json` holds it. */
+/** JSON Schema of the rules file, the content of `configs/enhancement-rules.schema.json`. */
 export function rulesSchemaJson(): string {
   const schema = z.toJSONSchema(rulesSchema, { target: 'draft-7', io: 'input' });
   return `${JSON.stringify(schema, undefined, 2)}\n`;

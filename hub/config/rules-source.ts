@@ -15,43 +15,43 @@ import { watchFiles } from './watch-files.ts';
 export type RulesStatus = {
   /** Absolute. */
   readonly file: string | undefined;
-  /** `built_in`: there was no file. */
+  /** `built_in`: there is no file. */
   readonly from: 'file' | 'built_in';
-  /** When the rules in force were read. In milliseconds since the epoch. */
+  /** When the active rules were read, in ms since the epoch. */
   readonly loadedAt: number;
-  /** Why what the file says now is not in force, and since when. */
+  /** Why the current file is not applied, and since when. */
   readonly error?: { readonly at: number; readonly message: string };
 };
 
-/** The rules in force. As a service of the app it watches their file from `start` to `stop`. */
+/** The active rules. As a service of the app, it watches the rules file from `start` to `stop`. */
 export interface RulesSource extends Service {
   readonly current: EnhancementRules;
   readonly status: RulesStatus;
   readonly changed: Event<EnhancementRules>;
   /**
-   * Reads the file now, after the reading that runs; all who ask meanwhile share one. Resolves with the error
-   * that refuses it. Never rejects.
+   * Reads the file again. Calls during a running read share one further read. Resolves with the error if the file is
+   * refused. Never rejects.
    */
   reload(): Promise<HubError | undefined>;
 }
 
 type Options = Partial<FileWatchOptions> & {
   readonly file: string;
-  /** False where nobody has named the file: the hub does without, until there is one. */
+  /** False if no setting names the file. The built-in rule is then used while the file does not exist. */
   readonly isRequired: boolean;
 };
 
-/** What reads rules. */
+/** What `openRules` needs. */
 export type RulesNeeds = {
   readonly clock: Clock;
   readonly log: Log;
-  /** How files are read, where that is not as they are. */
+  /** Replaces the default file reader. */
   readonly readText?: ReadText | undefined;
 };
 
 /**
- * Reads the rules; a later file that is not valid, or gone, leaves the last good ones in force. Rejects with
- * HUB_CONFIG_MISSING and HUB_CONFIG_INVALID, as `readRules` says.
+ * Reads the rules. If the file later becomes invalid or disappears, the last valid rules stay active. Rejects with
+ * HUB_CONFIG_MISSING and HUB_CONFIG_INVALID like `readRules`.
  */
 export async function openRules(options: Options, needs: RulesNeeds): Promise<RulesSource> {
   const { clock, log, readText } = needs;
@@ -79,15 +79,15 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
     files = reading.files;
     await watch?.follow(files);
     if (from === 'built_in' && reading.error?.code === 'HUB_CONFIG_MISSING') {
-      // There may have been one that was not valid.
+      // An invalid file may have been reported before.
       refused = undefined;
       return undefined;
     }
-    return reading.error ? refuse(reading.error) : take(reading.rules, isSame);
+    return reading.error ? refuse(reading.error) : applyRules(reading.rules, isSame);
   }
 
   function refuse(error: HubError): HubError {
-    // A file that stays as it is would else be told of at every look.
+    // Report an unchanged error only once, not at every check.
     if (refused?.message !== error.message) {
       refused = { at: clock.now(), message: error.message };
       log.error(
@@ -98,7 +98,7 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
     return error;
   }
 
-  function take(rules: EnhancementRules, isSame: boolean): undefined {
+  function applyRules(rules: EnhancementRules, isSame: boolean): undefined {
     const wasRefused = refused !== undefined;
     refused = undefined;
     loadedAt = clock.now();
@@ -111,7 +111,7 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
 
   function reload(): Promise<HubError | undefined> {
     if (next) return next;
-    const mine = running
+    const result = running
       .then(() => {
         next = undefined;
         return load();
@@ -123,9 +123,9 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
             : new HubError('HUB_INTERNAL', messageOf(error), { cause: error }),
         ),
       );
-    next = mine;
-    running = mine;
-    return mine;
+    next = result;
+    running = result;
+    return result;
   }
 
   return {

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import { HubError } from '#core';
-import { type Document, documentOf, parseText, placed } from './document.ts';
+import { type Document, documentOf, parseText, locateProblem } from './document.ts';
 import {
-  type FileSeen,
+  type FileSnapshot,
   type ReadText,
   codeOf,
-  fileSeen,
-  fileUnread,
+  snapshotOf,
+  unreadableSnapshot,
   formatOf,
   misnamed,
   readText,
@@ -22,10 +22,10 @@ import {
   rulesSchema,
 } from './rules-schema.ts';
 
-/** When the result of a prompt that only means the same is given. */
+/** When the cached result of a prompt with the same meaning is used. */
 export type CacheMode = 'off' | 'shadow' | 'verified' | 'threshold';
 
-/** How a model is run, in Ollama's words. */
+/** Model options, under Ollama's names. */
 export type ModelOptions = {
   readonly temperature: number;
   readonly num_ctx: number;
@@ -38,50 +38,50 @@ export type ModelOptions = {
 /** How the prompts of a client are improved. */
 export type EnhancementRule = {
   readonly enabled: boolean;
-  /** Undefined: that of OLLAMA_MODEL. */
+  /** Undefined: the model of OLLAMA_MODEL. */
   readonly model: string | undefined;
   readonly systemPrompt: string;
   readonly options: ModelOptions;
-  /** All of it: a prompt comes back within this, whatever happens. */
+  /** Total time limit. The prompt is returned within it in any case. */
   readonly totalMs: number;
   readonly firstTokenMs: number;
-  /** The same as `firstTokenMs` for a model that has to be loaded first. */
+  /** Replaces `firstTokenMs` if the model has to be loaded first. */
   readonly loadMs: number;
   readonly cacheMode: CacheMode;
-  /** Undefined: that of CACHE_SIMILARITY_THRESHOLD. */
+  /** Undefined: the value of CACHE_SIMILARITY_THRESHOLD. */
   readonly threshold: number | undefined;
   readonly ttlMs: number;
-  /** How many times longer than the prompt a result may be. */
+  /** Maximum length of a result, as a multiple of the prompt's length. */
   readonly maxGrowth: number;
-  /** Arguments that are prompts, by the public names of tools. */
+  /** Arguments that are prompts, by public tool name. */
   readonly tools: ArgumentsByName;
-  /** The public names of prompts whose texts for the user are improved. */
+  /** Public names of the prompts whose user messages are improved. */
   readonly prompts: readonly string[];
 };
 
 export type ArgumentsByName = Readonly<Record<string, readonly string[]>>;
 
-/** All that a rules file says, with nothing left to fill in. */
+/** Content of a rules file, with all defaults filled in. */
 export type EnhancementRules = {
   readonly default: EnhancementRule;
-  /** By the names of clients, in small letters. */
+  /** By lowercase client name. */
   readonly clients: ReadonlyMap<string, EnhancementRule>;
-  /** Models to try in order when that of a rule gives nothing. */
+  /** Models to try in order if a rule's model returns no result. */
   readonly fallbackChain: readonly string[];
   readonly embeddingModel: string;
   readonly judgeModel: string | undefined;
 };
 
-/** What came of reading a rules file. */
+/** Result of reading a rules file. */
 export type RulesReading = {
-  /** The one file, to be watched. */
-  readonly files: readonly FileSeen[];
+  /** The rules file, for the file watch. */
+  readonly files: readonly FileSnapshot[];
 } & (
   | { readonly rules: EnhancementRules; readonly error?: undefined }
   | { readonly error: HubError; readonly rules?: undefined }
 );
 
-/** What holds for a rule that says nothing. */
+/** Defaults for keys that no rule sets. */
 const builtIn: EnhancementRule = {
   enabled: true,
   model: undefined,
@@ -99,7 +99,7 @@ const builtIn: EnhancementRule = {
   prompts: [],
 };
 
-/** The rules of a hub that has no rules file. */
+/** Rules of a hub without a rules file. */
 export const defaultRules: EnhancementRules = {
   default: builtIn,
   clients: new Map(),
@@ -109,15 +109,15 @@ export const defaultRules: EnhancementRules = {
 };
 
 /**
- * The models that rules name, each once, the most wanted first: what every client has and what stands in for it
- * before what single clients have. `usualModel` is for rules that name none.
+ * The models that the rules need, without duplicates, most important first: models of all clients and their
+ * fallbacks, then models of single clients. `usualModel` is for rules that name none.
  */
 export function modelsOf(rules: EnhancementRules, usualModel: string): readonly string[] {
   const { fallbackChain, embeddingModel, judgeModel, clients } = rules;
   const chosen = [rules.default, ...clients.values()].filter(({ enabled }) => enabled);
   if (chosen.length === 0) return [];
   const [first = usualModel, ...others] = chosen.map(({ model }) => model ?? usualModel);
-  // They are for prompts that mean the same.
+  // Embedding and judge models compare prompts for the semantic cache.
   const isCached = chosen.some(({ cacheMode }) => cacheMode !== 'off');
   const comparing = isCached
     ? [embeddingModel, ...(judgeModel === undefined ? [] : [judgeModel])]
@@ -125,34 +125,34 @@ export function modelsOf(rules: EnhancementRules, usualModel: string): readonly 
   return [...new Set([first, ...comparing, ...fallbackChain, ...others])];
 }
 
-/** The rule that holds for a client; that for all where it has none of its own, or no name. */
+/** The rule of a client. Returns the default rule if the client has none or is not named. */
 export const ruleOf = (rules: EnhancementRules, client: string | undefined): EnhancementRule =>
   rules.clients.get(foldClientName(client ?? '')) ?? rules.default;
 
-/** A name as rules know clients by it. */
+/** Normalizes a client name for lookup. */
 export const foldClientName = (name: string): string => name.trim().toLowerCase();
 
-/** True for what a client may call itself. */
+/** True for a valid client name. */
 export const isClientName = (name: string): boolean => clientNamePattern.test(name);
 
 /**
- * Reads a rules file, JSON with comments or YAML by its extension. What is wrong is returned, not thrown:
- * HUB_CONFIG_MISSING where there is no such file, and HUB_CONFIG_INVALID with all that is wrong in it, naming file,
- * line, path, value and remedy.
+ * Reads a rules file (JSON with comments or YAML, by its extension). Errors are returned, not thrown:
+ * HUB_CONFIG_MISSING if the file does not exist, HUB_CONFIG_INVALID with all problems: file, line, path, value and
+ * remedy.
  */
 export async function readRules(
   file: string,
   options: { readonly readText?: ReadText } = {},
 ): Promise<RulesReading> {
   const path = resolve(file);
-  const failed = (error: HubError, text?: string) => ({ files: [fileSeen(path, text)], error });
+  const failed = (error: HubError, text?: string) => ({ files: [snapshotOf(path, text)], error });
   const format = formatOf(file);
   if (!format) return failed(misnamed(file));
   let text: string;
   try {
     text = await (options.readText ?? readText)(path);
   } catch (error) {
-    return { files: [fileUnread(path, error)], error: unreadableRules(file, error) };
+    return { files: [unreadableSnapshot(path, error)], error: unreadableRules(file, error) };
   }
   const source = { file, text: text.replace(/^\uFEFF/, '') };
   const { root, problems } = await parseText(source, format, '{"default": {}}');
@@ -163,28 +163,28 @@ export async function readRules(
     ...problems,
     ...[
       ...(error ? problemsOf(error.issues, [], knownRuleKeys) : []),
-      ...namesOf(document),
-      ...afterNull(data?.fallback_chain ?? []),
-    ].map(problem => placed(problem, document)),
+      ...nameProblems(document),
+      ...fallbackProblems(data?.fallback_chain ?? []),
+    ].map(problem => locateProblem(problem, document)),
   ];
   if (all.length > 0 || !data) return failed(invalidFile(all), text);
-  const base = filled(data.default ?? {}, builtIn);
+  const base = withDefaults(data.default ?? {}, builtIn);
   const rules = {
     default: base,
     clients: new Map(
       Object.entries(data.clients ?? {}).map(
-        ([name, entry]) => [foldClientName(name), filled(entry, base)] as const,
+        ([name, entry]) => [foldClientName(name), withDefaults(entry, base)] as const,
       ),
     ),
     fallbackChain: (data.fallback_chain ?? []).filter(model => model !== null),
     embeddingModel: data.embedding_model ?? defaultRules.embeddingModel,
     judgeModel: data.judge_model ?? undefined,
   };
-  return { files: [fileSeen(path, text)], rules };
+  return { files: [snapshotOf(path, text)], rules };
 }
 
-/** A rule, with what it leaves out as in another. */
-function filled(entry: WrittenRule, base: EnhancementRule): EnhancementRule {
+/** Fills in the keys that an entry leaves out with those of `base`. */
+function withDefaults(entry: WrittenRule, base: EnhancementRule): EnhancementRule {
   const { options, timeouts, cache } = entry;
   const { temperature, num_ctx, num_predict, think, top_p, seed } = options ?? {};
   return {
@@ -215,8 +215,8 @@ function filled(entry: WrittenRule, base: EnhancementRule): EnhancementRule {
 const inMs = (seconds: number | undefined) =>
   seconds === undefined ? undefined : Math.round(seconds * 1000);
 
-/** What is wrong with the names of clients, of which an object may keep some from the schema. */
-function namesOf(document: Document): readonly Problem[] {
+/** Problems with client names. Names are read from the document, because the parsed object can lose duplicates. */
+function nameProblems(document: Document): readonly Problem[] {
   const first = new Map<string, string>();
   return document.keysAt(['clients']).flatMap((name): readonly Problem[] => {
     const path = ['clients', name];
@@ -234,7 +234,7 @@ function namesOf(document: Document): readonly Problem[] {
   });
 }
 
-function afterNull(chain: readonly (string | null)[]): readonly Problem[] {
+function fallbackProblems(chain: readonly (string | null)[]): readonly Problem[] {
   const end = chain.indexOf(null);
   return end < 0 || end === chain.length - 1
     ? []
@@ -246,7 +246,7 @@ function afterNull(chain: readonly (string | null)[]): readonly Problem[] {
       ];
 }
 
-/** The error for a rules file that is absent or cannot be read. */
+/** The error for a rules file that is missing or cannot be read. */
 function unreadableRules(file: string, cause: unknown): HubError {
   if (['ENOENT', 'ENOTDIR'].includes(String(codeOf(cause))))
     return new HubError(

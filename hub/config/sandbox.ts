@@ -1,6 +1,6 @@
 import type { Sandbox } from './config.ts';
-import { findDanger } from './danger.ts';
-import type { Guard } from './guard.ts';
+import { findSandboxEscape } from './sandbox-escapes.ts';
+import type { MountGuard } from './mount-guard.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
 import type { ServerEntry } from './server-schema.ts';
 import { bytesOf } from './size.ts';
@@ -15,19 +15,19 @@ const shortMount = /^(.+):(\/[^:]*)(?::(ro|rw))?$/s;
 const targetRule =
   'write an absolute path in the container that is not "/" and not in /proc, /sys or /dev';
 
-/** Where relative paths start, what `~` stands for, and the engine's socket if it is known. */
-export type Machine = {
+/** Context for resolving paths: the home folder, the base folders, and the engine's socket if it is known. */
+export type EntryContext = {
   readonly home: string;
-  /** The folder of the file in which this key of the entry stands: files in `extends` have their own. */
+  /** Folder of the file that sets this key. Files in `extends` have their own folders. */
   readonly folderOf: (key: 'cwd' | 'mounts') => string;
   readonly engineSocket: string | undefined;
-  readonly guard: Guard;
+  readonly guard: MountGuard;
 };
 
-/** What the container of a server may do, with paths made absolute and their links followed. */
+/** Builds the sandbox of a server. Paths become absolute and symbolic links are resolved. */
 export async function sandboxOf(
   entry: ServerEntry,
-  machine: Machine,
+  machine: EntryContext,
   report: Report,
 ): Promise<Sandbox> {
   const written = entry.mounts.map((mount, index) =>
@@ -67,7 +67,7 @@ export async function sandboxOf(
   };
 }
 
-type Mounting = Machine & { readonly allowSensitive: boolean };
+type Mounting = EntryContext & { readonly allowSensitive: boolean };
 
 async function mountOf(
   written: ServerEntry['mounts'][number],
@@ -97,16 +97,16 @@ async function mountOf(
     : [{ at: targetAt, source: place.real, target: allowed, readOnly }];
 }
 
-/** Where the source really is: the engine is told that, so that a link made later changes nothing. */
+/** Resolves the source of a mount. The engine gets the resolved path, so that a link created later has no effect. */
 async function findSource(source: string, readOnly: boolean, machine: Mounting): Promise<Resolved> {
   if (source === '') return { refusal: 'write the path of a file or folder' };
   const roots = { folder: machine.folderOf('mounts'), home: machine.home };
   const place = await resolveInside(source, roots);
   if ('refusal' in place) return place;
-  // As it is written too: the engine may be on another machine, where there are other links.
+  // Check the path as written too: the engine may run on another machine, with other links.
   for (const path of new Set([place.real, place.written])) {
-    const danger = await findDanger(path, readOnly, machine.engineSocket);
-    if (danger !== undefined) return { refusal: danger };
+    const reason = await findSandboxEscape(path, readOnly, machine.engineSocket);
+    if (reason !== undefined) return { refusal: reason };
   }
   const { allowSensitive } = machine;
   const refusal = await machine.guard.findRefusal(place, { readOnly, allowSensitive });

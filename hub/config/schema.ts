@@ -81,7 +81,7 @@ function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
   });
 }
 
-/** The whole file: what `configs/hub.schema.json` is generated from, and nothing is read by. */
+/** Schema of the whole file. Only used to generate `configs/hub.schema.json`. */
 export const createFileSchema = () =>
   fileOf(
     z.union([serverSchema, z.null().describe('Takes away a server of a file in "extends".')]),
@@ -92,10 +92,12 @@ export const createFileSchema = () =>
       'The MCP servers behind the hub. Strings may hold ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
   });
 
-/** The file around its servers, which are read one by one so that each tells its own problems. */
+/**
+ * Schema of the file without its servers. Each server is parsed on its own, so that each reports its own problems.
+ */
 export const envelopeSchema = fileOf(z.unknown(), z.string());
 
-/** The keys that an object may have, by where it stands in the file: for hints at misspelt ones. */
+/** The known keys of the object at a path, for "did you mean" hints. */
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
   const [, , part] = path;
   if (path.length === 0) return Object.keys(envelopeSchema.shape);

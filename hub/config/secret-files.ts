@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { HubError, messageOf } from '#core';
-import type { Environment } from './env.ts';
+import type { Environment } from './expand-variables.ts';
 
-/** Variables whose value may stand in a file that another one, with `_FILE` behind the name, names. */
+/** Variables whose value can also come from a file, which `<NAME>_FILE` names. */
 const names = ['REDIS_PASSWORD', 'QDRANT_API_KEY'];
 
 /**
- * The environment with the values that stand in files, without the white space around them. Throws
- * HUB_CONFIG_INVALID where a file cannot be read or is empty, and where there is a value beside it.
+ * Adds the values of secret files to the environment, trimmed. Throws HUB_CONFIG_INVALID if a file cannot be read or
+ * is empty, or if the variable is also set directly.
  */
 export async function readSecretFiles(env: Environment): Promise<Environment> {
   const found: Record<string, string> = {};

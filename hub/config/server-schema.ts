@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { instanceDefaults } from './instance-defaults.ts';
 import { sizePattern } from './size.ts';
 
-/** A day: timers of Node reach no further than 24 of them. */
+/** One day. Node's timers overflow after 24.8 days. */
 const maxSeconds = 86_400;
 
 const seconds = z.number().min(1).max(maxSeconds);
-/** A text that the system takes as it is. */
+/** A string that can be passed to the system: no NUL characters. */
 export const text = z
   .string()
   .refine(value => !value.includes('\0'), 'write it without NUL characters');
@@ -15,7 +15,7 @@ const size = z.union(
   'write a size such as "512m", "2g" or 1048576 (bytes)',
 );
 
-/** What a server may be called: it becomes part of container names, tool names and URLs. */
+/** Name of a server. It becomes part of container names, tool names and URLs. */
 export const serverName = z
   .string()
   .regex(
@@ -35,7 +35,7 @@ const volumeName = z
     'the name of a volume has letters, digits, "_", "." and "-", and starts with a letter or digit',
   );
 
-/** A folder or file of this machine, as an object. */
+/** A bind mount in object form. */
 export const mount = z.strictObject({
   source: text.describe(
     'File or folder on this machine. Relative to the folder of this file; "~" is the home folder.',
@@ -44,7 +44,7 @@ export const mount = z.strictObject({
   read_only: z.boolean().default(true).describe('false lets the server write there.'),
 });
 
-/** A named volume, as an object. */
+/** A named volume in object form. */
 export const volume = z.strictObject(
   {
     name: volumeName.describe('Kept when the container goes, and shared by servers that name it.'),
@@ -58,7 +58,7 @@ export const volume = z.strictObject(
   },
 );
 
-/** What a container may use at most. */
+/** Resource limits of a container. */
 export const resources = z.strictObject({
   memory: size.default('512m').describe('Most memory, such as "512m". At least 6m.'),
   cpus: z.number().min(0.01).max(1024).default(1).describe('Processor cores, such as 0.5.'),
@@ -75,7 +75,7 @@ export const resources = z.strictObject({
     ),
 });
 
-/** What a server may have in a file, with the defaults that do not depend on the rest. */
+/** Schema of a server entry, with the defaults that do not depend on other keys. */
 export const serverSchema = z
   .strictObject({
     description: text.optional().describe('What the server is for.'),
@@ -274,8 +274,8 @@ export const serverSchema = z
   })
   .meta({ id: 'server' });
 
-/** One server as a file describes it. */
+/** A server entry, parsed. */
 export type ServerEntry = z.infer<typeof serverSchema>;
 
-/** The keys that a server may have in a file. */
+/** All keys of a server entry. */
 export const entryKeys: readonly string[] = Object.keys(serverSchema.shape);

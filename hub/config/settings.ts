@@ -2,19 +2,19 @@ import { isIPv6 } from 'node:net';
 import { HubError } from '#core';
 import { readBackends } from './backends.ts';
 import type { Config, Settings } from './config.ts';
-import type { Environment } from './env.ts';
+import type { Environment } from './expand-variables.ts';
 import { readLimits } from './limits.ts';
 import { readOtlp } from './otlp.ts';
 import { bytesOf, sizePattern } from './size.ts';
 import { createVariables, mergeEnvironment } from './variables.ts';
 
-/** Where servers are looked for when nobody names a file. */
+/** Default path of the servers file. */
 export const defaultServersFile = './configs/mcp-servers.json';
 const defaultDataDir = './data';
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 const logFormats = ['json', 'pretty'] as const;
 
-/** A host name or IPv4 address, without scheme, port and path. */
+/** A host name or IPv4 address, without scheme, port or path. */
 const hostName = /^[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?$/i;
 const origin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/i;
 const hubId = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
@@ -22,17 +22,17 @@ const hubName = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 const engineAddress = /^(?:unix|npipe|tcp|http|https|ssh):\/\/./;
 
 /**
- * The settings (spec 1.3) of the process environment, and behind it of a `.env` file's text; a
- * variable set to nothing counts as not set; behind both what the config file says of the hub. Paths stay as written. Throws HUB_CONFIG_INVALID with all
- * that is wrong, naming variable, value and what is allowed, and HUB_LISTEN_REFUSED for an address
- * that others can reach without token and TLS (spec G6).
+ * Reads the settings (spec 1.3). Precedence: process environment, then the text of `.env`, then the config file. An
+ * empty variable counts as unset. Paths stay as written. Throws HUB_CONFIG_INVALID with all problems (variable,
+ * value, what is allowed), and HUB_LISTEN_REFUSED for an address that other machines can reach without token and TLS
+ * (spec G6).
  */
 export function readSettings(
   env: Environment,
   dotenv = '',
   manifest: Pick<Config, 'listen' | 'token' | 'administration'> = {},
 ): Settings {
-  const variables = createVariables(under(mergeEnvironment(env, dotenv), manifest));
+  const variables = createVariables(withFileSettings(mergeEnvironment(env, dotenv), manifest));
   const { text, secret, choice, list, address, number, fail, done } = variables;
   const certFile = text('ROUTER_TLS_CERT');
   const keyFile = text('ROUTER_TLS_KEY');
@@ -43,7 +43,9 @@ export function readSettings(
     );
   const otlp = readOtlp(variables);
   const settings: Settings = {
-    host: bare(text('ROUTER_HOST', isHost, 'an IP address or a host name') ?? '127.0.0.1'),
+    host: withoutBrackets(
+      text('ROUTER_HOST', isHost, 'an IP address or a host name') ?? '127.0.0.1',
+    ),
     port: Number(
       text('ROUTER_PORT', isPort, 'a number from 0 to 65535; 0 is any free port') ?? 9090,
     ),
@@ -59,7 +61,7 @@ export function readSettings(
       'ROUTER_ALLOWED_HOSTS',
       isHost,
       'host names with commas between them, without scheme, port and path',
-    ).map(bracketed),
+    ).map(withBrackets),
     allowedOrigins: list(
       'ROUTER_ALLOWED_ORIGINS',
       value => origin.test(value),
@@ -104,29 +106,32 @@ export function readSettings(
   return settings;
 }
 
-/** The environment, over what a config file says of the hub itself. */
-function under(
+/** Adds the hub settings of the config file to the environment, which takes precedence. */
+function withFileSettings(
   env: Environment,
   { listen, token, administration }: Pick<Config, 'listen' | 'token' | 'administration'>,
 ): Environment {
-  const said = {
+  const fromFile = {
     ROUTER_HOST: listen?.host,
     ROUTER_PORT: listen?.port?.toString(),
     ROUTER_TOKEN: token,
     ROUTER_ADMINISTRATION: administration,
   };
-  const unset = Object.entries(said).filter(([name]) => !env[name]);
+  const unset = Object.entries(fromFile).filter(([name]) => !env[name]);
   return { ...env, ...Object.fromEntries(unset) };
 }
 
-/** Where the servers are read from, which is known before them. */
+/** Path of the servers file. Read before the other settings, because the file contains some of them. */
 export const serversFileOf = (env: Environment, dotenv = ''): string =>
   mergeEnvironment(env, dotenv)['MCP_SERVERS_CONFIG'] || defaultServersFile;
 
-/** Where the hub keeps its data, for who needs no other setting. As it is written. */
+/** The data folder as written, for callers that need no other setting. */
 export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() || defaultDataDir;
 
-/** Any address that other machines reach needs a token and TLS; the hub's own container is walled in. */
+/**
+ * Refuses an address that other machines can reach without token and TLS. The hub's own container is exempt: its
+ * published port limits access.
+ */
 function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   if (isLoopback(host)) return;
   if (inContainer && (host === '0.0.0.0' || host === '::')) return;
@@ -141,7 +146,10 @@ function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   );
 }
 
-/** A hub removes what is labelled with its id and is not its own: two hubs with one would end each other's servers. */
+/**
+ * A hub removes containers that carry its id and are not its own, so two hubs with the same id would stop each
+ * other's servers.
+ */
 function refuseSharedId({ hubId, inContainer }: Settings): void {
   if (hubId === undefined || inContainer) return;
   throw new HubError(
@@ -159,8 +167,9 @@ const isBuildMemory = (value: string) =>
 
 const isPort = (value: string) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535;
 
-const isHost = (value: string) => hostName.test(value) || isIPv6(bare(value));
+const isHost = (value: string) => hostName.test(value) || isIPv6(withoutBrackets(value));
 
-/** Listening takes an IPv6 address bare; the Host header has it in brackets. */
-const bare = (host: string) => host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
-const bracketed = (host: string) => (isIPv6(bare(host)) ? `[${bare(host)}]` : host.toLowerCase());
+/** `listen` takes an IPv6 address without brackets; the Host header contains it in brackets. */
+const withoutBrackets = (host: string) => host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
+const withBrackets = (host: string) =>
+  isIPv6(withoutBrackets(host)) ? `[${withoutBrackets(host)}]` : host.toLowerCase();

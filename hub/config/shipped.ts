@@ -2,25 +2,25 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type ReadText, codeOf } from './files.ts';
 
-/** Reads a file whole; replaced where another stands in for one that is absent. */
+/** Reads a file. Replaced where a shipped file stands in for a missing one. */
 export type ReadBytes = (path: string) => Promise<Buffer>;
 
-/** Reads files, and in place of some that are absent those that come with the hub. */
+/** File readers that fall back to the files shipped with the hub. */
 export type ShippedFiles = {
   readonly readBytes: ReadBytes;
   /** The same as UTF-8. */
   readonly readText: ReadText;
 };
 
-/** Reads what is there, and nothing in its place. */
+/** Readers without a fallback. */
 export const noShippedFiles: ShippedFiles = {
   readBytes: async path => await readFile(path),
   readText: async path => await readFile(path, 'utf8'),
 };
 
 /**
- * `inPlaceOf` names by their usual paths the files that the hub ships. Once one of those is there it counts,
- * and when it is gone later, that is an error as with any other file.
+ * Creates readers with a fallback. `inPlaceOf` maps the usual path of each shipped file to the shipped one. Once a
+ * file exists at the usual path, the fallback no longer applies: if it disappears later, reading it is an error.
  */
 export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>): ShippedFiles {
   const shipped = new Map(

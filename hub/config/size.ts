@@ -1,4 +1,4 @@
-/** A size as Docker writes it: digits, maybe with a fraction, and a unit of 1024. */
+/** A size in Docker's syntax: digits, an optional fraction, and a binary unit. */
 export const sizePattern = /^(\d{1,15}(?:\.\d{1,3})?)(?:([kKmMgGtT])(?:i?[bB])?|[bB])?$/;
 
 const factors = new Map([
@@ -8,7 +8,7 @@ const factors = new Map([
   ['t', 1024 ** 4],
 ]);
 
-/** `"512m"` or a number of bytes to whole bytes. The text matches `sizePattern`. */
+/** Converts `"512m"` or a number of bytes to whole bytes. The text must match `sizePattern`. */
 export function bytesOf(size: string | number): number {
   if (typeof size === 'number') return size;
   const [, digits, unit = ''] = sizePattern.exec(size) ?? [];

@@ -10,11 +10,11 @@ import {
 import type { Config } from './config.ts';
 import { type Difference, diffConfigs, isSameConfig } from './diff.ts';
 import type { FileWatch, FileWatchOptions } from './file-watch.ts';
-import type { FileSeen, ReadText } from './files.ts';
-import type { Reading } from './load.ts';
+import type { FileSnapshot, ReadText } from './files.ts';
+import type { ConfigReading } from './load.ts';
 import { watchFiles } from './watch-files.ts';
 
-/** A config that took the place of another. */
+/** The replacement of one config by another. */
 export type ConfigChange = {
   readonly before: Config;
   readonly after: Config;
@@ -22,46 +22,45 @@ export type ConfigChange = {
 };
 
 export type ReloadOutcome =
-  /** The files say what is in force already. */
+  /** The files contain the config that is already active. */
   | { readonly kind: 'unchanged' }
   | ({ readonly kind: 'changed' } & ConfigChange)
-  /** They are not valid, and nothing has changed. */
+  /** The files are invalid; nothing changed. */
   | { readonly kind: 'refused'; readonly error: HubError };
 
 export type ConfigStatus = {
-  /** What the config was read from, and is watched: the config file first. Absolute. */
+  /** The watched files that the config was read from, the config file first. Absolute. */
   readonly files: readonly string[];
-  /** When the config in force was read. In milliseconds since the epoch. */
+  /** When the active config was read, in ms since the epoch. */
   readonly loadedAt: number;
-  /** Why what the files say now is not in force, and since when. */
+  /** Why the current files are not applied, and since when. */
   readonly error?: { readonly at: number; readonly message: string };
 };
 
-/** The config in force. As a service of the app it watches its files from `start` to `stop`. */
+/** The active config. As a service of the app, it watches the config files from `start` to `stop`. */
 export interface ConfigSource extends Service {
   readonly current: Config;
   readonly status: ConfigStatus;
-  /** Another config is in force. Listeners apply it; none of them delays a reload. */
+  /** Fires when another config becomes active. Listeners apply it; a reload does not wait for them. */
   readonly changed: Event<ConfigChange>;
   /**
-   * Reads the files now. One at a time: one asked for during another runs after it, and all who ask
-   * meanwhile share that. Never rejects.
+   * Reads the files again. Reads do not overlap: calls during a running read share one further read. Never rejects.
    */
   reload(): Promise<ReloadOutcome>;
 }
 
 export type ConfigSourceNeeds = {
-  /** Reads the config anew, with the environment of that moment. What it throws refuses the reload. */
-  readonly read: () => Promise<Reading>;
-  /** How `read` reads files, where that is not as they are. */
+  /** Reads the config with the current environment. If it throws, the reload is refused. */
+  readonly read: () => Promise<ConfigReading>;
+  /** The file reader that `read` uses, if it is not the default one. */
   readonly readText?: ReadText | undefined;
   readonly clock: Clock;
   readonly log: Log;
 };
 
-/** Begins with a config that is valid. A later one that is not leaves the last good one in force. */
+/** Creates a source with a valid first config. If a later one is invalid, the last valid config stays active. */
 export function createConfigSource(
-  first: { readonly config: Config; readonly files: readonly FileSeen[] },
+  first: { readonly config: Config; readonly files: readonly FileSnapshot[] },
   needs: ConfigSourceNeeds,
   options: Partial<FileWatchOptions> = {},
 ): ConfigSource {
@@ -77,11 +76,11 @@ export function createConfigSource(
   let next: Promise<ReloadOutcome> | undefined;
   let watch: FileWatch | undefined;
 
-  /** `seen` is what the watch has found, where it asks. */
-  async function load(seen: readonly FileSeen[]): Promise<ReloadOutcome> {
+  /** `seen`: the snapshots of the watch, if it triggered the load. */
+  async function load(seen: readonly FileSnapshot[]): Promise<ReloadOutcome> {
     const reading = await readSafely(read);
     if (reading.error && isOvertaken(reading.files, seen)) {
-      // Somebody is writing: the watch waits for the end of that, measured by what was before.
+      // The file changed again during the read: wait until the writer is done, and compare with the older snapshot.
       await watch?.follow(files);
       return { kind: 'refused', error: reading.error };
     }
@@ -89,17 +88,19 @@ export function createConfigSource(
       files = reading.error ? reading.files.map(withGoodLength) : reading.files;
       await watch?.follow(files);
     }
-    return reading.error ? refuse(reading.error) : take(reading.config);
+    return reading.error ? refuse(reading.error) : applyConfig(reading.config);
   }
 
-  /** What is not valid is no measure for whether the next text is cut. */
-  function withGoodLength(seen: FileSeen): FileSeen {
+  /**
+   * Keeps the length of the last valid text, because an invalid text cannot show whether the next one is truncated.
+   */
+  function withGoodLength(seen: FileSnapshot): FileSnapshot {
     const before = files.find(({ path }) => path === seen.path);
     return before ? { ...seen, length: before.length } : seen;
   }
 
   function refuse(error: HubError): ReloadOutcome {
-    // A file that stays as it is would else be told of at every look.
+    // Report an unchanged error only once, not at every check.
     if (refused?.message !== error.message) {
       refused = { at: clock.now(), message: error.message };
       log.error(
@@ -110,7 +111,7 @@ export function createConfigSource(
     return { kind: 'refused', error };
   }
 
-  function take(config: Config): ReloadOutcome {
+  function applyConfig(config: Config): ReloadOutcome {
     if (refused) log.info({ file: files[0]?.path }, 'the config is valid again');
     refused = undefined;
     loadedAt = clock.now();
@@ -123,15 +124,15 @@ export function createConfigSource(
     return { kind: 'changed', ...change };
   }
 
-  function run(seen: readonly FileSeen[] = []): Promise<ReloadOutcome> {
-    const mine = load(seen).finally(() => {
-      if (running === mine) running = undefined;
+  function run(seen: readonly FileSnapshot[] = []): Promise<ReloadOutcome> {
+    const result = load(seen).finally(() => {
+      if (running === result) running = undefined;
     });
-    running = mine;
-    return mine;
+    running = result;
+    return result;
   }
 
-  function reload(seen?: readonly FileSeen[]): Promise<ReloadOutcome> {
+  function reload(seen?: readonly FileSnapshot[]): Promise<ReloadOutcome> {
     if (next) return next;
     if (!running) return run(seen);
     next = running.then(() => {
@@ -172,12 +173,12 @@ export function createConfigSource(
   };
 }
 
-/** Whether what was read is not what was seen just before. */
-const isOvertaken = (read: readonly FileSeen[], seen: readonly FileSeen[]) =>
+/** True if a file changed between the watch's snapshot and this read. */
+const isOvertaken = (read: readonly FileSnapshot[], seen: readonly FileSnapshot[]) =>
   seen.some(({ path, digest }) => read.some(one => one.path === path && one.digest !== digest));
 
-/** A reload that fails in a way nobody thought of is a refused one, and no end of the hub. */
-async function readSafely(read: () => Promise<Reading>): Promise<Reading> {
+/** Turns an unexpected error into a refused reload, so that it does not stop the hub. */
+async function readSafely(read: () => Promise<ConfigReading>): Promise<ConfigReading> {
   try {
     return await read();
   } catch (error) {

@@ -1,27 +1,28 @@
-/** The candidate that the word was probably meant to be; undefined where none is near. */
+/** The candidate that a misspelt word probably stands for; undefined if none is close. */
 export function findClosest(word: string, candidates: readonly string[]): string | undefined {
-  const folded = fold(word);
+  const normalized = normalizeWord(word);
   const ranked = candidates
-    .map(candidate => ({ candidate, distance: distanceOf(folded, fold(candidate)) }))
+    .map(candidate => ({ candidate, distance: distanceOf(normalized, normalizeWord(candidate)) }))
     .sort((a, b) => a.distance - b.distance);
   const [best] = ranked;
-  if (best && best.distance <= Math.max(1, Math.floor(folded.length / 3))) return best.candidate;
-  // Clients write `httpUrl` where the hub has `url`, and people `mem` for `memory`.
+  if (best && best.distance <= Math.max(1, Math.floor(normalized.length / 3)))
+    return best.candidate;
+  // Clients write `httpUrl` for `url`, and users write `mem` for `memory`.
   return candidates.find(
     candidate =>
-      (candidate.length > 2 && folded.endsWith(fold(candidate))) ||
-      (folded.length > 2 && fold(candidate).startsWith(folded)),
+      (candidate.length > 2 && normalized.endsWith(normalizeWord(candidate))) ||
+      (normalized.length > 2 && normalizeWord(candidate).startsWith(normalized)),
   );
 }
 
-/** `autoStart`, `auto-start` and `auto_start` are one word. */
-const fold = (word: string) =>
+/** Treats `autoStart`, `auto-start` and `auto_start` as equal. */
+const normalizeWord = (word: string) =>
   word
     .slice(0, 64)
     .toLowerCase()
     .replaceAll(/[-_\s]/g, '');
 
-/** The fewest letters to put in, take out, replace, or swap with their neighbour (optimal string alignment). */
+/** Number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment distance). */
 function distanceOf(from: string, to: string): number {
   let before: readonly number[] = [];
   let row: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column);

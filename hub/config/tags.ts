@@ -2,15 +2,14 @@ import { HubError } from '#core';
 import type { Config, ServerConfig } from './config.ts';
 
 /**
- * The config with only the servers that have any of the tags (spec 5.1). Tags are compared as written,
- * in whatever language. Pure.
+ * The config with only the servers that have at least one of the tags (spec 5.1). Tags are compared as written. Pure.
  */
 export const withTags = (config: Config, tags: readonly string[]): Config => ({
   ...config,
   servers: config.servers.filter(server => hasAny(server, tags)),
 });
 
-/** Throws HUB_USAGE for a tag that no server has, naming those there are. Pure. */
+/** Throws HUB_USAGE for a tag that no server has, and lists the known tags. Pure. */
 export function checkTags(config: Config, tags: readonly string[]): void {
   const known = new Set(config.servers.flatMap(server => server.tags));
   const unknown = tags.filter(tag => !known.has(tag));
@@ -21,7 +20,7 @@ export function checkTags(config: Config, tags: readonly string[]): void {
     );
 }
 
-/** Throws HUB_REQUEST_INVALID for a server to be installed that has none of the tags. Pure. */
+/** Throws HUB_REQUEST_INVALID if a server to be installed has none of the tags. Pure. */
 export function requireTag(server: ServerConfig, tags: readonly string[]): void {
   if (hasAny(server, tags)) return;
   throw new HubError(

@@ -1,24 +1,24 @@
 import { parseEnv } from 'node:util';
 import { HubError } from '#core';
-import type { Environment } from './env.ts';
+import type { Environment } from './expand-variables.ts';
 
 type Range = {
   readonly least: number;
   readonly most: number;
-  /** False where a fraction is allowed. */
+  /** False if fractions are allowed. */
   readonly whole: boolean;
 };
 
-/** Reads variables, and gathers what is wrong with them until `done` tells it all at once. */
+/** Reads variables and collects all problems, which `done` throws together. */
 export type Variables = {
   readonly text: (
     name: string,
     fits?: (value: string) => boolean,
     allowed?: string,
   ) => string | undefined;
-  /** Like `text`; the value is never shown. */
+  /** Like `text`, but a message never shows the value. */
   readonly secret: (name: string, pattern: RegExp, allowed: string) => string | undefined;
-  /** Like `text`; a value that may hold a password is not shown. */
+  /** Like `text`, but a message does not show a value that may contain a password. */
   readonly address: (
     name: string,
     fits: (value: string) => boolean,
@@ -27,28 +27,28 @@ export type Variables = {
   /** A number from `least` to `most`. */
   readonly number: (name: string, range: Range) => number | undefined;
   readonly choice: <T extends string>(name: string, choices: readonly T[]) => T | undefined;
-  /** Values with commas between them; none where the variable is not set. */
+  /** Comma-separated values; empty if the variable is not set. */
   readonly list: (
     name: string,
     fits: (value: string) => boolean,
     allowed: string,
   ) => readonly string[];
   readonly fail: (name: string, text: string) => void;
-  /** Throws HUB_CONFIG_INVALID where anything failed. */
+  /** Throws HUB_CONFIG_INVALID if any variable was invalid. */
   readonly done: () => void;
 };
 
 const shownLength = 60;
 
-/** A host with at most scheme, port and path: no room for a password. */
+/** A host with optional scheme, port and path. Cannot contain a password. */
 const plainAddress = /^(?:[\w+.-]+:\/\/)?(?:[\w.-]+(?::\d{1,5})?)?(?:\/[\w.-]*)*$/;
 
-/** The process environment over what the text of a `.env` file says: what is set by hand goes first. */
+/** Merges the process environment over the text of a `.env` file. */
 export function mergeEnvironment(env: Environment, dotenv: string): Environment {
   return { ...parseEnv(dotenv), ...env };
 }
 
-/** A reader of an environment in which a variable set to nothing counts as not set. */
+/** Creates a reader of an environment. An empty variable counts as unset. */
 export function createVariables(env: Environment): Variables {
   const problems: string[] = [];
   const fail = (name: string, text: string) => void problems.push(`${name}: ${text}`);

@@ -2,7 +2,7 @@ import type { Config, LocalLaunch, PackageSpec, ServerConfig } from './config.ts
 import { instanceDefaults } from './instance-defaults.ts';
 import { pathsOfKnownPackage } from './known-packages.ts';
 
-/** What a config may say and its writer should think about, each as a sentence for the log. Pure. */
+/** Warnings about settings that are valid but probably not intended, one log sentence each. Pure. */
 export function warningsOf({ servers, naming }: Config): readonly string[] {
   const unpinned = servers.flatMap(({ name, enabled, launch }) =>
     enabled && launch.kind === 'local' && launch.package && !isPinned(launch.package)
@@ -30,7 +30,7 @@ export function warningsOf({ servers, naming }: Config): readonly string[] {
   return [...separator, ...unpinned, ...unplaced, ...ofInstances];
 }
 
-/** Keys of the entry that only count for instances of sessions, where there are none. */
+/** Keys that only affect session instances, on a server that has none. */
 function unusedKeysOf({
   name,
   instance,
@@ -49,7 +49,7 @@ function unusedKeysOf({
       ];
 }
 
-/** Instances of sessions that write to the same files. */
+/** Session instances that share writable data. */
 function sharedDataOf({ name, instance, launch }: ServerConfig): readonly string[] {
   if (instance !== 'session' || launch.kind !== 'local') return [];
   const { volumes, mounts } = launch.sandbox;
@@ -67,7 +67,7 @@ function sharedDataOf({ name, instance, launch }: ServerConfig): readonly string
 const isInAnImage = (launch: LocalLaunch) =>
   launch.package !== undefined || launch.image !== undefined;
 
-/** True where the spec names one version. A tag such as `latest` does not. */
+/** True if the spec names one version. A tag such as `latest` does not. */
 function isPinned({ ecosystem, spec }: PackageSpec): boolean {
   return ecosystem === 'npm' ? /.@\d/.test(spec) : /==\d/.test(spec);
 }

@@ -7,21 +7,21 @@ import {
 } from './file-watch.ts';
 import { createFolderWatch } from './folder-watch.ts';
 
-/** How files are watched where nobody says otherwise. */
-const usual: FileWatchOptions = {
+/** Default timing of the file watch. */
+const defaultTiming: FileWatchOptions = {
   quietMs: 200,
   shorterQuietMs: 2_000,
-  maxUnrestMs: 5_000,
+  maxQuietWaitMs: 5_000,
   pollMs: 3_000,
 };
 
-/** Watches files of the config by their folders, and says in the log which of these cannot be watched. */
+/** Watches config files through their folders. Logs the folders that cannot be watched. */
 export const watchFiles = (
   options: Partial<FileWatchOptions>,
   needs: Omit<FileWatchNeeds, 'watchFolders'> & { readonly log: Log },
 ): FileWatch =>
   createFileWatch(
-    { ...usual, ...options },
+    { ...defaultTiming, ...options },
     {
       ...needs,
       watchFolders: onEvent =>

@@ -1,21 +1,21 @@
 import { isAlias, isMap, isNode, isScalar, isSeq, parseDocument, stringify } from 'yaml';
 import type { Document as YamlDocument } from 'yaml';
-import type { Fault, Located, Read } from './located.ts';
+import type { SyntaxFault, SyntaxNode, Read } from './source-map.ts';
 import type { Outline, OutlineEntry } from './outline.ts';
 
-/** Far above any real file; keeps YAML aliases that contain each other from filling the memory. */
+/** Far more than any real file needs. Bounds YAML aliases that contain each other. */
 const maxValues = 20_000;
 const maxDepth = 64;
 
-/** Reads YAML, with aliases resolved. The first syntax error or warning only. */
+/** Parses YAML and resolves aliases. Reports only the first syntax error or warning. */
 export function readYaml(text: string): Read {
-  // Keys that stand twice are found below, in one way for both formats.
+  // Duplicate keys are reported later, in the same way for both formats.
   const yaml = parseDocument(text, { uniqueKeys: false, prettyErrors: false });
   const [first] = [...yaml.errors, ...yaml.warnings];
   if (first) return { root: undefined, fault: { offset: first.pos[0], text: first.message } };
   let left = maxValues;
-  let fault: Fault | undefined;
-  const convert = (node: unknown, around: number, depth: number): Located => {
+  let fault: SyntaxFault | undefined;
+  const convert = (node: unknown, around: number, depth: number): SyntaxNode => {
     left -= 1;
     if (left < 0 || depth > maxDepth) {
       fault ??= {
@@ -53,7 +53,7 @@ function keyName(key: unknown, yaml: YamlDocument): string {
   return isScalar(node) ? String(node.value) : JSON.stringify(node);
 }
 
-/** Where the parts of a valid text stand; undefined where it holds no object. */
+/** Offsets of the keys and values in a valid text; undefined if its root is not an object. */
 export function outlineYaml(text: string): Outline | undefined {
   return outlineOf(parseDocument(text, { uniqueKeys: false }).contents);
 }
@@ -79,6 +79,6 @@ function outlineOf(node: unknown): Outline | undefined {
   return { style: node.flow ? 'braces' : 'block', start, end, entries };
 }
 
-/** An object as lines of YAML, without a line break at the end. */
+/** Formats an object as YAML, without a trailing line break. */
 export const writeYaml = (value: object, indent: number): string =>
   stringify(value, { indent, lineWidth: 0 }).trimEnd();

@@ -273,11 +273,11 @@ describe('problems are told where they stand', () => {
     });
     assert.equal(
       told,
-      'b.json:1:12: extends: makes a circle: a.json → b.json → a.json. Remove one of them',
+      'b.json:1:12: extends: makes a cycle: a.json → b.json → a.json. Remove one of them',
     );
     await symlink('hub.json', join(folder, 'link.json'));
     const { told: itself } = await load({ 'hub.json': { extends: 'link.json', servers: {} } });
-    assert.match(itself, /makes a circle: hub\.json → hub\.json/);
+    assert.match(itself, /makes a cycle: hub\.json → hub\.json/);
   });
 
   test('more parents in a row, or in all, than anybody can follow', async () => {

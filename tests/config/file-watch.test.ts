@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { fileSeen } from '#config';
+import { snapshotOf } from '#config';
 import { createManualClock } from '#helpers/clock';
 import { until } from '#helpers/hub';
 import { createFileWatch } from '../../hub/config/file-watch.ts';
 import { createFolderWatch } from '../../hub/config/folder-watch.ts';
 import { temporary } from './editing.ts';
 
-const options = { quietMs: 200, shorterQuietMs: 2_000, maxUnrestMs: 5_000, pollMs: 3_000 };
+const options = { quietMs: 200, shorterQuietMs: 2_000, maxQuietWaitMs: 5_000, pollMs: 3_000 };
 
 /** A watch of one file, with time that is moved by hand and events that the test makes. */
 async function watching(name = 'hub.json') {
@@ -23,14 +23,14 @@ async function watching(name = 'hub.json') {
     clock,
     async onChange() {
       changes++;
-      await watch.follow([fileSeen(file, await readFile(file, 'utf8'))]);
+      await watch.follow([snapshotOf(file, await readFile(file, 'utf8'))]);
     },
     watchFolders(onEvent) {
       event = onEvent;
       return { follow: async () => {}, [Symbol.dispose]() {} };
     },
   });
-  await watch.follow([fileSeen(file, 'old')]);
+  await watch.follow([snapshotOf(file, 'old')]);
   return {
     file,
     folder: folder.path,
@@ -72,7 +72,7 @@ describe('the content of a file decides', () => {
   test('and after some time even where it never rests', async () => {
     await using opened = await watching();
     await writeFile(opened.file, 'new');
-    for (let passedMs = 0; passedMs < options.maxUnrestMs; passedMs += 100) {
+    for (let passedMs = 0; passedMs < options.maxQuietWaitMs; passedMs += 100) {
       opened.event();
       opened.clock.advance(100);
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { createShippedFiles, fileSeen, readConfig, readRules, readSettings } from '#config';
+import { createShippedFiles, snapshotOf, readConfig, readRules, readSettings } from '#config';
 import { silent, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createFileWatch } from '../../hub/config/file-watch.ts';
@@ -60,7 +60,7 @@ test('the watch is told of the file that appears, and of nothing before', async 
   const looked = Promise.withResolvers<void>();
   let event = () => {};
   await using watch = createFileWatch(
-    { quietMs, shorterQuietMs: 0, maxUnrestMs: 5_000, pollMs: 3_600_000 },
+    { quietMs, shorterQuietMs: 0, maxQuietWaitMs: 5_000, pollMs: 3_600_000 },
     {
       clock,
       async readText(path) {
@@ -76,14 +76,14 @@ test('the watch is told of the file that appears, and of nothing before', async 
     },
   );
   const text = await folder.shipped.readText(folder.file);
-  await watch.follow([fileSeen(folder.file, text)]);
+  await watch.follow([snapshotOf(folder.file, text)]);
   clock.advance(quietMs);
   await looked.promise;
   const own = JSON.stringify({ servers: {}, naming: { separator: '-' } });
   await folder.write(own);
   event();
   clock.advance(quietMs);
-  assert.deepEqual(await changed.promise, [fileSeen(folder.file, own).digest]);
+  assert.deepEqual(await changed.promise, [snapshotOf(folder.file, own).digest]);
 });
 
 test('a change of what is shipped is written into the working folder', async () => {

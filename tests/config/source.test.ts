@@ -5,7 +5,7 @@ import { mkdir, readFile, rename, rm, symlink, unlink, utimes, writeFile } from 
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, test } from 'vitest';
-import { type ConfigChange, type Reading, createConfigSource, readConfig } from '#config';
+import { type ConfigChange, type ConfigReading, createConfigSource, readConfig } from '#config';
 import { type Clock, HubError, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog, until } from '#helpers/hub';
@@ -384,7 +384,7 @@ test('a change says what differs', async () => {
 
 describe('reloads that are asked for by hand', () => {
   const log = createRecordingLog().log;
-  const reading = (name: string): Reading => ({
+  const reading = (name: string): ConfigReading => ({
     files: [],
     config: { servers: [], naming: { separator: '_', maxLength: name.length } },
   });
@@ -394,8 +394,9 @@ describe('reloads that are asked for by hand', () => {
   } as const;
 
   test('run one at a time, and those asked for meanwhile share the next', async () => {
-    const pending: ((reading: Reading) => void)[] = [];
-    const read = async () => await new Promise<Reading>(resolve => void pending.push(resolve));
+    const pending: ((reading: ConfigReading) => void)[] = [];
+    const read = async () =>
+      await new Promise<ConfigReading>(resolve => void pending.push(resolve));
     const source = createConfigSource(first, { read, clock: systemClock, log });
     const [one, two, three] = [source.reload(), source.reload(), source.reload()];
     assert.equal(pending.length, 1);
@@ -412,7 +413,7 @@ describe('reloads that are asked for by hand', () => {
   });
 
   test('are refused, not rejected, when reading throws or a listener does', async () => {
-    const outcomes: (() => Promise<Reading>)[] = [
+    const outcomes: (() => Promise<ConfigReading>)[] = [
       () => Promise.reject(new HubError('HUB_USAGE', '--tags: no server has the tag "x"')),
       () => Promise.reject(new TypeError('a bug')),
       () => Promise.resolve(reading('abc')),

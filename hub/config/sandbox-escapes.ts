@@ -1,9 +1,9 @@
 import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Environment } from './env.ts';
+import type { Environment } from './expand-variables.ts';
 import { isIn } from './paths.ts';
 
-/** Names under which engines listen, wherever that is. */
+/** File names of engine sockets. They are refused in any folder. */
 const socketNames = [
   'docker.sock',
   'docker.raw.sock',
@@ -12,8 +12,8 @@ const socketNames = [
   'containerd.sock',
 ];
 
-/** Where they listen by default; rootless ones do so in a folder for each user. */
-const usualSockets = [
+/** Default socket paths. Rootless engines use a folder per user. */
+const defaultSockets = [
   '/run/docker.sock',
   '/var/run/docker.sock',
   '/run/podman/podman.sock',
@@ -22,36 +22,36 @@ const usualSockets = [
 ];
 
 /**
- * What the kernel and the engine show of the machine and of all containers. The broker refuses more,
- * all of /run: it guards the engine against the hub, and this a person against a mistake.
+ * Folders in which the kernel and the engine expose the machine and all containers. The broker refuses more,
+ * including all of /run: it protects the engine from the hub, while this check protects users from a mistake.
  */
-const powerful = ['/proc', '/sys', '/dev', '/var/lib/docker', '/var/lib/containerd'];
+const exposingFolders = ['/proc', '/sys', '/dev', '/var/lib/docker', '/var/lib/containerd'];
 
-/** The engine's socket, if the environment names one. */
+/** Path of the engine's socket, if DOCKER_HOST names one. */
 export function findEngineSocket(env: Environment): string | undefined {
   return /^unix:\/\/(\/.+)$/.exec(env['DOCKER_HOST']?.trim() ?? '')?.[1];
 }
 
 /**
- * Why no container may have what is at a path: it would have power over this machine. Undefined
- * for all else. A socket can be spoken to through a read-only mount too.
+ * Returns why mounting `path` would let a container take over this machine, or undefined if it would not. A socket is
+ * refused even read-only, because a read-only mount does not prevent connections.
  */
-export async function findDanger(
+export async function findSandboxEscape(
   path: string,
   readOnly: boolean,
   engineSocket: string | undefined,
 ): Promise<string | undefined> {
-  const sockets = engineSocket === undefined ? usualSockets : [...usualSockets, engineSocket];
+  const sockets = engineSocket === undefined ? defaultSockets : [...defaultSockets, engineSocket];
   if (
     socketNames.includes(basename(path)) ||
     sockets.some(socket => isIn(socket, path)) ||
     (await hasSocket(path))
   )
     return "it is or holds the engine's socket, which gives power over this machine; mount something else";
-  const shared = powerful.find(folder => isIn(folder, path) || isIn(path, folder));
+  const shared = exposingFolders.find(folder => isIn(folder, path) || isIn(path, folder));
   if (shared !== undefined)
     return `it is, holds or is in ${shared}, which gives power over this machine; mount something else`;
-  // The folders below it are a person's explicit choice; whoever writes to all of it makes itself root.
+  // A subfolder of /etc is the user's explicit choice. Write access to all of /etc is equivalent to root.
   if (!readOnly && isIn('/etc', path))
     return 'to write there gives power over this machine; mount it read-only, or a folder in it';
   return undefined;

@@ -1,18 +1,18 @@
 import { isObject } from '#core';
-import type { Path } from './located.ts';
+import type { Path } from './source-map.ts';
 import { type Problem, pathText } from './problem.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A value with its variables filled in, and the paths where that was not possible. */
+/** A value with its variables expanded. */
 type Expanded = {
   readonly value: unknown;
-  /** Paths, as text, of strings left as they are because a variable is missing. */
+  /** Paths (as text) of the strings that were not expanded because a variable is missing. */
   readonly unresolved: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 };
 
-/** The keys of a server, and of the hub, in which variables are filled in. */
+/** Keys of a server, and of the hub, in which variables are expanded. */
 export const expandedKeys: readonly string[] = [
   'token',
   'command',
@@ -30,9 +30,9 @@ const reference = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/;
 const malformed = 'write ${NAME} or ${NAME:-default}, and $$ for a dollar sign';
 
 /**
- * Fills in `${NAME}` and `${NAME:-default}` wherever a server's entry allows it; `$$` stands for a
- * dollar sign. A variable that is set to nothing counts as not set, as in `:-` of the shell. All that
- * is missing is told together. `path` is where the entry stands.
+ * Expands `${NAME}` and `${NAME:-default}` in the keys that allow it; `$$` is a literal dollar sign. As with the
+ * shell's `:-`, an empty variable counts as unset. Reports all missing variables together. `path` is the path of the
+ * entry.
  */
 export function expandServer(entry: unknown, path: Path, env: Environment): Expanded {
   const problems: Problem[] = [];
@@ -61,13 +61,13 @@ export function expandServer(entry: unknown, path: Path, env: Environment): Expa
   return { value, unresolved, problems };
 }
 
-/** The names of the variables that a text refers to, each once, in its order. */
+/** Names of the variables in a text, in order and without duplicates. */
 export function variablesIn(text: string): readonly string[] {
   const names = Array.from(text.matchAll(marks), ([, inside]) => reference.exec(inside ?? '')?.[1]);
   return [...new Set(names.filter(name => name !== undefined))];
 }
 
-/** One string with its variables filled in, and a sentence for each that cannot be. */
+/** Expands the variables of one string, and returns a sentence for each one that cannot be expanded. */
 function expandText(
   text: string,
   env: Environment,

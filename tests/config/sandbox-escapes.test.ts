@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { findDanger, findEngineSocket } from '../../hub/config/danger.ts';
+import { findSandboxEscape, findEngineSocket } from '../../hub/config/sandbox-escapes.ts';
 
 const engineSocket = '/home/user/.engine/own.sock';
 
@@ -29,14 +29,14 @@ test.for([
   ['/devel', undefined],
   ['/etc', undefined],
 ] as const)('%s is refused: %s', async ([path, expected]) => {
-  const danger = await findDanger(path, true, engineSocket);
-  if (expected === undefined) assert.equal(danger, undefined);
-  else assert.match(danger ?? '', expected);
+  const reason = await findSandboxEscape(path, true, engineSocket);
+  if (expected === undefined) assert.equal(reason, undefined);
+  else assert.match(reason ?? '', expected);
 });
 
 test('all of /etc is for reading only, and a folder in it is as it is said', async () => {
-  assert.match((await findDanger('/etc', false, undefined)) ?? '', /mount it read-only/);
-  assert.equal(await findDanger('/etc/server', false, undefined), undefined);
+  assert.match((await findSandboxEscape('/etc', false, undefined)) ?? '', /mount it read-only/);
+  assert.equal(await findSandboxEscape('/etc/server', false, undefined), undefined);
 });
 
 test.for([

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { expandServer } from '../../hub/config/env.ts';
+import { expandServer } from '../../hub/config/expand-variables.ts';
 import { pathText } from '../../hub/config/problem.ts';
 
 const env = { HOST: 'localhost', EMPTY: '', A_1: 'one', NESTED: '${HOST}', undefined: undefined };

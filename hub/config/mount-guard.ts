@@ -1,0 +1,149 @@
+import { readlink } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Environment } from './expand-variables.ts';
+import { type GuardedPlace, placesOfUser } from './guarded-places.ts';
+import { isIn } from './paths.ts';
+
+/** The source of a mount: as written, and with symbolic links resolved. Absolute. */
+type Source = { readonly written: string; readonly real: string };
+
+/** Refuses mounts that would let a server take over this user's account or read this user's keys. */
+export interface MountGuard {
+  /** Returns why the source must not be mounted, as the end of a sentence; undefined if it may be. */
+  findRefusal(
+    source: Source,
+    entry: { readonly readOnly: boolean; readonly allowSensitive: boolean },
+  ): Promise<string | undefined>;
+}
+
+type Needs = {
+  readonly home: string;
+  readonly env: Environment;
+  /** The config file and the files that it extends. */
+  readonly configFiles: readonly string[];
+  /** The hub's own files and folders. */
+  readonly ownPlaces: readonly GuardedPlace[];
+  /** Config files of MCP clients in this home folder. Called only for writable mounts. */
+  readonly clientFiles: (home: string) => Promise<readonly string[]>;
+};
+
+/** A path with its symbolic links resolved. */
+type ResolvedLinks = {
+  /** Symbolic links on the path. Write access to one of them decides where the path leads. */
+  readonly links: readonly string[];
+  readonly end: string;
+};
+
+type ResolvedPlace = GuardedPlace & ResolvedLinks;
+
+/** Creates a guard for one read of the config. Links are resolved once, so changes are seen by the next guard. */
+export function createMountGuard({ home, env, configFiles, ...needs }: Needs): MountGuard {
+  const resolveLinks = createLinkResolver();
+  const withLinks = async (places: readonly GuardedPlace[]): Promise<readonly ResolvedPlace[]> =>
+    await Promise.all(
+      places.map(async place => ({ ...place, ...(await resolveLinks(resolve(place.path))) })),
+    );
+  let hubPlaces: Promise<readonly ResolvedPlace[]> | undefined;
+  const placesByUser = new Map<string, Promise<readonly ResolvedPlace[]>>();
+  const placesByClientUser = new Map<string, Promise<readonly ResolvedPlace[]>>();
+
+  const listHubPlaces = () =>
+    withLinks([
+      ...configFiles.map(path => ({ path, what: "the hub's config", kind: 'run' }) as const),
+      ...needs.ownPlaces,
+    ]);
+  const listUserPlaces = (of: string) =>
+    // Environment variables describe only the hub's own user.
+    withLinks(placesOfUser({ home: of, env: of === home ? env : {} }));
+  const listClientPlaces = async (of: string) => {
+    const files = await needs.clientFiles(of);
+    const what = 'the programs that an MCP client runs';
+    return await withLinks(files.map(path => ({ path, what, kind: 'run' }) as const));
+  };
+
+  async function placesAround({ written, real }: Source, readOnly: boolean) {
+    const homes = new Set([home, ...[written, real].flatMap(homesAround)]);
+    const found = [(hubPlaces ??= listHubPlaces())];
+    for (const each of homes) {
+      found.push(cached(placesByUser, each, listUserPlaces));
+      if (!readOnly) found.push(cached(placesByClientUser, each, listClientPlaces));
+    }
+    return (await Promise.all(found)).flat();
+  }
+
+  return {
+    async findRefusal(source, { readOnly, allowSensitive }) {
+      for (const place of await placesAround(source, readOnly)) {
+        const { path, what, kind } = place;
+        const isWrite = !readOnly && kind !== 'secret';
+        const isRead = !allowSensitive && kind !== 'run';
+        if ((!isWrite && !isRead) || !isExposedBy(source, place)) continue;
+        const where = `it is, holds or is in ${path} (${what})`;
+        if (!isWrite)
+          return `${where}; mount another folder, or add "allow_sensitive": true to the entry if its server may read that`;
+        return `${where}, and a server that may write there could take over your user; mount another folder${kind === 'run' ? ', or this one read-only' : ''}`;
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Example home folders, for mounts of a folder that contains all home folders. */
+const exampleHomes = new Map([
+  ['/', ['/root', '/home/user', '/Users/user']],
+  ['/home', ['/home/user']],
+  ['/Users', ['/Users/user']],
+]);
+
+/**
+ * The home folders that contain the path or are contained in it. They are guarded besides the hub user's own: the
+ * machine may have other users, and a hub in a container has another home than the user whose folders it mounts.
+ */
+function homesAround(path: string): readonly string[] {
+  const [, home] = /^(\/root|\/(?:home|Users)\/[^/]+)(?:\/|$)/.exec(path) ?? [];
+  return home === undefined ? (exampleHomes.get(path) ?? []) : [home];
+}
+
+function cached<Key, Value>(made: Map<Key, Value>, key: Key, make: (key: Key) => Value): Value {
+  const value = made.get(key) ?? make(key);
+  made.set(key, value);
+  return value;
+}
+
+/** True if mounting the source exposes a guarded place, or a link on the way to it. */
+function isExposedBy({ written, real }: Source, { path, links, end }: ResolvedPlace): boolean {
+  return [written, real].some(
+    source =>
+      [path, end].some(one => isIn(one, source) || isIn(source, one)) ||
+      links.some(link => isIn(link, source)),
+  );
+}
+
+/** Linux follows at most this many links in one path. */
+const maxLinks = 40;
+
+/** Creates a function that resolves paths and caches their common parents. */
+function createLinkResolver(): (path: string) => Promise<ResolvedLinks> {
+  const found = new Map<string, Promise<ResolvedLinks>>();
+
+  async function follow(path: string, linksLeft: number): Promise<ResolvedLinks> {
+    const parent = dirname(path);
+    if (parent === path) return { links: [], end: path };
+    const above = await resolveLinks(parent, linksLeft);
+    const here = join(above.end, basename(path));
+    const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined;
+    if (target === undefined) return { links: above.links, end: here };
+    const beyond = await resolveLinks(resolve(dirname(here), target), linksLeft - 1);
+    return { links: [...above.links, here, ...beyond.links], end: beyond.end };
+  }
+
+  function resolveLinks(path: string, linksLeft: number): Promise<ResolvedLinks> {
+    // The key contains the count so that circular links do not wait for themselves.
+    const key = `${linksLeft} ${path}`;
+    const own = found.get(key) ?? follow(path, linksLeft);
+    found.set(key, own);
+    return own;
+  }
+
+  return path => resolveLinks(path, maxLinks);
+}
