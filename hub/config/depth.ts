@@ -1,7 +1,7 @@
 /** Far more than any real file needs, and far less than overflows a parser's stack. */
 const maxDepth = 100;
 
-export const tooDeep = `it is nested deeper than ${maxDepth} levels: write it flatter`;
+export const tooDeep = `it is nested deeper than ${maxDepth} levels: reduce the nesting`;
 
 /**
  * Returns the offset at which a text is nested too deeply for a parser, or undefined. For JSON it counts brackets

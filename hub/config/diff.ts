@@ -129,7 +129,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   breaker: 'CB_FAILURE_THRESHOLD or CB_RECOVERY_TIMEOUT',
   rulesFile: 'ENHANCEMENT_RULES_CONFIG',
   limits: 'MAX_CONNECTIONS, MAX_SESSIONS_PER_CLIENT, MAX_UNFINISHED_BYTES or MAX_UNREAD_BYTES',
-  otlp: 'OTEL_EXPORTER_OTLP_ENDPOINT and what else begins with OTEL_',
+  otlp: 'OTEL_EXPORTER_OTLP_ENDPOINT or another variable that starts with OTEL_',
 };
 
 /**

@@ -113,7 +113,7 @@ function duplicates(node: SourceNode): LocatedProblem[] {
     first.set(key, before ?? location);
     if (before === undefined) return inside;
     const { line } = lineAndColumnOf(before);
-    const text = `${JSON.stringify(key)} stands twice, first on line ${line}: rename or remove one`;
+    const text = `${JSON.stringify(key)} appears twice, first on line ${line}: rename or remove one`;
     return [{ location, text }, ...inside];
   });
 }

@@ -69,7 +69,7 @@ export function createConfigEditor(needs: ConfigEditorNeeds): ConfigEditor {
     if (waiting >= maxWaiting)
       throw new HubError(
         'HUB_CONFIG_CONFLICT',
-        `${file}: ${maxWaiting} changes to it are waiting already. Try again later`,
+        `${file}: ${maxWaiting} changes to it are already waiting. Try again later`,
         { data: { retryable: true } },
       );
     waiting++;
@@ -111,7 +111,7 @@ async function editNow(file: string, change: Change, needs: ConfigEditorNeeds): 
       if (attempt === attempts)
         throw new HubError(
           'HUB_CONFIG_CONFLICT',
-          `${file}: somebody else is writing it, so nothing was changed. Try again when that is done`,
+          `${file}: another program is writing it, so nothing was changed. Try again when that is done`,
           { data: { retryable: true } },
         );
     }
@@ -203,38 +203,35 @@ const nameTaken = (file: string, name: string, below: string | undefined) =>
 const serverUnknown = (file: string, name: string, below: string | undefined) =>
   new HubError(
     'HUB_SERVER_UNKNOWN',
-    `${file}: it holds no server ${JSON.stringify(name)}${below === undefined ? '' : `, which is in ${below}: change it there`}`,
+    `${file}: it has no server ${JSON.stringify(name)}${below === undefined ? '' : `, which is in ${below}: change it there`}`,
     { data: { server: name } },
   );
 
 const uneditable = (file: string) =>
   new HubError(
     'HUB_CONFIG_CONFLICT',
-    `${file}: it is written in a way (anchors, aliases or unusual YAML) that lets no server be changed without others. Edit it by hand`,
+    `${file}: its syntax (anchors, aliases or unusual YAML) does not allow changing one server without others. Edit it by hand`,
   );
 
 const remedies = new Map([
   ['ENOSPC', 'the disk is full. Make room on it'],
-  ['EDQUOT', "this user's share of the disk is used up. Make room on it"],
-  ['EROFS', 'it is on a file system that is read-only. Mount its folder writable'],
-  ['EACCES', 'this user may not write in its folder. Give it the right to'],
-  ['EPERM', 'this user may not replace it. Give it the right to'],
+  ['EDQUOT', "this user's disk quota is used up. Make room on it"],
+  ['EROFS', 'its file system is read-only. Mount its folder writable'],
+  ['EACCES', 'this user may not write to its folder. Grant write permission'],
+  ['EPERM', 'this user may not replace it. Grant write permission'],
   // Writing in place is no alternative: if the hub crashed meanwhile, half a file would remain.
-  [
-    'EBUSY',
-    'it is mounted by itself, and so cannot be replaced whole. Mount its folder instead of the file',
-  ],
-  ['EXDEV', 'it is mounted by itself. Mount its folder instead of the file'],
+  ['EBUSY', 'it is a mounted file, which cannot be replaced. Mount its folder instead of the file'],
+  ['EXDEV', 'it is a mounted file. Mount its folder instead of the file'],
 ]);
 
 /** The error for a file that could not be replaced, with a remedy. */
 export function unwritable(file: string, error: unknown): HubError {
   if (error instanceof HubError) return error;
   const remedy =
-    remedies.get(String(codeOf(error))) ?? `${messageOf(error)}. Mend that, or name another file`;
+    remedies.get(String(codeOf(error))) ?? `${messageOf(error)}. Fix that, or name another file`;
   return new HubError(
     'HUB_CONFIG_UNWRITABLE',
-    `${file} cannot be written, and is as it was: ${remedy}`,
+    `${file} cannot be written and is unchanged: ${remedy}`,
     { cause: error },
   );
 }

@@ -67,7 +67,7 @@ export async function gatherFiles(file: string, { home, readText }: Needs): Prom
   async function read(path: string, from?: SourceLocation) {
     const fail = (text: string, ofFile: HubError): undefined => {
       if (from)
-        problems.push({ location: from, text: `${text} (${path}). Mend the path, or remove it` });
+        problems.push({ location: from, text: `${text} (${path}). Fix the path, or remove it` });
       else error = ofFile;
     };
     const format = formatOf(path);
@@ -100,7 +100,7 @@ export async function gatherFiles(file: string, { home, readText }: Needs): Prom
     }
     if (done.has(real)) return done.get(real);
     if (from && (chain.length > maxDepth || files.size >= maxFiles)) {
-      const text = `goes beyond ${maxDepth} files in a row or ${maxFiles} in all: extend fewer`;
+      const text = `exceeds ${maxDepth} levels or ${maxFiles} files in total: extend fewer files`;
       problems.push({ location: from, text });
       return undefined;
     }
@@ -150,7 +150,7 @@ function parentsOf(own: SourceNode, problems: LocatedProblem[]) {
     const { location } = item;
     if (item.kind === 'scalar' && typeof item.value === 'string' && item.value !== '') {
       if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(item.value)) return [{ location, text: item.value }];
-      problems.push({ location, text: 'is an address: write the path of a file on this machine' });
+      problems.push({ location, text: 'is a URL: write the path of a file on this machine' });
       return [];
     }
     problems.push({

@@ -43,8 +43,7 @@ export function formatOf(file: string): Format | undefined {
   return extension === '.yaml' || extension === '.yml' ? 'yaml' : undefined;
 }
 
-export const extensionRule =
-  'the name of a config file ends in .json, .jsonc, .yaml or .yml, which says how it is written';
+export const extensionRule = 'the name of a config file must end in .json, .jsonc, .yaml or .yml';
 
 /** The error for a config file with an unknown extension. */
 export const misnamed = (file: string) =>

@@ -170,16 +170,16 @@ export function placesOfUser({ home, env }: User): readonly GuardedPlace[] {
   const inHome = (names: readonly string[]) => names.map(name => join(home, name));
   const inConfig = (names: readonly string[]) => names.map(name => join(config, name));
   const zsh = absolutePathIn(env, 'ZDOTDIR');
-  const shell = 'what shells run when they start';
-  const cron = "cron's jobs";
-  const units = "systemd's units";
-  const browser = 'the profile of a browser';
+  const shell = 'shell startup files';
+  const cron = 'cron jobs';
+  const units = 'systemd units';
+  const browser = 'a browser profile';
   const keys = 'keys or passwords of this user';
   const set = (names: readonly string[]) =>
     names.flatMap(name => listOf(absolutePathIn(env, name)));
   return [
-    ...places('both', 'the keys of ssh', inHome(['.ssh'])),
-    ...places('both', 'the keys of GnuPG', [
+    ...places('both', 'SSH keys', inHome(['.ssh'])),
+    ...places('both', 'GnuPG keys', [
       join(home, '.gnupg'),
       ...listOf(absolutePathIn(env, 'GNUPGHOME')),
     ]),
@@ -196,17 +196,20 @@ export function placesOfUser({ home, env }: User): readonly GuardedPlace[] {
       ...inConfig(['systemd']),
       ...inHome(['.local/share/systemd']),
     ]),
-    ...places('run', 'what starts when this user logs in', [
+    ...places('run', 'programs that start when this user logs in', [
       ...inConfig(['autostart']),
       ...inHome(['Library/LaunchAgents', 'AppData/Roaming/Microsoft/Windows/Start Menu']),
     ]),
     ...places('run', 'programs of this user', inHome(['bin', '.local/bin'])),
     ...places(
       'run',
-      'what agents and editors run',
+      'the config of agents and editors, which run programs from it',
       inHome(['.claude', '.codex', '.cursor', '.gemini', '.codeium', '.vscode']),
     ),
-    ...places('run', 'what git runs', [...inHome(['.gitconfig']), ...inConfig(['git'])]),
+    ...places('run', 'the git config, which can run programs', [
+      ...inHome(['.gitconfig']),
+      ...inConfig(['git']),
+    ]),
     ...places('secret', browser, [...inHome(browserFolders), ...inConfig(browsersInConfig)]),
     ...places('secret', 'a keyring', inHome(keyrings)),
     ...places('secret', keys, [

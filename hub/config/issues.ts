@@ -48,7 +48,7 @@ function unionProblems(issue: Issue & { readonly code: 'invalid_union' }, path: 
 function unknownKey(key: string, keys: readonly string[]): string {
   const closest = findClosest(key, keys);
   return closest === undefined
-    ? `unknown key. Remove it; allowed are ${keys.join(', ')}`
+    ? `unknown key. Remove it; allowed keys are ${keys.join(', ')}`
     : `unknown key. Did you mean ${JSON.stringify(closest)}?`;
 }
 

@@ -26,7 +26,7 @@ export function readJsonText(source: SourceText): JsonText {
   const refuse = (offset: number, text: string) =>
     invalidFile([{ location: { source, offset, path: [] }, text }]);
   if (fault) throw refuse(fault.offset, `not valid JSON: ${fault.text}`);
-  if (!root) throw refuse(0, 'there is no value in it: write {}');
+  if (!root) throw refuse(0, 'it contains no value: write {}');
   return {
     value: valueOf(root, source),
     with(path, value) {

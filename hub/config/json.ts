@@ -17,23 +17,23 @@ export function readJson(text: string): Read {
 }
 
 const jsonFaults = new Map([
-  ['InvalidSymbol', 'a word or sign that is not JSON; strings stand in double quotes'],
-  ['InvalidNumberFormat', 'a number that is not written as JSON wants it'],
+  ['InvalidSymbol', 'a word or character that is not JSON; strings need double quotes'],
+  ['InvalidNumberFormat', 'a number that is not valid in JSON'],
   ['PropertyNameExpected', 'a key in double quotes is expected here'],
   ['ValueExpected', 'a value is missing here'],
   ['ColonExpected', 'a ":" is missing before this'],
   ['CommaExpected', 'a "," is missing before this'],
   ['CloseBraceExpected', 'a "}" is missing before this'],
   ['CloseBracketExpected', 'a "]" is missing before this'],
-  ['EndOfFileExpected', 'the file should end here; remove what follows'],
+  ['EndOfFileExpected', 'the file should end here; remove the rest'],
   ['InvalidCommentToken', 'a comment that is not closed'],
   ['UnexpectedEndOfComment', 'a comment that is not closed'],
   ['UnexpectedEndOfString', 'a string that is not closed on its line'],
-  ['UnexpectedEndOfNumber', 'a number that is cut off'],
+  ['UnexpectedEndOfNumber', 'a truncated number'],
   ['InvalidUnicode', '"\\u" needs four hexadecimal digits'],
   [
     'InvalidEscapeCharacter',
-    'a backslash before a character that needs none; write "\\\\" for one',
+    'a backslash before a character that needs none; write "\\\\" for a backslash',
   ],
   ['InvalidCharacter', 'a control character in a string; write it as \\n, \\t or \\u0000'],
 ]);

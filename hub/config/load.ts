@@ -130,8 +130,7 @@ const withoutAbsent = ({
 
 function findMissingServers({ value }: Document): readonly Problem[] {
   if (!isObject(value) || forms.some(form => value[form] !== undefined)) return [];
-  const text =
-    'holds neither "servers" nor "mcpServers": add one, such as "servers": {}';
+  const text = 'holds neither "servers" nor "mcpServers": add one, such as "servers": {}';
   return [{ path: [], text }];
 }
 
@@ -175,7 +174,7 @@ async function readServer(
 }
 
 const nothingToRemove =
-  'null takes away a server of a file in "extends", and none there has this one: remove it, or write an object: {...}';
+  'null removes a server of a file in "extends", and none of these files has this server: remove it, or write an object: {...}';
 
 const switchesOf = (entry: { readonly [key: string]: unknown }) => ({
   disabled: entry['disabled'] === true,

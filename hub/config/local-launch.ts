@@ -33,7 +33,7 @@ export async function localLaunch(
   report: Report,
 ): Promise<LocalLaunch | undefined> {
   const { entry, written } = draft;
-  if (written.has('headers')) report(['headers'], 'goes with "url" only: remove it');
+  if (written.has('headers')) report(['headers'], 'is only for "url": remove it');
   const what = whatToRun(draft, report);
   const sandbox = await sandboxOf(entry, draft, report);
   if (!what) return undefined;
@@ -56,7 +56,8 @@ function whatToRun(draft: LocalDraft, report: Report): LaunchSource | undefined 
   const { entry, form, written } = draft;
   const { command, image, args = [] } = entry;
   if (entry.package !== undefined) {
-    if (image !== undefined) report(['image'], 'does not go with "package": keep one of them');
+    if (image !== undefined)
+      report(['image'], 'cannot be combined with "package": keep one of them');
     const what = fromPackage(entry.package, command, args, report);
     return what && withExtras(what, draft, report);
   }
@@ -97,7 +98,7 @@ function withExtras(what: LaunchSource, { entry }: LocalDraft, report: Report): 
   if (!source) {
     for (const key of ['with', 'python'] as const)
       if (entry[key]?.length)
-        report([key], 'goes with "package", or a "command" that runs one: remove it');
+        report([key], 'is only for "package", or a "command" that runs one: remove it');
     return what;
   }
   const extras = new Set(source.with ?? []);
@@ -113,7 +114,7 @@ function withExtras(what: LaunchSource, { entry }: LocalDraft, report: Report): 
   }
   const python = entry.python ?? source.python;
   if (python !== undefined && source.ecosystem === 'npm')
-    report(['python'], 'goes with a package of PyPI ("uvx:name"): remove it');
+    report(['python'], 'is only for a PyPI package ("uvx:name"): remove it');
   return {
     ...what,
     package: {

@@ -51,14 +51,14 @@ function looseningsOfLocal(entry: JsonObject, launch: LocalLaunch): readonly Loo
     found.push({
       name: 'runtime:process',
       kind: 'runtime',
-      message: `It runs ${JSON.stringify(commandOf(entry))} on this machine with your rights and without a sandbox.`,
+      message: `It runs ${JSON.stringify(commandOf(entry))} on this machine with your permissions and without a sandbox.`,
       needsConfirmation: true,
     });
   if (network !== 'none')
     found.push({
       name: `network:${network}`,
       kind: 'network',
-      message: 'It can reach the network, and send there whatever it can read.',
+      message: 'It can reach the network, and send everything it can read.',
       needsConfirmation: true,
     });
   if (user !== undefined) found.push(userLoosening(user));
@@ -107,10 +107,10 @@ function userLoosening(user: string): Loosening {
   const named = parts.find(part => !/^\d+$/.test(part));
   const isRoot = parts.some(part => /^0+$/.test(part) || part === 'root');
   const message = isRoot
-    ? `It runs as root in its container ("user": "${user}"), and what it writes into mounts belongs to root.`
+    ? `It runs as root in its container ("user": "${user}"), and files that it creates in mounts belong to root.`
     : named === undefined
-      ? `It runs as user ${user}, and has the rights of that user on everything mounted.`
-      : `It runs as ${user}, and the image decides who that is: it may be root.`;
+      ? `It runs as user ${user}, with that user's permissions on all mounts.`
+      : `It runs as ${user}. The image decides which user that is; it may be root.`;
   const needsConfirmation = isRoot || named !== undefined;
   return { name: `user:${user}`, kind: 'user', message, needsConfirmation };
 }
@@ -129,7 +129,7 @@ function looseningsOfRemote(
     needsConfirmation: false,
   }));
   if (!hasVariables) return ofHeaders;
-  const message = `Variables of the hub's environment become part of the address ${written}.`;
+  const message = `Variables of the hub's environment become part of the URL ${written}.`;
   return [{ name: `url:${written}`, kind: 'url', message, needsConfirmation: false }, ...ofHeaders];
 }
 
@@ -169,14 +169,14 @@ function variableLoosenings(entry: JsonObject): readonly Loosening[] {
   return [...places].map(([name, paths]) => ({
     name: `variable:${name}`,
     kind: 'variable',
-    message: `It is given what ${name} holds in the hub's environment or .env (in ${paths.join(', ')}).`,
+    message: `It gets the value of ${name} from the hub's environment or .env (in ${paths.join(', ')}).`,
     needsConfirmation: true,
   }));
 }
 
 function sensitiveLoosening(entry: JsonObject): readonly Loosening[] {
   if (entry['allow_sensitive'] !== true) return [];
-  const message = 'It may be given keys and passwords of this machine, which its mounts may hold.';
+  const message = 'Its mounts may contain keys and passwords of this machine.';
   return [{ name: 'allow_sensitive', kind: 'sensitive', message, needsConfirmation: true }];
 }
 

@@ -59,7 +59,7 @@ export function findDuplicateServers(file: SourceNode): readonly LocatedProblem[
     .filter(({ key }) => valueOf(first, key) !== undefined)
     .map(({ key, location }) => ({
       location,
-      text: `${JSON.stringify(key)} is a server in "servers" too: rename or remove one`,
+      text: `${JSON.stringify(key)} is also a server in "servers": rename or remove one`,
     }));
 }
 

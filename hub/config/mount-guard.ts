@@ -78,9 +78,9 @@ export function createMountGuard({ home, env, configFiles, ...needs }: Needs): M
         const isWrite = !readOnly && kind !== 'secret';
         const isRead = !allowSensitive && kind !== 'run';
         if ((!isWrite && !isRead) || !isExposedBy(source, place)) continue;
-        const where = `it is, holds or is in ${path} (${what})`;
+        const where = `it is, contains or is in ${path} (${what})`;
         if (!isWrite)
-          return `${where}; mount another folder, or add "allow_sensitive": true to the entry if its server may read that`;
+          return `${where}; mount another folder, or add "allow_sensitive": true to the entry if the server may read it`;
         return `${where}, and a server that may write there could take over your user; mount another folder${kind === 'run' ? ', or this one read-only' : ''}`;
       }
       return undefined;

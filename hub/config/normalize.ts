@@ -51,10 +51,10 @@ export async function normalizeServer(
 ): Promise<ServerConfig | undefined> {
   const { name, form, entry } = draft;
   if (entry.disabled !== undefined && entry.enabled === entry.disabled)
-    report(['enabled'], `says the opposite of "disabled": keep one of them`);
+    report(['enabled'], `contradicts "disabled": keep one of them`);
   const restart = restartOf(entry, report);
   if (entry.idle_stop !== undefined && entry.instance === 'session')
-    report(['idle_stop'], 'goes with "instance": "shared": write "instance_idle" instead');
+    report(['idle_stop'], 'is only for "instance": "shared": write "instance_idle" instead');
   const maxLineBytes = bytesOf(entry.max_line);
   if (maxLineBytes < kib || maxLineBytes > longestLineBytes)
     report(['max_line'], 'write a size from 1k to 512m', true);
@@ -99,7 +99,7 @@ function restartOf(entry: ServerEntry, report: Report): ServerConfig['restart'] 
   if (onFailure !== undefined && onFailure !== (restart !== 'temporary'))
     report(
       ['restart_on_failure'],
-      `says the opposite of "restart" (${JSON.stringify(restart)}): keep one of them`,
+      `contradicts "restart" (${JSON.stringify(restart)}): keep one of them`,
     );
   return restart;
 }
@@ -114,12 +114,12 @@ function isRemote({ entry }: EntryDraft, report: Report): boolean {
   const transportName = transportOf(entry);
   const other = type === 'streamable-http' ? 'http' : type;
   if (transport !== undefined && other !== undefined && transport !== other)
-    report(
-      ['type'],
-      `is not what "transport" says (${JSON.stringify(transport)}): keep one of them`,
-    );
+    report(['type'], `contradicts "transport" (${JSON.stringify(transport)}): keep one of them`);
   if (url !== undefined && transportName === 'stdio')
-    report(['url'], 'does not go with "stdio": remove it, or set "transport" to "http" or "sse"');
+    report(
+      ['url'],
+      'cannot be combined with "stdio": remove it, or set "transport" to "http" or "sse"',
+    );
   if (url === undefined && transportName !== 'stdio')
     report(['url'], `is missing: "${transportName}" needs the address of the server`);
   return url !== undefined || transportName !== 'stdio';
@@ -128,19 +128,22 @@ function isRemote({ entry }: EntryDraft, report: Report): boolean {
 function remoteLaunch({ entry, written }: EntryDraft, report: Report): RemoteLaunch | undefined {
   const { url, headers } = entry;
   for (const key of localKeys.filter(local => url !== undefined && written.has(local)))
-    report([key], `does not go with "url", whose server runs elsewhere: remove one of the two`);
+    report(
+      [key],
+      `cannot be combined with "url", which names a remote server: remove one of the two`,
+    );
   for (const [header, value] of Object.entries(headers)) {
     // fetch accepts only printable Latin-1 and tabs, and would otherwise fail at the first call.
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
       report(['headers', header], 'write printable characters, without line breaks', true);
   }
   if (entry.era === 'modern' && transportOf(entry) === 'sse')
-    report(['era'], '"modern" does not go with "sse", which is older: remove it');
+    report(['era'], '"modern" cannot be combined with "sse", an older transport: remove it');
   if (url === undefined) return undefined;
   const parsed = URL.parse(url);
   if (!parsed || !['http:', 'https:'].includes(parsed.protocol))
-    report(['url'], 'write an address that starts with http:// or https://', true);
+    report(['url'], 'write a URL that starts with http:// or https://', true);
   else if (parsed.username !== '' || parsed.password !== '')
-    report(['url'], 'holds a user or password: send it as "Authorization" in "headers"');
+    report(['url'], 'contains a user or password: send it as "Authorization" in "headers"');
   return { kind: 'remote', transport: transportOf(entry) === 'sse' ? 'sse' : 'http', url, headers };
 }

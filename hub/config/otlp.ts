@@ -60,7 +60,7 @@ export function readOtlp(variables: Variables): OtlpSettings | undefined {
   if (Object.keys(headers).some(name => !headerName.test(name)))
     fail(
       'OTEL_EXPORTER_OTLP_HEADERS',
-      `a name (not shown) is none of a header. Write ${pairsAllowed}`,
+      `a name (not shown) is not a valid header name. Write ${pairsAllowed}`,
     );
   const sampler = choice('OTEL_TRACES_SAMPLER', samplers) ?? 'parentbased_always_on';
   const root = samplers.find(one => sampler.endsWith(one));
@@ -88,7 +88,7 @@ export function readOtlp(variables: Variables): OtlpSettings | undefined {
 }
 
 const pairsForm = /^\s*[^=,\s]+\s*=[^,]*(?:,\s*[^=,\s]+\s*=[^,]*)*,?$/;
-const pairsAllowed = 'name=value with commas between them';
+const pairsAllowed = 'comma-separated name=value pairs';
 
 const named = (name: string | undefined) => name !== undefined && { 'service.name': name };
 

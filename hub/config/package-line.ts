@@ -56,13 +56,13 @@ const uvx: Grammar = {
 
 /** Remedies for specific refused options. The others get a common remedy. */
 const remedies: Readonly<Record<string, string>> = {
-  '-c': 'Name the program and its arguments in the line instead',
-  '--call': 'Name the program and its arguments in the line instead',
-  '--with-requirements': 'Name each package of that file with --with',
-  '--env-file': 'Write the variables of that file into "env"',
+  '-c': 'Write the program and its arguments in the command line instead',
+  '--call': 'Write the program and its arguments in the command line instead',
+  '--with-requirements': 'List each package of that file with --with',
+  '--env-file': 'Write the variables of that file to "env"',
 };
 const elsewhere =
-  'set "image" to an image that holds the program, or "runtime": "process" to run the line on this machine without a sandbox';
+  'set "image" to an image that holds the program, or "runtime": "process" to run the command line on this machine without a sandbox';
 
 /** Parses a command line. Returns undefined if the command is not a package launcher. */
 export function findPackageLine(command: string, args: readonly string[]): PackageLine | undefined {
@@ -114,7 +114,7 @@ function uvxLine(args: readonly string[]): PackageLine {
   const wanted = line.found.get('python')?.at(-1);
   const python = wanted === undefined ? undefined : pythonVersion(wanted);
   if (wanted !== undefined && python === undefined)
-    return { why: `--python ${JSON.stringify(wanted)} is no version. Write one such as 3.13` };
+    return { why: `--python ${JSON.stringify(wanted)} is not a version. Write one such as 3.13` };
   const source: PackageSpec = {
     ...found,
     ...(extras.length > 0 && { with: extras }),
@@ -148,7 +148,7 @@ function read(
     const key = valued.get(option);
     if (key === undefined && !ignored.has(option))
       return {
-        why: `the option ${JSON.stringify(option)} of ${JSON.stringify(launcher)} cannot be kept in an image. ${remedies[option] ?? `Remove it, ${elsewhere}`}`,
+        why: `the option ${JSON.stringify(option)} of ${JSON.stringify(launcher)} has no equivalent in an image. ${remedies[option] ?? `Remove it, ${elsewhere}`}`,
       };
     const value = inline ?? args[(at += 1)];
     if (value === undefined) return { why: `a value is missing after ${JSON.stringify(option)}` };
@@ -166,7 +166,7 @@ function notInstallable(ecosystem: PackageSpec['ecosystem'], written: string) {
     : `Name a release that ${registry} has, such as ${form}, ${elsewhere}`;
   return {
     // A URL may contain a password.
-    why: `${JSON.stringify(written.replace(/\/\/[^@/]*@/, '//…@'))} is not the name of a package of ${registry}, and the hub installs only those: no git repositories, URLs, folders or ranges. ${remedy}`,
+    why: `${JSON.stringify(written.replace(/\/\/[^@/]*@/, '//…@'))} is not the name of a package of ${registry}. The hub installs only those: no git repositories, URLs, folders or ranges. ${remedy}`,
   };
 }
 

@@ -87,5 +87,5 @@ function whyHeld({ name, launch }: ServerConfig): string {
     args,
   } = launch.kind === 'local' ? launch : { command: undefined, package: undefined, args: [] };
   const program = JSON.stringify(command ?? named?.spec ?? '');
-  return `a change of the config while the hub runs would have ${name} run ${program} with ${args.length} arguments on this machine, without a sandbox. Read its entry; if it is yours: agenthub reload --allow ${name}`;
+  return `a change of the config while the hub runs would make ${name} run ${program} with ${args.length} arguments on this machine, without a sandbox. Check its entry; if it is yours: agenthub reload --allow ${name}`;
 }

@@ -26,27 +26,31 @@ const options = z.strictObject({
     .min(0)
     .max(2)
     .optional()
-    .describe('0 is the same each time. Default: 0.2.'),
-  top_p: z.number().min(0).max(1).optional().describe("Default: the model's own."),
-  seed: z.int().optional().describe("Default: the model's own."),
+    .describe('Sampling temperature. 0 gives the same result each time. Default: 0.2.'),
+  top_p: z.number().min(0).max(1).optional().describe("Default: the model's default."),
+  seed: z.int().optional().describe("Default: the model's default."),
   num_ctx: z
     .int()
     .min(256)
     .max(1_048_576)
     .optional()
     .describe(
-      'Tokens that prompt and result have room in; a prompt that does not fit is given back unchanged. Default: 8192.',
+      'Context size in tokens, for prompt and result together. A prompt that does not fit is returned unchanged. Default: 8192.',
     ),
   num_predict: z
     .int()
     .min(1)
     .max(131_072)
     .optional()
-    .describe('Most tokens of a result; one that is cut there is not used. Default: 2048.'),
+    .describe(
+      'Maximum number of tokens in a result. A result that is cut off there is not used. Default: 2048.',
+    ),
   think: z
     .boolean()
     .optional()
-    .describe('Whether a model that can think first does. It takes longer. Default: false.'),
+    .describe(
+      'true: a reasoning model thinks before it answers, which takes longer. Default: false.',
+    ),
 });
 
 const timeouts = z.strictObject({
@@ -55,13 +59,17 @@ const timeouts = z.strictObject({
     .min(1)
     .max(maxSeconds)
     .optional()
-    .describe('Seconds until the prompt is given back in any case. Default: 30.'),
+    .describe(
+      'Total time limit in seconds. After it, the prompt is returned unchanged. Default: 30.',
+    ),
   first_token: seconds
     .optional()
-    .describe('Seconds until a model that is loaded says its first word. Default: 10.'),
+    .describe('Time limit in seconds for the first token of a loaded model. Default: 10.'),
   load: seconds
     .optional()
-    .describe('The same for a model that Ollama has to load first. Default: 20.'),
+    .describe(
+      'Time limit in seconds for the first token of a model that Ollama has to load. Default: 20.',
+    ),
 });
 
 const cache = z.strictObject({
@@ -69,92 +77,93 @@ const cache = z.strictObject({
     .enum(['off', 'shadow', 'verified', 'threshold'])
     .optional()
     .describe(
-      'When the result of a prompt that only means the same is given. "verified": when that is certain or was checked. "threshold": when it is alike enough, which is wrong now and then. "shadow": never, only counted. Equal prompts share a result in each of them. Default: "verified".',
+      'When a prompt gets the cached result of another prompt with the same meaning. "verified": if the same meaning is certain or was checked by the judge model. "threshold": if the similarity is high enough, which is sometimes wrong. "shadow": never, but matches are counted. Equal prompts share a result in all of these modes. "off": no cache for prompts that mean the same. Default: "verified".',
     ),
   threshold: z
     .number()
     .min(0)
     .max(1)
     .optional()
-    .describe('How alike two prompts must be. Default: CACHE_SIMILARITY_THRESHOLD.'),
+    .describe(
+      'Minimum similarity of two prompts, from 0 to 1. Default: CACHE_SIMILARITY_THRESHOLD.',
+    ),
   ttl: z
     .int()
     .min(1)
     .max(maxTtlSeconds)
     .optional()
-    .describe('Seconds for which a result is kept. Default: 86400, which is a day.'),
+    .describe('Seconds for which a result stays in the cache. Default: 86400 (one day).'),
 });
 
 const argumentsOf = z.record(text, z.array(text.min(1)).max(maxArguments));
 
 const rule = z.strictObject({
-  enabled: z
-    .boolean()
-    .optional()
-    .describe('false: prompts are given back as they are. Default: true.'),
-  model: model.optional().describe('The model of Ollama. Default: OLLAMA_MODEL.'),
+  enabled: z.boolean().optional().describe('false: prompts are returned unchanged. Default: true.'),
+  model: model.optional().describe('Ollama model. Default: OLLAMA_MODEL.'),
   system_prompt: text
     .min(1)
     .optional()
-    .describe('What the model is told to do with a prompt. Default: makes it clear and ordered.'),
-  options: options.optional().describe('How the model is run.'),
-  timeouts: timeouts.optional().describe('How long a prompt may take.'),
-  cache: cache.optional().describe('What is remembered of earlier prompts.'),
+    .describe(
+      'System prompt of the model. Default: instructions to make the prompt clear and structured.',
+    ),
+  options: options.optional().describe('Model options.'),
+  timeouts: timeouts.optional().describe('Time limits.'),
+  cache: cache.optional().describe('Cache of earlier results.'),
   max_growth: z
     .number()
     .min(1)
     .max(1000)
     .optional()
     .describe(
-      'A result that is as many times longer than its prompt, and longer than 4000 characters, is not used. Default: 8.',
+      'A result is not used if it is longer than this many times its prompt and longer than 4000 characters. Default: 8.',
     ),
   tools: argumentsOf
     .optional()
     .describe(
-      'Tools by their names on /mcp, each with those of its arguments that are prompts: {"server_tool": ["argument"]}. They are improved before the call goes to its server, and go on as they came where that fails or "timeouts" are over. Default: none.',
+      'Tools by their names on /mcp, each with the arguments that are prompts: {"server_tool": ["argument"]}. They are improved before the call is sent to its server. If that fails or exceeds "timeouts", they are sent unchanged. Default: none.',
     ),
   prompts: z
     .array(text.min(1))
     .max(maxNames)
     .optional()
     .describe(
-      'Prompts of servers by their names on /mcp: ["server_prompt"]. The texts that they have for the user are improved before they go to the client. Default: none.',
+      'Prompts of servers by their names on /mcp: ["server_prompt"]. Their user messages are improved before they are sent to the client. Default: none.',
     ),
 });
 
 /** Schema of the rules file. `configs/enhancement-rules.schema.json` is generated from it. */
 export const rulesSchema = z
   .strictObject({
-    $schema: z.string().optional().describe('Where this schema is, for editors.'),
-    default: rule.optional().describe('For every client that "clients" does not name.'),
+    $schema: z.string().optional().describe('Path or URL of this schema, for editors.'),
+    default: rule.optional().describe('Rule for all clients that "clients" does not name.'),
     clients: z
       .record(clientName, rule)
       .optional()
       .describe(
-        'Rules by what clients send as X-Client-Name, in small letters or large. What one leaves out is as in "default".',
+        'Rules by client name, which clients send as X-Client-Name. Case does not matter. Keys that a rule leaves out have the values of "default".',
       ),
     fallback_chain: z
       .array(model.nullable())
       .max(maxModels)
       .optional()
       .describe(
-        'Models that are tried in order when that of the rule gives nothing. null ends it: the prompt is given back unchanged, as it is at the end in any case.',
+        'Models to try in order if the model of the rule returns no result. null ends the chain. If no model returns a result, the prompt is returned unchanged.',
       ),
     embedding_model: model
       .optional()
       .describe(
-        'The model that tells how alike prompts are; prompts that another one was used for are not found. Default: "nomic-embed-text".',
+        'Model that computes the similarity of prompts. After a change, prompts that were embedded with another model are not found. Default: "nomic-embed-text".',
       ),
     judge_model: model
       .nullable()
       .optional()
       .describe(
-        'The model that is asked whether two prompts mean the same, where that is not certain; null asks none. Default: null.',
+        'Model that decides whether two prompts mean the same if that is not certain. null: no model. Default: null.',
       ),
   })
   .meta({
-    title: 'AgentHub: rules for better prompts',
-    description: 'By which rule a prompt is improved with a local model, for each client.',
+    title: 'AgentHub: rules for prompt improvement',
+    description: 'How a local model improves the prompts of each client.',
   });
 
 /** A rule as written in a file. */

@@ -63,7 +63,7 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
   const first = await readRules(file, reader);
   const isAbsent = first.error?.code === 'HUB_CONFIG_MISSING' && !isRequired;
   if (first.error && !isAbsent) throw first.error;
-  if (isAbsent) log.info({ file }, 'there is no file of rules for prompts: the built-in one holds');
+  if (isAbsent) log.info({ file }, 'there is no rules file for prompts: using the built-in rule');
   let current = first.rules ?? defaultRules;
   let from: RulesStatus['from'] = first.rules ? 'file' : 'built_in';
   let { files } = first;
@@ -92,7 +92,7 @@ export async function openRules(options: Options, needs: RulesNeeds): Promise<Ru
       refused = { at: clock.now(), message: error.message };
       log.error(
         { error: error.message },
-        'the rules for prompts are not valid: the last good ones stay in force',
+        'the rules for prompts are invalid: the last valid ones stay active',
       );
     }
     return error;

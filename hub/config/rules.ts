@@ -226,7 +226,10 @@ function nameProblems(document: Document): readonly Problem[] {
     if (!isClientName(name)) return [{ path, text: clientNameRule }];
     if (folded === 'default')
       return [
-        { path, text: 'is the rule of all other clients: write it as "default", beside "clients"' },
+        {
+          path,
+          text: 'is the rule for all other clients: write it as "default", next to "clients"',
+        },
       ];
     return before === undefined || before === name
       ? []
@@ -241,7 +244,7 @@ function fallbackProblems(chain: readonly (string | null)[]): readonly Problem[]
     : [
         {
           path: ['fallback_chain', end],
-          text: 'null ends the chain, and models stand after it that are never tried: write it last',
+          text: 'null ends the chain, so the models after it are never tried: write it last',
         },
       ];
 }
@@ -251,7 +254,7 @@ function unreadableRules(file: string, cause: unknown): HubError {
   if (['ENOENT', 'ENOTDIR'].includes(String(codeOf(cause))))
     return new HubError(
       'HUB_CONFIG_MISSING',
-      `${file}: there is no such file. Write one that holds {"default": {"enabled": true}}, or name another with ENHANCEMENT_RULES_CONFIG`,
+      `${file}: there is no such file. Create it with {"default": {"enabled": true}}, or name another file with ENHANCEMENT_RULES_CONFIG`,
       { cause },
     );
   return new HubError('HUB_CONFIG_INVALID', `${file}: ${whyUnreadable(cause)}`, { cause });

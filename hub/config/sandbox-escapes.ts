@@ -47,13 +47,13 @@ export async function findSandboxEscape(
     sockets.some(socket => isIn(socket, path)) ||
     (await hasSocket(path))
   )
-    return "it is or holds the engine's socket, which gives power over this machine; mount something else";
+    return "it is or contains the engine's socket, which gives control over this machine; mount something else";
   const shared = exposingFolders.find(folder => isIn(folder, path) || isIn(path, folder));
   if (shared !== undefined)
-    return `it is, holds or is in ${shared}, which gives power over this machine; mount something else`;
+    return `it is, contains or is in ${shared}, which gives control over this machine; mount something else`;
   // A subfolder of /etc is the user's explicit choice. Write access to all of /etc is equivalent to root.
   if (!readOnly && isIn('/etc', path))
-    return 'to write there gives power over this machine; mount it read-only, or a folder in it';
+    return 'write access to it gives control over this machine; mount it read-only, or mount a folder in it';
   return undefined;
 }
 

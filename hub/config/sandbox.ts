@@ -41,15 +41,11 @@ export async function sandboxOf(
   ];
   for (const [index, { at, target }] of targets.entries()) {
     if (targets.findIndex(other => other.target === target) < index)
-      report(at, `puts a second thing at ${JSON.stringify(target)}: choose another target`);
+      report(at, `uses the target ${JSON.stringify(target)} a second time: choose another one`);
   }
   const memoryBytes = bytesOf(entry.resources.memory);
   if (memoryBytes < 6 * mib || memoryBytes > Number.MAX_SAFE_INTEGER)
-    report(
-      ['resources', 'memory'],
-      'write a size of at least 6m, the least that Docker takes',
-      true,
-    );
+    report(['resources', 'memory'], 'write a size of at least 6m, the minimum of Docker', true);
   const { cpus, pids } = entry.resources;
   return {
     network: entry.network,

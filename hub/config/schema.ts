@@ -13,70 +13,77 @@ const naming = z.strictObject({
   separator: z
     .enum(['_', '__', '.'])
     .default('_')
-    .describe('Between server and tool. Some clients and models refuse names with ".".'),
+    .describe('Separator between server and tool. Some clients and models refuse names with ".".'),
   max_length: z
     .int()
     .min(16)
     .max(128)
     .default(46)
     .describe(
-      'Longest name, in characters; longer ones end in a hash. Clients put up to 18 in front of it.',
+      'Maximum length of a name in characters. Longer names are cut and end in a hash. Clients add a prefix of up to 18 characters.',
     ),
 });
 
 const listen = z.strictObject({
-  host: text.min(1).optional().describe('An address of this machine; ROUTER_HOST goes before it.'),
+  host: text
+    .min(1)
+    .optional()
+    .describe('Address of this machine to listen on. ROUTER_HOST overrides it.'),
   port: z
     .int()
     .min(0)
     .max(65_535)
     .optional()
-    .describe('0 is any free port; ROUTER_PORT goes before it.'),
+    .describe('Port to listen on; 0 chooses a free port. ROUTER_PORT overrides it.'),
 });
 
 function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
   return z.strictObject({
-    $schema: z.string().optional().describe('Where this schema is, for editors.'),
+    $schema: z.string().optional().describe('Path or URL of this schema, for editors.'),
     extends: z
       .union([text.min(1), z.array(text.min(1))], 'write the path of a file, or a list of paths')
       .optional()
       .describe(
-        'A config file, or a list of them, that this one is laid over; of a list each over those before it. Paths are relative to the file in which they stand. Objects are merged key by key, servers by their names; lists and other values are replaced; null takes away what the files below say.',
+        'A config file that this one extends, or a list of them. This file overrides all of them, and later files of the list override earlier ones. Paths are relative to the file that contains them. Objects are merged key by key, and servers by name. Lists and other values are replaced. null removes an inherited value.',
       ),
     version: z
       .union([z.string(), z.number()], 'write a number or a string')
       .optional()
-      .describe('Accepted as clients write it; without effect.'),
+      .describe('Accepted because MCP clients write it. Has no effect.'),
     logLevel: z
       .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
       .optional()
-      .describe('Accepted as clients write it; LOG_LEVEL in the environment sets the level.'),
+      .describe(
+        'Accepted because MCP clients write it. Has no effect: set LOG_LEVEL in the environment instead.',
+      ),
     naming: naming
       .prefault({})
-      .describe('How tools and prompts are named on /mcp: <server><separator><tool>.'),
+      .describe('Names of tools and prompts on /mcp: <server><separator><tool>.'),
     listen: listen
       .optional()
-      .describe('Where the hub listens for clients. Takes effect when the hub is started again.'),
+      .describe(
+        'Address on which the hub listens. Changes take effect after a restart of the hub.',
+      ),
     token: text
       .optional()
       .describe(
-        'What clients must carry as a bearer token, mostly "${NAME}"; ROUTER_TOKEN goes before it. Takes effect when the hub is started again.',
+        'Bearer token that clients must send, usually "${NAME}". ROUTER_TOKEN overrides it. Changes take effect after a restart of the hub.',
       ),
     administration: z
       .enum(['on', 'off'])
       .optional()
       .describe(
-        'With "off" nobody administers the hub over HTTP: servers are changed in this file only, and calls go on. ROUTER_ADMINISTRATION goes before it. Takes effect when the hub is started again. Default: on, for whoever has the owner\'s key.',
+        '"off": the hub cannot be administered over HTTP. Servers can then only be changed in this file; calls still work. ROUTER_ADMINISTRATION overrides it. Changes take effect after a restart of the hub. Default: "on", which requires the owner\'s key.',
       ),
     servers: z
       .record(name, entry)
       .optional()
-      .describe('The servers by name, started at their first call unless "auto_start" is set.'),
+      .describe('Servers by name. They start at their first call unless "auto_start" is true.'),
     mcpServers: z
       .record(name, entry)
       .optional()
       .describe(
-        'The servers by name, as MCP clients write them: all start with the hub unless "auto_start" is false.',
+        'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
       ),
   });
 }
@@ -84,12 +91,15 @@ function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
 /** Schema of the whole file. Only used to generate `configs/hub.schema.json`. */
 export const createFileSchema = () =>
   fileOf(
-    z.union([serverSchema, z.null().describe('Takes away a server of a file in "extends".')]),
+    z.union([
+      serverSchema,
+      z.null().describe('Removes a server that a file in "extends" defines.'),
+    ]),
     serverName,
   ).meta({
     title: 'AgentHub',
     description:
-      'The MCP servers behind the hub. Strings may hold ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
+      'The MCP servers behind the hub. Strings may contain ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
   });
 
 /**

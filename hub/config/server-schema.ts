@@ -38,40 +38,47 @@ const volumeName = z
 /** A bind mount in object form. */
 export const mount = z.strictObject({
   source: text.describe(
-    'File or folder on this machine. Relative to the folder of this file; "~" is the home folder.',
+    'File or folder on this machine. Relative paths start at the folder of this file; "~" is the home folder.',
   ),
   target: text.describe('Absolute path in the container.'),
-  read_only: z.boolean().default(true).describe('false lets the server write there.'),
+  read_only: z.boolean().default(true).describe('false allows the server to write to it.'),
 });
 
 /** A named volume in object form. */
 export const volume = z.strictObject(
   {
-    name: volumeName.describe('Kept when the container goes, and shared by servers that name it.'),
+    name: volumeName.describe(
+      'Name of the volume. It outlives the container, and servers with the same name share it.',
+    ),
     target: text.describe('Absolute path in the container.'),
   },
   {
     error: ({ code }) =>
       code === 'invalid_type'
-        ? 'write {"name": "/path"} in place of the list, or an object with "name" and "target"'
+        ? 'write {"name": "/path"} instead of the list, or an object with "name" and "target"'
         : undefined,
   },
 );
 
 /** Resource limits of a container. */
 export const resources = z.strictObject({
-  memory: size.default('512m').describe('Most memory, such as "512m". At least 6m.'),
+  memory: size.default('512m').describe('Memory limit, such as "512m". At least 6m.'),
   cpus: z.number().min(0.01).max(1024).default(1).describe('Processor cores, such as 0.5.'),
-  pids: z.int().min(1).max(4_194_304).default(256).describe('Most processes and threads.'),
+  pids: z
+    .int()
+    .min(1)
+    .max(4_194_304)
+    .default(256)
+    .describe('Maximum number of processes and threads.'),
   scratch: size
     .default('64m')
     .describe(
-      'Room in each of /tmp, the home folder and the empty folders that the image declares as volumes; gone when the server ends, and counted as memory.',
+      'Size limit of each of /tmp, the home folder and the empty folders that the image declares as volumes. Their content is in memory, and is deleted when the server stops.',
     ),
   volumes: size
     .default('10g')
     .describe(
-      'Most that the volumes of the server hold together, such as "2g". A server that writes more is stopped.',
+      'Total size limit of the volumes of the server, such as "2g". A server that exceeds it is stopped.',
     ),
 });
 
@@ -79,17 +86,17 @@ export const resources = z.strictObject({
 export const serverSchema = z
   .strictObject({
     description: text.optional().describe('What the server is for.'),
-    tags: z.array(text.min(1)).default([]).describe('Words to choose servers by.'),
+    tags: z.array(text.min(1)).default([]).describe('Tags to select servers with, as in "--tags".'),
     disabled: z
       .boolean()
       .optional()
-      .describe('true: never started, and the variables it names need not be set.'),
+      .describe('true: the server is never started, and its variables need not be set.'),
     enabled: z.boolean().optional().describe('false is the same as "disabled": true.'),
     auto_start: z
       .boolean()
       .optional()
       .describe(
-        'Start with the hub, not at the first call. Default: false in "servers", true in "mcpServers", whose servers clients start all.',
+        'true: start with the hub. false: start at the first call. Default: false in "servers", true in "mcpServers", because MCP clients start all of these.',
       ),
     package: text
       .optional()
@@ -101,41 +108,43 @@ export const serverSchema = z
       .max(50)
       .default([])
       .describe(
-        'Packages of the same registry that are installed beside "package", one string each, such as "pandas==2.3.3".',
+        'Additional packages of the same registry, one string each, such as "pandas==2.3.3".',
       ),
     python: z
       .string()
       .regex(/^3\.\d{1,2}(?:\.\d{1,2})?$/, 'write a version such as "3.12"')
       .optional()
-      .describe("Version of Python that a PyPI package runs on. Default: that of the hub's image."),
-    image: text.optional().describe('Container image to run as it is.'),
+      .describe("Python version for a PyPI package. Default: the version in the hub's image."),
+    image: text.optional().describe('Container image to run unchanged.'),
     command: text
       .min(1)
       .optional()
       .describe(
-        'Program of a stdio server; in an image, its entrypoint; with "package", another program of it.',
+        'Program of a stdio server. With "image": its entrypoint. With "package": another program of the package.',
       ),
     args: z
       .array(text)
       .optional()
-      .describe('Arguments, one string each. Required with "command" in "servers".'),
+      .describe('Arguments, one string each. Required if "servers" contains "command".'),
     env: z
       .record(envName, text)
       .default({})
-      .describe('Environment of the server. Values are secret: never logged or shown.'),
+      .describe('Environment variables of the server. Values are secret: never logged or shown.'),
     cwd: text
       .min(1)
       .optional()
-      .describe('Working directory. Relative to the folder of this file, and not outside it.'),
+      .describe(
+        'Working directory. A relative path starts at the folder of this file and may not leave it.',
+      ),
     transport: z
       .enum(['stdio', 'http', 'sse'])
       .optional()
-      .describe('How the hub talks to the server. Default: "http" with "url", else "stdio".'),
+      .describe('Transport to the server. Default: "http" with "url", else "stdio".'),
     type: z
       .enum(['stdio', 'http', 'sse', 'streamable-http'])
       .optional()
-      .describe('The same as "transport", as clients write it.'),
-    url: text.optional().describe('Address of a server that runs elsewhere: http:// or https://.'),
+      .describe('MCP clients\' name for "transport".'),
+    url: text.optional().describe('URL of a remote server: http:// or https://.'),
     headers: z
       .record(headerName, text)
       .default({})
@@ -144,23 +153,25 @@ export const serverSchema = z
       .enum(['auto', 'docker', 'process'])
       .default('auto')
       .describe(
-        '"docker": a container of its own. "process": on this machine, not isolated. "auto": a container where a Docker engine answers.',
+        '"docker": in a container. "process": as a process on this machine, not isolated. "auto": in a container if a Docker engine is reachable, else as a process.',
       ),
     network: z
       .enum(['none', 'bridge'])
       .default('none')
-      .describe('"bridge" lets the container reach the network, on a network of its own.'),
+      .describe(
+        '"bridge": the container can reach the network, through a bridge network of its own.',
+      ),
     mounts: z
       .array(z.union([text, mount], 'write "source:target", "source:target:rw" or an object'))
       .default([])
       .describe(
-        'Folders of this machine in the container: "source:target[:ro|rw]", read-only unless said.',
+        'Files and folders of this machine to mount in the container: "source:target[:ro|rw]". Default: read-only.',
       ),
     allow_sensitive: z
       .boolean()
       .default(false)
       .describe(
-        'true: its mounts may be or hold keys and passwords of this machine, such as ~/.ssh, ~/.aws or the home folder. They stay refused for writing where a server could take over your user.',
+        'true: mounts may contain keys and passwords of this machine, such as ~/.ssh, ~/.aws or the home folder. Writable mounts through which a server could take over your user stay refused.',
       ),
     volumes: z
       .union(
@@ -168,12 +179,14 @@ export const serverSchema = z
         'write {"name": "/path"} or a list of {"name", "target"}',
       )
       .default([])
-      .describe('Named volumes in the container, writable: {"name": "/path"}.'),
-    resources: resources.prefault({}).describe('Most that the container may use.'),
+      .describe('Writable named volumes in the container: {"name": "/path"}.'),
+    resources: resources.prefault({}).describe('Resource limits of the container.'),
     logs: z
       .enum(['bounded', 'none'])
       .default('bounded')
-      .describe('What "docker logs" keeps: a bounded end of stdout and stderr, or nothing.'),
+      .describe(
+        'What "docker logs" keeps: the end of stdout and stderr up to a limit, or nothing.',
+      ),
     user: z
       .union(
         [
@@ -186,46 +199,46 @@ export const serverSchema = z
       )
       .optional()
       .describe(
-        "User in the container. Default: the image's own, or an unprivileged one where that is root.",
+        'User in the container. Default: the user of the image, or an unprivileged one if that is root.',
       ),
     restart: z
       .enum(['permanent', 'transient', 'temporary'])
       .optional()
       .describe(
-        '"permanent": started again whenever it ends. "transient": only when it failed, not when it ended by itself with exit code 0. "temporary": never. Default: "permanent", or "temporary" with "restart_on_failure": false.',
+        '"permanent": restart after every exit. "transient": restart only after a failure, not after exit code 0. "temporary": never restart. Default: "permanent", or "temporary" with "restart_on_failure": false.',
       ),
     restart_on_failure: z
       .boolean()
       .optional()
       .describe(
-        'The short form of "restart": true is "permanent" (the default), false is "temporary". Not to be said beside a "restart" that says otherwise.',
+        'Short form of "restart": true is "permanent" (the default), false is "temporary". Must not contradict "restart".',
       ),
     max_restarts: z
       .int()
       .min(0)
       .max(1000)
       .default(3)
-      .describe('Failures in a row before it is given up.'),
+      .describe('Consecutive failures after which the hub gives up on the server.'),
     health_check_interval: seconds.default(30).describe('Seconds between health checks.'),
-    timeout: seconds.default(60).describe('Seconds without progress after which a call fails.'),
+    timeout: seconds.default(60).describe('A call fails after this many seconds without progress.'),
     input_timeout: seconds
       .default(90)
       .describe(
-        'With "instance": "shared", seconds that a call waits for a client without a session to come back with what the server asked it. The call is ended then: while it waits, no other client can be asked.',
+        'With "instance": "shared": seconds that a call waits for a client without a session to answer a request of the server. Then the call fails, because the server can ask no other client while it waits.',
       ),
     max_concurrent_calls: z
       .int()
       .min(1)
       .max(10_000)
       .default(64)
-      .describe('Most calls that the server works on at once; more wait.'),
+      .describe('Maximum number of calls in progress at the same time. Further calls wait.'),
     max_queued_calls: z
       .int()
       .min(0)
       .max(100_000)
       .default(1000)
       .describe(
-        'Most calls that wait for their turn; more are refused at once, to be tried again.',
+        'Maximum number of waiting calls. Further calls are refused immediately, and clients may retry them.',
       ),
     max_notifications: z
       .int()
@@ -233,43 +246,45 @@ export const serverSchema = z
       .max(1_000_000)
       .default(1000)
       .describe(
-        'Most notifications, progress and requests a second that the server sends; one that sends more is read no faster, and nothing of it is lost.',
+        'Maximum number of notifications, progress messages and requests per second from the server. Above it, the hub reads more slowly; no message is lost.',
       ),
     idle_stop: seconds
       .optional()
       .describe(
-        'Seconds without a call after which a shared server is stopped; the next call starts it again. Default: never. Instances of sessions have "instance_idle".',
+        'Seconds without a call after which a shared server is stopped. The next call starts it again. Default: never. For session instances, use "instance_idle".',
       ),
     start_timeout: seconds
       .default(120)
-      .describe('Seconds from the start until the server has answered and its lists are read.'),
+      .describe(
+        'Time limit in seconds, from the start of the server until it has answered and its lists are read.',
+      ),
     max_line: size
       .default('64m')
       .describe(
-        'Longest message of the server, such as "64m". From 1k to 512m; a longer one fails its call.',
+        'Size limit of one message of the server, such as "64m". From 1k to 512m. A larger response fails its call.',
       ),
     instance: z
       .enum(['shared', 'session'])
       .default('shared')
       .describe(
-        '"session": an instance of its own for each session of a client, and for each name and version of clients without sessions, for servers that keep something for one client or ask it something. "shared": one for all.',
+        '"shared": one instance for all clients. "session": one instance per client session, and per client name and version for clients without sessions. Use "session" for servers that keep state for one client or send it requests.',
       ),
     max_instances: z
       .int()
       .min(1)
       .max(200)
       .default(instanceDefaults.maxInstances)
-      .describe('With "instance": "session", most instances at once.'),
+      .describe('With "instance": "session": maximum number of instances at the same time.'),
     instance_idle: seconds
       .default(instanceDefaults.idleSeconds)
       .describe(
-        'With "instance": "session", seconds without a call after which an instance is stopped.',
+        'With "instance": "session": seconds without a call after which an instance is stopped.',
       ),
     era: z
       .enum(['auto', 'legacy', 'modern'])
       .default('auto')
       .describe(
-        'Revisions of MCP that the hub speaks to the server: "legacy" up to 2025-11-25, with a session; "modern" from 2026-07-28 on, without. "auto": the newest that the server speaks, found out once; a server of both eras speaks that of its client where it has a "url" or "instance": "session".',
+        'MCP revisions that the hub speaks with the server. "legacy": up to 2025-11-25, with a session. "modern": from 2026-07-28, without a session. "auto": the newest that the server supports, detected once. With "url" or "instance": "session", a server that supports both eras uses the era of its client.',
       ),
   })
   .meta({ id: 'server' });

@@ -39,7 +39,7 @@ export function readSettings(
   if ((certFile === undefined) !== (keyFile === undefined))
     fail(
       certFile === undefined ? 'ROUTER_TLS_CERT' : 'ROUTER_TLS_KEY',
-      'is not set, and TLS needs certificate and key. Set both or neither',
+      'is not set, but TLS needs a certificate and a key. Set both or neither',
     );
   const otlp = readOtlp(variables);
   const settings: Settings = {
@@ -47,25 +47,25 @@ export function readSettings(
       text('ROUTER_HOST', isHost, 'an IP address or a host name') ?? '127.0.0.1',
     ),
     port: Number(
-      text('ROUTER_PORT', isPort, 'a number from 0 to 65535; 0 is any free port') ?? 9090,
+      text('ROUTER_PORT', isPort, 'a number from 0 to 65535; 0 chooses a free port') ?? 9090,
     ),
     token: secret(
       'ROUTER_TOKEN',
       /^[\x21-\x7e]{16,}$/,
-      'at least 16 printable characters without spaces, such as `openssl rand -hex 32` gives',
+      'at least 16 printable characters without spaces, such as the output of `openssl rand -hex 32`',
     ),
     administration: choice('ROUTER_ADMINISTRATION', ['on', 'off']) ?? 'on',
     tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
-    networks: list('ROUTER_NETWORKS', isHost, 'names of this container with commas between them'),
+    networks: list('ROUTER_NETWORKS', isHost, 'comma-separated host names of this container'),
     allowedHosts: list(
       'ROUTER_ALLOWED_HOSTS',
       isHost,
-      'host names with commas between them, without scheme, port and path',
+      'comma-separated host names, without scheme, port and path',
     ).map(withBrackets),
     allowedOrigins: list(
       'ROUTER_ALLOWED_ORIGINS',
       value => origin.test(value),
-      'origins such as https://app.example with commas between them, without a path',
+      'comma-separated origins such as https://app.example, without a path',
     ),
     inContainer: ['1', 'true'].includes(
       choice('AGENTHUB_IN_CONTAINER', ['1', '0', 'true', 'false']) ?? '0',
@@ -77,13 +77,13 @@ export function readSettings(
     hubId: text(
       'HUB_ID',
       value => hubId.test(value),
-      'up to 64 small letters, digits, "_", "." and "-", of which the first is a letter or digit',
+      'up to 64 lowercase letters, digits, "_", "." and "-", starting with a letter or digit',
     ),
     hubName:
       text(
         'HUB_NAME',
         value => hubName.test(value),
-        '1 to 32 small letters, digits, "_" and "-", of which the first is a letter or digit',
+        '1 to 32 lowercase letters, digits, "_" and "-", starting with a letter or digit',
       ) ?? 'agenthub',
     dockerHost: address(
       'DOCKER_HOST',
@@ -142,7 +142,7 @@ function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   if (lacking.length === 0) return;
   throw new HubError(
     'HUB_LISTEN_REFUSED',
-    `ROUTER_HOST: ${JSON.stringify(host)} can be reached from other machines, which needs a token and TLS. Set ${lacking.join(', ')}, or ROUTER_HOST=127.0.0.1`,
+    `ROUTER_HOST: ${JSON.stringify(host)} is reachable from other machines, which requires a token and TLS. Set ${lacking.join(', ')}, or ROUTER_HOST=127.0.0.1`,
   );
 }
 
@@ -154,7 +154,7 @@ function refuseSharedId({ hubId, inContainer }: Settings): void {
   if (hubId === undefined || inContainer) return;
   throw new HubError(
     'HUB_CONFIG_INVALID',
-    'HUB_ID: is only for a hub in a container, where compose sets it. Remove it: elsewhere the id is kept in DATA_DIR, under a lock',
+    'HUB_ID: is only for a hub in a container, where compose sets it. Remove it: otherwise the id is kept in DATA_DIR, protected by a lock',
   );
 }
 

@@ -103,10 +103,7 @@ export function createConfigSource(
     // Report an unchanged error only once, not at every check.
     if (refused?.message !== error.message) {
       refused = { at: clock.now(), message: error.message };
-      log.error(
-        { error: error.message },
-        'the config is not valid: the last good one stays in force',
-      );
+      log.error({ error: error.message }, 'the config is invalid: the last valid one stays active');
     }
     return { kind: 'refused', error };
   }

@@ -25,7 +25,7 @@ export function requireTag(server: ServerConfig, tags: readonly string[]): void 
   if (hasAny(server, tags)) return;
   throw new HubError(
     'HUB_REQUEST_INVALID',
-    `tags: this hub runs servers with --tags ${tags.join(',')} only, and ${server.name} has none of these. Add one of them to its "tags", or install it by a hub that was started without`,
+    `tags: this hub runs only servers with --tags ${tags.join(',')}, and ${server.name} has none of these tags. Add one of them to its "tags", or install it with a hub that was started without --tags`,
   );
 }
 

@@ -7,7 +7,7 @@ export function warningsOf({ servers, naming }: Config): readonly string[] {
   const unpinned = servers.flatMap(({ name, enabled, launch }) =>
     enabled && launch.kind === 'local' && launch.package && !isPinned(launch.package)
       ? [
-          `${name}: the package ${launch.package.spec} has no version, so it is the newest of the day it is installed. Add one`,
+          `${name}: the package ${launch.package.spec} has no version, so each install gets the newest one. Add a version`,
         ]
       : [],
   );
@@ -15,8 +15,8 @@ export function warningsOf({ servers, naming }: Config): readonly string[] {
     enabled && launch.kind === 'local' && launch.runtime !== 'process' && !isInAnImage(launch)
       ? [
           launch.noPackage === undefined
-            ? `${name}: the command ${JSON.stringify(launch.command)} is in no image, so where Docker is used it cannot start. Set "image", "package", or "runtime": "process"`
-            : `${name}: the line of ${JSON.stringify(launch.command)} cannot start where Docker is used: ${launch.noPackage}`,
+            ? `${name}: the command ${JSON.stringify(launch.command)} is not in an image, so it cannot start in Docker. Set "image", "package", or "runtime": "process"`
+            : `${name}: the ${JSON.stringify(launch.command)} command line cannot start in Docker: ${launch.noPackage}`,
         ]
       : [],
   );
@@ -59,7 +59,7 @@ function sharedDataOf({ name, instance, launch }: ServerConfig): readonly string
   const [first] = [...writable, ...known];
   return first
     ? [
-        `${name}: with "instance": "session" all its instances write to the same data (${first.target}), and what two write to one file at once is lost. Use "instance": "shared", unless the server is made for it`,
+        `${name}: with "instance": "session" all instances write to the same data (${first.target}), and writes to the same file can be lost. Use "instance": "shared", unless the server supports this`,
       ]
     : [];
 }

@@ -26,10 +26,7 @@ export const watchFiles = (
       ...needs,
       watchFolders: onEvent =>
         createFolderWatch(onEvent, (folder, why) =>
-          needs.log.warn(
-            { folder, why },
-            'a folder cannot be watched, only looked at now and then',
-          ),
+          needs.log.warn({ folder, why }, 'cannot watch a folder: polling it instead'),
         ),
     },
   );

@@ -107,7 +107,7 @@ describe('without a hub', () => {
     [['add', 'x@1.0.0', '--name', 'memory'], 1, /there is a server "memory" already/],
     [['add', 'x@1.0.0', '--network', 'host'], 2, /network/],
     [['add', 'x@1.0.0', '--url', 'http://127.0.0.1:1'], 1, /^no hub answers/],
-    [['remove', 'nothing'], 1, /it holds no server "nothing"/],
+    [['remove', 'nothing'], 1, /it has no server "nothing"/],
     [['remove', 'memory', '--purge'], 1, /^--purge: images and volumes are removed by a hub/],
     [['remove', 'memory', '--url', 'http://127.0.0.1:1'], 1, /^no hub answers/],
   ] as const)('%j changes nothing and exits with %i', async ([args, expected, message]) => {

@@ -69,7 +69,7 @@ test('a setting that is wrong ends with exit code 2', async () => {
   const args = ['serve', '--config', 'nothing.json'];
   const { code, stderr } = await agenthub(args, { ROUTER_HOST: '0.0.0.0' });
   assert.equal(code, 2);
-  assert.match(stderr, /^ROUTER_HOST: "0\.0\.0\.0" can be reached from other machines/);
+  assert.match(stderr, /^ROUTER_HOST: "0\.0\.0\.0" is reachable from other machines/);
 });
 
 test('check refuses settings of parts that are still to come, all at once', async () => {

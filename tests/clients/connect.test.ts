@@ -376,7 +376,7 @@ test.for(['EACCES', 'EROFS', 'ENOSPC', 'EBUSY'])(
     const plan = await failing.planConnect(target(place), hub);
     const told = {
       code: 'HUB_CONFIG_UNWRITABLE',
-      message: /config\.toml cannot be written, and is as it was: /,
+      message: /config\.toml cannot be written and is unchanged: /,
     };
     await assert.rejects(failing.carryOut(plan), told);
     assert.deepEqual(await scratch.files(), before);

@@ -112,7 +112,7 @@ describe('when somebody else writes the file meanwhile', () => {
     await writeFile(file, empty);
     await assert.rejects(createEditor(folder.path, withOther(2)).addServer(file, 'one', entry), {
       code: 'HUB_CONFIG_CONFLICT',
-      message: /somebody else is writing it/,
+      message: /another program is writing it/,
     });
     assert.match(await readFile(file, 'utf8'), /"other": \{"image": "o:0"/);
     assert.deepEqual(await readdir(folder.path), ['hub.json']);
@@ -129,7 +129,7 @@ describe('a file that cannot be written stays as it is, with nothing beside it:'
     await writeFile(join(folder.path, 'fill'), Buffer.alloc(1024 * 1024)).catch(() => {});
     await assert.rejects(createEditor(folder.path).addServer(file, 'one', entry), {
       code: 'HUB_CONFIG_UNWRITABLE',
-      message: `${file} cannot be written, and is as it was: the disk is full. Make room on it`,
+      message: `${file} cannot be written and is unchanged: the disk is full. Make room on it`,
     });
     assert.equal(await readFile(file, 'utf8'), empty);
     assert.deepEqual((await readdir(folder.path)).sort(), ['fill', 'hub.json']);
@@ -161,7 +161,7 @@ describe('a file that cannot be written stays as it is, with nothing beside it:'
     if (!mounted) return skip('this user may not mount');
     await assert.rejects(createEditor(folder.path).addServer(file, 'one', entry), {
       code: 'HUB_CONFIG_UNWRITABLE',
-      message: /mounted by itself, and so cannot be replaced whole. Mount its folder/,
+      message: /it is a mounted file, which cannot be replaced. Mount its folder/,
     });
     assert.equal(await readFile(file, 'utf8'), empty);
     assert.deepEqual((await readdir(folder.path)).sort(), ['hub.json', 'outside.json']);
@@ -177,7 +177,7 @@ describe('a file that cannot be written stays as it is, with nothing beside it:'
     };
     await assert.rejects(createEditor(folder.path, refusing).addServer(file, 'one', entry), {
       code: 'HUB_CONFIG_UNWRITABLE',
-      message: /this user may not write in its folder/,
+      message: /this user may not write to its folder/,
     });
   });
 });

@@ -250,7 +250,7 @@ describe('an edit is refused, and the file stays as it was,', () => {
   test.for([
     [one, 'add', 'one', /^HUB_CONFIG_CONFLICT hub\.json: there is a server "one" already\./],
     [child, 'add', 'one', /^HUB_CONFIG_CONFLICT hub\.yaml: .* in base\.json, which it extends/],
-    [one, 'remove', 'two', /^HUB_SERVER_UNKNOWN hub\.json: it holds no server "two"$/],
+    [one, 'remove', 'two', /^HUB_SERVER_UNKNOWN hub\.json: it has no server "two"$/],
     [one, 'remove', '__proto__', /^HUB_SERVER_UNKNOWN/],
     [one, 'set', 'constructor', /^HUB_SERVER_UNKNOWN/],
     [child, 'set', 'one', /^HUB_SERVER_UNKNOWN .*which is in base\.json: change it there/],

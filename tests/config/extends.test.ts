@@ -112,7 +112,7 @@ servers:
       'hub.json': '{"extends": "base.json",\n "servers": {"onne": null}}',
       'base.json': { servers: { one: { image: 'one:1' } } },
     });
-    assert.match(told, /^hub\.json:2:14: servers\.onne: null takes away a server.*none there/s);
+    assert.match(told, /^hub\.json:2:14: servers\.onne: null removes a server.*none of these/s);
   });
 
   test('of a list of files each is laid over those before it', async () => {
@@ -245,8 +245,8 @@ describe('problems are told where they stand', () => {
   test.for([
     ['absent', { extends: ['absent.json'] }, 'there is no such file (absent.json)'],
     ['a folder', { extends: ['sub.json'] }, 'it is a folder'],
-    ['of another kind', { extends: ['base.toml'] }, 'ends in .json, .jsonc, .yaml or .yml'],
-    ['an address', { extends: ['https://example.com/a.json'] }, 'is an address'],
+    ['of another kind', { extends: ['base.toml'] }, 'must end in .json, .jsonc, .yaml or .yml'],
+    ['an address', { extends: ['https://example.com/a.json'] }, 'is a URL'],
     ['no text', { extends: [5] }, 'write the path of a file'],
   ] as const)('a parent that is %s', async ([, file, expected]) => {
     await mkdir(join(folder, 'sub.json'));
@@ -285,16 +285,13 @@ describe('problems are told where they stand', () => {
       `${index}.json`,
       { servers: {}, ...(index < 19 && { extends: `${index + 1}.json` }) },
     ]);
-    assert.match(
-      (await load(Object.fromEntries(row), '0.json')).told,
-      /^16\.json:.*16 files in a row/,
-    );
+    assert.match((await load(Object.fromEntries(row), '0.json')).told, /^16\.json:.*16 levels/);
     const many = Array.from({ length: 70 }, (_, index) => `p${index}.json`);
     const { told, files } = await load({
       'hub.json': { extends: many, servers: {} },
       ...Object.fromEntries(many.map(name => [name, { servers: {} }])),
     });
-    assert.match(told, /64 in all/);
+    assert.match(told, /64 files in total/);
     assert.equal(files.length, 64);
   });
 
@@ -307,6 +304,9 @@ describe('problems are told where they stand', () => {
       },
       'base.json': { servers: { one: { image: 'one:1' } } },
     });
-    assert.match(told, /mcpServers\.one: "one" is a server in "servers" too: rename or remove one/);
+    assert.match(
+      told,
+      /mcpServers\.one: "one" is also a server in "servers": rename or remove one/,
+    );
   });
 });

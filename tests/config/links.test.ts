@@ -96,7 +96,7 @@ describe('a source is refused', () => {
     ['to-nothing:/d', '/later", outside its folder'],
     ['~/to-elsewhere:/d', '/elsewhere", outside its folder'],
     ['s:/d:rw', 'docker.sock", outside its folder'],
-    ['/var/lib/docker:/d:rw', 'is in /var/lib/docker, which gives power over this machine'],
+    ['/var/lib/docker:/d:rw', 'is in /var/lib/docker, which gives control over this machine'],
     ['/etc:/d:rw', 'mount it read-only'],
     [{ source: '', target: '/d' }, 'write the path of a file or folder'],
   ] as const)('%j: %s', async ([mount, told]) => {

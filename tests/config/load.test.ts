@@ -67,10 +67,13 @@ describe('files that cannot be read', () => {
   });
 
   test.for([
-    ['hello', '1:1: not valid JSON: a word or sign that is not JSON'],
-    ['  // kept\n@@@', '2:1: not valid JSON: a word or sign that is not JSON'],
+    ['hello', '1:1: not valid JSON: a word or character that is not JSON'],
+    ['  // kept\n@@@', '2:1: not valid JSON: a word or character that is not JSON'],
     ['}', '1:1: not valid JSON: a value is missing here'],
-    [Buffer.from([0xff, 0xfe, 0, 0x7b, 0]), '1:1: not valid JSON: a word or sign that is not JSON'],
+    [
+      Buffer.from([0xff, 0xfe, 0, 0x7b, 0]),
+      '1:1: not valid JSON: a word or character that is not JSON',
+    ],
     [Buffer.alloc(64), '1:1: not valid JSON: '],
   ] as const)('%j is damaged and not empty', async ([bytes, message]) => {
     await writeFile(join(scratch, 'damaged.json'), bytes);
@@ -90,7 +93,7 @@ describe('files that cannot be read', () => {
     await writeFile(join(scratch, 'volume.json'), JSON.stringify({ servers: { x: entry } }));
     assert.match(
       await outcomeOf('volume.json'),
-      /servers\.x\.volumes\[0\]: "vol1" is not allowed: write \{"name": "\/path"\} in place of the list/,
+      /servers\.x\.volumes\[0\]: "vol1" is not allowed: write \{"name": "\/path"\} instead of the list/,
     );
   });
 
@@ -103,7 +106,7 @@ describe('files that cannot be read', () => {
   });
 
   test('the extension says how a file is written, so an unknown one is refused', async () => {
-    assert.match(await outcomeOf('servers.toml'), /ends in \.json, \.jsonc, \.yaml or \.yml/);
+    assert.match(await outcomeOf('servers.toml'), /must end in \.json, \.jsonc, \.yaml or \.yml/);
   });
 });
 

@@ -88,36 +88,36 @@ describe('a server may not write', () => {
     ['', "the hub's config"],
     ['code', "the hub's code"],
     ['code/hub/main.ts', "the hub's code"],
-    ['home', 'keys of ssh'],
-    ['home/.ssh', 'keys of ssh'],
-    ['home/.ssh/authorized_keys', 'keys of ssh'],
-    ['home/.bashrc', 'shells run'],
-    ['home/.profile', 'shells run'],
-    ['home/.config', 'shells run'],
-    ['home/.config/fish/conf.d', 'shells run'],
-    ['home/.config/systemd/user', "systemd's units"],
+    ['home', 'SSH keys'],
+    ['home/.ssh', 'SSH keys'],
+    ['home/.ssh/authorized_keys', 'SSH keys'],
+    ['home/.bashrc', 'shell startup files'],
+    ['home/.profile', 'shell startup files'],
+    ['home/.config', 'shell startup files'],
+    ['home/.config/fish/conf.d', 'shell startup files'],
+    ['home/.config/systemd/user', 'systemd units'],
     ['home/.config/autostart', 'logs in'],
-    ['home/.local', "systemd's units"],
+    ['home/.local', 'systemd units'],
     ['home/.local/bin', 'programs of this user'],
     ['home/.gitconfig', 'git'],
-    ['/etc/cron.d', "cron's jobs"],
-    ['/var/spool', "cron's jobs"],
-    ['/var/spool/cron/crontabs', "cron's jobs"],
-    ['/etc/systemd/system', "systemd's units"],
-    ['/etc/profile.d', 'shells run'],
+    ['/etc/cron.d', 'cron jobs'],
+    ['/var/spool', 'cron jobs'],
+    ['/var/spool/cron/crontabs', 'cron jobs'],
+    ['/etc/systemd/system', 'systemd units'],
+    ['/etc/profile.d', 'shell startup files'],
     ['app', 'an MCP client runs'],
     ['app/Claude/claude_desktop_config.json', 'an MCP client runs'],
-    ['free/to-ssh', 'keys of ssh'],
-    ['free/to-home', 'keys of ssh'],
-    ['free/to-home/.ssh/new', 'keys of ssh'],
+    ['free/to-ssh', 'SSH keys'],
+    ['free/to-home', 'SSH keys'],
+    ['free/to-home/.ssh/new', 'SSH keys'],
     ['free/to-data/servers', 'data folder'],
-    ['keys/gnupg', 'keys of GnuPG'],
-    ['moved/inner', 'shells run'],
-    ['moved', 'shells run'],
+    ['keys/gnupg', 'GnuPG keys'],
+    ['moved/inner', 'shell startup files'],
+    ['moved', 'shell startup files'],
   ] as const)('to %s', async ([source, what]) => {
     for (const more of [{}, { allow_sensitive: true }, { runtime: 'docker', network: 'none' }]) {
       const problem = await mounting(source, 'rw', more);
-      assert.match(problem, /servers\.one\.mounts\[0\].*is, holds or is in/);
+      assert.match(problem, /servers\.one\.mounts\[0\].*is, contains or is in/);
       assert.ok(problem.includes(what), problem);
       assert.match(problem, /mount another folder/);
     }
@@ -153,18 +153,21 @@ describe('a server may not write', () => {
   test('where a variable says that start-up files are elsewhere', async () => {
     const env = { ZDOTDIR: at('free/zsh'), XDG_CONFIG_HOME: at('free/config') };
     assert.equal(await mounting('free', 'rw'), '');
-    assert.match(await mounting('free/zsh', 'rw', {}, env), /shells run/);
-    assert.match(await mounting('free/config', 'rw', {}, env), /shells run|systemd|autostart/);
+    assert.match(await mounting('free/zsh', 'rw', {}, env), /shell startup files/);
+    assert.match(
+      await mounting('free/config', 'rw', {}, env),
+      /shell startup files|systemd|autostart/,
+    );
   });
 });
 
 describe('a server reads keys only where its entry says "allow_sensitive"', () => {
   test.for([
-    ['home/.ssh', 'keys of ssh'],
-    ['home/.ssh/id_ed25519', 'keys of ssh'],
-    ['home', 'keys of ssh'],
-    ['free/to-ssh', 'keys of ssh'],
-    ['keys', 'keys of GnuPG'],
+    ['home/.ssh', 'SSH keys'],
+    ['home/.ssh/id_ed25519', 'SSH keys'],
+    ['home', 'SSH keys'],
+    ['free/to-ssh', 'SSH keys'],
+    ['keys', 'GnuPG keys'],
     ['home/.aws', 'keys or passwords'],
     ['home/.kube/config', 'keys or passwords'],
     ['home/.config/gcloud', 'keys or passwords'],
@@ -213,7 +216,7 @@ test.for([
 
 test('"allow_sensitive" goes with no url, and is true or false', async () => {
   const remote = { image: undefined, url: 'https://mcp.example', allow_sensitive: true };
-  assert.match(await problemOf(remote), /allow_sensitive: does not go with "url"/);
+  assert.match(await problemOf(remote), /allow_sensitive: cannot be combined with "url"/);
   assert.match(
     await problemOf({ allow_sensitive: 'yes' }),
     /allow_sensitive: .*write true or false/,
@@ -251,5 +254,5 @@ test('agenthub knows its own files: config, .env, data, code and those of client
     (error: unknown) => String(Object(error).stderr),
   );
   for (const index of sources.keys())
-    assert.match(ran, new RegExp(`servers\\.s${index}\\.mounts\\[0\\].*is, holds or is in`));
+    assert.match(ran, new RegExp(`servers\\.s${index}\\.mounts\\[0\\].*is, contains or is in`));
 });

@@ -167,7 +167,7 @@ describe('a rules file', () => {
     ],
     [
       '{"fallback_chain": ["a", null, "b"]}',
-      'rules.json:1:26: fallback_chain[1]: null ends the chain, and models stand after it that are never tried: write it last',
+      'rules.json:1:26: fallback_chain[1]: null ends the chain, so the models after it are never tried: write it last',
     ],
     [
       '{"fallback_chain": "a"}',
@@ -175,7 +175,7 @@ describe('a rules file', () => {
     ],
     [
       '{"clients": {"default": {}}}',
-      'rules.json:1:14: clients.default: is the rule of all other clients: write it as "default", beside "clients"',
+      'rules.json:1:14: clients.default: is the rule for all other clients: write it as "default", next to "clients"',
     ],
     [
       '{"clients": {"a": {}, "A": {}}}',
@@ -187,7 +187,7 @@ describe('a rules file', () => {
     ],
     [
       '{"default": {}, "default": {}}',
-      'rules.json:1:17: default: "default" stands twice, first on line 1: rename or remove one',
+      'rules.json:1:17: default: "default" appears twice, first on line 1: rename or remove one',
     ],
     ['', 'rules.json:1:1: the file is empty: write {"default": {}}'],
     ['{"default": {"model": "a"}', 'rules.json:1:27: not valid JSON: a "}" is missing before this'],
@@ -209,7 +209,7 @@ describe('a rules file', () => {
     const { error } = await readRules('/nonexistent/rules.json');
     assert.equal(error?.code, 'HUB_CONFIG_MISSING');
     assert.match(error.message, /^\/nonexistent\/rules\.json: .*ENHANCEMENT_RULES_CONFIG/);
-    assert.match((await read('{}', 'rules.txt')).error?.message ?? '', /ends in \.json/);
+    assert.match((await read('{}', 'rules.txt')).error?.message ?? '', /must end in \.json/);
   });
 });
 
@@ -265,7 +265,7 @@ describe('rules in force', () => {
     assert.equal(hub.model(), 'a');
     assert.match(hub.source.status.error?.message ?? '', /default\.modle: unknown key/);
     assert.equal((await hub.source.reload())?.code, 'HUB_CONFIG_INVALID');
-    const told = hub.said().filter(message => message.includes('the last good ones stay'));
+    const told = hub.said().filter(message => message.includes('the last valid ones stay'));
     assert.equal(told.length, 1);
     await rm(hub.file);
     await until(() => /no such file/.test(hub.source.status.error?.message ?? ''));

@@ -179,7 +179,7 @@ describe('wrong values are told with the variable, the value and what is allowed
     [
       'ROUTER_ALLOWED_HOSTS',
       'a,b:80',
-      /^ROUTER_ALLOWED_HOSTS: "b:80" is not allowed. Write host names/,
+      /^ROUTER_ALLOWED_HOSTS: "b:80" is not allowed. Write comma-separated host names/,
     ],
     ['ROUTER_ALLOWED_HOSTS', '*', /^ROUTER_ALLOWED_HOSTS: "\*"/],
     ['ROUTER_ALLOWED_ORIGINS', 'https://a/', /^ROUTER_ALLOWED_ORIGINS: "https:\/\/a\/"/],
@@ -235,8 +235,8 @@ describe('wrong values are told with the variable, the value and what is allowed
     ['CB_FAILURE_THRESHOLD', 'abc', /^CB_FAILURE_THRESHOLD: "abc" is not allowed/],
     ['CB_RECOVERY_TIMEOUT', '0', /^CB_RECOVERY_TIMEOUT: "0" is not allowed/],
     ['DOCKER_HOST', 'u:pa55@machine', /^DOCKER_HOST: the value \(not shown\)/],
-    ['ROUTER_TLS_CERT', 'cert.pem', /^ROUTER_TLS_KEY: is not set, and TLS needs/],
-    ['ROUTER_TLS_KEY', 'key.pem', /^ROUTER_TLS_CERT: is not set, and TLS needs/],
+    ['ROUTER_TLS_CERT', 'cert.pem', /^ROUTER_TLS_KEY: is not set, but TLS needs/],
+    ['ROUTER_TLS_KEY', 'key.pem', /^ROUTER_TLS_CERT: is not set, but TLS needs/],
   ] as const)('%s=%s', ([name, value, message]) => {
     const { code, message: told } = refusal({ [name]: value });
     assert.equal(code, 'HUB_CONFIG_INVALID');

@@ -222,7 +222,7 @@ describe('however a file is saved, its new content is in force:', () => {
       await (Object.values(ways)[save % 4] ?? assert.fail())(config.file, servers(`s${save}`));
     await config.has('s100');
     assert.equal(config.source.status.error, undefined);
-    assert.ok(!config.said().includes('the config is not valid: the last good one stays in force'));
+    assert.ok(!config.said().includes('the config is invalid: the last valid one stays active'));
   });
 
   test('as a file that another one extends, or that begins to be one', async () => {
@@ -349,7 +349,7 @@ test('a file that is not valid keeps the last good state, and is told of once', 
   assert.deepEqual(config.source.status.error, error);
   assert.equal(config.source.current, before);
   assert.equal(config.source.status.loadedAt, loadedAt);
-  const refusals = config.said().filter(message => message.includes('not valid'));
+  const refusals = config.said().filter(message => message.includes('is invalid'));
   assert.equal(refusals.length, 1);
   await writeFile(config.file, servers('one'));
   await until(() => config.source.status.error === undefined);

@@ -34,10 +34,10 @@ test('a disabled server and the shipped separator give none; "." gives one', asy
   assert.match(warning, /naming\.separator/);
 });
 
-test('a command that is in no image is warned of, unless it is to run as a process', async () => {
+test('a command that is not in an image is warned of, unless it is to run as a process', async () => {
   const entry = { command: 'python3', args: ['server.py'] };
   const [warning = ''] = await warnings({ servers: { one: entry } });
-  assert.match(warning, /^one: the command "python3" is in no image/);
+  assert.match(warning, /^one: the command "python3" is not in an image/);
   assert.deepEqual(await warnings({ servers: { one: { ...entry, runtime: 'process' } } }), []);
   assert.deepEqual(await warnings({ servers: { one: { ...entry, image: 'python:3.13' } } }), []);
 });
@@ -62,6 +62,6 @@ test.each([
 ])('instances of sessions with %s: %i warnings that they share it', async (_, entry, count) => {
   const found = await warnings({ servers: { one: { ...entry, instance: 'session' } } });
   assert.equal(found.length, count, found.join('\n'));
-  if (count > 0) assert.match(found[0] ?? '', /^one: with "instance": "session" all its instances/);
+  if (count > 0) assert.match(found[0] ?? '', /^one: with "instance": "session" all instances/);
   assert.deepEqual(await warnings({ servers: { one: entry } }), []);
 });

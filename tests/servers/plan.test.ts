@@ -61,13 +61,16 @@ test('a line that cannot become an image says which option and what to do, at th
 });
 
 test.for([
-  [{ image: 'a', with: ['b'] }, /servers\.one\.with: goes with "package"/],
-  [{ command: 'node', args: ['x'], python: '3.12' }, /servers\.one\.python: goes with "package"/],
-  [{ package: 'a', python: '3.12' }, /servers\.one\.python: goes with a package of PyPI/],
+  [{ image: 'a', with: ['b'] }, /servers\.one\.with: is only for "package"/],
+  [{ command: 'node', args: ['x'], python: '3.12' }, /servers\.one\.python: is only for "package"/],
+  [{ package: 'a', python: '3.12' }, /servers\.one\.python: is only for a PyPI package/],
   [{ package: 'a', with: ['git+https://x/y'] }, /servers\.one\.with\[0\]: .*write a package/],
   [{ package: 'a', with: ['--registry=x'] }, /servers\.one\.with\[0\]/],
   [{ package: 'a', command: '/bin/sh' }, /servers\.one\.command: does not run the "package"/],
-  [{ url: 'https://x.example/mcp', with: ['a'] }, /servers\.one\.with: does not go with "url"/],
+  [
+    { url: 'https://x.example/mcp', with: ['a'] },
+    /servers\.one\.with: cannot be combined with "url"/,
+  ],
 ] as const)('%j is refused', async ([entry, message]) => {
   await assert.rejects(configOf(entry), { code: 'HUB_CONFIG_INVALID', message });
 });
