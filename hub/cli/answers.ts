@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '#core';
 
-/** One event of a stream of a hub. */
+/** One server-sent event from a hub. */
 export type HubEvent = {
-  /** `message` where the stream names none. */
+  /** `message` if the event names no type. */
   readonly type: string;
-  /** Lines are joined by a line break. */
+  /** Multiple data lines are joined with line breaks. */
   readonly data: string;
 };
 
-/** As long as a text can be in Node. */
+/** Maximum length of a string in Node. */
 const maxBytes = 512 * 2 ** 20;
 
-/** The body as text. Rejects with HUB_BODY_TOO_LARGE, and with HUB_CONNECT_FAILED where it breaks off. */
+/** Reads a body as text. Rejects with HUB_BODY_TOO_LARGE, or with HUB_CONNECT_FAILED if the connection breaks. */
 export async function readWhole(answer: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -24,7 +24,7 @@ export async function readWhole(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The events of a body, as they come. Rejects as `readWhole` does. */
+/** Yields the events of a body as they arrive. Rejects like `readWhole`. */
 export async function* readEvents(answer: IncomingMessage): AsyncIterable<HubEvent> {
   let type = 'message';
   let data: string[] = [];

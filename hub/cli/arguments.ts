@@ -4,7 +4,7 @@ import type { Command, Positional, Values } from './command.ts';
 
 export type Parsed = { readonly values: Values } | { readonly wrong: string };
 
-/** What a command line says, by the names of options and positionals; or what is wrong with it. */
+/** Parses the arguments of a command. Returns the values by option and positional name, or what is wrong. */
 export function parseArguments(command: Command, args: readonly string[]): Parsed {
   const { positionals: expected = [] } = command;
   const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
@@ -15,7 +15,7 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
       strict: true,
       allowPositionals: expected.length > 0,
     });
-    // The help is for whoever does not know what else to write.
+    // `--help` works even if required arguments are missing.
     if (values['help'] === true) return { values };
     const words = named(expected, positionals);
     return 'wrong' in words ? words : { values: { ...values, ...words.values } };

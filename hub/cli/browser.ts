@@ -6,15 +6,15 @@ import { pathToFileURL } from 'node:url';
 export type BrowserOptions = {
   readonly platform: NodeJS.Platform;
   readonly env: NodeJS.ProcessEnv;
-  /** Of this user only: the file that leads to the address is written there. */
+  /** Folder that only this user can read. The redirect page is written to it. */
   readonly folder: string;
 };
 
 type Needs = { readonly writeWhole: (file: string, text: string) => Promise<void> };
 
 /**
- * Opens an address in the browser of this machine; false where there is none. The address is a secret, and
- * other users see the words of a command: the browser is given a file that leads there.
+ * Opens a URL in the browser of this machine. Returns false if there is no browser. The URL is secret, and other
+ * users can see command lines, so the browser opens a local file that redirects to it.
  */
 export async function openBrowser(
   url: string,
@@ -31,7 +31,7 @@ export async function openBrowser(
     const [code] = await once(child, 'exit');
     return code === 0;
   } catch {
-    // The link is printed then.
+    // The caller prints the link instead.
     return false;
   }
 }
@@ -40,13 +40,13 @@ function openerOf(
   platform: NodeJS.Platform,
   { DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION }: NodeJS.ProcessEnv,
 ): readonly [command: string, ...words: string[]] | undefined {
-  // On the machine that somebody is connected to by SSH, nobody sees a browser.
+  // In an SSH session, a browser would open on the remote machine, where the user cannot see it.
   if (SSH_CONNECTION) return undefined;
   if (platform === 'darwin') return ['open'];
   if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler'];
   return DISPLAY || WAYLAND_DISPLAY ? ['xdg-open'] : undefined;
 }
 
-/** A quote would end the attribute. */
+/** Page that redirects to the URL. Quotes are encoded, because they would end the attribute. */
 const pageTo = (url: string) =>
   `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=${url.replaceAll('"', '%22')}"><title>AgentHub</title>\n`;

@@ -8,13 +8,13 @@ import { asJson } from './values.ts';
 
 export type CliNeeds = CommandNeeds;
 
-/** The command line of the hub. */
+/** The hub's command line interface. */
 export interface Cli {
-  /** Runs one command and answers with the exit code. What it throws is a bug. */
+  /** Runs one command and returns its exit code. An exception is a bug. */
   run(args: readonly string[], io: Io): Promise<ExitCode>;
 }
 
-/** Builds the command line over what the app hands in. A command is loaded when it is wanted. */
+/** Creates the CLI. Commands are loaded on demand. */
 export function createCli(needs: CliNeeds): Cli {
   const loaders = createLoaders(needs);
 
@@ -62,19 +62,19 @@ async function runCommand(command: Command, values: Values, io: Io): Promise<Exi
     return await command.run(values, io);
   } catch (error) {
     if (!(error instanceof HubError)) {
-      // Whoever pressed Ctrl-C knows that it did not end by itself.
+      // After Ctrl-C, an AbortError is expected and not reported.
       if (!io.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError')
         throw error;
       io.progress('');
       return 1;
     }
     tell(error, values, io);
-    // What is wrong with the files, the settings or the arguments is the person's to mend.
+    // Errors that the user can fix in files, settings or arguments exit with code 2.
     return ['invalid', 'forbidden'].includes(kindOf(error)) ? 2 : 1;
   }
 }
 
-/** With what the server, or an installer, wrote before it failed, where that is known. */
+/** Prints an error, with the output of the server or installer that failed, if known. */
 function tell({ code, message, data }: HubError, values: Values, io: Io): void {
   const { errorScreen } = io;
   io.err(errorScreen.foreign(message));

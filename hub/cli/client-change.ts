@@ -15,13 +15,13 @@ import { jsonOption, textOf } from './values.ts';
 
 export type ClientsNeeds = {
   readonly openClients: () => Promise<Clients>;
-  /** How a client starts `agenthub` by itself. */
+  /** The command with which a client starts `agenthub connect-stdio`. */
   readonly findBridge: () => Promise<HubAddress['bridge']>;
-  /** Asks the person, and resolves with the answer; undefined where nobody can answer. */
+  /** Asks the user and resolves with the answer. Undefined if there is no terminal. */
   readonly ask: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
 };
 
-/** `--dry-run`, `--yes` and `--json`, of every command that changes files of others. */
+/** `--dry-run`, `--yes` and `--json`, for all commands that change files of other programs. */
 export const changeOptions = {
   'dry-run': { type: 'boolean', help: 'Only show what would be written.' },
   yes: {
@@ -32,7 +32,7 @@ export const changeOptions = {
   ...jsonOption,
 } as const satisfies Options;
 
-/** Which entry of which file, of `connect` and `disconnect`. */
+/** Options of `connect` and `disconnect` that select a file and an entry. */
 export const targetOptions = {
   workspace: { type: 'boolean', help: 'For this folder only, where the client has such a file.' },
   file: {
@@ -54,7 +54,7 @@ export const clientPositional = {
   completion: clientNames,
 } as const satisfies Positional;
 
-/** The client of that name. Throws HUB_USAGE, with those that there are. */
+/** Finds a client by name. Throws HUB_USAGE with the list of clients. */
 export function clientOf(word: string): ClientName {
   const found = clientNames.find(name => name === word);
   if (found !== undefined) return found;
@@ -65,7 +65,7 @@ export function clientOf(word: string): ClientName {
   );
 }
 
-/** Which entry a command line means. Throws HUB_USAGE. */
+/** The client entry that the options select. Throws HUB_USAGE. */
 export function targetOf(client: ClientName, values: Values): ConnectTarget {
   const name = textOf(values, 'name') ?? defaultEntryName;
   if (!/^[\w-]{1,32}$/.test(name))
@@ -77,7 +77,7 @@ export function targetOf(client: ClientName, values: Values): ConnectTarget {
   return { client, scope, file: textOf(values, 'file'), name };
 }
 
-/** True where files are to be written: asked on a terminal. Throws HUB_USAGE where nobody can be asked. */
+/** True if the files may be written; asks on a terminal. Throws HUB_USAGE if there is no terminal to ask on. */
 export async function isAgreed(
   question: string,
   values: Values,
@@ -101,7 +101,7 @@ const looks: Readonly<Record<DiffLine['sign'], Look | undefined>> = {
   ' ': undefined,
 };
 
-/** Shows a difference as people know it. */
+/** Prints a diff. */
 export function showDifference(lines: readonly DiffLine[], { out, screen }: Io): void {
   for (const { sign, text } of lines) {
     const line = screen.foreign(sign === '@' ? text : sign + text);

@@ -1,5 +1,5 @@
-// Each hands the words up to the cursor to `agenthub __complete`, which answers with a line for each word that
-// may stand there, with a tab and what it means behind it, or with ":files" where a file may.
+// Each script passes the words before the cursor to `agenthub __complete`. That prints one candidate per line,
+// followed by a tab and its description, or ":files" if file names may follow.
 
 const bash = `# bash completion of agenthub
 _agenthub() {
@@ -52,7 +52,7 @@ end
 complete -c agenthub -f -a '(__agenthub_complete)'
 `;
 
-/** The script of each shell, by its name. */
+/** Completion scripts by shell name. */
 export const completionScripts: ReadonlyMap<string, string> = new Map([
   ['bash', bash],
   ['zsh', zsh],

@@ -3,13 +3,13 @@ import { HubError } from '#core';
 import type { CheckNeeds, Checked } from './commands/check.ts';
 
 export type FileNeeds = CheckNeeds & {
-  /** The config file that the settings name, whether it is there or not. */
+  /** Path of the config file from the settings. The file may not exist. */
   readonly findConfigFile: () => Promise<string>;
-  /** Changes the servers of config files, where no hub runs that would do it. */
+  /** Creates an editor for config files, used if no hub runs that could make the change. */
   readonly editConfig: () => Promise<ConfigEditor>;
 };
 
-/** What the settings' config says, to be changed. Throws HubError, with the way to a file where there is none. */
+/** Loads the config to edit it. Throws HubError, with a hint how to create the file, if it does not exist. */
 export async function loadForEdit({ loadConfig }: FileNeeds): Promise<Checked> {
   try {
     const checked = await loadConfig(undefined);

@@ -3,10 +3,10 @@ import type { ClientsNeeds } from './client-change.ts';
 import type { Io, Options, Values } from './command.ts';
 import { textsOf } from './values.ts';
 
-/** A setting that gives a server more than the default sandbox, which a person has to agree to. */
+/** A setting beyond the default sandbox that the user has to confirm. */
 export type Asked = { readonly name: string; readonly message: string };
 
-/** `--allow`, of every command that adds servers. */
+/** `--allow`, for all commands that add servers. */
 export const allowOption = {
   allow: {
     type: 'string',
@@ -17,9 +17,9 @@ export const allowOption = {
 } as const satisfies Options;
 
 /**
- * Shows each setting and asks for it, unless `--allow` names it. Answers with the names of all where the person
- * agrees to all; undefined after the first no. Throws HUB_USAGE for a name in `--allow` that the server does not
- * have, and where nobody can be asked.
+ * Asks the user to confirm each setting that `--allow` does not name. Returns all names if the user agrees, or
+ * undefined after the first "no". Throws HUB_USAGE if `--allow` names a setting that the server does not have, or if
+ * there is no terminal to ask on.
  */
 export async function confirmEach(
   server: string,
@@ -56,7 +56,7 @@ const unasked = (server: string, open: readonly Asked[]) =>
     ].join('\n'),
   );
 
-/** What the hub wants to be confirmed, where that is why it refused; with the name of the server. */
+/** The settings that the hub wants confirmed, if that is why it refused, with the server's name. */
 export function askedIn(
   error: unknown,
 ): { readonly server: string; readonly asked: readonly Asked[] } | undefined {
@@ -69,6 +69,6 @@ export function askedIn(
   return { server, asked };
 }
 
-/** As a shell takes it for one word. */
+/** Quotes a word for the shell. */
 const quoted = (name: string) =>
   /^[\w:/.@=-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;

@@ -7,14 +7,14 @@ import type { Mcp, Tool } from './mcp.ts';
 
 type Described = Awaited<ReturnType<typeof listServers>>[number];
 
-/** Longer than the first start of a server takes, which builds its image; in milliseconds. */
+/** Maximum wait in ms. Longer than the first start of a server, which builds its image. */
 const patienceMs = 5 * 60_000;
-/** How often the hub is asked which servers start, in milliseconds. */
+/** Interval in ms at which the hub is asked which servers are starting. */
 const askEveryMs = 500;
 
 /**
- * The tool of that name, of one server or of all. Waits for servers that start, and looks again when one of them
- * has. Rejects with HUB_NAME_UNKNOWN, naming those whose tools are not known, and as `ask` does.
+ * Finds a tool by name, of one server or of all. Waits while servers start, and looks again when one has started.
+ * Rejects with HUB_NAME_UNKNOWN, naming the servers whose tools are unknown, and like `ask`.
  */
 export async function findTool(
   name: string,
@@ -26,7 +26,7 @@ export async function findTool(
   let tools: readonly Tool[] = [];
   let looked: string | undefined;
   for (;;) {
-    // Before the tools, so that those of a server which is ready by now are among them.
+    // Query the servers before the tools, so that the tools of a server that just became ready are included.
     const servers = (await listServers(hub)).filter(
       each => server === undefined || each['name'] === server,
     );
@@ -63,7 +63,7 @@ function unknownTool(
 const withState = ({ name, state, progress, why }: Described) =>
   `${String(name)} (${[state, progress ?? why ?? []].flat().map(String).join(': ')})`;
 
-/** The message, and which tool was probably meant. */
+/** Adds a guess at the tool that was meant to a message. */
 export function withGuess(
   message: string,
   name: string,

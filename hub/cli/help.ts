@@ -1,9 +1,9 @@
 import type { Command, Positional } from './command.ts';
 
-/** Commands that belong together. */
+/** Related commands, listed together. */
 export type Group = { readonly title: string; readonly commands: readonly Command[] };
 
-/** The text of `agenthub --help`. */
+/** Text of `agenthub --help`. */
 export function generalHelp(groups: readonly Group[]): string {
   const names = groups.flatMap(({ commands }) => commands.map(({ name }) => name));
   const width = Math.max(...names.map(name => name.length));
@@ -29,7 +29,7 @@ export function generalHelp(groups: readonly Group[]): string {
   ].join('\n');
 }
 
-/** The text of `agenthub <command> --help`. */
+/** Text of `agenthub <command> --help`. */
 export function commandHelp(command: Command): string {
   const { name, summary, options, positionals = [], details = [], examples = [] } = command;
   const own = Object.entries(options).map(
@@ -73,7 +73,7 @@ function formOf({ name, count }: Positional): string {
   }
 }
 
-/** Rows of equal columns, two spaces apart. */
+/** Formats rows as aligned columns, two spaces apart. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
   const width = (column: number) => Math.max(...rows.map(row => row[column]?.length ?? 0));
   return rows.map(row =>

@@ -6,24 +6,24 @@ import type { Options, Values } from './command.ts';
 import type { OwnerAccess } from './owner/socket.ts';
 import { jsonOption, textOf } from './values.ts';
 
-/** A hub that runs, and what lets a client in. */
+/** Address of a running hub, and credentials for it. */
 export type HubPlace = {
-  /** Such as `http://localhost:9090`. A path, behind a proxy, stands before the hub's own. */
+  /** Such as `http://localhost:9090`. May contain a path, if the hub is behind a proxy. */
   readonly url: string;
   readonly token: string | undefined;
   /**
-   * The key that administers this hub; asked for once the hub refuses without it. Rejects with HubError where
-   * this user does not have it. Absent: nothing is administered.
+   * Returns the key that administers this hub. Called when the hub refuses a request without it. Rejects with
+   * HubError if this user does not have the key. Undefined: no administration.
    */
   readonly ownerAccess?: (signal: AbortSignal) => Promise<OwnerAccess>;
 };
 
 export type HubNeeds = {
-  /** The hub at this address, or that of the settings. Throws HubError for settings that are wrong. */
+  /** The hub at this URL, or the hub of the settings. Throws HubError for invalid settings. */
   readonly findHub: (url: string | undefined) => Promise<HubPlace>;
 };
 
-/** `--url` and `--json`, of every command that asks a hub. */
+/** `--url` and `--json`, for all commands that call a hub. */
 export const hubOptions = {
   url: {
     type: 'string',
@@ -35,41 +35,41 @@ export const hubOptions = {
 
 export type Asking = {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Behind the address of the hub, with its query. */
+  /** Path and query, relative to the hub's address. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Ends it in place of the signal of the command. */
+  /** Aborts this request, instead of the command's signal. */
   readonly signal?: AbortSignal;
 };
 
 /**
- * The HTTP API of a hub. Everything rejects with HUB_CONNECT_FAILED where no hub answers or lets the client in,
- * and with the hub's own error where it refuses.
+ * Client of a hub's HTTP API. All methods reject with HUB_CONNECT_FAILED if no hub answers or the hub does not admit
+ * the client, and with the hub's own error if it refuses.
  */
 export interface HubClient {
   readonly url: string;
-  /** The answer as it comes, whatever its status but 401. */
+  /** Returns the response with any status but 401. */
   send(asking: Asking): Promise<IncomingMessage>;
-  /** The JSON of an answer. */
+  /** Returns the JSON of a response. */
   ask(asking: Asking): Promise<unknown>;
-  /** What is told as it comes about. Rejects where an event is an error. */
+  /** Yields events as they arrive. Rejects if an event is an error. */
   follow(asking: Asking): AsyncIterable<HubEvent>;
-  /** The error that the hub means by `{"code", "message", ...}`; undefined where it is none. */
+  /** Converts `{"code", "message", ...}` to an error; undefined for anything else. */
   errorOf(said: unknown): Promise<HubError | undefined>;
 }
 
-/** What a hub asks for in WWW-Authenticate where a token for calls is not enough. */
+/** In WWW-Authenticate: the request needs the owner's key, not only a token for calls. */
 const administers = 'scope="administer"';
-/** Too many wrong keys from this address read as 429: the right one is admitted all the same. */
+/** After too many wrong keys from this address the hub answers 429, but still accepts the right key. */
 const isUnauthorized = ({ statusCode, headers }: IncomingMessage) =>
   statusCode === 401 ||
   (statusCode === 429 && headers['www-authenticate']?.includes(administers) === true);
-/** A hub that takes longer than this to take a connection is not there, in milliseconds. */
+/** Connection timeout in ms. */
 const connectMs = 10_000;
 
-/** The client of the hub that a command line names. Throws HubError for an address that is none. */
+/** Creates a client for the hub that the command line names. Throws HubError for an invalid address. */
 export async function openHub(
   { findHub }: HubNeeds,
   values: Values,
@@ -78,7 +78,7 @@ export async function openHub(
   return createHubClient(await findHub(textOf(values, 'url')), signal);
 }
 
-/** A client of the hub there. All that it does ends with the signal. Throws HUB_USAGE for an address that is none. */
+/** Creates a client of a hub. The signal aborts all its requests. Throws HUB_USAGE for an invalid address. */
 export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient {
   const { url, token, ownerAccess } = place;
   const base = baseOf(url);
@@ -86,7 +86,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
   async function send(asking: Asking): Promise<IncomingMessage> {
     const answer = await request(asking, token);
     if (!isUnauthorized(answer)) return answer;
-    // Unread it would keep the connection, and with it the process, until the hub closes that.
+    // An unread response would keep the connection, and so the process, alive until the hub closes it.
     answer.destroy();
     const isCall = answer.headers['www-authenticate']?.includes(administers) !== true;
     if (!ownerAccess) throw await refusalOf(answer, '');
@@ -101,7 +101,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
     throw new HubError('HUB_OWNER_ONLY', `the hub at ${url} has another owner's key`);
   }
 
-  /** Asks with a bearer token. A hub that refuses has done nothing, and may be asked again. */
+  /** Sends a request with a bearer token. A refused request had no effect, so it may be repeated. */
   async function request(
     { method, path, headers, body, signal = ending }: Asking,
     bearer: string | undefined,
@@ -142,7 +142,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
     }
   }
 
-  /** The error that a hub answers with. What is no hub answers in another way. */
+  /** The error in a response. If the server is not a hub, a generic error. */
   async function refusalOf(answer: IncomingMessage, text: string): Promise<HubError> {
     const body = parse(text);
     const problem = await errorOf(isObject(body) ? body['error'] : undefined);
@@ -160,7 +160,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
     return new HubError(isCode(code) ? code : 'HUB_INTERNAL', text, { data });
   }
 
-  /** Whoever misspells a server is told which was meant. */
+  /** Adds a guess if the server's name is misspelt. */
   async function withGuess(message: string, { server }: ErrorData): Promise<string> {
     if (server === undefined) return message;
     const servers = await listServers(client).catch(() => []);
@@ -198,7 +198,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
 
 type Described = { readonly [key: string]: unknown };
 
-/** What `GET /servers` says of each server. Rejects as `ask` does. */
+/** Returns the server list of `GET /servers`. Rejects like `ask`. */
 export const listServers = async (client: HubClient): Promise<readonly Described[]> =>
   listed(await client.ask({ method: 'GET', path: '/servers' }), 'servers');
 
@@ -212,14 +212,14 @@ function listed(answer: unknown, name: string): readonly Described[] {
   return Array.isArray(all) ? all.filter(isObject) : [];
 }
 
-/** True where nothing listens at the address: no hub runs there. */
+/** True if nothing listens at the address, so no hub is running. */
 export function isAbsent(error: unknown): boolean {
   if (!(error instanceof HubError) || error.code !== 'HUB_CONNECT_FAILED') return false;
   const { cause } = error;
   return cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
 }
 
-/** The JSON of a text; undefined where it is none. */
+/** Parses JSON; undefined if it is invalid. */
 export function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -228,14 +228,14 @@ export function parse(text: string): unknown {
   }
 }
 
-/** The same advice for a person with a shell. */
+/** Replaces REST calls in a message with the equivalent commands. */
 const inCommands = (message: string) =>
   message.replaceAll(/\bPOST \/servers\/([\w-]+)\/((?:re)?start)\b/g, '"agenthub $2 $1"');
 
 const isCode = (value: unknown): value is Code =>
   typeof value === 'string' && Object.hasOwn(codes, value);
 
-/** The address of the hub's own paths, without a slash at the end. */
+/** The base URL of the hub, without a trailing slash. */
 function baseOf(text: string): string {
   const url = URL.parse(text);
   if (!url || !['http:', 'https:'].includes(url.protocol))

@@ -6,12 +6,12 @@ import { textsOf } from './values.ts';
 
 type Added = Extract<ImportItem, { readonly action: 'add' }>;
 type Loosening = Added['loosenings'][number];
-/** Says whether a server may have a setting beyond the default sandbox. */
+/** True if a server may have a setting beyond the default sandbox. */
 export type Allowed = (server: string, loosening: Pick<Loosening, 'name'>) => boolean;
 
 /**
- * What `--allow` names, for one server (`SERVER/NAME`) or for all of the import (`NAME`). Throws HUB_USAGE for a name
- * that no server of the plan asks for.
+ * The settings that `--allow` names, for one server (`SERVER/NAME`) or for all imported servers (`NAME`). Throws
+ * HUB_USAGE for a name that no server of the plan asks for.
  */
 export function allowedBy(plan: ImportPlan, values: Values): Allowed {
   const allowed = new Set(textsOf(values, 'allow'));
@@ -28,7 +28,7 @@ export function allowedBy(plan: ImportPlan, values: Values): Allowed {
   return (server, { name }) => allowed.has(name) || allowed.has(`${server}/${name}`);
 }
 
-/** Asks for each setting by itself that `--allow` does not name; every answer but yes is no. */
+/** Asks for each setting that `--allow` does not name. Any answer but "yes" means no. */
 export async function askForEach(
   plan: ImportPlan,
   allowed: Allowed,

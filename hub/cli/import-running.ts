@@ -7,12 +7,12 @@ import { watched } from './watched.ts';
 /** A server that is not running in the hub, and why. */
 export type NotRunning = { readonly item: ImportItem; readonly why: string };
 
-/** How long one server may take to be installed and to answer, in milliseconds. */
+/** Time limit in ms for one server to be installed and to answer. */
 const startMs = 20 * 60_000;
 
 /**
- * Has the hub read its config and start the servers, and waits until each answers. Those that do not run stay in the
- * files of their clients.
+ * Makes the hub reload its config and start the servers, and waits until each of them answers. Servers that do not
+ * run are left in their clients' files.
  */
 export async function startImported(
   items: readonly ImportItem[],
@@ -67,7 +67,7 @@ async function start(item: ImportItem, hub: HubClient, io: Io): Promise<string |
   }
 }
 
-/** A hub with another config may have a server of the same name. */
+/** True if the hub's server has the imported config. A hub may have another server of the same name. */
 function isSame(item: ImportItem, server: unknown): boolean {
   const source = isObject(server) ? server['source'] : undefined;
   if (!isObject(source) || item.action !== 'add') return item.action === 'present';

@@ -4,7 +4,7 @@ import { type ClientsNeeds, isAgreed } from './client-change.ts';
 import type { ExitCode, Io, Values } from './command.ts';
 import { asJson } from './values.ts';
 
-/** `agenthub import --undo`: restores every file that the newest import has changed. */
+/** `agenthub import --undo`: restores all files that the latest import changed. */
 export async function undoImport(
   clients: Clients,
   values: Values,

@@ -11,7 +11,7 @@ import type { FileNeeds } from './config-file.ts';
 import type { Group } from './help.ts';
 import type { HubNeeds } from './hub-client.ts';
 
-/** What the commands need of the app, all together. */
+/** Everything that the commands need from the app. */
 export type CommandNeeds = ServeNeeds &
   ConnectNeeds &
   CheckNeeds &
@@ -23,11 +23,11 @@ export type CommandNeeds = ServeNeeds &
   ClientsNeeds &
   FileNeeds & { readonly version: string };
 
-/** The commands, none of which is loaded before it is wanted: what serves does not carry the others. */
+/** Loads commands on demand, so that `serve` does not load the others. */
 export interface Loaders {
-  /** Those that people use, in the order of the help. */
+  /** Names of the public commands, in the order of the help. */
   readonly names: readonly string[];
-  /** Undefined where there is no such command. */
+  /** Returns undefined if there is no such command. */
   load(name: string): Promise<Command | undefined>;
   loadAll(): Promise<readonly Group[]>;
 }
@@ -69,7 +69,7 @@ export function createLoaders(needs: CommandNeeds): Loaders {
       broker: async () => (await import('./commands/broker.ts')).createBrokerCommand(needs),
     },
   };
-  /** Those that only scripts use. */
+  /** Commands for scripts, not listed in the help. */
   const hidden: Loading = {
     __complete: async () =>
       (await import('./commands/complete.ts')).createComplete({ ...needs, loaders }),

@@ -3,39 +3,39 @@ import { HubError, isObject } from '#core';
 import { readEvents, readWhole } from './answers.ts';
 import { type HubClient, parse } from './hub-client.ts';
 
-/** A tool as `tools/list` has it. */
+/** A tool as listed by `tools/list`. */
 export type Tool = {
   readonly name: string;
   readonly description?: string;
   readonly inputSchema?: unknown;
 };
 
-/** What a server, or the hub for it, answers to a request of MCP. */
+/** Response of a server, or of the hub on its behalf, to an MCP request. */
 export type McpAnswer =
   | { readonly result: { readonly [key: string]: unknown }; readonly error?: undefined }
   | { readonly error: McpError; readonly result?: undefined };
 
-/** As JSON-RPC has it: `code`, `message` and `data`. */
+/** JSON-RPC error: `code`, `message` and `data`. */
 export type McpError = { readonly [key: string]: unknown };
 
 type ProgressTold = (text: string) => void;
 
-/** A session with the hub, or with one of its servers, over streamable HTTP. Ends when it is disposed. */
+/** An MCP session over streamable HTTP, with the hub or with one of its servers. Disposing ends it. */
 export interface Mcp extends AsyncDisposable {
   /** Rejects with the hub's error. */
   listTools(): Promise<readonly Tool[]>;
-  /** `progress` is told what the server says while it works. Rejects with HUB_CONNECT_FAILED. */
+  /** Calls a tool. `progress` gets the server's progress notifications. Rejects with HUB_CONNECT_FAILED. */
   callTool(name: string, given: unknown, progress: ProgressTold): Promise<McpAnswer>;
 }
 
-/** The newest revision with sessions: a tool's parameters need not be repeated in headers. */
+/** The latest revision with sessions. Unlike later ones, it does not require tool parameters in headers. */
 const protocolVersion = '2025-11-25';
 const accept = 'application/json, text/event-stream';
-/** Lists that go on for longer have no end. */
+/** Maximum number of pages of a list. Stops endless pagination. */
 const maxPages = 1_000;
 const closeMs = 2_000;
 
-/** Opens a session with all servers, or with one, whose tools then have their own names. Rejects as `ask` does. */
+/** Opens a session with all servers, or with one server, whose tools then have no prefix. Rejects like `ask`. */
 export async function openMcp(
   hub: HubClient,
   server: string | undefined,
@@ -68,7 +68,7 @@ export async function openMcp(
     throw unreadable(hub.url);
   }
 
-  /** The hub's errors say in their data which they are. */
+  /** The hub's errors carry their code in `data`. */
   async function errorOf(error: McpError): Promise<HubError> {
     const data = isObject(error['data']) ? error['data'] : {};
     const known = await hub.errorOf({ ...data, message: error['message'] });
@@ -103,7 +103,8 @@ export async function openMcp(
       return (await request('tools/call', params, progress)).answer;
     },
     async [Symbol.asyncDispose]() {
-      // Also where the command was told to end: that is how a call is cancelled. A hub that is gone needs no telling.
+      // The session is ended even if the command was aborted, because that cancels the call. Errors are ignored if
+      // the hub is gone.
       const signal = AbortSignal.timeout(closeMs);
       const asking = { method: 'DELETE', path, headers: session, signal } as const;
       await hub

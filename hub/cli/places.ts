@@ -6,14 +6,14 @@ import { type Owner, createOwner } from './owner/owner.ts';
 
 export type PlacesOptions = {
   readonly env: NodeJS.ProcessEnv;
-  /** Where this hub is installed. */
+  /** Installation folder of this hub. */
   readonly root: string;
-  /** The text of `.env` in the working folder. */
+  /** Text of `.env` in the working folder. */
   readonly readDotenv: () => Promise<string>;
   readonly readOptions: () => Promise<LoadOptions>;
 };
 
-/** Finds the hub that commands ask: by the settings of environment, `.env` and config file, or at an address. */
+/** Creates a function that finds the hub to call: from environment, `.env` and config file, or at a given URL. */
 export function createPlaces({
   env,
   root,
@@ -26,7 +26,7 @@ export function createPlaces({
   }> {
     const dotenv = await readDotenv();
     const reading = await readConfig(serversFileOf(env, dotenv), await readOptions());
-    // Whoever only asks a hub need not have a config that is right, or any.
+    // Calling a hub must work without a valid config file.
     const settings = readSettings(env, dotenv, reading.config);
     return { settings, owner: createOwner({ ...settings, env, root }) };
   }

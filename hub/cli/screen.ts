@@ -1,21 +1,21 @@
-/** A colour or a weight. */
+/** A text colour or weight. */
 export type Look = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan';
 
-/** What a stream of the process is seen on. */
+/** Output properties of a stream: terminal or pipe. */
 export interface Screen {
   readonly isTerminal: boolean;
-  /** Characters that fit in a line; undefined where lines have no end, as in a pipe. */
+  /** Width of a line in characters; undefined for a pipe. */
   readonly columns: number | undefined;
-  /** The text in a colour or weight, where colours are seen: NO_COLOR and FORCE_COLOR are honoured. */
+  /** Colours the text if the stream supports it. Honours NO_COLOR and FORCE_COLOR. */
   paint(look: Look, text: string): string;
   /**
-   * Text that somebody else wrote. On a terminal without the characters that would steer it: a server could
-   * else move the cursor, and change what was said before.
+   * Text from another source. On a terminal, control characters are removed: a server could otherwise move the cursor
+   * and overwrite earlier output.
    */
   foreign(text: string): string;
 }
 
-/** The text, or its beginning where it is longer than that many characters. */
+/** Shortens the text to a number of characters. */
 export function cut(text: string, length: number): string {
   if (text.length <= length) return text;
   return `${text.slice(0, Math.max(0, length - 1)).trimEnd()}…`;

@@ -1,4 +1,4 @@
-/** A config to begin with: one server that runs, and others that wait for their marks to be taken away. */
+/** The config file that `agenthub init` writes: one active server, and commented examples. */
 export const starterConfig = (format: 'json' | 'yaml') => (format === 'json' ? json : yaml);
 
 const json = `{

@@ -1,13 +1,13 @@
 import { type Look, type Screen, cut } from './screen.ts';
 
-/** What stands in a cell, and how it looks where colours are seen. */
+/** Content of a table cell, optionally with a colour. */
 export type Cell = string | { readonly text: string; readonly look: Look };
 
 const gap = 2;
 
 /**
- * The lines of a table. On a terminal what does not fit in a line is left out at its end; elsewhere lines are as
- * long as they are. Texts of others are made harmless.
+ * Formats rows as a table. On a terminal, lines are cut at its width; elsewhere they are complete. Control characters
+ * are removed.
  */
 export function tableOf(
   head: readonly string[],
@@ -55,7 +55,7 @@ const units = [
   ['s', 1],
 ] as const;
 
-/** A length of time in its two largest units: `3d 4h`, `42s`. */
+/** Formats a duration in its two largest units: `3d 4h`, `42s`. */
 export function durationOf(milliseconds: number): string {
   let seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const parts: string[] = [];

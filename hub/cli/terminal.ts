@@ -11,10 +11,10 @@ export type Streams = {
 };
 
 const escape = '\u001b';
-/** To the start of the line, and away with what stood there. */
+/** Returns to the start of the line and clears it. */
 const clearLine = `\r${escape}[K`;
 
-/** What commands have of a terminal, or of pipes in its place. A stream that breaks ends nothing. */
+/** Creates the Io of a command from the process's streams. A broken stream does not end the command. */
 export function createIo({ stdin, stdout, stderr }: Streams, signal: AbortSignal): Io {
   const unread = new AbortController();
   const errorScreen = createScreen(stderr);
@@ -55,7 +55,7 @@ function createScreen(stream: Output): Screen {
   const isTerminal = stream.isTTY === true;
   return {
     isTerminal,
-    // A terminal that does not know its width says 0.
+    // A terminal that does not know its width reports 0.
     get columns() {
       return (isTerminal && stream.columns) || undefined;
     },

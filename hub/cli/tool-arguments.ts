@@ -4,10 +4,10 @@ import type { Tool } from './mcp.ts';
 
 type Schema = { readonly [key: string]: unknown };
 
-/** True for words that are `key=value` pairs, or none at all: the schema of the tool says what they mean. */
+/** True if the words are `key=value` pairs, or if there are none. The tool's schema then decides their types. */
 export const arePairs = (words: readonly string[]): boolean => !/^\s*\{|^-$/.test(words[0] ?? '');
 
-/** The arguments of a call as JSON. Throws HUB_USAGE for anything but one object. */
+/** Parses the arguments of a call as JSON. Throws HUB_USAGE unless it is one object. */
 export function parseObject(text: string, from: string): object {
   let value: unknown;
   try {
@@ -27,8 +27,8 @@ export function parseObject(text: string, from: string): object {
 }
 
 /**
- * The arguments that pairs say, each of the type that the tool's schema has for it: `n=3` is a number where it
- * wants one. A key that stands several times makes a list. Throws HUB_USAGE, naming what the tool takes.
+ * Converts pairs to arguments with the types of the tool's schema: `n=3` is a number if the schema says so. A
+ * repeated key makes a list. Throws HUB_USAGE and names the tool's parameters.
  */
 export function argumentsOf({ name, inputSchema }: Tool, words: readonly string[]): object {
   const schema = isObject(inputSchema) ? inputSchema : {};
@@ -70,7 +70,7 @@ function unknownKey(tool: string, key: string, properties: Schema): HubError {
   );
 }
 
-/** The types that a schema allows, through its alternatives; none where it does not say. */
+/** The types that a schema allows, including its alternatives; empty if it names none. */
 function typesOf(schema: unknown): readonly string[] {
   if (!isObject(schema)) return [];
   const { type, anyOf, oneOf, enum: choices } = schema;
@@ -130,7 +130,7 @@ function isOf(type: string, value: unknown): boolean {
     case 'null':
       return value === null;
     case 'string':
-      // What is to be a string is taken as it is written, quotes and all.
+      // Strings are taken literally, including quotes.
       return false;
     default:
       return typeof value === type;

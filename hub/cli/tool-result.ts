@@ -1,10 +1,10 @@
 import { isObject } from '#core';
 
-/** The result of a tool as text: its texts as they are, and a line for what is none. */
+/** Formats the result of a tool: text blocks as they are, and one line for each other block. */
 export function textOfResult(result: { readonly [key: string]: unknown }): string {
   const { content, structuredContent } = result;
   const blocks = Array.isArray(content) ? content.filter(isObject).map(textOfBlock) : [];
-  // Texts are there for clients that know no structured content.
+  // Text blocks duplicate structured content for clients that do not support it.
   if (blocks.length === 0 && structuredContent !== undefined)
     return JSON.stringify(structuredContent, null, 2);
   return blocks.join('\n');

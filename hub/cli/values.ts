@@ -1,26 +1,26 @@
 import { HubError } from '#core';
 import type { Options, Values } from './command.ts';
 
-/** The value of an option that takes one; undefined where it is not given. */
+/** Value of an option with a value; undefined if it is not set. */
 export function textOf(values: Values, name: string): string | undefined {
   const value = values[name];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The values of an option that may stand several times, or of positionals; none where it is not given. */
+/** Values of a repeatable option or positional; empty if it is not set. */
 export function textsOf(values: Values, name: string): readonly string[] {
   const value = values[name];
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** The value of a positional that must be there, which the command line has checked. */
+/** Value of a required positional, which the parser has checked. */
 export function wordOf(values: Values, name: string): string {
   const word = textOf(values, name);
   if (word === undefined) throw new TypeError(`${name} is no positional that must be there`);
   return word;
 }
 
-/** The whole number from `least` to `most` that an option says. Throws HUB_USAGE. */
+/** Whole number from `least` to `most`. Throws HUB_USAGE. */
 export function numberOf(
   values: Values,
   name: string,
@@ -36,10 +36,10 @@ export function numberOf(
   );
 }
 
-/** `--json`, of every command whose output a script may want to read. */
+/** `--json`, for all commands whose output scripts may parse. */
 export const jsonOption = {
   json: { type: 'boolean', help: 'Print one JSON document, for scripts.' },
 } as const satisfies Options;
 
-/** A JSON document as `--json` prints it. */
+/** Formats the output of `--json`. */
 export const asJson = (value: unknown) => JSON.stringify(value, null, 2);

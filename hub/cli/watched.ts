@@ -2,12 +2,12 @@ import { isObject } from '#core';
 import type { Io } from './command.ts';
 import type { HubClient } from './hub-client.ts';
 
-/** How often the hub is asked how far a start is, in milliseconds. */
+/** Interval in ms at which the hub is asked for the progress of a start. */
 const askEveryMs = 500;
 
 /**
- * The work, of which a terminal is shown how far the server at the path is: its first start may build its image
- * for minutes.
+ * Awaits `work` and shows the server's start progress on a terminal, because a first start may build an image for
+ * minutes.
  */
 export async function watched<Result>(
   work: Promise<Result>,

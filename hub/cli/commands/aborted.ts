@@ -1,4 +1,4 @@
-/** Resolves when the signal aborts, at once where it has. */
+/** Resolves when the signal aborts, or immediately if it already has. */
 export async function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -15,7 +15,7 @@ const about: Readonly<Record<Action, { readonly summary: string; readonly doing:
   restart: { summary: 'Stop servers and start them again.', doing: 'restarting' },
 };
 
-/** `agenthub start`, `stop` and `restart`: one server after another, until one fails. */
+/** `agenthub start`, `stop` and `restart`: acts on one server after another, and stops at the first failure. */
 export function createAct(action: Action, needs: HubNeeds): Command {
   const { summary, doing } = about[action];
   return {

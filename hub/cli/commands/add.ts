@@ -14,20 +14,20 @@ import {
 } from '../hub-client.ts';
 import { asJson, textOf, textsOf, wordOf } from '../values.ts';
 
-/** What is to be installed, in the words of `POST /servers/install`. */
+/** The install request, in the format of `POST /servers/install`. */
 type Wanted = {
   readonly package: string;
   readonly name: string | undefined;
   readonly args: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
-  /** Other keys of an entry. */
+  /** Other keys of the entry. */
   readonly rest: JsonObject;
 };
 
 type Needs = HubNeeds & FileNeeds & Pick<ClientsNeeds, 'ask'>;
 
-/** `agenthub add`: installs a server with the hub, or writes its entry where none runs. */
+/** `agenthub add`: installs a server through the running hub, or writes its entry if no hub runs. */
 export function createAdd(needs: Needs): Command {
   return {
     name: 'add',
@@ -124,7 +124,7 @@ export function createAdd(needs: Needs): Command {
   };
 }
 
-/** Undefined where the person does not agree to what the server asks for. */
+/** Returns undefined if the user does not confirm the server's settings. */
 async function installConfirmed(
   hub: HubClient,
   wanted: Wanted,
@@ -179,7 +179,7 @@ function tell(installed: unknown, { out, err, screen, errorScreen }: Io): void {
     err(`${errorScreen.paint('yellow', 'warning')}: ${String(warning)}`);
 }
 
-/** For a hub that reads it later: the entry is checked as that would do it, and nothing is built or started. */
+/** Writes the entry for a hub that reads it later. The entry is validated, but nothing is built or started. */
 async function writeEntry(
   { rest, name: wantedName, package: spec, ...wanted }: Wanted,
   values: Values,
@@ -241,7 +241,7 @@ function wantedOf(values: Values): Wanted {
   };
 }
 
-/** `NAME:/path` as name and path. Throws HUB_USAGE. */
+/** Parses `NAME:/path`. Throws HUB_USAGE. */
 function volumesOf(texts: readonly string[]): readonly (readonly [string, string])[] {
   const volumes = texts.map(text => {
     const [, name, path] = /^([^:/]+):(\/.*)$/s.exec(text) ?? [];
@@ -259,7 +259,9 @@ function volumesOf(texts: readonly string[]): readonly (readonly [string, string
   );
 }
 
-/** `K=V` by name; `bare` makes the value of a name that stands alone. Throws HUB_USAGE, without the value. */
+/**
+ * Parses `K=V` pairs. `bare` returns the value of a name without `=`. Throws HUB_USAGE, without showing the value.
+ */
 function pairsOf(
   option: string,
   texts: readonly string[],

@@ -2,7 +2,7 @@ import type { Command } from '../command.ts';
 import { aborted } from './aborted.ts';
 
 export type BrokerNeeds = {
-  /** Resolves when the broker listens; throws HubError where it cannot. */
+  /** Resolves when the broker listens. Throws HubError if it cannot. */
   readonly startBroker: (signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
 };
 

@@ -45,12 +45,12 @@ export function createCall(needs: Needs): Command {
     async run(values, io) {
       const tool = wordOf(values, 'tool');
       const words = textsOf(values, 'arguments');
-      // What cannot be read is told before anything is asked.
+      // Parse the arguments first, so that errors are reported before any request.
       const given = arePairs(words) ? undefined : await readObject(words, io);
       const hub = await openHub(needs, values, io.signal);
       const server = textOf(values, 'server');
       const opening = openMcp(hub, server, needs.version);
-      // One server is waited for by the hub, whose answer comes when it runs.
+      // For one server, the hub itself waits until the server runs.
       await using mcp =
         server === undefined
           ? await opening
@@ -89,7 +89,7 @@ async function call(
   const args = given ?? argumentsOf(await find(), words);
   const send = async () => await mcp.callTool(tool, args, text => io.progress(`${tool}: ${text}`));
   const first = await send();
-  // Its server may have been starting.
+  // The tool may have been unknown because its server was still starting.
   const { result, error } = isUnknown(first.error) ? await find().then(send) : first;
   if (error) return await fail(error, mcp, hub, { tool, wantsJson: values['json'] === true }, io);
   const isError = result['isError'] === true;
@@ -107,7 +107,7 @@ function isUnknown(error: McpError | undefined): boolean {
   return isObject(data) && data['code'] === 'HUB_NAME_UNKNOWN';
 }
 
-/** What the hub refuses has one of its codes, and is thrown; what a server refuses has a number. */
+/** Errors of the hub have one of its codes and are thrown; errors of a server have a number. */
 async function fail(
   error: McpError,
   mcp: Mcp,

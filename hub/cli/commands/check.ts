@@ -3,11 +3,11 @@ import type { Command } from '../command.ts';
 import { columns } from '../help.ts';
 import { asJson, jsonOption, textOf } from '../values.ts';
 
-/** A config and the file it is from. */
+/** A config and its file. */
 export type Checked = {
   readonly file: string;
   readonly config: Config;
-  /** The file that is absent, where this is the config that comes with AgentHub; else undefined. */
+  /** The missing file, if the config shipped with AgentHub is used instead of it. */
   readonly insteadOf?: string;
 };
 
@@ -16,7 +16,7 @@ export type CheckNeeds = {
   readonly loadConfig: (configFile: string | undefined) => Promise<Checked>;
 };
 
-/** `agenthub check`: tells what is wrong with the config, or what it says. */
+/** `agenthub check`: reports problems of the config, or summarizes it. */
 export function createCheck({ loadConfig }: CheckNeeds): Command {
   return {
     name: 'check',
@@ -68,7 +68,7 @@ function summaryOf({ name, enabled, autoStart, launch }: ServerConfig): readonly
   return [name, whatOf(launch), enabled ? start : 'disabled'];
 }
 
-/** What runs, without arguments, environment, headers or the query of a URL: they may be secret. */
+/** What a server runs, without arguments, environment, headers and URL query, which may be secret. */
 function whatOf(launch: ServerConfig['launch']): string {
   if (launch.kind === 'remote') return `${launch.transport} ${hostOf(launch.url)}`;
   const place = launch.runtime === 'auto' ? '' : ` (${launch.runtime})`;

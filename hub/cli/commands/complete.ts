@@ -12,24 +12,24 @@ import { textsOf } from '../values.ts';
 
 type Needs = HubNeeds & {
   readonly version: string;
-  /** The commands, each by its name. */
+  /** The commands by name. */
   readonly loaders: {
     load(name: string): Promise<Command | undefined>;
     loadAll(): Promise<readonly Group[]>;
   };
 };
 
-/** A word that may stand at the cursor, and what it means. */
+/** A completion candidate and its description. */
 type Candidate = readonly [word: string, meaning: string];
 
-/** A hub that takes longer is not waited for: the person is in the middle of a line. In milliseconds. */
+/** Timeout in ms for the hub, because the user is waiting at the prompt. */
 const patienceMs = 2_000;
-/** What stands for "any file", which the shell knows better. */
+/** Tells the script to complete file names itself. */
 const files = ':files';
-/** Anything else could mean something to a shell, and names of tools are whatever servers call them. */
+/** Tool names come from servers. Names with characters that a shell may interpret are left out. */
 const harmless = /^[\w.@/+-]+$/;
 
-/** `agenthub __complete`: answers the completion scripts. What goes wrong is silent: nothing is completed then. */
+/** `agenthub __complete`: answers the completion scripts. Errors are silent and complete nothing. */
 export function createComplete(needs: Needs): Command {
   return {
     name: '__complete',
@@ -78,7 +78,7 @@ async function complete(
   );
 }
 
-/** What stands before the cursor: as far as it can be told, since the line is not finished. */
+/** Parses the words before the cursor as far as possible, because the command line is incomplete. */
 function readWords({ options }: Command, words: readonly string[]) {
   const given = new Map<string, string>();
   let positionals = 0;

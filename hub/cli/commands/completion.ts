@@ -6,7 +6,7 @@ import { wordOf } from '../values.ts';
 
 const shells = [...completionScripts.keys()];
 
-/** `agenthub completion`: the script by which a shell completes command lines of the hub. */
+/** `agenthub completion`: prints the completion script of a shell. */
 export function createCompletion(): Command {
   return {
     name: 'completion',

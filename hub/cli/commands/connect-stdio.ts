@@ -1,18 +1,18 @@
 import type { Command } from '../command.ts';
 
 export type ConnectOptions = {
-  /** Where the hub is; the hub of the settings by default. */
+  /** URL of the hub. Default: the hub of the settings. */
   readonly url?: string;
   /** One server of the hub instead of all. */
   readonly server?: string;
 };
 
 export type ConnectNeeds = {
-  /** Serves the client on stdin and stdout until it is gone or the signal aborts; throws HubError. */
+  /** Serves the client on stdin and stdout until it disconnects or the signal aborts. Throws HubError. */
   readonly connectStdio: (options: ConnectOptions, signal: AbortSignal) => Promise<void>;
 };
 
-/** `agenthub connect-stdio`: lets a client that starts its server itself use a hub that runs already. */
+/** `agenthub connect-stdio`: connects a client that starts its servers as processes to a running hub. */
 export function createConnectStdio({ connectStdio }: ConnectNeeds): Command {
   return {
     name: 'connect-stdio',

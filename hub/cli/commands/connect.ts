@@ -29,7 +29,7 @@ import { asJson, textOf } from '../values.ts';
 
 type Needs = HubNeeds & ClientsNeeds;
 
-/** `agenthub connect`: puts the hub into the file of a client. */
+/** `agenthub connect`: adds the hub to a client's config file. */
 export function createConnect(needs: Needs): Command {
   return {
     name: 'connect',
@@ -115,8 +115,8 @@ async function connect(
 }
 
 /**
- * The token that a hub without ROUTER_TOKEN has made for calls; nothing where it asks for none, does not run, or
- * is not this user's.
+ * The token for calls that a hub without ROUTER_TOKEN generates. Undefined if the hub needs none, does not run, or
+ * belongs to another user.
  */
 async function madeToken(
   place: HubPlace,
@@ -129,13 +129,13 @@ async function madeToken(
       ? { token, isTokenMade: true }
       : {};
   } catch {
-    // The entry is written without: the hub says in its refusal what to do, should it need one.
+    // The entry is written without a token. If the hub needs one, its refusal says what to do.
     signal.throwIfAborted();
     return {};
   }
 }
 
-/** The difference that a plan makes. Of values it shows those that the hub's entry has, without the token. */
+/** The diff of a plan. Shows only values of the hub's entry, without the token. */
 export function differenceIn(
   { before = '', after = '' }: ConnectPlan,
   client: ClientName,
@@ -147,7 +147,7 @@ export function differenceIn(
   return diffTexts(before, after, own);
 }
 
-/** All texts in a value. */
+/** All strings in a value. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(textsIn);
@@ -182,7 +182,7 @@ function notesFor(client: ClientName, hub: HubAddress): readonly string[] {
   ];
 }
 
-/** Raycast keeps its servers where only it writes. */
+/** Raycast's server list cannot be edited from outside, so the entry is printed for pasting. */
 function showPaste(hub: HubAddress, values: Values, { out, err, errorScreen }: Io): ExitCode {
   const name = textOf(values, 'name') ?? defaultEntryName;
   const notes = notesFor('raycast', hub);
@@ -229,7 +229,7 @@ const words = {
   unreadable: 'cannot be read',
 } as const;
 
-/** The address, if a client can be told of it. Throws HUB_USAGE. */
+/** The URL that a client can use to reach the hub. Throws HUB_USAGE. */
 function reachable(url: string): string {
   const { protocol, port } = URL.parse(url) ?? {};
   if (port === '0')

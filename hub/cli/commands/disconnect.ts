@@ -14,7 +14,7 @@ import { type HubNeeds, hubOptions } from '../hub-client.ts';
 import { asJson, textOf, wordOf } from '../values.ts';
 import { differenceIn } from './connect.ts';
 
-/** `agenthub disconnect`: takes the hub out of the file of a client. */
+/** `agenthub disconnect`: removes the hub from a client's config file. */
 export function createDisconnect(needs: HubNeeds & ClientsNeeds): Command {
   return {
     name: 'disconnect',

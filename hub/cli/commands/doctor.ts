@@ -6,7 +6,7 @@ import { type HubNeeds, createHubClient, isAbsent, listServers } from '../hub-cl
 import { asJson, jsonOption, textOf } from '../values.ts';
 import type { CheckNeeds } from './check.ts';
 
-/** What one hub has on the engine. */
+/** The objects that one hub has on the engine. */
 export type Holding = {
   readonly hubId: string;
   readonly containers: readonly {
@@ -18,29 +18,29 @@ export type Holding = {
   readonly volumes: readonly { readonly name: string }[];
 };
 
-/** What `doctor` looks at. */
+/** What `doctor` examines. */
 export type Patient = {
-  /** The id of the hub of this data folder; undefined before its first start. */
+  /** Id of the hub with this data folder; undefined before its first start. */
   readonly hubId: string | undefined;
   readonly dataDir: string;
-  /** What answers as the engine. Rejects with HubError. */
+  /** Name and version of the engine. Rejects with HubError. */
   engine(): Promise<string>;
   holdings(): Promise<readonly Holding[]>;
-  /** Removes the containers and networks of a hub. Answers with what could not be removed, as sentences. */
+  /** Removes containers and networks of a hub. Returns a sentence for each that could not be removed. */
   remove(hubId: string): Promise<readonly string[]>;
-  /** Removes volumes of a hub, with what is in them. Answers as `remove` does. */
+  /** Removes volumes of a hub with their data. Returns a sentence for each that could not be removed. */
   removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]>;
-  /** The names on the engine of the volumes that a server of this hub has, or will have. */
+  /** Engine names of the volumes that a server of this hub has or will have. */
   volumesOf(config: ServerConfig): readonly string[];
 };
 
 export type DoctorNeeds = CheckNeeds &
   HubNeeds & {
-    /** Throws HubError for settings that are wrong. */
+    /** Throws HubError for invalid settings. */
     readonly examine: () => Promise<Patient>;
   };
 
-/** `agenthub doctor`: looks for what is wrong, and for what hubs have left on the engine. */
+/** `agenthub doctor`: checks the installation, and lists what hubs left behind on the engine. */
 export function createDoctor(needs: DoctorNeeds): Command {
   return {
     name: 'doctor',
@@ -97,10 +97,10 @@ export function createDoctor(needs: DoctorNeeds): Command {
   };
 }
 
-/** A hub that runs takes less, in milliseconds. */
+/** Timeout in ms. A running hub answers faster. */
 const patienceMs = 5_000;
 
-/** Whether a hub answers, as a sentence. Rejects with HubError where something else is in its place. */
+/** Whether a hub is running, as a sentence. Rejects with HubError if another program answers. */
 async function hubStatus({ findHub }: HubNeeds, signal: AbortSignal): Promise<string> {
   const place = await findHub(undefined);
   try {
@@ -120,7 +120,7 @@ async function hubStatus({ findHub }: HubNeeds, signal: AbortSignal): Promise<st
 }
 
 type How = {
-  /** The config to read; undefined for the usual one. */
+  /** The config file to read; undefined for the default one. */
   readonly file: string | undefined;
   readonly isDry: boolean;
   readonly withVolumes: boolean;
@@ -146,7 +146,7 @@ async function report(
   let servers: readonly ServerConfig[] | undefined;
   const config = await attempt(async () => {
     const { file: read, config: found, insteadOf } = await needs.loadConfig(file);
-    // What the hub ships says nothing of whose volumes they are.
+    // The shipped config does not show which volumes are in use.
     if (insteadOf === undefined) ({ servers } = found);
     return `${read}: fine, ${found.servers.length} servers`;
   });
@@ -159,7 +159,7 @@ async function report(
   const hub = await attempt(() => hubStatus(needs, signal));
   const id = patient.hubId;
   const own = holdings.find(({ hubId }) => hubId === id);
-  // Without a config that can be read none is known to be unused.
+  // Without a readable config, no volume is known to be unused.
   const unused = own && servers ? unusedIn(own, patient, servers) : [];
   if (wantsJson) {
     const data = { folder: patient.dataDir, hubId: id ?? null };
@@ -237,7 +237,7 @@ async function removeHolding(
   return left.length === 0 ? 0 : 1;
 }
 
-/** Those of a config that is there. Throws HUB_CONFIG_MISSING where it is one that the hub ships. */
+/** The servers of the user's config. Throws HUB_CONFIG_MISSING if the shipped config would be used. */
 async function ownServers(
   { loadConfig }: CheckNeeds,
   file: string | undefined,
@@ -252,7 +252,7 @@ async function ownServers(
 
 const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
 
-/** The volumes of the hub of this folder that none of these servers has. */
+/** Volumes of this hub that none of the servers uses. */
 function unusedIn(
   { volumes }: Holding,
   patient: Pick<Patient, 'volumesOf'>,

@@ -25,10 +25,10 @@ import { type NotRunning, startImported } from '../import-running.ts';
 import { undoImport } from '../import-undo.ts';
 import { asJson, textsOf } from '../values.ts';
 
-/** Where the hub looks up variables, in its working folder. */
+/** The file in the hub's working folder from which it reads variables. */
 const dotenv = '.env';
 
-/** `agenthub import`: takes the servers of clients into the hub's config. */
+/** `agenthub import`: moves servers from clients' config files to the hub's config. */
 export function createImport(needs: HubNeeds & FileNeeds & ClientsNeeds): Command {
   return {
     name: 'import',
@@ -110,7 +110,7 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientsNeeds): Comman
   };
 }
 
-/** Throws HUB_USAGE for words that do not go together. */
+/** The import request. Throws HUB_USAGE for options that exclude each other. */
 function wantedOf(values: Values): {
   readonly wanted: ImportSelection;
   readonly isAsking: boolean;
@@ -134,7 +134,7 @@ function wantedOf(values: Values): {
 
 const isPath = (word: string) => /[./\\]/.test(word);
 
-/** Without `--yes` and a terminal nobody can be asked, which `isAgreed` refuses before anything is asked. */
+/** The answers for the plan. Without `--yes` and a terminal, `isAgreed` refuses before anything is asked. */
 async function answersTo(
   plan: ImportPlan,
   values: Values,
@@ -170,7 +170,7 @@ function show(
     out(`Not read, as they belong to the project: ${unread.join(', ')}. Name one to import it`);
 }
 
-/** What the answers left out, and which servers cannot be without it. */
+/** Prints the settings that were declined, and the servers that cannot run without them. */
 function showDropped(whole: ImportPlan, plan: ImportPlan, { out, screen }: Io): void {
   for (const item of plan.items) {
     const isSkippedNow =
@@ -201,7 +201,7 @@ function linesOf(item: ImportItem, { screen }: Pick<Io, 'screen'>): readonly str
   ];
 }
 
-/** What runs, without what may be secret. */
+/** What a server runs, without values that may be secret. */
 function whatOf({ launch }: ServerConfig): string {
   if (launch.kind === 'remote') return `at ${URL.parse(launch.url)?.origin ?? 'an address'}`;
   if (launch.package) return `${launch.package.ecosystem} package ${launch.package.spec}`;
@@ -229,7 +229,7 @@ type Outcome = {
   readonly isWritten: boolean;
   readonly added: readonly string[];
   readonly backups: readonly string[];
-  /** Servers that stay in the files of their clients. */
+  /** Servers that stay in their clients' files. */
   readonly kept: readonly NotRunning[];
 };
 
@@ -288,7 +288,7 @@ const documentOf = (
   kept: kept.map(({ item, why }) => ({ name: item.found.name, why })),
 });
 
-/** What the files of the others say counts all the same. */
+/** Prints problems of single files. The other files are imported anyway. */
 function tellProblems({ problems }: FoundServers, { err, errorScreen }: Io): ExitCode {
   for (const { message } of problems) err(errorScreen.foreign(message));
   return problems.length > 0 ? 1 : 0;

@@ -8,7 +8,7 @@ import { asJson, jsonOption, textOf } from '../values.ts';
 
 const yamlFile = 'hub.yaml';
 
-/** `agenthub init`: a config to begin with, where there is none. */
+/** `agenthub init`: writes a starter config if there is none. */
 export function createInit({ findConfigFile }: Pick<FileNeeds, 'findConfigFile'>): Command {
   return {
     name: 'init',
@@ -55,7 +55,7 @@ export function createInit({ findConfigFile }: Pick<FileNeeds, 'findConfigFile'>
   };
 }
 
-/** Throws HUB_CONFIG_CONFLICT where there is such a file, and HUB_CONFIG_UNWRITABLE. */
+/** Throws HUB_CONFIG_CONFLICT if the file exists, and HUB_CONFIG_UNWRITABLE. */
 async function writeNew(file: string, text: string): Promise<void> {
   const { unwritable } = await import('#config');
   try {
@@ -64,7 +64,7 @@ async function writeNew(file: string, text: string): Promise<void> {
     try {
       await handle.writeFile(text);
     } catch (error) {
-      // Half a file would be in the way of the next attempt.
+      // A partly written file would block the next attempt.
       await rm(file, { force: true });
       throw error;
     }

@@ -3,7 +3,7 @@ import type { Command } from '../command.ts';
 import type { HubNeeds } from '../hub-client.ts';
 
 export type KeyNeeds = HubNeeds & {
-  /** The key that a hub of this user keeps, also while it does not run; undefined where there is none. */
+  /** The owner's key that a hub of this user stores, even if it does not run; undefined if there is none. */
   readonly findOwnerKey: (signal: AbortSignal) => Promise<string | undefined>;
 };
 

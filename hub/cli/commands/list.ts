@@ -8,7 +8,7 @@ import { asJson } from '../values.ts';
 type Needs = HubNeeds & { readonly version: string };
 type Described = { readonly [key: string]: unknown };
 
-/** `agenthub list`: the servers of a hub and how they fare, or their tools. */
+/** `agenthub list`: shows the servers of a hub and their states, or their tools. */
 export function createList(needs: Needs): Command {
   return {
     name: 'list',
@@ -78,7 +78,7 @@ function rowOf(server: Described): readonly Cell[] {
   ];
 }
 
-/** What one would ask next. */
+/** The most useful detail about a server in its state. */
 function noteOf(server: Described): string {
   if (typeof server['waiting'] === 'string') return server['waiting'];
   if (server['enabled'] === false) return 'disabled';

@@ -6,7 +6,7 @@ import { asJson, numberOf, wordOf } from '../values.ts';
 const usualLines = 50;
 const maxLines = 10_000;
 
-/** `agenthub logs`: what a server wrote to stderr last, and then each line as it comes. */
+/** `agenthub logs`: prints the latest stderr lines of a server, and with `--follow` each new line. */
 export function createLogs(needs: HubNeeds): Command {
   return {
     name: 'logs',
@@ -73,7 +73,7 @@ async function follow(
       toSkip = Math.max(0, toSkip - lines.length);
     }
   } catch (error) {
-    // Ended as it was meant to be.
+    // The user ended the command.
     if (signal.aborted) return 0;
     throw error;
   }

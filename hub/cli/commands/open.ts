@@ -4,11 +4,11 @@ import { type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
 import { asJson } from '../values.ts';
 
 export type OpenNeeds = HubNeeds & {
-  /** Opens an address in the person's browser; false where there is none. */
+  /** Opens a URL in the user's browser. Resolves with false if there is none. */
   readonly openBrowser: (url: string) => Promise<boolean>;
 };
 
-/** `agenthub open`: logs a browser in to the dashboard by a link that works once. */
+/** `agenthub open`: logs a browser in to the dashboard with a one-time link. */
 export function createOpen(needs: OpenNeeds): Command {
   return {
     name: 'open',

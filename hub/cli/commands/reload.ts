@@ -3,7 +3,7 @@ import type { Command, ExitCode, Io } from '../command.ts';
 import { type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
 import { asJson, textsOf } from '../values.ts';
 
-/** `agenthub reload`: has the hub read its config now, and allows entries that it holds back. */
+/** `agenthub reload`: makes the hub read its config now, and allows entries that it holds back. */
 export function createReload(needs: HubNeeds): Command {
   return {
     name: 'reload',
@@ -35,7 +35,7 @@ export function createReload(needs: HubNeeds): Command {
   };
 }
 
-/** 1 where something of the config is not in force. */
+/** Exit code 1 if a part of the config is not applied. */
 function codeOf(done: unknown): ExitCode {
   const { failed, waiting } = isObject(done) ? done : {};
   return [failed, waiting].some(list => Array.isArray(list) && list.length > 0) ? 1 : 0;

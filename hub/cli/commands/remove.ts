@@ -4,7 +4,7 @@ import { type FileNeeds, loadForEdit } from '../config-file.ts';
 import { type HubNeeds, hubOptions, isAbsent, openHub } from '../hub-client.ts';
 import { asJson, wordOf } from '../values.ts';
 
-/** `agenthub remove`: stops a server and takes its entry out of the config. */
+/** `agenthub remove`: stops a server and removes its entry from the config. */
 export function createRemove(needs: HubNeeds & FileNeeds): Command {
   return {
     name: 'remove',

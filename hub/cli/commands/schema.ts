@@ -1,7 +1,7 @@
 import { rulesSchemaJson, schemaJson } from '#config';
 import type { Command } from '../command.ts';
 
-/** `agenthub schema`: the JSON Schema of a config file. */
+/** `agenthub schema`: prints the JSON Schema of the config file. */
 export function createSchema(): Command {
   return {
     name: 'schema',

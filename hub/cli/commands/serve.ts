@@ -3,35 +3,35 @@ import type { Command } from '../command.ts';
 import { aborted } from './aborted.ts';
 
 export type ServeOptions = {
-  /** Goes before MCP_SERVERS_CONFIG. */
+  /** Overrides MCP_SERVERS_CONFIG. */
   readonly configFile?: string;
-  /** Goes before ROUTER_PORT. 0: any free port. */
+  /** Overrides ROUTER_PORT. 0 chooses a free port. */
   readonly port?: number;
-  /** Only the servers with any of these. */
+  /** Only servers with at least one of these tags. */
   readonly tags?: readonly string[];
-  /** Serves a client on stdin and stdout, and listens only where a port is given as well. */
+  /** Serves a client on stdin and stdout. The hub then listens only if a port is given as well. */
   readonly stdio?: boolean;
 };
 
-/** A hub that runs. */
+/** A running hub. */
 export type Running = {
-  /** Such as `http://127.0.0.1:9090`; undefined where it does not listen. */
+  /** Such as `http://127.0.0.1:9090`; undefined if the hub does not listen. */
   readonly address: string | undefined;
-  /** A new link that logs a browser in to the dashboard; undefined where nobody administers the hub over HTTP. */
+  /** Creates a one-time login link to the dashboard; undefined if administration over HTTP is off. */
   readonly loginLink?: (() => string) | undefined;
-  /** Whether people read the output of the hub as the log of its container. */
+  /** True if people read the hub's output as a container log. */
   readonly inContainer?: boolean;
-  /** Resolves when the client on stdin and stdout is gone; undefined where none is served there. */
+  /** Resolves when the client on stdin and stdout disconnects; undefined without such a client. */
   readonly clientGone?: Promise<unknown>;
   stop(): Promise<void>;
 };
 
 export type ServeNeeds = {
-  /** Resolves when the hub runs; throws HubError, leaving nothing behind, where it cannot. */
+  /** Resolves when the hub runs. Throws HubError if it cannot start, and cleans up. */
   readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<Running>;
 };
 
-/** `agenthub serve`: runs the hub until the signal aborts, or the client on stdin and stdout is gone. */
+/** `agenthub serve`: runs the hub until the signal aborts or the client on stdin and stdout disconnects. */
 export function createServe({ startApp }: ServeNeeds): Command {
   return {
     name: 'serve',
@@ -74,11 +74,11 @@ export function createServe({ startApp }: ServeNeeds): Command {
       try {
         running = await startApp(options, signal);
       } catch (error) {
-        // Stopped before it listened: what was asked for, and no failure.
+        // Stopping the hub before it listens is not a failure.
         if (signal.aborted && isAbort(error)) return 0;
         throw error;
       }
-      // With a client on it, stdout has messages and nothing else.
+      // With a stdio client, stdout is reserved for messages.
       const tell = options.stdio ? err : out;
       if (running.address !== undefined) {
         tell(`AgentHub answers at ${running.address}/mcp`);
@@ -93,8 +93,8 @@ export function createServe({ startApp }: ServeNeeds): Command {
 }
 
 /**
- * Where the dashboard is. A link is a secret as long as it works: a terminal shows it, and the log of a container, where
- * there is no terminal. Output that goes to a file or to the log of a service does not contain it.
+ * Prints the dashboard's address. A login link is secret while it is valid, so it is shown only on a terminal, or in
+ * a container's log if there is no terminal. It is not written to a file or a service log.
  */
 const dashboardLine = (loginLink: () => string, isShown: boolean) =>
   isShown

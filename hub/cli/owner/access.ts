@@ -4,21 +4,21 @@ import { type Compose, findInCompose } from './compose.ts';
 import { type OwnerAccess, isLoopback, socketOf } from './socket.ts';
 
 export type OwnerAccessOptions = {
-  /** Data folders in which a hub of this user may keep its key. */
+  /** Data folders that may contain the key of a hub of this user. */
   readonly dataDirs: readonly string[];
-  /** AGENTHUB_OWNER_KEY_FILE of the environment, for a hub elsewhere. */
+  /** AGENTHUB_OWNER_KEY_FILE from the environment, for a hub on another machine. */
   readonly keyFile: string | undefined;
-  /** Whether the address is from the command line, and not from a file of the working folder. */
+  /** True if the URL comes from the command line, not from a file in the working folder. */
   readonly isNamed: boolean;
-  /** The hub's own compose file; undefined where it is not installed with one. */
+  /** The hub's compose file; undefined if the installation has none. */
   readonly compose: Compose | undefined;
 };
 
 /**
- * The owner's key of the hub at an address. A key is given away only for the hub that it belongs to: a hub
- * that runs with the folder of the key and has that very socket, the hub of the compose project at the port
- * that this project publishes, or the hub that the person names together with the file of its key. So no other
- * program gets it that listens at the address meanwhile. Rejects with HUB_OWNER_ONLY and what to do.
+ * Finds the owner's key for the hub at a URL. The key is sent only to the hub that it belongs to: a running hub that
+ * uses the key's data folder and listens on exactly that socket, the hub of the compose project at its published
+ * port, or a hub that the user names together with its key file. Another program that listens at the address
+ * meanwhile therefore never receives the key. Rejects with HUB_OWNER_ONLY and a remedy.
  */
 export async function findOwnerAccess(
   address: string,

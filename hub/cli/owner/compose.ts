@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { type OwnerAccess, socketOf } from './socket.ts';
 
 export type Compose = {
-  /** The compose file of the hub's own repository, and none of the working folder. */
+  /** The compose file of the hub's repository, never one in the working folder. */
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
 };
@@ -13,8 +13,8 @@ const run = promisify(execFile);
 const timeoutMs = 30_000;
 
 /**
- * The key of the hub in the compose project, where that project publishes the port of the address; undefined
- * where it does not run, or there is no Docker here.
+ * The key of the hub in the compose project, if that project publishes the URL's port. Undefined if the project does
+ * not run or Docker is missing.
  */
 export async function findInCompose(
   url: URL,
@@ -28,7 +28,7 @@ export async function findInCompose(
   return key === undefined ? undefined : { key, dial };
 }
 
-/** The key that the hub of the compose project keeps in its volume; undefined where it does not run. */
+/** The key in the volume of the compose project's hub; undefined if the hub does not run. */
 export async function readComposeKey(
   compose: Compose,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ async function docker(
     const { stdout } = await run('docker', all, { env, signal, timeout: timeoutMs });
     return stdout;
   } catch {
-    // No Docker, no such project, or it does not run: the caller says what is missing.
+    // Docker is missing, or the project does not exist or run. The caller reports it.
     signal.throwIfAborted();
     return undefined;
   }

@@ -4,19 +4,19 @@ import type { OwnerAccess } from './socket.ts';
 import type { Compose } from './compose.ts';
 
 export type OwnerOptions = {
-  /** Of the process alone: a `.env` of the working folder does not name the file of a key. */
+  /** The process's environment only: a `.env` in the working folder may not name a key file. */
   readonly env: NodeJS.ProcessEnv;
-  /** Where this hub is installed: its own compose file, and the data folder of "npm start". */
+  /** Installation folder: contains the compose file and the data folder of "npm start". */
   readonly root: string;
   readonly dataDir: string;
   readonly inContainer: boolean;
 };
 
-/** The person who owns a hub, as far as the keys of this user show it. */
+/** Access to the owner's keys that this user can read. */
 export interface Owner {
-  /** `isNamed`: the person wrote the address on the command line. */
+  /** `isNamed`: the URL comes from the command line. */
   accessTo(url: string, isNamed: boolean): (signal: AbortSignal) => Promise<OwnerAccess>;
-  /** The key of the hub that runs here, or else of the one that ran here last. */
+  /** The key of the running hub, or of the one that ran last. */
   findKey(signal: AbortSignal): Promise<string | undefined>;
 }
 

@@ -1,20 +1,20 @@
 import { isIPv4 } from 'node:net';
 
-/** Where to connect to, instead of looking up the name in an address. */
+/** Address to connect to, instead of resolving the host name of the URL. */
 export type Dial = { readonly host: string; readonly port: number };
 
-/** The owner's key of a hub, and how that hub is reached for sure. */
+/** The owner's key of a hub, and an address at which only that hub answers. */
 export type OwnerAccess = {
   readonly key: string;
-  /** The socket that is the hub's own. Undefined where its certificate proves which hub answers. */
+  /** The hub's own socket. Undefined if the hub's certificate identifies it. */
   readonly dial: Dial | undefined;
 };
 
 const wildcards = ['0.0.0.0', '[::]'];
 
 /**
- * The socket of a hub that an address leads to, out of those that it listens on (`127.0.0.1:9090`); undefined
- * where it is none of them. `localhost` has several addresses, and at another one somebody else may listen.
+ * Finds the socket that a URL refers to among those that the hub listens on (`127.0.0.1:9090`). Undefined if it is
+ * none of them: `localhost` has several addresses, and another program may listen on another one.
  */
 export function socketOf(url: URL, sockets: readonly string[]): Dial | undefined {
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
@@ -28,6 +28,6 @@ export function socketOf(url: URL, sockets: readonly string[]): Dial | undefined
     : { host: found.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
-/** Whether a host of a URL is this machine and no other. */
+/** True if the host of a URL is this machine. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && isIPv4(host));
