@@ -4,7 +4,7 @@ import { heading } from './layout.ts';
 import { paths, withQuery } from './paths.ts';
 import { type Tone, badge, empty, fragment, serverLink, table } from './pieces.ts';
 
-/** A request of a client that was answered. Times are milliseconds. */
+/** An answered client request. Times are in ms. */
 export type CallRow = {
   readonly id: string;
   readonly at: number;
@@ -18,7 +18,7 @@ export type CallRow = {
   readonly outcome: string;
 };
 
-/** Which calls are wanted; what is empty is not looked at. */
+/** Filter of the call list. Empty fields match everything. */
 export type CallFilter = {
   readonly server: string;
   readonly client: string;
@@ -26,28 +26,28 @@ export type CallFilter = {
   readonly tool: string;
   readonly outcome: string;
   readonly text: string;
-  /** Only those before this one, for the next page. */
+  /** Cursor: only calls older than this one. */
   readonly before: string;
 };
 
 export type ActivityView = {
-  /** The newest first. */
+  /** Newest first. */
   readonly calls: readonly CallRow[];
   readonly filter: CallFilter;
-  /** That of the next page; undefined on the last. */
+  /** Cursor of the next page; undefined on the last page. */
   readonly next: string | undefined;
-  /** Where clients connect: `http://localhost:9090/mcp`. */
+  /** URL for clients: `http://localhost:9090/mcp`. */
   readonly endpoint: string;
 };
 
-/** What may be chosen in the form. */
+/** Choices for the filter form. */
 export type FilterChoices = {
   readonly servers: readonly string[];
   readonly clients: readonly string[];
   readonly outcomes: readonly string[];
 };
 
-/** The page of all calls that are kept. */
+/** Page with all recorded calls. */
 export function activity(view: ActivityView, choices: FilterChoices): Html {
   return html`${heading('Activity')}
 <p class="lead">The last calls of clients, with how long the hub and the server had them.</p>
@@ -55,7 +55,7 @@ ${filterForm(view.filter, choices)}
 ${activityPartial(view)}`;
 }
 
-/** The calls alone, live unless an older page is read: `/dashboard/activity-partial`. */
+/** Only the list of calls, live unless it shows an older page: `/dashboard/activity-partial`. */
 export function activityPartial(view: ActivityView): Html {
   const { before, ...wanted } = view.filter;
   const content = html`${total(view)}${callTable(view)}${pager(view)}`;
@@ -66,19 +66,19 @@ export function activityPartial(view: ActivityView): Html {
   );
 }
 
-/** The newest calls, for the first page. */
+/** The newest calls, for the overview. */
 export const recentCalls = (view: ActivityView): Html =>
   fragment(
     { id: 'calls', from: '/dashboard/activity-partial?recent=yes', event: 'activity' },
     callTable(view),
   );
 
-/** How many there are to read, without having looked for those of the next pages. */
+/** Number of calls as far as it is known without reading the following pages. */
 const total = ({ calls, next }: ActivityView): Content =>
   calls.length > 0 &&
   html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, and older ones'}</p>`;
 
-/** Whether anything was asked for. */
+/** True if any filter is set. */
 const isFiltered = ({ server, client, session, tool, outcome, text }: CallFilter) =>
   [server, client, session, tool, outcome, text].some(value => value !== '');
 
@@ -135,11 +135,11 @@ const outcomes: Readonly<Record<string, readonly [tone: Tone, text: string]>> = 
   error: ['bad', 'error'],
 };
 
-/** A code, which may be broken between its words where there is no room for it. */
+/** An identifier that may wrap between its words. */
 const breakable = (code: string): Html =>
   html`<span>${code.split(/(?<=_)/).map((word, at) => html`${at > 0 && html`<wbr>`}${word}`)}</span>`;
 
-/** What became of a call, in words with a colour. */
+/** Badge for the outcome of a call. */
 export function outcomeBadge(outcome: string): Html {
   const [tone, text] = outcomes[outcome] ?? ['bad', breakable(outcome)];
   return badge(tone, text);

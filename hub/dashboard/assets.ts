@@ -6,21 +6,21 @@ import type { AssetUrls } from './layout.ts';
 /** A file that pages load. */
 export type Asset = { readonly type: string; readonly body: Buffer };
 
-/** The files that pages load, under addresses that change with what is in them. */
+/** The files that pages load. Their URLs contain a hash of the content, so they can be cached forever. */
 export type Assets = {
   readonly urls: AssetUrls;
-  /** By the last part of its address. */
+  /** Finds a file by the last part of its URL. */
   find(file: string): Asset | undefined;
 };
 
-/** The way to all of them. */
+/** URL path of all assets. */
 export const assetsPath = '/dashboard/assets';
 
 const own = (name: string) => new URL(`./assets/${name}`, import.meta.url);
 const script = 'text/javascript; charset=utf-8';
 const hashLength = 12;
 
-/** Reads them, once. Rejects where one is missing, as in a package that was not put together whole. */
+/** Reads the assets once. Rejects if one is missing, as in an incomplete package. */
 export async function loadAssets(): Promise<Assets> {
   const htmx = createRequire(import.meta.url).resolve('htmx.org/dist/htmx.min.js');
   const files = new Map<string, Asset>();

@@ -8,20 +8,20 @@ import { type Rights, loginLink, ownersOnly } from './rights.ts';
 import { meter } from './stats.ts';
 
 export type CachesView = {
-  /** Undefined: the hub improves no prompts. */
+  /** Undefined: the hub does not improve prompts. */
   readonly stats: CachesStats | undefined;
   readonly asked: Asked | undefined;
   readonly rights: Rights;
 };
 
-/** What was looked for, and what was found. */
+/** A prompt that was looked up, and the result. */
 export type Asked = {
   readonly prompt: string;
   readonly client: string;
   readonly found: Explanation | { readonly problem: string };
 };
 
-/** The page of the two caches. */
+/** Page of the two caches. */
 export function caches(view: CachesView): Html {
   const { stats, asked, rights } = view;
   if (!stats)
@@ -43,7 +43,7 @@ const explainForm = (asked: Asked | undefined): Html =>
 
 const clearAll = html`<div class="actions">${actionButton({ label: 'Clear both caches', path: paths.clearCache, id: 'clear', tone: 'danger' })}</div>`;
 
-/** What both caches hold and have done. */
+/** Content and statistics of both caches. */
 export function cachesPartial({ exact, semantic, prompts }: CachesStats): Html {
   const equal = html`<section class="card" aria-labelledby="equal"><div class="heading"><h2 id="equal">Equal prompts</h2>${stateOf(exact.status.kind, exact.status.error)}</div>
 <ul class="meters">${meter({ name: 'Found', hits: exact.hits + exact.joined, misses: exact.misses })}</ul>
@@ -98,7 +98,7 @@ const sourceNames: Readonly<Record<string, string>> = {
 const stateOf = (state: 'up' | 'down', error: string | undefined): Content =>
   html`${badge(state === 'up' ? 'good' : 'bad', state)}${error !== undefined && html`<span class="note">${error}</span>`}`;
 
-/** What was found out about a prompt. */
+/** Explains how a prompt was looked up. */
 export function explained({ found }: Asked): Html {
   if ('problem' in found) return html`<p class="notice bad" role="alert">${found.problem}</p>`;
   const { exact, semantic } = found;

@@ -6,14 +6,14 @@ import { paths } from './paths.ts';
 import { facts, serverLink } from './pieces.ts';
 import { type Rights, ownersOnly } from './rights.ts';
 
-/** A call with what was sent both ways, without what may be secret. */
+/** A call with its payloads, secrets redacted. */
 export type CallView = CallRow & {
   readonly rights: Rights;
-  /** Undefined for all but the owner. */
+  /** Undefined unless the visitor is the owner. */
   readonly payloads: { readonly request: string; readonly reply: string } | undefined;
 };
 
-/** The page of one call. */
+/** Page of one call. */
 export function call(view: CallView): Html {
   const { name, method, server, client, session, at, outcome, tookMs, serverMs } = view;
   const hubMs = Math.max(0, tookMs - serverMs);
@@ -44,7 +44,7 @@ function split(hubMs: number, serverMs: number): Html {
 <ul class="key"><li class="second">hub ${duration(hubMs)}</li><li class="first">server ${duration(serverMs)}</li></ul>`;
 }
 
-/** What was sent, scrolled inside of its own box. Where it is long only the beginning was kept. */
+/** A payload in a scrollable box. Only the beginning of a long payload is stored. */
 export const payload = (text: string, name: string): Html =>
   text === ''
     ? html`<p class="note">Nothing of it was kept.</p>`

@@ -1,24 +1,24 @@
 import { type Html, html } from './html.ts';
 
-/** A line of a chart. */
+/** A line in a chart. */
 export type Series = {
   readonly name: string;
-  /** Which of the chart's colours it has. */
+  /** Colour of the line. */
   readonly tone: 'first' | 'second' | 'third';
-  /** One for each moment, the oldest first; undefined where there is nothing to say. */
+  /** One value per time slot, oldest first; undefined for a slot without data. */
   readonly values: readonly (number | undefined)[];
 };
 
 export type Chart = {
   readonly title: string;
-  /** What can be read from it at a glance, for those who do not see it. */
+  /** Text summary for screen readers. */
   readonly summary: string;
   readonly kind: 'lines' | 'bars';
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
-  /** The greatest value that is shown at least, so that little is not drawn as much. */
+  /** Minimum upper end of the scale, so that small values do not fill the chart. */
   readonly least: number;
-  /** How long ago the oldest value is, in words. */
+  /** Age of the oldest value, in words. */
   readonly since: string;
 };
 
@@ -29,7 +29,7 @@ const right = 6;
 const top = 8;
 const bottom = 22;
 
-/** A chart as plain SVG, without a style in it. */
+/** Draws a chart as SVG without inline styles. */
 export function chart(wanted: Chart): Html {
   const { title, summary, series, format, since } = wanted;
   const limit = niceLimit(
@@ -58,7 +58,7 @@ function bars({ tone, values }: Series, yOf: (value: number) => number): Html {
   })}</g>`;
 }
 
-/** A value between two that are missing is a dot. */
+/** Draws a line. A value between two missing ones becomes a dot. */
 function lines({ tone, values }: Series, yOf: (value: number) => number): Html {
   const step = (width - left - right) / Math.max(1, values.length);
   let path = '';
@@ -79,7 +79,7 @@ function lines({ tone, values }: Series, yOf: (value: number) => number): Html {
 
 const round = (value: number) => Math.round(value * 10) / 10;
 
-/** The least of 1, 2 and 5 times a power of ten that is not below a value. */
+/** The smallest of 1, 2 and 5 times a power of ten that is at least `value`. */
 function niceLimit(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, Number.MIN_VALUE)));
   const factor = [1, 2, 5, 10].find(one => one * power >= value) ?? 10;

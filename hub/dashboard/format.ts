@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts';
 
-/** A duration in the unit that people would say it in: `0.4 ms`, `12 s`, `3 h 5 min`. */
+/** Formats a duration in a suitable unit: `0.4 ms`, `12 s`, `3 h 5 min`. */
 export function duration(milliseconds: number): string {
   if (milliseconds < 1) return `${milliseconds.toFixed(2)} ms`;
   if (milliseconds < 10) return `${milliseconds.toFixed(1)} ms`;
@@ -18,13 +18,13 @@ export function duration(milliseconds: number): string {
 const joined = (large: number, unit: string, small: number, smaller: string) =>
   small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smaller}`;
 
-/** How long ago a moment is, in words that do not change every second. */
+/** Formats the time since `at`, in words that do not change every second. */
 export function ago(at: number, now: number): string {
   const passed = Math.max(0, now - at);
   return passed < 10_000 ? 'just now' : `${duration(passed)} ago`;
 }
 
-/** A size in binary units: `512 MiB`. */
+/** Formats a size in binary units: `512 MiB`. */
 export function bytes(count: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10));
@@ -32,23 +32,23 @@ export function bytes(count: number): string {
   return `${value >= 10 || power === 0 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
 }
 
-/** A whole number with its thousands apart. */
+/** Formats a whole number with thousands separators. */
 export const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
-/** A share of 0 to 1 as a percentage. */
+/** Formats a fraction from 0 to 1 as a percentage. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${value.toFixed(value >= 0.05 && value < 10 ? 1 : 0)} %`;
 }
 
-/** A moment: in UTC, until the page's script has put it into the reader's own time. */
+/** Formats a point in time in UTC. The page's script converts it to the reader's time zone. */
 export function moment(at: number, style: 'time' | 'date' = 'time'): Html {
   const iso = new Date(at).toISOString();
   const shown = style === 'time' ? iso.slice(11, 19) : `${iso.slice(0, 10)} ${iso.slice(11, 19)}`;
   return html`<time datetime="${iso}" data-show="${style}">${shown} UTC</time>`;
 }
 
-/** The first sentence or line of a longer text, at most so many characters of it. */
+/** The first sentence or line of a text, cut to `maxCharacters`. */
 export function brief(text: string, maxCharacters = 160): string {
   const first = (
     /^\s*([^\n]*?[.!?])(\s|$)/.exec(text)?.[1] ??
@@ -58,6 +58,6 @@ export function brief(text: string, maxCharacters = 160): string {
   return first.length > maxCharacters ? `${first.slice(0, maxCharacters - 1)}…` : first;
 }
 
-/** `1 tool`, `2 tools`. */
+/** Formats a number with a noun: `1 tool`, `2 tools`. */
 export const counted = (number: number, noun: string): string =>
   `${count(number)} ${noun}${number === 1 ? '' : 's'}`;

@@ -1,14 +1,14 @@
 const markup = Symbol('markup');
 
-/** Markup that is safe to send: only `html` makes it, and whatever was put into it is escaped. */
+/** Safe markup. Only `html` creates it, and all values in it are escaped. */
 export type Html = { readonly [markup]: string };
 
-/** What may be put into markup: text, which is escaped, markup, or nothing. */
+/** Content for markup: text (will be escaped), markup, or nothing. */
 export type Content = Html | string | number | undefined | false | readonly Content[];
 
 /**
- * Joins markup as it is written with values, each of which is escaped. A value in a tag stands in double
- * quotes: there is no other way to put one there (tests/dashboard/html.test.ts).
+ * Template tag that builds markup and escapes each value. Values in attributes must be in double quotes
+ * (tests/dashboard/html.test.ts checks this).
  */
 export function html(written: readonly string[], ...values: readonly Content[]): Html {
   let text = '';
@@ -19,7 +19,7 @@ export function html(written: readonly string[], ...values: readonly Content[]):
   return { [markup]: text };
 }
 
-/** What is sent. */
+/** The markup as text to send. */
 export const textOf = (page: Html): string => page[markup];
 
 function escaped(content: Content): string {

@@ -4,7 +4,7 @@ import { heading } from './layout.ts';
 import { paths } from './paths.ts';
 import { type Tone, actionButton, badge, empty, fragment, notice, serverLink } from './pieces.ts';
 
-/** What was put into the form, by the names of its fields. */
+/** Values of the form, by field name. */
 export type InstallForm = Readonly<
   Record<'package' | 'name' | 'transport' | 'network' | 'args' | 'env', string>
 >;
@@ -18,24 +18,24 @@ export const emptyForm: InstallForm = {
   env: '',
 };
 
-/** Something that the entry asks for beyond the default sandbox. */
+/** A setting beyond the default sandbox that the entry needs. */
 export type Asked = {
   readonly name: string;
   readonly message: string;
-  /** Whether the person agreed to it when the form was sent. */
+  /** True if the user confirmed it when the form was sent. */
   readonly isAgreed: boolean;
 };
 
-/** A job, for its page and for the list of jobs. */
+/** A job, as shown on its page and in the list of jobs. */
 export type JobView = {
   readonly id: string;
   readonly title: string;
   readonly state: JobState;
-  /** The newest step, in the hub's own words; empty before the first. */
+  /** Description of the current step; empty before the first one. */
   readonly progress: string;
-  /** What the job wrote in this run of the hub. */
+  /** Output of the job since the start of the hub. */
   readonly lines: readonly { readonly step: string; readonly text: string }[];
-  /** The server that a job has installed. */
+  /** The server that the job installed. */
   readonly name: string | undefined;
   readonly warnings: readonly string[];
   /** Why the job did not succeed, and what to try. */
@@ -43,8 +43,8 @@ export type JobView = {
 };
 
 /**
- * The form, with what is being installed. `problem` is why the form was not taken, and `asked` what the person has to
- * agree to before it is.
+ * Install form, with the installs in progress. `problem` says why the form was refused; `asked` lists the settings to
+ * confirm.
  */
 export function install(
   form: InstallForm,
@@ -72,7 +72,7 @@ ${asked.length > 0 && confirmation(asked)}
 ${jobs.length === 0 ? empty('None yet.') : html`<ul class="parts">${jobs.map(one => html`<li><div class="heading"><a href="${paths.job(one.id)}">${one.title}</a>${jobBadge(one)}</div>${one.state === 'running' && html`<p class="note">${one.progress}</p>`}</li>`)}</ul>`}</section>`;
 }
 
-/** A box for each, which the browser wants checked before it sends the form. */
+/** A checkbox per setting. The browser requires all of them before it sends the form. */
 const confirmation = (asked: readonly Asked[]) =>
   html`<fieldset class="notice bad" id="confirm"><legend>This server asks for more than the default sandbox</legend>
 ${asked.map(({ name, message, isAgreed }) => html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`)}
@@ -95,13 +95,13 @@ const tones: Readonly<Record<JobState, readonly [tone: Tone, text: string]>> = {
 const jobBadge = ({ state, name }: JobView) =>
   name === undefined ? badge(...tones[state]) : badge('good', 'installed');
 
-/** The page of one job. */
+/** Page of one job. */
 export const job = (view: JobView): Html =>
   html`<p class="crumbs"><a href="${paths.install}">Install</a></p>
 ${heading(view.title)}
 ${jobPartial(view)}`;
 
-/** How far it is. */
+/** Progress of a job. */
 export function jobPartial(view: JobView): Html {
   const { id, state, lines, problem, name, warnings } = view;
   const outcome =
@@ -112,7 +112,7 @@ export function jobPartial(view: JobView): Html {
         : html`${notice('bad', problem ?? 'It failed.')}<p><a class="button" href="${paths.install}">Try again</a></p>`;
   const content = html`<div class="card">${outcome}</div>
 <section><h2>Steps</h2>${lines.length === 0 ? empty(state === 'running' ? 'It is about to begin.' : 'Its steps are not kept.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
-  // What is over does not change any more.
+  // A finished job does not change, so it needs no updates.
   if (state !== 'running') return html`<div id="job">${content}</div>`;
   return fragment({ id: 'job', from: `${paths.job(id)}/partial`, event: 'install' }, content);
 }

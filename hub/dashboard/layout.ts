@@ -2,36 +2,36 @@ import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { type Rights, loginLink } from './rights.ts';
 
-/** Where the files are that pages load, by their names. */
+/** URLs of the assets, by file name. */
 export type AssetUrls = Readonly<
   Record<'dashboard.css' | 'dashboard.js' | 'htmx.js' | 'icon.svg', string>
 >;
 
-/** What every page has around it. */
+/** Parts that every page shares. */
 export type Frame = {
   readonly assets: AssetUrls;
   readonly hubVersion: string;
 };
 
-/** Who looks at a page. */
+/** The visitor of a page. */
 export type Visitor = {
   readonly rights: Rights;
-  /** Whether a cookie of theirs can be given up. */
+  /** True if the visitor has a login cookie that can be removed. */
   readonly isLoggedIn: boolean;
 };
 
 export type Page = {
   readonly title: string;
-  /** Which of the pages in the navigation this is, or belongs to. */
+  /** The navigation entry that this page belongs to. */
   readonly at?: Place;
   readonly main: Html;
-  /** The stream that tells what has changed; undefined for a page on which nothing does. */
+  /** URL of the event stream that reports changes; undefined for a static page. */
   readonly events?: string;
-  /** Loads itself again where there is no script, in seconds. */
+  /** Reload interval in seconds for browsers without JavaScript. */
   readonly reloadSeconds?: number;
-  /** Leads on at once: with a new request, which carries the cookies that this answer sets. */
+  /** Redirects to this path with a new request, which carries the cookies that this response sets. */
   readonly leadsTo?: string;
-  /** What has just been done, for a page that was reached by doing it. */
+  /** Result of the action that led to this page. */
   readonly notice?: Html | undefined;
 };
 
@@ -44,7 +44,7 @@ const places = [
 ] as const;
 export type Place = (typeof places)[number][0];
 
-/** What is sent to htmx: nothing is evaluated, and no style is put into the page. A form says all about itself. */
+/** htmx settings: no evaluation of code and no inline styles. Forms contain all their settings themselves. */
 const htmxConfig = JSON.stringify({
   disableInheritance: true,
   includeIndicatorStyles: false,
@@ -58,7 +58,7 @@ const htmxConfig = JSON.stringify({
   ],
 });
 
-/** A whole page, with its navigation. */
+/** A complete page with its navigation. */
 export function layout(page: Page, frame: Frame, { rights, isLoggedIn }: Visitor): Html {
   const { assets } = frame;
   return html`<!doctype html>
@@ -113,6 +113,6 @@ const leading = ({ leadsTo }: Page): Content =>
   html`<meta http-equiv="refresh" content="${'0;url='.concat(leadsTo)}">
 `;
 
-/** The heading of a page, with what may be done on it. */
+/** Page heading with actions. */
 export const heading = (title: Content, ...beside: readonly Content[]): Html =>
   html`<div class="heading"><h1>${title}</h1>${beside}</div>`;

@@ -4,17 +4,17 @@ import { paths } from './paths.ts';
 import { notice } from './pieces.ts';
 
 export type LoginView = {
-  /** Where to go from there. */
+  /** Path to go to after the login. */
   readonly to: string;
-  /** Why the login before this one failed. */
+  /** Why the previous login failed. */
   readonly failed: 'token' | 'link' | 'blocked' | undefined;
-  /** Whether a token of the hub lets people look. */
+  /** True if visitors can log in with the hub's token. */
   readonly hasToken: boolean;
-  /** False: nobody administers this hub, and a login is for looking only. */
+  /** False if the hub cannot be administered. A login then only allows viewing. */
   readonly isAdministered: boolean;
 };
 
-/** Says how to log in, and asks for the token of a hub that has one. */
+/** Explains how to log in, and asks for the token if the hub has one. */
 export const login = (view: LoginView): Html =>
   html`<div class="login">${heading('Log in')}
 ${view.failed === 'link' && notice('bad', 'This link was used before, or is older than ten minutes. Get a new one:')}
@@ -35,6 +35,6 @@ ${failed === 'token' && html`<p id="wrong" class="notice bad" role="alert">That 
 <p><button class="primary">Log in</button></p>
 </form>`;
 
-/** Shown for a moment, until the browser follows to the dashboard. */
+/** Shown until the browser follows the redirect to the dashboard. */
 export const loggedIn: Html = html`${heading('Logged in')}
 <p><a href="${paths.overview}">To the dashboard</a></p>`;

@@ -12,7 +12,7 @@ import {
   uptime,
 } from './states.ts';
 
-/** A part of the hub, as `/health` has it. */
+/** A part of the hub, as in `/health`. */
 export type PartRow = {
   readonly name: string;
   readonly state: string;
@@ -30,7 +30,7 @@ export type HealthView = {
   readonly now: number;
 };
 
-/** The first page: how the hub fares, its servers, what it does and what it did last. */
+/** Start page: health, servers, statistics and recent calls. */
 export function overview(health: HealthView, stats: Html, activity: Html): Html {
   return html`${heading('Overview')}
 ${healthPartial(health)}
@@ -39,7 +39,7 @@ ${stats}
 ${activity}</section>`;
 }
 
-/** Parts and servers: `/dashboard/health-partial`. */
+/** Health of parts and servers: `/dashboard/health-partial`. */
 export function healthPartial(health: HealthView): Html {
   return fragment(
     { id: 'health', from: '/dashboard/health-partial', event: 'health' },
@@ -71,7 +71,7 @@ function summary(health: HealthView): Html {
 </ul>`;
 }
 
-/** What keeps the hub from being well, in the words of the page. */
+/** Problems of the hub in words. */
 const unwell = ({ parts, servers }: HealthView): string =>
   [
     ...parts

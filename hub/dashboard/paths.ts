@@ -1,4 +1,4 @@
-/** Where the pages of the dashboard are. Names of servers and tools are encoded. */
+/** URL paths of the dashboard's pages. Names of servers and tools are encoded. */
 export const paths = {
   overview: '/dashboard',
   activity: '/dashboard/activity',
@@ -21,7 +21,7 @@ export const paths = {
   clearCache: '/dashboard/actions/clear-cache',
 } as const;
 
-/** A path with a query of those values that are there. */
+/** Adds a query string with the values that are defined. */
 export function withQuery(
   path: string,
   values: Readonly<Record<string, string | number | undefined>>,

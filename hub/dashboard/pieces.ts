@@ -1,28 +1,28 @@
 import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 
-/** How something fares: colour goes with the words, and never instead of them. */
+/** Colour of a status. It always accompanies text and never replaces it. */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
-/** A word with a coloured dot before it. */
+/** A label with a coloured dot. */
 export const badge = (tone: Tone, text: Content): Html =>
   html`<span class="badge ${tone}">${text}</span>`;
 
-/** What a form shows while its answer is awaited, to those who hear pages as well. */
+/** Shown while a form waits for its response, also announced by screen readers. */
 export const atWork: Html = html`<span role="status"><span class="at-work">${badge('busy', 'Working…')}</span></span>`;
 
-/** What is said where there is nothing to show. */
+/** Shown instead of an empty list. */
 export const empty = (title: string, ...more: readonly Content[]): Html =>
   html`<div class="empty"><p class="lead">${title}</p>${more}</div>`;
 
-/** What has been done, or has failed. */
+/** Result of an action. */
 export const notice = (tone: 'good' | 'bad', ...text: readonly Content[]): Html =>
   html`<p class="notice ${tone}">${text}</p>`;
 
-/** A part of a page that asks for itself again, when `event` is told and every ten seconds. */
+/** A part of a page that reloads itself on `event`, and every ten seconds. */
 export type Fragment = { readonly id: string; readonly from: string; readonly event: string };
 
-/** `heading` names it for those who do not see it. */
+/** `heading` names it for screen readers. */
 export const fragment = (
   { id, from, event }: Fragment,
   ...content: readonly Content[]
@@ -30,13 +30,13 @@ export const fragment = (
 ${content}
 </div>`;
 
-/** A button that does something, with a form around it that works without script too. */
+/** A button in a form of its own, which works without JavaScript. */
 export type Action = {
   readonly label: string;
   readonly path: string;
-  /** Tells it from the others of its page, so that it keeps the focus when the page is brought up to date. */
+  /** Unique within the page, so that the button keeps the focus when the page is updated. */
   readonly id: string;
-  /** What it is about, for those who hear the label by itself. */
+  /** What the action applies to, for screen readers. */
   readonly about?: string;
   readonly tone?: 'primary' | 'danger';
 };
@@ -46,24 +46,24 @@ export function actionButton({ label, path, id, about, tone }: Action): Html {
   return html`<form method="post" action="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop"><button id="${id}" class="${tone}"${name}>${label}</button></form>`;
 }
 
-/** Pairs of a name and a value. */
+/** List of names and values. */
 export function facts(rows: readonly (readonly [name: string, value: Content])[]): Html {
   const shown = rows.filter(([, value]) => value !== undefined && value !== false && value !== '');
   return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** A column of a table, and what stands in it in each row. */
+/** A column of a table. */
 export type Column<Row> = {
   readonly title: string;
   readonly cell: (row: Row) => Content;
   readonly isNumber?: boolean;
-  /** The cell that names the row. */
+  /** True for the cell that names the row. */
   readonly isHeader?: boolean;
 };
 
 /**
- * A table; on a narrow screen each row becomes a card, whose lines are named after the columns. The roles
- * are said as well: browsers forget them for what is not laid out as a table.
+ * A table. On a narrow screen each row becomes a card that labels its values with the column names. ARIA roles are
+ * set because browsers drop table semantics when CSS changes the display type.
  */
 export function table<Row>(
   caption: string,
@@ -87,6 +87,6 @@ ${rows.map(
 )}</tbody></table>`;
 }
 
-/** A link to a server's page. In what is brought up to date it needs an id, so as to keep the focus. */
+/** Link to a server's page. In parts that are updated it needs an id to keep the focus. */
 export const serverLink = (name: string, id?: string): Html =>
   html`<a href="${paths.server(name)}"${id !== undefined && html` id="${id}"`}>${name}</a>`;

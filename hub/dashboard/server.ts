@@ -13,61 +13,61 @@ import {
   uptime,
 } from './states.ts';
 
-/** A server as its page shows it. */
+/** Data of a server's page. */
 export type ServerView = ServerRow & {
   readonly description: string | undefined;
   readonly now: number;
-  /** What the operator should change in its entry. */
+  /** Suggested changes of the server's entry. */
   readonly advice: readonly string[];
-  /** What of its lists clients are not given on the endpoint of all servers, and why. */
+  /** Items of its lists that clients do not get on the endpoint of all servers, and why. */
   readonly leftOut: readonly string[];
-  /** Why its entry waits for a person. */
+  /** Why the entry waits for approval. */
   readonly heldBack: string | undefined;
-  /** Why the entry that the config has for it now is not in force. */
+  /** Why the current entry in the config is not applied. */
   readonly refusedEntry: string | undefined;
   readonly lastError: { readonly at: number; readonly message: string } | undefined;
   readonly breakerWhy: string | undefined;
-  /** What it is by its own words, and what the hub knows it by: container, pid, address. */
+  /** Facts from the server's own description and from the hub: container, pid, URL. */
   readonly about: readonly (readonly [name: string, value: string])[];
   readonly latencyMs: number | undefined;
   readonly offers: Offers;
-  /** The entry in force, with its defaults and without secrets, as JSON. */
+  /** The active entry as JSON, with defaults and without secrets. */
   readonly config: string;
   readonly sandbox: Sandbox;
-  /** The end of what it wrote to stderr, without what may be secret; undefined for all but the owner. */
+  /** The end of the server's stderr, secrets redacted. Undefined unless the visitor is the owner. */
   readonly log: string | undefined;
 };
 
-/** Something that a server offers. */
+/** A tool, resource or prompt of a server. */
 export type Offer = {
   readonly name: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
 };
 
-/** What a server offers. Of tools one page is there, from the one of number `from` on. */
+/** The lists of a server. Tools are paged, starting at index `from`. */
 export type Offers = {
   readonly tools: readonly Offer[];
   readonly toolCount: number;
   readonly from: number;
   readonly resources: readonly Offer[];
   readonly prompts: readonly Offer[];
-  /** How many there are more of each than are shown. */
+  /** Number of resources that are not shown. */
   readonly moreResources: number;
   readonly morePrompts: number;
 };
 
-/** What keeps a server apart from all else, in the words that its page has for it. */
+/** Isolation of a server, in the words of its page. */
 export type Sandbox = {
-  /** False for a process of the hub's own machine. */
+  /** False for a process on the hub's machine. */
   readonly isThere: boolean;
   readonly rows: readonly (readonly [name: string, value: string])[];
 };
 
-/** Tools on one page. */
+/** Tools per page. */
 export const toolsPerPage = 100;
 
-/** The page of a server. */
+/** Page of a server. */
 export function server(view: ServerView): Html {
   const { name, description } = view;
   return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
@@ -83,7 +83,7 @@ ${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name,
 </div>`;
 }
 
-/** How it fares, with what may be done about it. */
+/** State of a server and the available actions. */
 export function statePartial(view: ServerView): Html {
   const { name, now, lastError } = view;
   const last =
@@ -112,7 +112,7 @@ ${facts([
   );
 }
 
-/** It does not run, though it should. */
+/** True if the server should run but does not. */
 const isDown = ({ state }: Pick<ServerRow, 'state'>) =>
   state === 'failed' || state === 'unreachable' || state === 'backing_off';
 
@@ -152,7 +152,7 @@ function problems({
   ];
 }
 
-/** What it offers, which changes while it runs. */
+/** The lists of a server, which may change while it runs. */
 export function offersPartial(name: string, offers: Offers, state: ServerRow['state']): Html {
   const { tools, toolCount, from, resources, prompts } = offers;
   return fragment(
@@ -214,7 +214,7 @@ function toolPager(name: string, { from, toolCount }: Offers): Content {
   return html`<nav class="pager" aria-label="Pages of tools">${from > 0 && link('Before', Math.max(0, from - toolsPerPage))}${from + toolsPerPage < toolCount && link('More', from + toolsPerPage)}</nav>`;
 }
 
-/** The end of its log. */
+/** The end of the server's log. */
 export const logPartial = (name: string, log: string): Html =>
   fragment(
     { id: 'log', from: paths.part(name, 'log'), event: 'log' },
@@ -227,7 +227,7 @@ function sandboxPart({ isThere, rows }: Sandbox): Content {
   return html`${!isThere && notice('bad', 'It runs as a process of this machine, with your rights and without a sandbox. Install it with Docker running, or set "runtime": "docker", to have it isolated.')}${rows.length > 0 && facts(rows)}`;
 }
 
-/** Asks before a server is removed. */
+/** Confirmation page before a server is removed. */
 export function remove(name: string): Html {
   return html`<p class="crumbs"><a href="${paths.server(name)}">${name}</a></p>
 ${heading(`Remove ${name}?`)}

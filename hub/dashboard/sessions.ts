@@ -4,14 +4,14 @@ import { heading } from './layout.ts';
 import { paths, withQuery } from './paths.ts';
 import { empty, fragment, serverLink, table } from './pieces.ts';
 
-/** A client that is connected. Times are milliseconds since the epoch. */
+/** A connected client. Times are in ms since the epoch. */
 export type SessionRow = {
   readonly id: string;
-  /** Name and version that it gave itself. */
+  /** Name and version from the client's `clientInfo`. */
   readonly client: string | undefined;
-  /** How it speaks to the hub: `http`, `sse`, `websocket`, `stdio`. */
+  /** Transport: `http`, `sse`, `websocket`, `stdio`. */
   readonly over: string;
-  /** The server that it sees alone; undefined where it sees all. */
+  /** The server of a single-server endpoint; undefined for the endpoint of all servers. */
   readonly server: string | undefined;
   readonly protocolVersion: string | undefined;
   readonly openedAt: number;
@@ -20,21 +20,21 @@ export type SessionRow = {
 };
 
 export type SessionsView = {
-  /** One page of them. */
+  /** One page of sessions. */
   readonly sessions: readonly SessionRow[];
   readonly total: number;
   readonly now: number;
-  /** Where clients connect. */
+  /** URL for clients. */
   readonly endpoint: string;
 };
 
-/** The page of sessions. */
+/** Page of sessions. */
 export const sessions = (view: SessionsView): Html =>
   html`${heading('Sessions')}
 <p class="lead">Clients that are connected now. One that sends single requests, without a session, is seen in the <a href="${paths.activity}">activity</a> only.</p>
 ${sessionsPartial(view)}`;
 
-/** The sessions alone. */
+/** Only the list of sessions. */
 export const sessionsPartial = (view: SessionsView): Html =>
   fragment({ id: 'sessions', from: '/dashboard/sessions-partial', event: 'sessions' }, rows(view));
 

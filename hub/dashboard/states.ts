@@ -4,14 +4,14 @@ import { type Action, type Tone, actionButton, badge } from './pieces.ts';
 import { paths } from './paths.ts';
 import { type Rights, loginLink } from './rights.ts';
 
-/** How a server fares, as far as it is shown. Times are milliseconds since the epoch. */
+/** State of a server. Times are in ms since the epoch. */
 export type ServerRow = {
   readonly name: string;
   readonly state:
     'stopped' | 'starting' | 'running' | 'backing_off' | 'stopping' | 'failed' | 'unreachable';
-  /** What it does just now, or why it does not run. */
+  /** What the server is doing, or why it does not run. */
   readonly detail: string | undefined;
-  /** Since when it runs; undefined while it does not. */
+  /** Since when it is running; undefined if it is not. */
   readonly runsSince: number | undefined;
   readonly isEnabled: boolean;
   readonly runsOn: 'docker' | 'process' | 'remote';
@@ -20,16 +20,16 @@ export type ServerRow = {
   readonly inFlight: number;
   readonly queued: number;
   readonly tools: number;
-  /** Undefined where nobody can tell. */
+  /** Undefined if it cannot be measured. */
   readonly usage: Usage | undefined;
-  /** Of whom it is shown to. */
+  /** Rights of the visitor. */
   readonly rights: Rights;
 };
 
 export type Usage = {
   readonly memoryBytes: number;
   readonly memoryLimitBytes: number;
-  /** Of one processor, 1 being all of it; undefined until it was looked at twice. */
+  /** Fraction of one CPU core, 1 being all of it. Undefined until it was measured twice. */
   readonly cpuShare: number | undefined;
 };
 
@@ -43,18 +43,18 @@ const tones: Readonly<Record<ServerRow['state'], Tone>> = {
   unreachable: 'bad',
 };
 
-/** The state in words, with its colour. */
+/** Badge for the state. */
 export const stateBadge = ({ state, isEnabled }: Pick<ServerRow, 'state' | 'isEnabled'>): Html =>
   isEnabled ? badge(tones[state], state.replace('_', ' ')) : badge('idle', 'disabled');
 
-/** The breaker in words; one that is closed is nothing to look at. */
+/** Badge for the circuit breaker; undefined if it is closed. */
 export function breakerBadge(breaker: ServerRow['breaker']): Html | string | undefined {
   if (breaker === undefined) return undefined;
   if (breaker === 'closed') return 'closed';
   return breaker === 'open' ? badge('bad', 'open') : badge('warn', 'half open');
 }
 
-/** What runs on nothing of its own is not isolated. */
+/** Where the server runs. A process without a container is labelled as not isolated. */
 export const placeOf = ({ runsOn }: Pick<ServerRow, 'runsOn'>): string =>
   ({ docker: 'container', process: 'process, no sandbox', remote: 'remote' })[runsOn];
 
@@ -67,7 +67,7 @@ export const uptime = (
 type Begun = Extract<keyof typeof words, string>;
 const words = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
 
-/** What may be done with a server as it is; `where` tells the buttons of a page apart. */
+/** The actions that are possible in the server's state. `where` makes the ids of the buttons unique within a page. */
 export function serverActions(
   { name, state, isEnabled, rights }: Pick<ServerRow, 'name' | 'state' | 'isEnabled' | 'rights'>,
   wanted: readonly Begun[] = ['start', 'stop', 'restart'],

@@ -4,28 +4,28 @@ import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { empty, fragment } from './pieces.ts';
 
-/** What came in within ten seconds. */
+/** Statistics of ten seconds. */
 export type Slice = {
   readonly calls: number;
   readonly errors: number;
-  /** Milliseconds; undefined where there was no call. */
+  /** Milliseconds; undefined without calls. */
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
 };
 
-/** How often something was found where it was looked for. */
+/** Hits and misses of a cache. */
 export type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
 
 export type StatsView = {
-  /** The oldest first, the last one being the one that is not over. */
+  /** Oldest first. The last one is still in progress. */
   readonly slices: readonly Slice[];
-  /** Of caches that have been asked anything, or may be. */
+  /** Caches that are in use. */
   readonly hitRates: readonly HitRate[];
 };
 
 const sliceMs = 10_000;
 
-/** Calls, how long they take, and what caches spared: `/dashboard/stats-partial`. */
+/** Calls, their durations and cache hit rates: `/dashboard/stats-partial`. */
 export function statsPartial({ slices, hitRates }: StatsView): Html {
   const since = `${duration(slices.length * sliceMs)} ago`;
   return fragment(
@@ -72,7 +72,7 @@ function latencyChart(slices: readonly Slice[], since: string): Html {
   });
 }
 
-/** A round number of milliseconds with its unit, as the scale of a chart has it. */
+/** Formats ms for the scale of a chart. */
 const short = (milliseconds: number): string =>
   milliseconds < 1000 ? `${Number(milliseconds.toPrecision(2))} ms` : `${milliseconds / 1000} s`;
 
@@ -84,7 +84,7 @@ function hits(rates: readonly HitRate[]): Html {
   return html`<figure class="chart"><figcaption>Found in caches<a id="cache-details" href="${paths.caches}">Details</a></figcaption>${content}</figure>`;
 }
 
-/** A bar for the share of hits. */
+/** A bar that shows the hit rate. */
 export function meter({ name, hits: found, misses }: HitRate): Html {
   const asked = found + misses;
   const share = asked === 0 ? 0 : found / asked;

@@ -1,29 +1,29 @@
 import { isObject } from '#core';
 
-/** One argument of a tool, as a field of a form. */
+/** One argument of a tool as a form field. */
 export type Field = {
   readonly name: string;
   readonly description: string | undefined;
   readonly isRequired: boolean;
-  /** What the field holds at first. */
+  /** Initial value of the field. */
   readonly initial: string;
 } & (
   | { readonly kind: 'text' | 'number' | 'integer' | 'boolean' | 'json' }
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
 );
 
-/** A schema with more arguments is filled in as JSON. */
+/** Maximum number of fields. A tool with more arguments gets one field for JSON. */
 const maxFields = 60;
 
 /**
- * The arguments that a schema describes; undefined where it does not describe an object by its members. What
- * is neither text, number, boolean nor one of several texts is written as JSON.
+ * Converts a tool's schema to form fields. Undefined if the schema is not an object with properties. Arguments that
+ * are not strings, numbers, booleans or enums of strings are entered as JSON.
  */
 export function fieldsOf(schema: unknown): readonly Field[] | undefined {
   if (!isObject(schema) || (schema['type'] !== undefined && schema['type'] !== 'object'))
     return undefined;
   const members = schema['properties'] ?? {};
-  // What stands only in a part that may apply is not known by its name here.
+  // Arguments that are defined only in a subschema cannot be listed by name.
   if (!isObject(members) || ['$ref', 'allOf', 'anyOf', 'oneOf'].some(key => key in schema))
     return undefined;
   const entries = Object.entries(members);

@@ -7,39 +7,39 @@ import { outcomeBadge } from './activity.ts';
 import { payload } from './call.ts';
 import type { Field } from './tool-fields.ts';
 
-/** A tool with a form to try it. */
+/** Data of a tool's page, with a form to try the tool. */
 export type ToolView = {
   readonly server: string;
   readonly name: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
   readonly isDestructive: boolean;
-  /** Undefined where its schema cannot be put into fields. */
+  /** Undefined if the schema cannot be converted to fields. */
   readonly fields: readonly Field[] | undefined;
   /** As JSON. */
   readonly inputSchema: string;
   readonly outputSchema: string | undefined;
-  /** What was put into the form, by the names of its fields. */
+  /** Values of the form, by field name. */
   readonly given: ReadonlyMap<string, string>;
   readonly result: ToolResult | undefined;
 };
 
-/** What came of a try. */
+/** Result of a trial call. */
 export type ToolResult = {
   readonly outcome: string;
   readonly tookMs: number;
-  /** What the tool says, as text; undefined where it says nothing that is text. */
+  /** Text content of the result; undefined if it has none. */
   readonly text: string | undefined;
-  /** The whole answer as JSON, as far as it is shown. */
+  /** The complete response as JSON, possibly cut. */
   readonly answer: string;
 };
 
-/** By which name the form has an argument. */
+/** Form field name of an argument. */
 export const argumentName = (name: string): string => `arg.${name}`;
-/** And by which all of them as JSON. */
+/** Form field name of all arguments as JSON. */
 export const jsonName = 'json';
 
-/** The page of a tool. */
+/** Page of a tool. */
 export function tool(view: ToolView): Html {
   const { server, name, title, description } = view;
   return html`<p class="crumbs"><a href="${paths.server(server)}">${server}</a></p>
@@ -54,7 +54,7 @@ ${description !== undefined && html`<p class="said">${description}</p>`}
 ${view.outputSchema !== undefined && html`<section aria-labelledby="output"><h2 id="output">Schema of the result</h2>${payload(view.outputSchema, 'Schema of the result')}</section>`}`;
 }
 
-/** What came of a try, in place of what came of the one before. */
+/** Result of the latest trial call. */
 export function toolResult({ outcome, tookMs, text, answer }: ToolResult): Html {
   return html`<div class="card"><p>${outcomeBadge(outcome)} <span class="note">in ${duration(tookMs)}</span></p>
 ${text !== undefined && payload(text, 'What it says')}

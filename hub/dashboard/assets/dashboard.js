@@ -1,10 +1,10 @@
-// Keeps a page up to date: the hub tells over one stream which part of it has changed, and htmx asks
-// for that part again. Without the stream the parts ask every ten seconds by themselves.
+// Keeps a page up to date. An event stream of the hub reports which part of the page has changed, and htmx
+// reloads that part. Without the stream, the parts reload every ten seconds.
 (() => {
   const events = 'health stats activity server offers log sessions caches install'.split(' ');
-  /** What each part of the page said last: what says the same is left as it is, with focus and selection. */
+  /** The last content of each part. An unchanged part is not replaced, so it keeps focus and selection. */
   const said = new Map();
-  /** After a refusal the browser does not try again by itself. */
+  /** An EventSource does not reconnect after an error status. */
   const againMs = 10_000;
   let stream;
   let again;
@@ -16,12 +16,12 @@
     place.dataset.is = text === 'Live' ? 'live' : 'lost';
   }
 
-  /** Has every part of the page ask for itself. */
+  /** Reloads every part of the page. */
   function ask() {
     for (const name of events) window.htmx.trigger(document.body, name);
   }
 
-  /** Nobody answers: what the page says is out of date, until a part of it is answered again. */
+  /** The hub does not answer: mark the page as out of date until a part is loaded again. */
   function lose(text) {
     live(text);
     document.body.dataset.is = 'lost';
@@ -40,7 +40,7 @@
     });
     stream.addEventListener('error', () => {
       live('Not connected');
-      // Whether the hub is there is told by its answer: it may have too many streams.
+      // Reload a part to find out whether the hub is reachable: it may only have too many streams.
       if (!isLost) ask();
       isLost = true;
       if (stream?.readyState !== EventSource.CLOSED) return;
@@ -57,7 +57,7 @@
     stream = undefined;
   }
 
-  /** Moments in the reader's own time and language. */
+  /** Shows times in the reader's time zone and language. */
   function showTimes() {
     for (const time of document.querySelectorAll('time[data-show]:not([title])')) {
       const at = new Date(time.dateTime);
@@ -67,7 +67,7 @@
     }
   }
 
-  /** A log shows its end, unless somebody reads further up. */
+  /** Scrolls a log to its end, unless the reader has scrolled up. */
   let isAtEnd = true;
   let readAt = 0;
   const findLog = () => document.querySelector('[data-tail]');
@@ -76,7 +76,7 @@
     if (log) log.scrollTop = isAtEnd ? log.scrollHeight : readAt;
   }
 
-  // A button that is replaced between press and release would not be clicked: the next telling is soon.
+  // A button that is replaced between press and release gets no click event. The next update follows soon.
   let isPressed = false;
   document.addEventListener('pointerdown', ({ target }) => {
     isPressed = target.closest('a, button') !== null;
@@ -84,7 +84,7 @@
   for (const name of ['pointerup', 'pointercancel'])
     document.addEventListener(name, () => (isPressed = false));
 
-  // Nobody looks at a tab in the background: it asks for nothing, and holds no connection.
+  // A tab in the background loads nothing and closes its connection.
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) return close();
     open();
@@ -118,7 +118,7 @@
     said.set(id, detail.serverResponse);
   });
   document.addEventListener('htmx:sendError', () => lose('Not connected'));
-  // Before it is painted: nobody sees it change.
+  // Before the first paint, so that the change is not visible.
   const show = () => {
     showTimes();
     showEnd();
