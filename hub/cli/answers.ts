@@ -66,7 +66,7 @@ async function* chunksOf(answer: IncomingMessage): AsyncIterable<Buffer> {
     if (error instanceof Error && error.name === 'AbortError') throw error;
     throw new HubError(
       'HUB_CONNECT_FAILED',
-      'the hub ended the connection in the middle of its answer. See its log, or try again',
+      'the hub closed the connection in the middle of its response. See its log, or try again',
       { cause: error },
     );
   }

@@ -2,10 +2,10 @@ import { parseArgs } from 'node:util';
 import { findClosest } from '#config';
 import type { Command, Positional, Values } from './command.ts';
 
-export type Parsed = { readonly values: Values } | { readonly wrong: string };
+export type ParsedArguments = { readonly values: Values } | { readonly wrong: string };
 
 /** Parses the arguments of a command. Returns the values by option and positional name, or what is wrong. */
-export function parseArguments(command: Command, args: readonly string[]): Parsed {
+export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
   const { positionals: expected = [] } = command;
   const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
   try {
@@ -26,7 +26,7 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
   }
 }
 
-function named(expected: readonly Positional[], words: readonly string[]): Parsed {
+function named(expected: readonly Positional[], words: readonly string[]): ParsedArguments {
   const values: Record<string, unknown> = {};
   for (const [index, { name, count }] of expected.entries()) {
     const isList = count === 'some' || count === 'any';

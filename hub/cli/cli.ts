@@ -20,7 +20,7 @@ export function createCli(needs: CliNeeds): Cli {
 
   function misused(text: string, hint: string, io: Io): ExitCode {
     io.err(`agenthub: ${text}`);
-    io.err(`Run "${hint}" to see what there is.`);
+    io.err(`Run "${hint}" for help.`);
     return 2;
   }
 
@@ -51,7 +51,7 @@ export function createCli(needs: CliNeeds): Cli {
 }
 
 function unknown(name: string | undefined, names: readonly string[]): string {
-  if (name === undefined) return 'no command is given';
+  if (name === undefined) return 'a command is missing';
   const isOption = name.startsWith('-');
   const meant = isOption ? undefined : findClosest(name, names);
   return `${JSON.stringify(name)} is not ${isOption ? 'an option' : 'a command'}${meant === undefined ? '' : `. Did you mean "${meant}"?`}`;

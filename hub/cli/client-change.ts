@@ -10,10 +10,10 @@ import {
 import { findClosest } from '#config';
 import { HubError } from '#core';
 import type { Io, Options, Positional, Values } from './command.ts';
-import type { Look } from './screen.ts';
+import type { TextStyle } from './screen.ts';
 import { jsonOption, textOf } from './values.ts';
 
-export type ClientsNeeds = {
+export type ClientCommandNeeds = {
   readonly openClients: () => Promise<Clients>;
   /** The command with which a client starts `agenthub connect-stdio`. */
   readonly findBridge: () => Promise<HubAddress['bridge']>;
@@ -27,24 +27,24 @@ export const changeOptions = {
   yes: {
     type: 'boolean',
     short: 'y',
-    help: 'Write without asking. Needed where nobody can answer.',
+    help: 'Write without asking. Required without a terminal.',
   },
   ...jsonOption,
 } as const satisfies Options;
 
 /** Options of `connect` and `disconnect` that select a file and an entry. */
 export const targetOptions = {
-  workspace: { type: 'boolean', help: 'For this folder only, where the client has such a file.' },
+  workspace: { type: 'boolean', help: 'For this folder only, if the client supports it.' },
   file: {
     type: 'string',
     placeholder: 'file',
     completion: 'file',
-    help: "Another file than the client's own, such as that of a profile.",
+    help: "Use this file instead of the client's own, such as the file of a profile.",
   },
   name: {
     type: 'string',
     placeholder: 'name',
-    help: `What the hub is called there. Default: ${defaultEntryName}.`,
+    help: `Name of the hub in the file. Default: ${defaultEntryName}.`,
   },
 } as const satisfies Options;
 
@@ -61,7 +61,7 @@ export function clientOf(word: string): ClientName {
   const meant = findClosest(word, clientNames);
   throw new HubError(
     'HUB_USAGE',
-    `${JSON.stringify(word)} is not a client.${meant === undefined ? '' : ` Did you mean "${meant}"?`} There are ${clientNames.join(', ')}`,
+    `${JSON.stringify(word)} is not a client.${meant === undefined ? '' : ` Did you mean "${meant}"?`} Clients: ${clientNames.join(', ')}`,
   );
 }
 
@@ -81,7 +81,7 @@ export function targetOf(client: ClientName, values: Values): ConnectTarget {
 export async function isAgreed(
   question: string,
   values: Values,
-  { ask }: ClientsNeeds,
+  { ask }: ClientCommandNeeds,
   { signal }: Io,
 ): Promise<boolean> {
   if (values['dry-run'] === true) return false;
@@ -89,12 +89,12 @@ export async function isAgreed(
   if (!ask || values['json'] === true)
     throw new HubError(
       'HUB_USAGE',
-      'nothing was written, as nobody can be asked here. Add --yes to write it, or --dry-run to see what would be written',
+      'nothing was written: there is no terminal to ask on. Add --yes to write, or --dry-run to see what would be written',
     );
   return /^y(?:es)?$/i.test((await ask(`${question} [y/N] `, signal)).trim());
 }
 
-const looks: Readonly<Record<DiffLine['sign'], Look | undefined>> = {
+const styles: Readonly<Record<DiffLine['sign'], TextStyle | undefined>> = {
   '-': 'red',
   '+': 'green',
   '@': 'dim',
@@ -105,7 +105,7 @@ const looks: Readonly<Record<DiffLine['sign'], Look | undefined>> = {
 export function showDifference(lines: readonly DiffLine[], { out, screen }: Io): void {
   for (const { sign, text } of lines) {
     const line = screen.foreign(sign === '@' ? text : sign + text);
-    const look = looks[sign];
-    out(look === undefined ? line : screen.paint(look, line));
+    const style = styles[sign];
+    out(style === undefined ? line : screen.paint(style, line));
   }
 }

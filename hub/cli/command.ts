@@ -23,7 +23,7 @@ export type Io = {
 export type ExitCode = 0 | 1 | 2;
 
 /** Shell completion of a word: names or ids that the hub knows, files, or fixed words. */
-export type Completion = 'server' | 'job' | 'tool' | 'file' | readonly string[];
+export type CompletionSource = 'server' | 'job' | 'tool' | 'file' | readonly string[];
 
 /** Options of a command in the format of `parseArgs`, each with a line of help. */
 export type Options = Readonly<
@@ -33,7 +33,7 @@ export type Options = Readonly<
       readonly help: string;
       /** Placeholder for the value in the help. */
       readonly placeholder?: string;
-      readonly completion?: Completion;
+      readonly completion?: CompletionSource;
     }
   >
 >;
@@ -44,7 +44,7 @@ export type Positional = {
   readonly help: string;
   /** `some`: one or more; `any`: zero or more. The value is then a list. Default: exactly one. */
   readonly count?: 'optional' | 'some' | 'any';
-  readonly completion?: Completion;
+  readonly completion?: CompletionSource;
 };
 
 /** Parsed options and positionals by name: strings, booleans and lists of strings. */

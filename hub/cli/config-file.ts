@@ -19,6 +19,6 @@ export async function loadForEdit({ loadConfig }: FileNeeds): Promise<Checked> {
   }
   throw new HubError(
     'HUB_CONFIG_MISSING',
-    'no hub runs here, and there is no config file to change. Write one with "agenthub init", or start a hub with "agenthub serve"',
+    'no hub is running, and there is no config file to change. Create one with "agenthub init", or start a hub with "agenthub serve"',
   );
 }

@@ -1,10 +1,10 @@
 import { HubError, isObject } from '#core';
-import type { ClientsNeeds } from './client-change.ts';
+import type { ClientCommandNeeds } from './client-change.ts';
 import type { Io, Options, Values } from './command.ts';
 import { textsOf } from './values.ts';
 
 /** A setting beyond the default sandbox that the user has to confirm. */
-export type Asked = { readonly name: string; readonly message: string };
+export type Confirmation = { readonly name: string; readonly message: string };
 
 /** `--allow`, for all commands that add servers. */
 export const allowOption = {
@@ -12,7 +12,7 @@ export const allowOption = {
     type: 'string',
     multiple: true,
     placeholder: 'name',
-    help: 'Agree to a setting beyond the default sandbox, by the name that the question has. May stand several times.',
+    help: 'Allow a setting beyond the default sandbox, by the name in the question. Repeatable.',
   },
 } as const satisfies Options;
 
@@ -23,9 +23,9 @@ export const allowOption = {
  */
 export async function confirmEach(
   server: string,
-  asked: readonly Asked[],
+  asked: readonly Confirmation[],
   values: Values,
-  { ask, io }: Pick<ClientsNeeds, 'ask'> & { readonly io: Io },
+  { ask, io }: Pick<ClientCommandNeeds, 'ask'> & { readonly io: Io },
 ): Promise<readonly string[] | undefined> {
   const allowed = textsOf(values, 'allow');
   const names = asked.map(({ name }) => name);
@@ -33,7 +33,7 @@ export async function confirmEach(
   if (unknown !== undefined)
     throw new HubError(
       'HUB_USAGE',
-      `--allow: ${JSON.stringify(unknown)} is not among what ${server} asks for: ${names.join(', ') || 'nothing beyond the default sandbox'}. Remove it`,
+      `--allow: ${JSON.stringify(unknown)} is not a setting that ${server} asks for: ${names.join(', ') || 'nothing beyond the default sandbox'}. Remove it`,
     );
   const open = asked.filter(({ name }) => !allowed.includes(name));
   if (open.length > 0 && (!ask || values['json'] === true)) throw unasked(server, open);
@@ -46,11 +46,11 @@ export async function confirmEach(
   return names;
 }
 
-const unasked = (server: string, open: readonly Asked[]) =>
+const unasked = (server: string, open: readonly Confirmation[]) =>
   new HubError(
     'HUB_USAGE',
     [
-      `${server} asks for more than the default sandbox, and nobody can be asked here:`,
+      `${server} needs more than the default sandbox, and there is no terminal to ask on:`,
       ...open.map(({ name, message }) => `  ${name}: ${message}`),
       `Nothing was written. To agree, add ${open.map(({ name }) => `--allow ${quoted(name)}`).join(' ')}`,
     ].join('\n'),
@@ -59,7 +59,7 @@ const unasked = (server: string, open: readonly Asked[]) =>
 /** The settings that the hub wants confirmed, if that is why it refused, with the server's name. */
 export function askedIn(
   error: unknown,
-): { readonly server: string; readonly asked: readonly Asked[] } | undefined {
+): { readonly server: string; readonly asked: readonly Confirmation[] } | undefined {
   if (!(error instanceof HubError) || error.code !== 'HUB_CONFIRMATION_NEEDED') return undefined;
   const { loosenings, server = 'The server' } = error.data;
   const list: readonly unknown[] = Array.isArray(loosenings) ? loosenings : [];

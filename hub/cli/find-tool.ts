@@ -53,7 +53,7 @@ function unknownTool(
   const others =
     untold.length === 0
       ? ''
-      : `. These servers have not told which tools they have: ${untold.map(withState).join(', ')}`;
+      : `. The tools of these servers are not known yet: ${untold.map(withState).join(', ')}`;
   return new HubError(
     'HUB_NAME_UNKNOWN',
     withGuess(`no tool is called ${JSON.stringify(name)}${others}`, name, tools),
@@ -73,5 +73,5 @@ export function withGuess(
     name,
     tools.map(tool => tool.name),
   );
-  return `${message}. ${meant === undefined ? '"agenthub list --tools" shows those that there are' : `Did you mean ${JSON.stringify(meant)}?`}`;
+  return `${message}. ${meant === undefined ? '"agenthub list --tools" lists all tools' : `Did you mean ${JSON.stringify(meant)}?`}`;
 }

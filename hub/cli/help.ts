@@ -1,10 +1,10 @@
 import type { Command, Positional } from './command.ts';
 
 /** Related commands, listed together. */
-export type Group = { readonly title: string; readonly commands: readonly Command[] };
+export type CommandGroup = { readonly title: string; readonly commands: readonly Command[] };
 
 /** Text of `agenthub --help`. */
-export function generalHelp(groups: readonly Group[]): string {
+export function generalHelp(groups: readonly CommandGroup[]): string {
   const names = groups.flatMap(({ commands }) => commands.map(({ name }) => name));
   const width = Math.max(...names.map(name => name.length));
   return [
@@ -19,13 +19,13 @@ export function generalHelp(groups: readonly Group[]): string {
     '',
     'Options:',
     ...columns([
-      ['-h, --help', 'Show this, or the options of a command.'],
+      ['-h, --help', 'Show this help, or the help of a command.'],
       ['-v, --version', 'Show the version.'],
     ]),
     '',
-    'Exit codes: 0 it went well, 1 it failed, 2 used wrongly, or a config or setting is wrong.',
-    'Settings come from the environment and from .env; .env.example lists them.',
-    'Completion for your shell: agenthub completion --help',
+    'Exit codes: 0 success, 1 failure, 2 wrong usage, or an invalid config or setting.',
+    'Settings are read from the environment and .env; .env.example lists them.',
+    'CompletionSource for your shell: agenthub completion --help',
   ].join('\n');
 }
 
@@ -49,7 +49,7 @@ export function commandHelp(command: Command): string {
       : []),
     '',
     'Options:',
-    ...columns([...own, ['-h, --help', 'Show this.']]),
+    ...columns([...own, ['-h, --help', 'Show this help.']]),
     ...(examples.length > 0
       ? [
           '',

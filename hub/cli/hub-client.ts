@@ -28,12 +28,12 @@ export const hubOptions = {
   url: {
     type: 'string',
     placeholder: 'url',
-    help: 'Where the hub is. Default: http://localhost:9090, or as ROUTER_PORT and TLS are set.',
+    help: 'URL of the hub. Default: http://localhost:9090, or according to ROUTER_PORT and TLS.',
   },
   ...jsonOption,
 } as const satisfies Options;
 
-export type Asking = {
+export type HubRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Path and query, relative to the hub's address. */
   readonly path: string;
@@ -51,11 +51,11 @@ export type Asking = {
 export interface HubClient {
   readonly url: string;
   /** Returns the response with any status but 401. */
-  send(asking: Asking): Promise<IncomingMessage>;
+  send(asking: HubRequest): Promise<IncomingMessage>;
   /** Returns the JSON of a response. */
-  ask(asking: Asking): Promise<unknown>;
+  ask(asking: HubRequest): Promise<unknown>;
   /** Yields events as they arrive. Rejects if an event is an error. */
-  follow(asking: Asking): AsyncIterable<HubEvent>;
+  follow(asking: HubRequest): AsyncIterable<HubEvent>;
   /** Converts `{"code", "message", ...}` to an error; undefined for anything else. */
   errorOf(said: unknown): Promise<HubError | undefined>;
 }
@@ -83,7 +83,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
   const { url, token, ownerAccess } = place;
   const base = baseOf(url);
 
-  async function send(asking: Asking): Promise<IncomingMessage> {
+  async function send(asking: HubRequest): Promise<IncomingMessage> {
     const answer = await request(asking, token);
     if (!isUnauthorized(answer)) return answer;
     // An unread response would keep the connection, and so the process, alive until the hub closes it.
@@ -103,7 +103,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
 
   /** Sends a request with a bearer token. A refused request had no effect, so it may be repeated. */
   async function request(
-    { method, path, headers, body, signal = ending }: Asking,
+    { method, path, headers, body, signal = ending }: HubRequest,
     bearer: string | undefined,
     dial?: OwnerAccess['dial'],
   ): Promise<IncomingMessage> {

@@ -1,6 +1,6 @@
 import type { ImportItem, ImportPlan } from '#clients';
 import { HubError } from '#core';
-import type { ClientsNeeds } from './client-change.ts';
+import type { ClientCommandNeeds } from './client-change.ts';
 import type { Io, Values } from './command.ts';
 import { textsOf } from './values.ts';
 
@@ -32,7 +32,7 @@ export function allowedBy(plan: ImportPlan, values: Values): Allowed {
 export async function askForEach(
   plan: ImportPlan,
   allowed: Allowed,
-  { ask, io }: Pick<ClientsNeeds, 'ask'> & { readonly io: Io },
+  { ask, io }: Pick<ClientCommandNeeds, 'ask'> & { readonly io: Io },
 ): Promise<Allowed> {
   const agreed = new Set<string>();
   for (const item of plan.items) {

@@ -37,7 +37,7 @@ async function reload(hub: HubClient): Promise<string | undefined> {
   } catch (error) {
     if (!(error instanceof HubError)) throw error;
     return isAbsent(error)
-      ? `no hub runs at ${hub.url}. Start it ("agenthub serve"), and repeat this command`
+      ? `no hub is running at ${hub.url}. Start it ("agenthub serve"), and repeat this command`
       : error.message;
   }
 }

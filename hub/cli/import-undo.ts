@@ -1,6 +1,6 @@
 import type { Clients, UndoableImport } from '#clients';
 import { HubError } from '#core';
-import { type ClientsNeeds, isAgreed } from './client-change.ts';
+import { type ClientCommandNeeds, isAgreed } from './client-change.ts';
 import type { ExitCode, Io, Values } from './command.ts';
 import { asJson } from './values.ts';
 
@@ -8,7 +8,7 @@ import { asJson } from './values.ts';
 export async function undoImport(
   clients: Clients,
   values: Values,
-  { io, ...needs }: ClientsNeeds & { readonly io: Io },
+  { io, ...needs }: ClientCommandNeeds & { readonly io: Io },
 ): Promise<ExitCode> {
   const found = await clients.newestImport();
   if (!found) throw new HubError('HUB_USAGE', '--undo: there is no import that can be undone');

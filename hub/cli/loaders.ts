@@ -1,6 +1,6 @@
 import type { Command } from './command.ts';
-import type { ClientsNeeds } from './client-change.ts';
-import type { BrokerNeeds } from './commands/broker.ts';
+import type { ClientCommandNeeds } from './client-change.ts';
+import type { BrokerCommandNeeds } from './commands/broker.ts';
 import type { CheckNeeds } from './commands/check.ts';
 import type { ConnectNeeds } from './commands/connect-stdio.ts';
 import type { DoctorNeeds } from './commands/doctor.ts';
@@ -8,7 +8,7 @@ import type { KeyNeeds } from './commands/key.ts';
 import type { OpenNeeds } from './commands/open.ts';
 import type { ServeNeeds } from './commands/serve.ts';
 import type { FileNeeds } from './config-file.ts';
-import type { Group } from './help.ts';
+import type { CommandGroup } from './help.ts';
 import type { HubNeeds } from './hub-client.ts';
 
 /** Everything that the commands need from the app. */
@@ -16,11 +16,11 @@ export type CommandNeeds = ServeNeeds &
   ConnectNeeds &
   CheckNeeds &
   DoctorNeeds &
-  BrokerNeeds &
+  BrokerCommandNeeds &
   HubNeeds &
   OpenNeeds &
   KeyNeeds &
-  ClientsNeeds &
+  ClientCommandNeeds &
   FileNeeds & { readonly version: string };
 
 /** Loads commands on demand, so that `serve` does not load the others. */
@@ -29,7 +29,7 @@ export interface Loaders {
   readonly names: readonly string[];
   /** Returns undefined if there is no such command. */
   load(name: string): Promise<Command | undefined>;
-  loadAll(): Promise<readonly Group[]>;
+  loadAll(): Promise<readonly CommandGroup[]>;
 }
 
 type Loading = Readonly<Record<string, () => Promise<Command>>>;

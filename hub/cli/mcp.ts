@@ -134,5 +134,5 @@ function progressText(params: unknown): string {
 const unreadable = (url: string) =>
   new HubError(
     'HUB_CONNECT_FAILED',
-    `what answers at ${url} speaks no MCP that can be understood. Name the hub with --url, or see its log`,
+    `the server at ${url} does not respond as an MCP hub. Set the hub's URL with --url, or see its log`,
   );

@@ -2,7 +2,7 @@ import { type LoadOptions, readConfig, readSettings, serversFileOf } from '#conf
 import { HubError, addressOf } from '#core';
 import type { KeyNeeds } from './commands/key.ts';
 import type { HubNeeds } from './hub-client.ts';
-import { type Owner, createOwner } from './owner/owner.ts';
+import { type HubOwner, createOwner } from './owner/owner.ts';
 
 export type PlacesOptions = {
   readonly env: NodeJS.ProcessEnv;
@@ -22,7 +22,7 @@ export function createPlaces({
 }: PlacesOptions): Pick<HubNeeds, 'findHub'> & Pick<KeyNeeds, 'findOwnerKey'> {
   async function settle(): Promise<{
     readonly settings: ReturnType<typeof readSettings>;
-    readonly owner: Owner;
+    readonly owner: HubOwner;
   }> {
     const dotenv = await readDotenv();
     const reading = await readConfig(serversFileOf(env, dotenv), await readOptions());
@@ -41,7 +41,7 @@ export function createPlaces({
       if (given && !named && URL.parse(address)?.hostname !== 'localhost')
         throw new HubError(
           'HUB_USAGE',
-          `ROUTER_HOST: a file of this folder says that the hub is at ${address}, and ROUTER_TOKEN is of your environment. So that no folder decides who gets it, add --url ${address} if that is your hub`,
+          `ROUTER_HOST: a file in this folder says that the hub is at ${address}, but ROUTER_TOKEN is from your environment. A folder must not decide where your token is sent: add --url ${address} if that is your hub`,
         );
       return { url: address, token, ownerAccess: owner.accessTo(address, false) };
     },

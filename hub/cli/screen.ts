@@ -1,5 +1,5 @@
 /** A text colour or weight. */
-export type Look = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan';
+export type TextStyle = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan';
 
 /** Output properties of a stream: terminal or pipe. */
 export interface Screen {
@@ -7,7 +7,7 @@ export interface Screen {
   /** Width of a line in characters; undefined for a pipe. */
   readonly columns: number | undefined;
   /** Colours the text if the stream supports it. Honours NO_COLOR and FORCE_COLOR. */
-  paint(look: Look, text: string): string;
+  paint(style: TextStyle, text: string): string;
   /**
    * Text from another source. On a terminal, control characters are removed: a server could otherwise move the cursor
    * and overwrite earlier output.

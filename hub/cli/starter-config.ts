@@ -2,37 +2,37 @@
 export const starterConfig = (format: 'json' | 'yaml') => (format === 'json' ? json : yaml);
 
 const json = `{
-  // The MCP servers of this hub, each in a container of its own. The hub reads this file again when it changes.
-  // "agenthub check" tells what is wrong with it, "agenthub add <package>" writes entries into it.
+  // The MCP servers of this hub, each in its own container. The hub reloads this file when it changes.
+  // "agenthub check" validates it, and "agenthub add <package>" adds entries to it.
   "servers": {
-    // It remembers entities and what connects them. Nothing more is said, so it has no network, sees no folder of
-    // this machine, and writes only to a volume of its own. "auto_start": with the hub, not at the first call.
+    // Stores entities and relations. Without further settings it has no network access, sees no folder of
+    // this machine, and writes only to its own volume. "auto_start": start with the hub, not at the first call.
     "memory": {
       "package": "@modelcontextprotocol/server-memory@2026.8.31",
       "auto_start": true,
     },
 
-    // A server that works on a folder of this machine: read-only without ":rw".
+    // A server that works on a folder of this machine. Without ":rw", the folder is read-only.
     // "files": {
     //   "package": "@modelcontextprotocol/server-filesystem@2026.8.31",
     //   "args": ["/notes"],
     //   "mounts": ["~/notes:/notes:rw"],
     // },
 
-    // A package from PyPI, with access to the network.
+    // A PyPI package, with network access.
     // "fetch": {
     //   "package": "uvx:mcp-server-fetch",
     //   "network": "bridge",
     // },
 
-    // An image, with a secret: of the environment or of .env, so that it does not stand in this file.
+    // An image, with a secret from the environment or .env, so that it is not in this file.
     // "github": {
     //   "image": "ghcr.io/github/github-mcp-server:v1.0.0",
     //   "env": { "GITHUB_PERSONAL_ACCESS_TOKEN": "\${GITHUB_TOKEN}" },
     //   "network": "bridge",
     // },
 
-    // A server that runs elsewhere.
+    // A remote server.
     // "docs": {
     //   "url": "https://mcp.example.com/mcp",
     //   "headers": { "Authorization": "Bearer \${DOCS_TOKEN}" },
@@ -41,33 +41,33 @@ const json = `{
 }
 `;
 
-const yaml = `# The MCP servers of this hub, each in a container of its own. The hub reads this file again when it changes.
-# "agenthub check" tells what is wrong with it, "agenthub add <package>" writes entries into it.
+const yaml = `# The MCP servers of this hub, each in its own container. The hub reloads this file when it changes.
+# "agenthub check" validates it, and "agenthub add <package>" adds entries to it.
 servers:
-  # It remembers entities and what connects them. Nothing more is said, so it has no network, sees no folder of
-  # this machine, and writes only to a volume of its own. auto_start: with the hub, not at the first call.
+  # Stores entities and relations. Without further settings it has no network access, sees no folder of
+  # this machine, and writes only to its own volume. auto_start: start with the hub, not at the first call.
   memory:
     package: "@modelcontextprotocol/server-memory@2026.8.31"
     auto_start: true
 
-  # A server that works on a folder of this machine: read-only without ":rw".
+  # A server that works on a folder of this machine. Without ":rw", the folder is read-only.
   # files:
   #   package: "@modelcontextprotocol/server-filesystem@2026.8.31"
   #   args: [/notes]
   #   mounts: ["~/notes:/notes:rw"]
 
-  # A package from PyPI, with access to the network.
+  # A PyPI package, with network access.
   # fetch:
   #   package: uvx:mcp-server-fetch
   #   network: bridge
 
-  # An image, with a secret: of the environment or of .env, so that it does not stand in this file.
+  # An image, with a secret from the environment or .env, so that it is not in this file.
   # github:
   #   image: ghcr.io/github/github-mcp-server:v1.0.0
   #   env: { GITHUB_PERSONAL_ACCESS_TOKEN: "\${GITHUB_TOKEN}" }
   #   network: bridge
 
-  # A server that runs elsewhere.
+  # A remote server.
   # docs:
   #   url: https://mcp.example.com/mcp
   #   headers: { Authorization: "Bearer \${DOCS_TOKEN}" }

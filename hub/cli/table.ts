@@ -1,7 +1,7 @@
-import { type Look, type Screen, cut } from './screen.ts';
+import { type TextStyle, type Screen, cut } from './screen.ts';
 
 /** Content of a table cell, optionally with a colour. */
-export type Cell = string | { readonly text: string; readonly look: Look };
+export type Cell = string | { readonly text: string; readonly style: TextStyle };
 
 const gap = 2;
 
@@ -18,7 +18,7 @@ export function tableOf(
   const widths = head.map((title, column) =>
     Math.max(title.length, ...body.map(row => row[column]?.length ?? 0)),
   );
-  const lineOf = (texts: readonly string[], look: (column: number) => Look | undefined) => {
+  const lineOf = (texts: readonly string[], style: (column: number) => TextStyle | undefined) => {
     let room = screen.columns ?? Infinity;
     const cells = texts.map((text, column) => {
       const shown = cut(text, room);
@@ -26,7 +26,7 @@ export function tableOf(
         Math.max(0, Math.min(room, (widths[column] ?? 0) + gap) - shown.length),
       );
       room = Math.max(0, room - shown.length - pad.length);
-      const painted = look(column);
+      const painted = style(column);
       const isLast = column === texts.length - 1;
       return `${painted && shown ? screen.paint(painted, shown) : shown}${isLast ? '' : pad}`;
     });
@@ -37,7 +37,7 @@ export function tableOf(
     ...rows.map((row, index) =>
       lineOf(body[index] ?? [], column => {
         const cell = row[column];
-        return typeof cell === 'object' ? cell.look : undefined;
+        return typeof cell === 'object' ? cell.style : undefined;
       }),
     ),
   ];

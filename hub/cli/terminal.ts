@@ -4,7 +4,7 @@ import { type Screen, cut } from './screen.ts';
 
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
-export type Streams = {
+export type TerminalStreams = {
   readonly stdin: AsyncIterable<string | Uint8Array>;
   readonly stdout: Output;
   readonly stderr: Output;
@@ -15,7 +15,7 @@ const escape = '\u001b';
 const clearLine = `\r${escape}[K`;
 
 /** Creates the Io of a command from the process's streams. A broken stream does not end the command. */
-export function createIo({ stdin, stdout, stderr }: Streams, signal: AbortSignal): Io {
+export function createIo({ stdin, stdout, stderr }: TerminalStreams, signal: AbortSignal): Io {
   const unread = new AbortController();
   const errorScreen = createScreen(stderr);
   let isShowing = false;
@@ -59,7 +59,7 @@ function createScreen(stream: Output): Screen {
     get columns() {
       return (isTerminal && stream.columns) || undefined;
     },
-    paint: (look, text) => styleText(look, text, { stream }),
+    paint: (style, text) => styleText(style, text, { stream }),
     foreign: text => (isTerminal ? harmless(text) : text),
   };
 }

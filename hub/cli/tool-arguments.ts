@@ -22,7 +22,7 @@ export function parseObject(text: string, from: string): object {
   if (isObject(value)) return value;
   throw new HubError(
     'HUB_USAGE',
-    `${from}: the arguments of a tool are an object such as '{"text": "hello"}'`,
+    `${from}: write the arguments of a tool as an object such as '{"text": "hello"}'`,
   );
 }
 
@@ -41,7 +41,7 @@ export function argumentsOf({ name, inputSchema }: Tool, words: readonly string[
     if (at < 1)
       throw new HubError(
         'HUB_USAGE',
-        `${JSON.stringify(word)} is no argument: write key=value, such as ${exampleOf(properties)}, or a JSON object`,
+        `${JSON.stringify(word)} is not an argument: write key=value, such as ${exampleOf(properties)}, or a JSON object`,
       );
     const key = word.slice(0, at);
     if (!Object.hasOwn(properties, key) && !takesOthers) throw unknownKey(name, key, properties);

@@ -50,7 +50,7 @@ export type FilterChoices = {
 /** Page with all recorded calls. */
 export function activity(view: ActivityView, choices: FilterChoices): Html {
   return html`${heading('Activity')}
-<p class="lead">The last calls of clients, with how long the hub and the server had them.</p>
+<p class="lead">The latest client calls, with the time spent in the hub and at the server.</p>
 ${filterForm(view.filter, choices)}
 ${activityPartial(view)}`;
 }
@@ -76,23 +76,23 @@ export const recentCalls = (view: ActivityView): Html =>
 /** Number of calls as far as it is known without reading the following pages. */
 const total = ({ calls, next }: ActivityView): Content =>
   calls.length > 0 &&
-  html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, and older ones'}</p>`;
+  html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, more on the next'}</p>`;
 
 /** True if any filter is set. */
 const isFiltered = ({ server, client, session, tool, outcome, text }: CallFilter) =>
   [server, client, session, tool, outcome, text].some(value => value !== '');
 
 function callTable({ calls, filter, endpoint }: ActivityView): Html {
-  if (calls.length > 0) return table('Calls, the newest first', columns, calls);
+  if (calls.length > 0) return table('Calls, newest first', columns, calls);
   if (isFiltered(filter))
     return empty(
-      'No call is like that.',
+      'No call matches the filter.',
       html`<p><a id="all-calls" href="${paths.activity}">Show all calls</a></p>`,
     );
   if (filter.before !== '') return empty('There are no older calls.');
   return empty(
     'No calls yet.',
-    html`<p>Connect a client: <code>agenthub connect</code> sets it up, or give it the address <code>${endpoint}</code></p>`,
+    html`<p>Connect a client: <code>agenthub connect</code> sets it up, or use the URL <code>${endpoint}</code></p>`,
   );
 }
 

@@ -25,16 +25,16 @@ export type Asked = {
 export function caches(view: CachesView): Html {
   const { stats, asked, rights } = view;
   if (!stats)
-    return html`${heading('Caches')}${empty('This hub improves no prompts.', html`<p>Set <code>OLLAMA_HOST</code> and start it again.</p>`)}`;
+    return html`${heading('Caches')}${empty('This hub does not improve prompts.', html`<p>Set <code>OLLAMA_HOST</code> and restart the hub.</p>`)}`;
   return html`${heading('Caches', rights === 'owner' ? clearAll : loginLink(rights, 'Log in to clear them', 'log-in-caches'))}
-<p class="lead">What models wrote is kept, for prompts that are equal and for those that mean the same.</p>
+<p class="lead">Improved prompts are cached, for prompts that are equal and for prompts that mean the same.</p>
 ${cachesPartial(stats)}
 <section aria-labelledby="explain"><h2 id="explain">Explain a prompt</h2>
-${rights === 'owner' ? explainForm(asked) : ownersOnly(rights, 'What is kept')}</section>`;
+${rights === 'owner' ? explainForm(asked) : ownersOnly(rights, 'The content of the caches')}</section>`;
 }
 
 const explainForm = (asked: Asked | undefined): Html =>
-  html`<p class="note">Whether it would be found, and what lies near it. Nothing is counted or kept.</p>
+  html`<p class="note">Shows whether the caches would find it, and the most similar prompts. Nothing is counted or stored.</p>
 <form class="card" method="post" action="${paths.caches}" hx-post="${paths.caches}" hx-target="#explained" hx-sync="this:drop">
 <p><label for="prompt">Prompt</label><textarea id="prompt" name="prompt" required>${asked?.prompt}</textarea></p>
 <p><label for="client">Client <span class="note">optional</span></label><input id="client" name="client" value="${asked?.client}" autocomplete="off" spellcheck="false"></p>
@@ -54,8 +54,8 @@ ${facts([
   ['Entries', `${count(exact.entries)} of ${count(exact.maxEntries)}`],
   ['Size', `${bytes(exact.bytes)} of ${bytes(exact.maxBytes)}`],
   ['Evicted', count(exact.evictions)],
-  ['Without an answer', count(exact.errors)],
-  ['Kept in', exact.backend],
+  ['Errors', count(exact.errors)],
+  ['Stored in', exact.backend],
 ])}</section>`;
   const similar = semantic
     ? html`<section class="card" aria-labelledby="similar"><div class="heading"><h2 id="similar">Similar prompts</h2>${stateOf(semantic.vectors.status, semantic.vectors.error)}</div>
@@ -69,7 +69,7 @@ ${facts([
   ['Passed over', count(semantic.errors)],
   ['Embeddings by', semantic.model],
   ['Judge', semantic.judge ?? 'none'],
-  ['Kept in', semantic.vectors.backend],
+  ['Stored in', semantic.vectors.backend],
 ])}</section>`
     : html`<section class="card" aria-labelledby="similar"><h2 id="similar">Similar prompts</h2><p class="note">This cache is switched off.</p></section>`;
   return fragment(
@@ -77,7 +77,7 @@ ${facts([
     html`<div class="columns">${equal}${similar}</div>
 <section aria-labelledby="prompts"><h2 id="prompts">Prompts since the hub started</h2>${facts([
       ['Asked', count(prompts.requests)],
-      ['Being worked on', count(prompts.running)],
+      ['In progress', count(prompts.running)],
       ...Object.entries(prompts.sources).map(
         ([source, number]) => [sourceNames[source] ?? source, count(number)] as const,
       ),
@@ -91,8 +91,8 @@ const sourceNames: Readonly<Record<string, string>> = {
   l1: 'Equal prompt found',
   l2: 'Similar prompt found',
   fallback: 'Written by a fallback',
-  unchanged: 'Given back unchanged',
-  disabled: 'Rule wants none',
+  unchanged: 'Returned unchanged',
+  disabled: 'Disabled by rule',
 };
 
 const stateOf = (state: 'up' | 'down', error: string | undefined): Content =>
@@ -107,7 +107,7 @@ export function explained({ found }: Asked): Html {
     ['Client', found.client],
     ['Rule', found.rule],
     ['Model', found.model],
-    ['No cache, because', found.refused],
+    ['Not cached, because', found.refused],
     ['Similar prompts', semantic && `${semantic.mode}, above ${semantic.threshold.toFixed(2)}`],
   ])}${semantic?.error !== undefined && html`<p class="notice bad">${semantic.error}</p>`}${semantic && near(semantic)}</div>`;
 }
@@ -116,18 +116,18 @@ function equalPrompt({ ageMs, error }: Explanation['exact']): Content {
   if (error !== undefined)
     return html`${badge('warn', 'not known')} <span class="note">${error}</span>`;
   return ageMs === undefined
-    ? badge('idle', 'not kept')
+    ? badge('idle', 'not cached')
     : badge('good', `kept for ${duration(ageMs)}`);
 }
 
 type Near = NonNullable<Explanation['semantic']>;
 
 function near({ entries, threshold }: Near): Content {
-  if (entries.length === 0) return html`<p class="note">Nothing that is kept lies near it.</p>`;
+  if (entries.length === 0) return html`<p class="note">No cached prompt is similar to it.</p>`;
   return table<Near['entries'][number]>(
-    'Kept prompts near it, the nearest first',
+    'Similar cached prompts, most similar first',
     [
-      { title: 'Kept prompt', isHeader: true, cell: ({ prompt }) => prompt },
+      { title: 'Cached prompt', isHeader: true, cell: ({ prompt }) => prompt },
       {
         title: 'Similarity',
         isNumber: true,
@@ -135,10 +135,10 @@ function near({ entries, threshold }: Near): Content {
           badge(similarity >= threshold ? 'good' : 'idle', similarity.toFixed(3)),
       },
       {
-        title: 'Guards say',
+        title: 'Guards',
         cell: ({ verdict, why }) => html`${verdict} <span class="note">${why}</span>`,
       },
-      { title: 'Kept for', isNumber: true, cell: ({ ageMs }) => duration(ageMs) },
+      { title: 'Age', isNumber: true, cell: ({ ageMs }) => duration(ageMs) },
     ],
     entries,
   );

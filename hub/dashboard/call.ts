@@ -22,7 +22,7 @@ ${heading(name ?? method, outcomeBadge(outcome))}
 ${facts([
   ['Method', method],
   ['Server', server === undefined ? 'the hub itself' : serverLink(server)],
-  ['Client', client ?? 'did not say'],
+  ['Client', client ?? 'unknown'],
   ['Session', html`<code>${session}</code>`],
   ['When', moment(at, 'date')],
   ['Took', duration(tookMs)],
@@ -35,7 +35,7 @@ const payloadsOf = ({ payloads, rights }: CallView): Html =>
   payloads
     ? html`<section><h2>Request</h2>${payload(payloads.request, 'Request')}</section>
 <section><h2>Answer</h2>${payload(payloads.reply, 'Answer')}</section>`
-    : html`<section><h2>Request and answer</h2>${ownersOnly(rights, 'What was sent')}</section>`;
+    : html`<section><h2>Request and response</h2>${ownersOnly(rights, 'The content')}</section>`;
 
 function split(hubMs: number, serverMs: number): Html {
   const whole = Math.max(hubMs + serverMs, Number.MIN_VALUE);
@@ -47,5 +47,5 @@ function split(hubMs: number, serverMs: number): Html {
 /** A payload in a scrollable box. Only the beginning of a long payload is stored. */
 export const payload = (text: string, name: string): Html =>
   text === ''
-    ? html`<p class="note">Nothing of it was kept.</p>`
+    ? html`<p class="note">Nothing was recorded.</p>`
     : html`<pre tabindex="0" role="region" aria-label="${name}">${text}</pre>`;

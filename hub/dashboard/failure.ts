@@ -14,7 +14,7 @@ export type Failure = {
 export const failurePage = ({ title, message, code }: Failure): Html =>
   html`${heading(title)}
 <p class="notice bad">${message}</p>
-${code !== undefined && html`<p class="note">The error is called <code>${code}</code>.</p>`}
+${code !== undefined && html`<p class="note">Error code: <code>${code}</code></p>`}
 <p><a href="${paths.overview}">To the overview</a></p>`;
 
 /** The same as one line, shown on the page where the error happened. */

@@ -53,17 +53,17 @@ export function install(
   asked: readonly Asked[] = [],
 ): Html {
   return html`${heading('Install a server')}
-<p class="lead">It is built in an image of its own, started once to see what it offers, and written to the config file. If any of that fails, nothing is left.</p>
+<p class="lead">The hub builds an image for the server, starts it once to read its tools, and adds it to the config file. If a step fails, everything is undone.</p>
 ${problem !== undefined && html`<p class="notice bad" role="alert" id="problem">${problem}</p>`}
 <form class="card" method="post" action="${paths.install}">
 <p><label for="package">Package, image or address</label><input id="package" name="package" value="${form.package}" required autocomplete="off" spellcheck="false" aria-describedby="package-said"><span class="note" id="package-said"><code>@org/mcp-server</code> from npm, <code>uvx:mcp-server-time</code> from PyPI, <code>docker:image:tag</code>, or <code>https://example.com/mcp</code></span></p>
-<p><label for="name">Name <span class="note">optional</span></label><input id="name" name="name" value="${form.name}" autocomplete="off" spellcheck="false" aria-describedby="name-said"><span class="note" id="name-said">Its tools are called by it. Without one it is made from the package.</span></p>
+<p><label for="name">Name <span class="note">optional</span></label><input id="name" name="name" value="${form.name}" autocomplete="off" spellcheck="false" aria-describedby="name-said"><span class="note" id="name-said">Prefix of its tool names. Default: derived from the package.</span></p>
 <details${moreIsGiven(form) && html` open`}><summary>More</summary>
 <div class="card">
-<p><label for="network">Network</label><select id="network" name="network">${choice('', 'as is usual: none', form.network)}${choice('none', 'none', form.network)}${choice('bridge', 'the internet', form.network)}</select></p>
-<p><label for="transport">How an address is spoken to</label><select id="transport" name="transport">${choice('', 'found out', form.transport)}${choice('http', 'streamable HTTP', form.transport)}${choice('sse', 'HTTP with SSE', form.transport)}</select></p>
-<p><label for="args">Arguments <span class="note">one a line</span></label><textarea id="args" name="args" spellcheck="false">${form.args}</textarea></p>
-<p><label for="env">Environment <span class="note">NAME=value, one a line</span></label><textarea id="env" name="env" spellcheck="false" autocomplete="off" aria-describedby="env-said">${form.env}</textarea><span class="note" id="env-said">A secret is better written as <code>NAME=\${NAME}</code>, with its value in the environment of the hub: what stands here is written to the config file.</span></p>
+<p><label for="network">Network</label><select id="network" name="network">${choice('', 'default: none', form.network)}${choice('none', 'none', form.network)}${choice('bridge', 'the internet', form.network)}</select></p>
+<p><label for="transport">Transport of a remote server</label><select id="transport" name="transport">${choice('', 'detect', form.transport)}${choice('http', 'streamable HTTP', form.transport)}${choice('sse', 'HTTP with SSE', form.transport)}</select></p>
+<p><label for="args">Arguments <span class="note">one per line</span></label><textarea id="args" name="args" spellcheck="false">${form.args}</textarea></p>
+<p><label for="env">Environment <span class="note">NAME=value, one per line</span></label><textarea id="env" name="env" spellcheck="false" autocomplete="off" aria-describedby="env-said">${form.env}</textarea><span class="note" id="env-said">Values are written to the config file. For a secret, write <code>NAME=\${NAME}</code> and set its value in the environment of the hub.</span></p>
 </div></details>
 ${asked.length > 0 && confirmation(asked)}
 <p><button class="primary" id="begin">Install</button></p>
@@ -74,9 +74,9 @@ ${jobs.length === 0 ? empty('None yet.') : html`<ul class="parts">${jobs.map(one
 
 /** A checkbox per setting. The browser requires all of them before it sends the form. */
 const confirmation = (asked: readonly Asked[]) =>
-  html`<fieldset class="notice bad" id="confirm"><legend>This server asks for more than the default sandbox</legend>
+  html`<fieldset class="notice bad" id="confirm"><legend>This server needs more than the default sandbox</legend>
 ${asked.map(({ name, message, isAgreed }) => html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`)}
-<p class="note">Nothing was begun. Check what you agree to and install it, or change the form.</p></fieldset>`;
+<p class="note">Nothing was installed yet. Check what you allow and install it, or change the form.</p></fieldset>`;
 
 const moreIsGiven = ({ network, transport, args, env }: InstallForm) =>
   [network, transport, args, env].some(value => value !== '');
@@ -85,7 +85,7 @@ const choice = (value: string, text: string, chosen: string) =>
   html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`;
 
 const tones: Readonly<Record<JobState, readonly [tone: Tone, text: string]>> = {
-  running: ['busy', 'at work'],
+  running: ['busy', 'running'],
   done: ['good', 'done'],
   failed: ['bad', 'failed'],
   cancelled: ['idle', 'cancelled'],
@@ -108,10 +108,10 @@ export function jobPartial(view: JobView): Html {
     state === 'running'
       ? html`<p>${jobBadge(view)}</p>${actionButton({ label: 'Cancel', path: paths.action('cancel-install', id), id: 'cancel' })}`
       : state === 'done'
-        ? html`${name === undefined ? notice('good', 'It is done.') : notice('good', 'Installed as ', serverLink(name), '. Clients see its tools at once.')}${warnings.map(text => notice('bad', text))}`
+        ? html`${name === undefined ? notice('good', 'Done.') : notice('good', 'Installed as ', serverLink(name), '. Clients can use its tools now.')}${warnings.map(text => notice('bad', text))}`
         : html`${notice('bad', problem ?? 'It failed.')}<p><a class="button" href="${paths.install}">Try again</a></p>`;
   const content = html`<div class="card">${outcome}</div>
-<section><h2>Steps</h2>${lines.length === 0 ? empty(state === 'running' ? 'It is about to begin.' : 'Its steps are not kept.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
+<section><h2>Steps</h2>${lines.length === 0 ? empty(state === 'running' ? 'Not started yet.' : 'The steps were not stored.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
   // A finished job does not change, so it needs no updates.
   if (state !== 'running') return html`<div id="job">${content}</div>`;
   return fragment({ id: 'job', from: `${paths.job(id)}/partial`, event: 'install' }, content);

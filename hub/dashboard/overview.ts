@@ -35,7 +35,7 @@ export function overview(health: HealthView, stats: Html, activity: Html): Html 
   return html`${heading('Overview')}
 ${healthPartial(health)}
 ${stats}
-<section aria-labelledby="recent"><div class="heading"><h2 id="recent">Last calls</h2><a href="${paths.activity}">All activity</a></div>
+<section aria-labelledby="recent"><div class="heading"><h2 id="recent">Latest calls</h2><a href="${paths.activity}">All activity</a></div>
 ${activity}</section>`;
 }
 
@@ -52,7 +52,7 @@ ${serverTable(health)}</section>
 }
 
 const says: Readonly<Record<HealthView['status'], readonly [tone: Tone, text: string]>> = {
-  ok: ['good', 'All is well'],
+  ok: ['good', 'Healthy'],
   degraded: ['warn', 'Degraded'],
   down: ['bad', 'Not usable'],
 };
@@ -63,7 +63,7 @@ function summary(health: HealthView): Html {
   const inFlight = servers.reduce((sum, server) => sum + server.inFlight, 0);
   const [tone, text] = says[status];
   return html`<ul class="tiles">
-<li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Not known now')}</span><span class="known">${badge(tone, text)}</span>${status !== 'ok' && html`<p class="note">${unwell(health)}</p>`}</li>
+<li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Unknown')}</span><span class="known">${badge(tone, text)}</span>${status !== 'ok' && html`<p class="note">${unwell(health)}</p>`}</li>
 <li><span class="label">Servers</span><strong>${running} of ${servers.length}</strong> running</li>
 <li><span class="label">Sessions</span><strong>${sessions}</strong> open</li>
 <li><span class="label">Calls</span><strong>${inFlight}</strong> in flight</li>
@@ -91,7 +91,7 @@ function serverTable({ servers, now }: HealthView): Html {
   if (servers.length === 0)
     return empty(
       'No servers yet.',
-      html`<p><a class="button primary" id="install-first" href="${paths.install}">Install the first one</a></p><p>or add it to the config file: the hub reads it again by itself.</p>`,
+      html`<p><a class="button primary" id="install-first" href="${paths.install}">Install the first one</a></p><p>or add it to the config file: the hub reloads it automatically.</p>`,
     );
   return table<ServerRow>(
     'Servers',

@@ -13,5 +13,5 @@ export const loginLink = (rights: Rights, text: string, id: string): Content =>
 /** Note shown instead of content that only the owner may see. */
 export const ownersOnly = (rights: Rights, what: string): Html =>
   rights === 'viewer'
-    ? html`<p class="note">${what} is shown to the owner of the hub: <a href="${paths.login}">log in</a>.</p>`
+    ? html`<p class="note">${what} is shown only to the owner of the hub: <a href="${paths.login}">log in</a>.</p>`
     : html`<p class="note">${what} is not shown: the administration of this hub is off.</p>`;

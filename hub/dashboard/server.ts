@@ -75,11 +75,11 @@ ${heading(name, view.rights === 'owner' && html`<div class="actions"><a class="b
 ${description !== undefined && html`<p class="lead">${description}</p>`}
 ${statePartial(view)}
 ${offersPartial(name, view.offers, view.state)}
-<section><h2>Log</h2><p class="note">The end of what it wrote to stderr since it was started.</p>
+<section><h2>Log</h2><p class="note">The last lines that it wrote to stderr since its start.</p>
 ${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name, view.log)}</section>
 <div class="columns">
-<section aria-labelledby="sandbox"><h2 id="sandbox">Sandbox in force</h2>${sandboxPart(view.sandbox)}</section>
-<section><h2>Config in force</h2><pre tabindex="0" role="region" aria-label="Config in force">${view.config}</pre></section>
+<section aria-labelledby="sandbox"><h2 id="sandbox">Active sandbox</h2>${sandboxPart(view.sandbox)}</section>
+<section><h2>Active config</h2><pre tabindex="0" role="region" aria-label="Active config">${view.config}</pre></section>
 </div>`;
 }
 
@@ -134,7 +134,7 @@ function problems({
   breaker,
 }: ServerView): Content {
   return [
-    heldBack !== undefined && notice('bad', `Its entry waits for you: ${heldBack}`),
+    heldBack !== undefined && notice('bad', `Its entry waits for your approval: ${heldBack}`),
     !isEnabled &&
       heldBack === undefined &&
       notice(
@@ -145,7 +145,7 @@ function problems({
     breaker === 'open' &&
       notice('bad', 'The breaker is open: calls are refused for now. A restart closes it.'),
     refusedEntry !== undefined &&
-      notice('bad', `The new entry in the config is not in force: ${refusedEntry}`),
+      notice('bad', `The new entry in the config is not applied: ${refusedEntry}`),
     leftOut.length > 0 &&
       html`<div class="notice bad">Left out of the lists on /mcp, for clients whose revision of MCP refuses them:<ul>${leftOut.map(text => html`<li>${text}</li>`)}</ul></div>`,
     advice.map(text => notice('good', text)),
@@ -169,9 +169,7 @@ ${prompts.length > 0 && html`<section aria-labelledby="prompts"><h2 id="prompts"
 }
 
 const nothing = (what: string, state: ServerRow['state']) =>
-  state === 'running'
-    ? `It offers no ${what}.`
-    : `Its ${what} are known once it has run: start it to see them.`;
+  state === 'running' ? `It offers no ${what}.` : `Start the server to see its ${what}.`;
 
 const more = (number: number) =>
   number > 0 && html`<p class="note">and ${counted(number, 'more')}</p>`;
@@ -186,7 +184,7 @@ const toolTable = (server: string, tools: readonly Offer[]) =>
         cell: ({ name }) =>
           html`<a id="tool-${name}" href="${paths.tool(server, name)}">${name}</a>`,
       },
-      { title: 'What it does', cell: saysOf },
+      { title: 'Description', cell: saysOf },
       {
         title: 'Try',
         cell: ({ name }) =>
@@ -201,7 +199,7 @@ const offerTable = (caption: string, offers: readonly Offer[]) =>
     caption,
     [
       { title: 'Name', isHeader: true, cell: ({ name }) => html`<code>${name}</code>` },
-      { title: 'What it is', cell: saysOf },
+      { title: 'Description', cell: saysOf },
     ],
     offers,
   );
@@ -219,12 +217,12 @@ export const logPartial = (name: string, log: string): Html =>
   fragment(
     { id: 'log', from: paths.part(name, 'log'), event: 'log' },
     log === ''
-      ? empty('It has written nothing yet.')
+      ? empty('The server has written nothing yet.')
       : html`<pre id="log-text" tabindex="0" role="region" aria-label="Log" data-tail="yes">${log}</pre>`,
   );
 
 function sandboxPart({ isThere, rows }: Sandbox): Content {
-  return html`${!isThere && notice('bad', 'It runs as a process of this machine, with your rights and without a sandbox. Install it with Docker running, or set "runtime": "docker", to have it isolated.')}${rows.length > 0 && facts(rows)}`;
+  return html`${!isThere && notice('bad', 'It runs as a process on this machine, with your permissions and without a sandbox. To isolate it, install it while Docker is running, or set "runtime": "docker".')}${rows.length > 0 && facts(rows)}`;
 }
 
 /** Confirmation page before a server is removed. */
@@ -232,8 +230,8 @@ export function remove(name: string): Html {
   return html`<p class="crumbs"><a href="${paths.server(name)}">${name}</a></p>
 ${heading(`Remove ${name}?`)}
 <form class="card" method="post" action="${paths.action('remove', name)}">
-<p>It is stopped, and its entry is taken out of the config file. Clients no longer see its tools.</p>
-<p><label><input type="checkbox" name="purge" value="true"> Remove its image and its volumes as well: what it has stored is lost</label></p>
+<p>The hub stops the server and removes its entry from the config file. Clients no longer see its tools.</p>
+<p><label><input type="checkbox" name="purge" value="true"> Also remove its image and its volumes. Its stored data is lost</label></p>
 <p class="actions"><button class="danger" id="confirm">Remove ${name}</button><a class="button" href="${paths.server(name)}">Keep it</a></p>
 </form>`;
 }

@@ -31,7 +31,7 @@ export type SessionsView = {
 /** Page of sessions. */
 export const sessions = (view: SessionsView): Html =>
   html`${heading('Sessions')}
-<p class="lead">Clients that are connected now. One that sends single requests, without a session, is seen in the <a href="${paths.activity}">activity</a> only.</p>
+<p class="lead">Clients that are connected now. Clients without a session appear only in the <a href="${paths.activity}">activity</a>.</p>
 ${sessionsPartial(view)}`;
 
 /** Only the list of sessions. */
@@ -42,7 +42,7 @@ function rows({ sessions: shown, total, now, endpoint }: SessionsView): Html {
   if (total === 0)
     return empty(
       'No client is connected.',
-      html`<p>Connect one: <code>agenthub connect</code> sets it up, or give it the address <code>${endpoint}</code></p>`,
+      html`<p>Connect one: <code>agenthub connect</code> sets it up, or use the URL <code>${endpoint}</code></p>`,
     );
   const all = table<SessionRow>(
     'Sessions',
@@ -51,7 +51,7 @@ function rows({ sessions: shown, total, now, endpoint }: SessionsView): Html {
         title: 'Client',
         isHeader: true,
         cell: ({ client, id }) =>
-          html`<a id="session-${id}" href="${withQuery(paths.activity, { session: id })}">${client ?? 'did not say'}</a>`,
+          html`<a id="session-${id}" href="${withQuery(paths.activity, { session: id })}">${client ?? 'unknown'}</a>`,
       },
       { title: 'Over', cell: ({ over }) => over },
       {

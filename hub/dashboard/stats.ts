@@ -59,7 +59,7 @@ function latencyChart(slices: readonly Slice[], since: string): Html {
   ];
   const last = slices.findLast(({ p50Ms }) => p50Ms !== undefined);
   return chart({
-    title: 'How long calls take',
+    title: 'Call duration',
     summary:
       last?.p50Ms === undefined
         ? `no calls since ${since}`
@@ -79,15 +79,15 @@ const short = (milliseconds: number): string =>
 function hits(rates: readonly HitRate[]): Html {
   const content: Content =
     rates.length === 0
-      ? empty('No prompts yet.', html`<p>Hit rates appear when clients have prompts improved.</p>`)
+      ? empty('No prompts yet.', html`<p>Hit rates appear once prompts were improved.</p>`)
       : html`<ul class="meters">${rates.map(meter)}</ul>`;
-  return html`<figure class="chart"><figcaption>Found in caches<a id="cache-details" href="${paths.caches}">Details</a></figcaption>${content}</figure>`;
+  return html`<figure class="chart"><figcaption>Cache hits<a id="cache-details" href="${paths.caches}">Details</a></figcaption>${content}</figure>`;
 }
 
 /** A bar that shows the hit rate. */
 export function meter({ name, hits: found, misses }: HitRate): Html {
   const asked = found + misses;
   const share = asked === 0 ? 0 : found / asked;
-  const told = asked === 0 ? 'not asked yet' : `${percent(share)} of ${count(asked)}`;
+  const told = asked === 0 ? 'not used yet' : `${percent(share)} of ${count(asked)}`;
   return html`<li><span>${name}</span><span class="note">${told}</span><svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="6"/><rect class="fill" width="${Math.round(share * 1000) / 10}" height="6"/></svg></li>`;
 }

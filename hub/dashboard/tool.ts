@@ -47,8 +47,8 @@ ${heading(name)}
 ${title !== undefined && title !== name && html`<p class="lead">${title}</p>`}
 ${description !== undefined && html`<p class="said">${description}</p>`}
 <div class="columns">
-<section aria-labelledby="try"><h2 id="try">Try it</h2>${view.isDestructive && notice('bad', 'This tool says that it may change or delete things.')}${form(view)}</section>
-<section aria-labelledby="result-title"><h2 id="result-title">Result</h2><div id="result" role="status">${view.result ? toolResult(view.result) : html`<p class="note">What it answers appears here.</p>`}</div></section>
+<section aria-labelledby="try"><h2 id="try">Try it</h2>${view.isDestructive && notice('bad', 'This tool may change or delete data, according to its annotations.')}${form(view)}</section>
+<section aria-labelledby="result-title"><h2 id="result-title">Result</h2><div id="result" role="status">${view.result ? toolResult(view.result) : html`<p class="note">The result appears here.</p>`}</div></section>
 </div>
 <section aria-labelledby="schema"><h2 id="schema">Schema</h2>${payload(view.inputSchema, 'Schema of the arguments')}</section>
 ${view.outputSchema !== undefined && html`<section aria-labelledby="output"><h2 id="output">Schema of the result</h2>${payload(view.outputSchema, 'Schema of the result')}</section>`}`;
@@ -57,8 +57,8 @@ ${view.outputSchema !== undefined && html`<section aria-labelledby="output"><h2 
 /** Result of the latest trial call. */
 export function toolResult({ outcome, tookMs, text, answer }: ToolResult): Html {
   return html`<div class="card"><p>${outcomeBadge(outcome)} <span class="note">in ${duration(tookMs)}</span></p>
-${text !== undefined && payload(text, 'What it says')}
-<details${text === undefined && html` open`}><summary>The whole answer</summary>${payload(answer, 'The whole answer')}</details></div>`;
+${text !== undefined && payload(text, 'Text')}
+<details${text === undefined && html` open`}><summary>Complete response</summary>${payload(answer, 'Complete response')}</details></div>`;
 }
 
 function form({ server, name, fields, given }: ToolView): Html {

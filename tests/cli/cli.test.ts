@@ -112,7 +112,7 @@ test('check tells what to think about on stderr, a line each, and is content', a
 
 describe('used wrongly', () => {
   test.for([
-    [[], 'agenthub: no command is given'],
+    [[], 'agenthub: a command is missing'],
     [['sevre'], 'agenthub: "sevre" is not a command'],
     [['--port'], 'agenthub: "--port" is not an option'],
     [['serve', '--prot', '1'], "agenthub: Unknown option '--prot'"],

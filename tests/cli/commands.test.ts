@@ -136,7 +136,7 @@ describe('call', () => {
     [
       ['play', '{}', '--server', 'calendar'],
       1,
-      /no such tool: play \(-32602\)\. "agenthub list --tools" shows/,
+      /no such tool: play \(-32602\)\. "agenthub list --tools" lists/,
     ],
     [
       [create, 'titel=a'],
@@ -154,7 +154,7 @@ describe('call', () => {
       /^attendees: "many" is not allowed: write a whole number$/,
     ],
     [[create, 'title=a', 'title=b', 'room=Library'], 2, /^title stands 2 times, and is no list$/],
-    [[create, 'Library'], 2, /^"Library" is no argument: write key=value, such as title=hello/],
+    [[create, 'Library'], 2, /^"Library" is not an argument: write key=value, such as title=hello/],
     [[create, '{"title": "a"'], 2, /^arguments: it is not JSON \(/],
     [[create, '{}', '{}'], 2, /^"\{\}" is one argument too many/],
     [
@@ -311,7 +311,7 @@ describe('add and remove', () => {
     assert.equal(code, 0, err);
     assert.deepEqual(asked, ['Allow network:bridge? [y/N] ', 'Allow variable:GIVEN? [y/N] ']);
     assert.match(err, /^own: It can reach the network/m);
-    assert.match(err, /^own: It is given what GIVEN holds .*env\.GIVEN/m);
+    assert.match(err, /^own: It gets the value of GIVEN .*env\.GIVEN/m);
     await cli(['remove', 'own']);
   });
 
@@ -343,7 +343,7 @@ describe('add and remove', () => {
     assert.equal(wrong.code, 2);
     assert.match(
       wrong.err,
-      /--allow: "network:host" is not among what own asks for: network:bridge/,
+      /--allow: "network:host" is not a setting that own asks for: network:bridge/,
     );
     assert.equal(installing.entries.size, 0);
   });
@@ -360,11 +360,11 @@ describe('add and remove', () => {
     [['add', 'echo@1.0.0', '-e', '=secret'], /^--env: a name is missing: write --env NAME=value$/],
     [
       ['add', 'echo@1.0.0', '--volume', './notes:/x'],
-      /^--volume: .*A folder .* goes with --mount$/,
+      /^--volume: .*For a folder of this machine, use --mount$/,
     ],
     [
       ['add', 'echo@1.0.0', '--volume', 'a:/x', '--volume', 'a:/y'],
-      /^--volume: "a" stands twice\. Write each name once$/,
+      /^--volume: "a" appears twice\. Write each name once$/,
     ],
     [['add', 'echo@1.0.0', '--header', 'secret'], /^--header: a name is missing/],
     [['add', 'a b'], /^package: "a b" is not allowed/],
@@ -448,7 +448,7 @@ describe('without a hub that lets it in', () => {
     for (const args of [['list'], ['call', 'x'], ['restart', 'x']]) {
       const { code, err } = await cli([...args, '--url', `${other.url}/mcp`]);
       assert.equal(code, 1);
-      assert.match(err, /is no AgentHub|speaks no MCP/);
+      assert.match(err, /is no AgentHub|does not respond as an MCP hub/);
     }
   });
 

@@ -64,13 +64,13 @@ describe('init', () => {
     writeFileSync(file, 'mine');
     const { code, out, err } = await cli('init');
     assert.deepEqual({ code, out }, { code: 1, out: '' });
-    assert.match(err, /servers\.json is there already, and is left as it is/);
+    assert.match(err, /servers\.json already exists and was not changed/);
     assert.equal(readFileSync(file, 'utf8'), 'mine');
   });
 
   test.for([
-    [['--config', 'hub.txt'], /^--config: "hub\.txt" is not allowed: end it in \.json/],
-    [['--yaml', '--config', 'hub.json'], /^--yaml: "hub\.json" is no name of a YAML file/],
+    [['--config', 'hub.txt'], /^--config: "hub\.txt" is not allowed: the name must end in \.json/],
+    [['--yaml', '--config', 'hub.json'], /^--yaml: "hub\.json" is not the name of a YAML file/],
   ] as const)('%j exits with 2', async ([args, message]) => {
     const { code, err } = await cli('init', ...args);
     assert.equal(code, 2);
@@ -86,7 +86,10 @@ describe('without a hub', () => {
     const before = readFileSync(file, 'utf8');
     const added = await cli('add', 'uvx:mcp-server-time==1.0', '--arg=--local', '-e', 'ZONE=UTC');
     assert.equal(added.code, 0, added.err);
-    assert.match(added.out, /^added time to .*No hub runs: it is installed at the next start/);
+    assert.match(
+      added.out,
+      /^added time to .*No hub is running: it is installed at the next start/,
+    );
     assert.match(readFileSync(file, 'utf8'), /"args": \[\s*"--local"\s*\]/);
     assert.deepEqual(await serversIn(file), ['memory', 'time']);
     const removed = await cli('remove', 'time');
@@ -108,7 +111,7 @@ describe('without a hub', () => {
     [['add', 'x@1.0.0', '--network', 'host'], 2, /network/],
     [['add', 'x@1.0.0', '--url', 'http://127.0.0.1:1'], 1, /^no hub answers/],
     [['remove', 'nothing'], 1, /it has no server "nothing"/],
-    [['remove', 'memory', '--purge'], 1, /^--purge: images and volumes are removed by a hub/],
+    [['remove', 'memory', '--purge'], 1, /^--purge: only a running hub can remove images/],
     [['remove', 'memory', '--url', 'http://127.0.0.1:1'], 1, /^no hub answers/],
   ] as const)('%j changes nothing and exits with %i', async ([args, expected, message]) => {
     await cli('init');
@@ -137,6 +140,6 @@ describe('without a hub', () => {
   test('add tells how to make a config where there is none', async () => {
     const { code, err } = await cli('add', 'x@1.0.0');
     assert.equal(code, 2);
-    assert.match(err, /no config file to change\. Write one with "agenthub init"/);
+    assert.match(err, /no config file to change\. Create one with "agenthub init"/);
   });
 });

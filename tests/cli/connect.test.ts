@@ -184,16 +184,16 @@ describe('connect', () => {
 
   test.for([
     [['connect', 'cursr'], /"cursr" is not a client\. Did you mean "cursor"\?/],
-    [['connect', 'nope'], /^"nope" is not a client\. There are claude-code, /],
+    [['connect', 'nope'], /^"nope" is not a client\. Clients: claude-code, /],
     [['disconnect'], /<client> is missing/],
     [['connect', 'windsurf', '--workspace'], /Windsurf has no file for one folder/],
     [['connect', 'cursor', '--name', 'a b'], /--name: "a b" is not allowed/],
     [['connect', 'cursor', '--url', 'localhost:9090'], /--url: "localhost:9090" is not allowed/],
     [
       ['connect', 'cursor', '--url', 'http://localhost:0'],
-      /ROUTER_PORT: the hub takes any free port/,
+      /ROUTER_PORT: the hub chooses a free port/,
     ],
-    [['import', '--all', 'cursor'], /--all: leave it out/],
+    [['import', '--all', 'cursor'], /--all: cannot be combined with client names/],
   ] as const)('%j is used wrongly', async ([args, told]) => {
     await using scratch = await openScratch();
     const { code, err } = await run(args, needsOf(scratch));
@@ -222,8 +222,8 @@ describe('import', () => {
     const { code, out } = await run(['import'], needsOf(scratch));
     assert.equal(code, 0);
     assert.match(out, /^ {2}\+ one: npm package @a\/one@1\.0\.0$/m);
-    assert.match(out, /^Keys that go to \.env: MCP_ONE_KEY$/m);
-    assert.match(out, /Name clients, or --all/);
+    assert.match(out, /^Keys moved to \.env: MCP_ONE_KEY$/m);
+    assert.match(out, /To add these to the hub, name clients/);
     assert.doesNotMatch(out, /planted/);
     assert.deepEqual(await scratch.files(), before);
   });
@@ -243,7 +243,7 @@ describe('import', () => {
     const args = ['import', 'claude-code', '--remove'];
     await run(args, needsOf(scratch, { ask }), terminal);
     assert.deepEqual(asked, [
-      `Add 1 server to ${config} and take 1 server out of ${scratch.home}/.claude.json? [y/N] `,
+      `Add 1 server to ${config} and remove 1 server from ${scratch.home}/.claude.json? [y/N] `,
     ]);
     const nowhere = { findHub: async () => ({ url: 'http://localhost:1', token: undefined }) };
     const { code, out } = await run([...args, '--yes', '--json'], needsOf(scratch, nowhere));
@@ -269,7 +269,7 @@ describe('import', () => {
       kept: [
         {
           name: 'one',
-          why: 'no hub runs at http://localhost:1. Start it ("agenthub serve"), and repeat this command',
+          why: 'no hub is running at http://localhost:1. Start it ("agenthub serve"), and repeat this command',
         },
       ],
     });

@@ -54,7 +54,7 @@ describeWithEngine('doctor', () => {
     assert.equal(seen.code, 0, seen.stderr);
     assert.match(seen.stdout, /config +.*servers\.json: fine, 0 servers/);
     assert.match(seen.stdout, /engine +Docker Engine \d+/);
-    assert.match(seen.stdout, /hub +none answers at \S+: start one with "agenthub serve"/);
+    assert.match(seen.stdout, /hub +not running at \S+: start it with "agenthub serve"/);
     assert.match(seen.stdout, /data +.*: no hub has run here yet/);
     assert.match(seen.stdout, new RegExp(`hub ${other.id}: 1 container, 1 network`));
     assert.match(seen.stdout, new RegExp(`${other.hubName}-left +left +runs`));
@@ -67,7 +67,7 @@ describeWithEngine('doctor', () => {
     assert.equal((await other.leftovers()).length, 2);
     const nothing = await doctor('--dry-run');
     assert.equal(nothing.code, 2);
-    assert.match(nothing.stderr, /--dry-run: there is nothing to try without --remove/);
+    assert.match(nothing.stderr, /--dry-run: needs --remove/);
     await writeFile(join(folder, 'wrong.json'), '{"servers": 1}');
     const wrong = await doctor('--config', join(folder, 'wrong.json'));
     assert.equal(wrong.code, 1);
@@ -107,13 +107,13 @@ describeWithEngine('doctor', () => {
     });
     const alone = await doctor('--volumes');
     assert.equal(alone.code, 2);
-    assert.match(alone.stderr, /--volumes: goes with --remove/);
+    assert.match(alone.stderr, /--volumes: needs --remove/);
   });
 
   test('names those that there are when it is told another', async () => {
     const { code, stderr } = await doctor('--remove', 'nobody');
     assert.equal(code, 2);
-    assert.match(stderr, /--remove: no hub "nobody" has anything on this engine/);
+    assert.match(stderr, /--remove: no hub "nobody" has objects on this engine/);
   });
 
   test('says what is wrong, and exits with 1', async () => {

@@ -88,7 +88,7 @@ describe('the file of a project', () => {
   test('is not read unless it is named', async () => {
     await using scratch = await openProject();
     const { out } = await agenthub(scratch, ['import', '--all', '--yes']);
-    assert.match(out, /Not read, as they belong to the project: .*\.mcp\.json\. Name one/);
+    assert.match(out, /Not read, because they belong to the project: .*\.mcp\.json\. Name a file/);
     assert.doesNotMatch(out, /evil/);
     assert.equal(await readFile(scratch.config, 'utf8'), '{"servers": {}}');
   });
@@ -104,7 +104,7 @@ describe('the file of a project', () => {
       'variable:AWS_SECRET_ACCESS_KEY',
     ];
     for (const name of names) assert.ok(out.includes(`\n      ${name}: `), name);
-    assert.ok(out.includes(`files goes without ${names.join(', ')}`), out);
+    assert.ok(out.includes(`files is added without ${names.join(', ')}`), out);
     assert.deepEqual(entryOf(await readFile(scratch.config, 'utf8'), 'files'), {
       image: 'evil/files:1',
       auto_start: true,

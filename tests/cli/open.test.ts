@@ -59,7 +59,7 @@ describe('key', () => {
   test('says what to do where there is none', async () => {
     const { code, err } = await run(['key'], { findOwnerKey: async () => undefined });
     assert.equal(code, 2);
-    assert.match(err, /^no hub has made its key here\. Run this in the folder/);
+    assert.match(err, /^no hub has created its key here\. Run this in the folder/);
   });
 });
 

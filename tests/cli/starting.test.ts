@@ -87,7 +87,7 @@ test('servers that failed are named where a tool is unknown', async () => {
   assert.equal(code, 1);
   assert.match(
     err,
-    /^no tool is called "calendar_list_events"\. These servers have not told which tools they have: exit-at-once \(failed: .*API_KEY is not set.*\)\. "agenthub list --tools" shows/,
+    /^no tool is called "calendar_list_events"\. The tools of these servers are not known yet: exit-at-once \(failed: .*API_KEY is not set.*\)\. "agenthub list --tools" lists/,
   );
 });
 

@@ -112,7 +112,7 @@ const commands: readonly (readonly [args: readonly string[], expected: RegExp, c
   [['logs', 'calendar'], /^list_events: \{\}$/m, 0],
   [['check'], /^servers\.json: fine, 4 servers$/m, 0],
   [['doctor'], /^ {2}hub +answers at .*, with \d servers$[^]*no Docker engine answers/m, 1],
-  [['init'], /servers\.json is there already/, 1],
+  [['init'], /servers\.json already exists/, 1],
   [['completion', 'bash'], /^complete -F _agenthub agenthub$/m, 0],
   [['schema'], /"\$schema"/, 0],
   [['__complete', '--', 're'], /^remove\t[^]*^restart\t/m, 0],

@@ -233,7 +233,7 @@ describe('the owner', () => {
     );
     const again = await visitor(hub).get(way);
     assert.equal(again.status, 401);
-    assert.match(again.text, /This link was used before/);
+    assert.match(again.text, /This link was already used/);
     assert.equal(again.headers['set-cookie'], undefined);
 
     const inside = visitor(hub, { cookie: pairOf(answer) });
@@ -293,7 +293,7 @@ describe('the owner', () => {
     assert.doesNotMatch(seen.text, /said-in-a-call/);
     assert.match(
       seen.text,
-      /is shown to the owner of the hub: <a href="\/dashboard\/login">log in/,
+      /is shown only to the owner of the hub: <a href="\/dashboard\/login">log in/,
     );
     assert.match((await owner(hub).get(way)).text, /said-in-a-call/);
   });
@@ -326,7 +326,7 @@ test('failed logins make their address wait, and are logged', async () => {
   const blocked = await visitor(hub).post('/dashboard/login', { token });
   assert.equal(blocked.status, 429);
   assert.match(blocked.headers['retry-after'] ?? '', /^\d\d?$/);
-  assert.match(blocked.text, /Too many logins failed/);
+  assert.match(blocked.text, /Too many failed logins/);
   assert.equal((await visitor(hub).get('/dashboard/login?code=wrong')).status, 429);
   const wrong = await fetch(`${hub.url}/config/reload`, {
     method: 'POST',

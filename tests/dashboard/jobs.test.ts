@@ -22,7 +22,7 @@ test('the page of installs lists jobs wherever they were begun, with their state
   const { text } = await owner(hub).get('/dashboard/install');
   assert.match(
     text,
-    /Install &lt;four&gt;[^]*at work[^]*four is installed[^]*Install three[^]*interrupted[^]*Install two[^]*cancelled[^]*Install one[^]*installed/,
+    /Install &lt;four&gt;[^]*running[^]*four is installed[^]*Install three[^]*interrupted[^]*Install two[^]*cancelled[^]*Install one[^]*installed/,
   );
 });
 
@@ -39,7 +39,7 @@ test('a job of an earlier run shows why it ended, without its steps', async () =
   assert.equal(status, 200);
   assert.match(text, /<h1>Install one<\/h1>/);
   assert.match(text, /the hub stopped while it ran\. Begin it again/);
-  assert.match(text, /Its steps are not kept\./);
+  assert.match(text, /The steps were not stored\./);
 });
 
 test('a job of another kind that is done says so, and links to no server', async () => {
@@ -52,6 +52,6 @@ test('a job of another kind that is done says so, and links to no server', async
   });
   job.done({ name: 'notes' });
   const { text } = await owner(hub).get(`/dashboard/install/${job.id}`);
-  assert.match(text, /It is done\./);
+  assert.match(text, /Done\./);
   assert.doesNotMatch(text, /Installed as/);
 });

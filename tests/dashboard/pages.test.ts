@@ -179,7 +179,7 @@ describe('the overview', () => {
     const { text } = await page.get('/dashboard');
     for (const part of ['Engine', 'Config', 'Breakers']) assert.match(text, new RegExp(part));
     assert.match(text, /aria-label="Calls per 10 s: \d+ calls/);
-    assert.match(text, /aria-label="How long calls take: lately [\d.]+ ms/);
+    assert.match(text, /aria-label="Call duration: lately [\d.]+ ms/);
     assert.match(text, /calendar_cancel_event[\s\S]*badge warn">tool error/);
   });
 
@@ -262,7 +262,7 @@ describe('the form of a tool', () => {
     assert.equal(status, 200);
     assert.match(text, /badge good">ok/);
     const given = { title: hostile, attendees: 4, room: 'Garden', remind: false, agenda: ['tea'] };
-    const [, said = ''] = /aria-label="What it says">([^<]*)</.exec(text) ?? [];
+    const [, said = ''] = /aria-label="Text">([^<]*)</.exec(text) ?? [];
     const plain = said
       .replaceAll('&quot;', '"')
       .replaceAll('&#39;', "'")
@@ -279,7 +279,7 @@ describe('the form of a tool', () => {
     assert.match(text, /id="arg\.title"[^>]* value="Coffee"/);
     assert.match(
       text,
-      /aria-label="What it says">\{&quot;title&quot;:&quot;Tea&quot;,&quot;room&quot;:&quot;Kitchen&quot;\}</,
+      /aria-label="Text">\{&quot;title&quot;:&quot;Tea&quot;,&quot;room&quot;:&quot;Kitchen&quot;\}</,
     );
   });
 
@@ -340,7 +340,7 @@ describe('the activity', () => {
         assert.doesNotMatch(list, missing, query);
       }
     const { text } = await page.get('/dashboard/activity?text=nothing-is-like-this');
-    assert.match(text, /No call is like that\./);
+    assert.match(text, /No call matches the filter\./);
   });
 
   test('keeps the filter in its form, in its live part and in the address', async () => {
@@ -386,6 +386,6 @@ test('a session is shown with its client while it is open, and leads to its call
 });
 
 test('a hub that improves no prompts says so where its caches would be', async () => {
-  assert.match((await page.get('/dashboard/caches')).text, /This hub improves no prompts\./);
+  assert.match((await page.get('/dashboard/caches')).text, /This hub does not improve prompts\./);
   assert.equal((await page.post('/dashboard/actions/clear-cache')).status, 409);
 });

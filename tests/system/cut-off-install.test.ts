@@ -91,7 +91,7 @@ describeWithEngine('a hub that is killed while it tries a server out', () => {
         return stdout;
       };
       const seen = await doctor();
-      assert.match(seen, new RegExp(`${hubName}-kept +volume that no server of the config has`));
+      assert.match(seen, new RegExp(`${hubName}-kept +volume that no server in the config uses`));
       const id = (await readFile(join(data.path, 'hub-id'), 'utf8')).trim();
       assert.ok(seen.includes(`agenthub doctor --remove ${id} --volumes --dry-run`), seen);
       assert.equal(
@@ -99,7 +99,7 @@ describeWithEngine('a hub that is killed while it tries a server out', () => {
         `would remove volume ${hubName}-kept`,
       );
       configFile = '';
-      await assert.rejects(doctor('--remove', id, '--volumes'), /there is no \S+ that would tell/);
+      await assert.rejects(doctor('--remove', id, '--volumes'), /there is no \S+ to show/);
       ({ configFile } = hub);
       assert.deepEqual(await volumes(), ['kept']);
       assert.equal(

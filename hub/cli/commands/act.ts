@@ -4,28 +4,29 @@ import { type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
 import { asJson, textsOf } from '../values.ts';
 import { watched } from '../watched.ts';
 
-export type Action = 'start' | 'stop' | 'restart';
+export type ServerAction = 'start' | 'stop' | 'restart';
 
-const about: Readonly<Record<Action, { readonly summary: string; readonly doing: string }>> = {
-  start: { summary: 'Start servers, and wait until they answer.', doing: 'starting' },
-  stop: {
-    summary: 'Stop servers, until they are started by hand.',
-    doing: 'stopping',
-  },
-  restart: { summary: 'Stop servers and start them again.', doing: 'restarting' },
-};
+const about: Readonly<Record<ServerAction, { readonly summary: string; readonly doing: string }>> =
+  {
+    start: { summary: 'Start servers and wait until they answer.', doing: 'starting' },
+    stop: {
+      summary: 'Stop servers until they are started manually.',
+      doing: 'stopping',
+    },
+    restart: { summary: 'Stop servers and start them again.', doing: 'restarting' },
+  };
 
 /** `agenthub start`, `stop` and `restart`: acts on one server after another, and stops at the first failure. */
-export function createAct(action: Action, needs: HubNeeds): Command {
+export function createAct(action: ServerAction, needs: HubNeeds): Command {
   const { summary, doing } = about[action];
   return {
     name: action,
     summary,
     positionals: [
-      { name: 'server', help: 'Its name, or several.', count: 'some', completion: 'server' },
+      { name: 'server', help: 'One or more server names.', count: 'some', completion: 'server' },
     ],
     options: hubOptions,
-    details: ['--json prints {"servers": [...]}, each as GET /servers/{name} has it.'],
+    details: ['--json prints {"servers": [...]}, each as in GET /servers/{name}.'],
     examples: [[`${action} memory`, `${action[0]?.toUpperCase()}${action.slice(1)} one server`]],
     async run(values, io) {
       const hub = await openHub(needs, values, io.signal);

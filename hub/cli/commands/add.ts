@@ -1,6 +1,6 @@
 import { findLoosenings, warningsOf } from '#config';
 import { HubError, type JsonObject, isObject } from '#core';
-import type { ClientsNeeds } from '../client-change.ts';
+import type { ClientCommandNeeds } from '../client-change.ts';
 import type { Command, ExitCode, Io, Values } from '../command.ts';
 import { type FileNeeds, loadForEdit } from '../config-file.ts';
 import { allowOption, askedIn, confirmEach } from '../confirm.ts';
@@ -25,13 +25,13 @@ type Wanted = {
   readonly rest: JsonObject;
 };
 
-type Needs = HubNeeds & FileNeeds & Pick<ClientsNeeds, 'ask'>;
+type Needs = HubNeeds & FileNeeds & Pick<ClientCommandNeeds, 'ask'>;
 
 /** `agenthub add`: installs a server through the running hub, or writes its entry if no hub runs. */
 export function createAdd(needs: Needs): Command {
   return {
     name: 'add',
-    summary: 'Install a server and try it out, then write its entry into the config.',
+    summary: 'Install a server, test it, and add it to the config.',
     positionals: [
       {
         name: 'package',
@@ -42,69 +42,69 @@ export function createAdd(needs: Needs): Command {
       name: {
         type: 'string',
         placeholder: 'name',
-        help: 'What to call it. Default: after the package.',
+        help: 'Name of the server. Default: derived from the package.',
       },
       env: {
         type: 'string',
         multiple: true,
         short: 'e',
         placeholder: 'K=V',
-        help: "A variable for it. K alone: that of the hub's environment. May stand several times.",
+        help: "Environment variable. K alone: its value in the hub's environment. Repeatable.",
       },
       header: {
         type: 'string',
         multiple: true,
         placeholder: 'K=V',
-        help: 'A header sent to a server elsewhere. May stand several times.',
+        help: 'HTTP header for a remote server. Repeatable.',
       },
       arg: {
         type: 'string',
         multiple: true,
         placeholder: 'text',
-        help: 'An argument for it, as --arg=--flag where it begins with "-". May stand several times.',
+        help: 'Argument for the server. Write --arg=--flag if it starts with "-". Repeatable.',
       },
       mount: {
         type: 'string',
         multiple: true,
         placeholder: 'from:to[:rw]',
-        help: 'A folder that it may read, or write. May stand several times.',
+        help: 'Folder that the server may read, or write with ":rw". Repeatable.',
       },
       volume: {
         type: 'string',
         multiple: true,
         placeholder: 'name:/path',
-        help: 'A named volume that it may write to, and that stays when it goes. May stand several times.',
+        help: 'Named volume that the server may write to. Kept when the server is removed. Repeatable.',
       },
       network: {
         type: 'string',
         placeholder: 'mode',
         completion: ['none', 'bridge'],
-        help: 'bridge lets it reach the network. Default: none.',
+        help: 'bridge: the server can reach the network. Default: none.',
       },
       tag: {
         type: 'string',
         multiple: true,
         placeholder: 'word',
-        help: 'A word to choose it by. May stand several times.',
+        help: 'Tag, to select servers with. Repeatable.',
       },
       ...allowOption,
       ...hubOptions,
     },
     details: [
-      'What gives the server more than the default sandbox (a writable mount, the network, a variable of the hub, ...) is asked for one by one. Where nobody can answer, --allow names each.',
-      'Where no hub runs, the entry is written into the config file, and the server is installed at the next start.',
-      '--json prints what POST /servers/install answers: {"name", "package", "tools", "warnings", ...}; where no hub runs, {"name", "file", "installed": false, "warnings"}.',
+      'Each setting beyond the default sandbox (a writable mount, the network, a variable of the hub, ...) needs your confirmation. Without a terminal, name each with --allow.',
+      'If no hub is running, the entry is written to the config file, and the server is installed at the next start.',
+      '--json prints the response of POST /servers/install: {"name", "package", "tools", "warnings", ...}; without a running hub, {"name", "file", "installed": false, "warnings"}.',
     ],
     examples: [
       ['add @modelcontextprotocol/server-memory', 'A package from npm'],
-      ['add uvx:mcp-server-fetch --network bridge', 'One from PyPI that needs the network'],
+      ['add uvx:mcp-server-fetch --network bridge', 'A PyPI package that needs the network'],
       [
         'add @modelcontextprotocol/server-filesystem --arg /notes --mount ~/notes:/notes:rw',
-        'One that works on a folder',
+        'A server that works on a folder',
       ],
       [
         `add docker:ghcr.io/github/github-mcp-server:v1.0.0 --name github -e GITHUB_PERSONAL_ACCESS_TOKEN='\${GITHUB_TOKEN}' --network bridge`,
-        'An image, with a secret of the environment',
+        'An image, with a secret from the environment',
       ],
     ],
     async run(values, io) {
@@ -129,7 +129,7 @@ async function installConfirmed(
   hub: HubClient,
   wanted: Wanted,
   values: Values,
-  { ask, io }: Pick<ClientsNeeds, 'ask'> & { readonly io: Io },
+  { ask, io }: Pick<ClientCommandNeeds, 'ask'> & { readonly io: Io },
 ): Promise<unknown> {
   try {
     return await install(hub, wanted, textsOf(values, 'allow'), io);
@@ -165,7 +165,7 @@ async function install(
   }
   throw new HubError(
     'HUB_CONNECT_FAILED',
-    `the hub at ${hub.url} ended the connection before the install was done. See its log, and "agenthub list"`,
+    `the hub at ${hub.url} closed the connection before the install was done. See its log and "agenthub list"`,
   );
 }
 
@@ -214,7 +214,7 @@ async function writeEntry(
     return 0;
   }
   out(
-    `${screen.paint('green', 'added')} ${name} to ${file}. No hub runs: it is installed at the next start ("agenthub serve")`,
+    `${screen.paint('green', 'added')} ${name} to ${file}. No hub is running: it is installed at the next start ("agenthub serve")`,
   );
   for (const warning of warnings) err(`${errorScreen.paint('yellow', 'warning')}: ${warning}`);
   return 0;
@@ -248,14 +248,14 @@ function volumesOf(texts: readonly string[]): readonly (readonly [string, string
     if (name !== undefined && path !== undefined) return [name, path] as const;
     throw new HubError(
       'HUB_USAGE',
-      `--volume: ${JSON.stringify(text)} is not allowed: write NAME:/path, such as --volume notes:/data. A folder of this machine goes with --mount`,
+      `--volume: ${JSON.stringify(text)} is not allowed: write NAME:/path, such as --volume notes:/data. For a folder of this machine, use --mount`,
     );
   });
   const twice = volumes.find(([name], at) => volumes.findIndex(([other]) => other === name) < at);
   if (!twice) return volumes;
   throw new HubError(
     'HUB_USAGE',
-    `--volume: ${JSON.stringify(twice[0])} stands twice. Write each name once`,
+    `--volume: ${JSON.stringify(twice[0])} appears twice. Write each name once`,
   );
 }
 

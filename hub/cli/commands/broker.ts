@@ -1,16 +1,16 @@
 import type { Command } from '../command.ts';
 import { aborted } from './aborted.ts';
 
-export type BrokerNeeds = {
+export type BrokerCommandNeeds = {
   /** Resolves when the broker listens. Throws HubError if it cannot. */
   readonly startBroker: (signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
 };
 
 /** `agenthub broker`: runs the broker of the compose file until the signal aborts. */
-export function createBrokerCommand({ startBroker }: BrokerNeeds): Command {
+export function createBrokerCommand({ startBroker }: BrokerCommandNeeds): Command {
   return {
     name: 'broker',
-    summary: "Admit a hub's calls to the Docker engine, and no others. Used by docker-compose.yml.",
+    summary: "Allow only a hub's calls to the Docker engine. Used by docker-compose.yml.",
     options: {},
     async run(_values, { signal }) {
       const broker = await startBroker(signal);

@@ -14,12 +14,12 @@ type Needs = HubNeeds & { readonly version: string };
 export function createCall(needs: Needs): Command {
   return {
     name: 'call',
-    summary: 'Call a tool, with its arguments as JSON or as key=value pairs.',
+    summary: 'Call a tool, with arguments as JSON or key=value pairs.',
     positionals: [
-      { name: 'tool', help: 'Its name, as "agenthub list --tools" shows it.', completion: 'tool' },
+      { name: 'tool', help: 'Tool name, as in "agenthub list --tools".', completion: 'tool' },
       {
         name: 'arguments',
-        help: 'A JSON object, "-" for one on stdin, or key=value pairs typed as the tool has them.',
+        help: 'A JSON object, "-" to read it from stdin, or key=value pairs.',
         count: 'any',
       },
     ],
@@ -28,18 +28,18 @@ export function createCall(needs: Needs): Command {
         type: 'string',
         placeholder: 'name',
         completion: 'server',
-        help: 'The server whose tool it is, called by its own name.',
+        help: 'Server of the tool. The tool then has its own name, without prefix.',
       },
       ...hubOptions,
     },
     details: [
-      'Texts of the result go to stdout, progress to stderr on a terminal. A tool that fails exits with 1, and what it says goes to stderr. Servers that are starting are waited for.',
-      '--json prints the result as MCP has it: {"content": [...], "structuredContent", "isError"}; where there is none, {"error": {"code", "message"}}.',
+      'Text results go to stdout, progress to stderr on a terminal. If the tool fails, the exit code is 1 and its message goes to stderr. Waits for servers that are starting.',
+      '--json prints the MCP result: {"content": [...], "structuredContent", "isError"}; without a result, {"error": {"code", "message"}}.',
     ],
     examples: [
       ['call memory_read_graph', 'A tool without arguments'],
-      ['call memory_search_nodes query=Ada', 'One with an argument'],
-      [`call memory_search_nodes '{"query": "Ada"}' --json`, 'The same in JSON, in and out'],
+      ['call memory_search_nodes query=Ada', 'A tool with an argument'],
+      [`call memory_search_nodes '{"query": "Ada"}' --json`, 'The same with JSON input and output'],
       ['call read_graph --server memory', "By the server's own name"],
     ],
     async run(values, io) {
@@ -73,7 +73,7 @@ async function readObject([first = '', extra]: readonly string[], io: Io): Promi
   if (extra !== undefined)
     throw new HubError(
       'HUB_USAGE',
-      `${JSON.stringify(extra)} is one argument too many: ${first === '-' ? 'what is on stdin' : 'the JSON object'} is all that the tool gets`,
+      `${JSON.stringify(extra)} is one argument too many: ${first === '-' ? 'the input on stdin' : 'the JSON object'} already contains all arguments`,
     );
   return first === '-' ? parseObject(await io.input(), 'stdin') : parseObject(first, 'arguments');
 }

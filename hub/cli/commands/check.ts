@@ -31,12 +31,12 @@ export function createCheck({ loadConfig }: CheckNeeds): Command {
       ...jsonOption,
     },
     details: [
-      'Exits with 2 where something is wrong, and names file, line, value and remedy.',
-      '--json prints {"file", "servers": [{"name", "runs", "starts"}], "warnings": [...]}; where something is wrong, {"error": {"code", "message"}}.',
+      'If something is wrong, names file, line, value and remedy, and exits with 2.',
+      '--json prints {"file", "servers": [{"name", "runs", "starts"}], "warnings": [...]}; if something is wrong, {"error": {"code", "message"}}.',
     ],
     examples: [
-      ['check', 'What the hub would read'],
-      ['check --config hub.yaml', 'Another file'],
+      ['check', 'Check the config that the hub would read'],
+      ['check --config hub.yaml', 'Check another file'],
     ],
     async run(values, { out, err, screen, errorScreen }) {
       const { file, config, insteadOf } = await loadConfig(textOf(values, 'config'));

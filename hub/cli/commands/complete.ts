@@ -1,5 +1,5 @@
-import type { Command, Completion, Io, Options, Positional } from '../command.ts';
-import type { Group } from '../help.ts';
+import type { Command, CompletionSource, Io, Options, Positional } from '../command.ts';
+import type { CommandGroup } from '../help.ts';
 import {
   type HubClient,
   type HubNeeds,
@@ -15,7 +15,7 @@ type Needs = HubNeeds & {
   /** The commands by name. */
   readonly loaders: {
     load(name: string): Promise<Command | undefined>;
-    loadAll(): Promise<readonly Group[]>;
+    loadAll(): Promise<readonly CommandGroup[]>;
   };
 };
 
@@ -33,8 +33,8 @@ const harmless = /^[\w.@/+-]+$/;
 export function createComplete(needs: Needs): Command {
   return {
     name: '__complete',
-    summary: 'Print what may stand at the cursor. Used by the scripts of "agenthub completion".',
-    positionals: [{ name: 'words', help: 'All up to the cursor, behind "--".', count: 'any' }],
+    summary: 'Print completion candidates. Used by the scripts of "agenthub completion".',
+    positionals: [{ name: 'words', help: 'All words up to the cursor, after "--".', count: 'any' }],
     options: {},
     async run(values, io) {
       const words = textsOf(values, 'words');
@@ -82,7 +82,8 @@ async function complete(
 function readWords({ options }: Command, words: readonly string[]) {
   const given = new Map<string, string>();
   let positionals = 0;
-  let pending: { readonly name: string; readonly completion: Completion | undefined } | undefined;
+  let pending:
+    { readonly name: string; readonly completion: CompletionSource | undefined } | undefined;
   for (const word of words) {
     if (pending) {
       given.set(pending.name, word);
@@ -106,11 +107,11 @@ function atIndex(all: readonly Positional[] = [], index: number): Positional | u
 
 const optionsOf = (options: Options): readonly Candidate[] => [
   ...Object.entries(options).map(([name, { help }]): Candidate => [`--${name}`, help]),
-  ['--help', 'Show what there is.'],
+  ['--help', 'Show the help.'],
 ];
 
 async function candidatesOf(
-  completion: Completion | undefined,
+  completion: CompletionSource | undefined,
   given: ReadonlyMap<string, string>,
   needs: Needs,
   { signal }: Io,

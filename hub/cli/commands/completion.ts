@@ -10,11 +10,11 @@ const shells = [...completionScripts.keys()];
 export function createCompletion(): Command {
   return {
     name: 'completion',
-    summary: 'Print the script by which bash, zsh or fish completes commands, servers and tools.',
+    summary: 'Print a script that completes commands, servers and tools in bash, zsh or fish.',
     positionals: [{ name: 'shell', help: `${shells.join(', ')}.`, completion: shells }],
     options: {},
     details: [
-      'The script asks "agenthub" itself, which asks the hub that runs for its servers and tools: there is nothing to be renewed.',
+      'The script calls "agenthub", which asks the running hub for its servers and tools. It never needs to be updated.',
     ],
     examples: [
       ['completion bash >> ~/.bashrc', 'bash'],
@@ -28,7 +28,7 @@ export function createCompletion(): Command {
         const meant = findClosest(shell, shells);
         throw new HubError(
           'HUB_USAGE',
-          `${JSON.stringify(shell)} is no shell that can be completed: write ${shells.join(', ')}${meant === undefined ? '' : `. Did you mean ${JSON.stringify(meant)}?`}`,
+          `${JSON.stringify(shell)} is not a supported shell: write ${shells.join(', ')}${meant === undefined ? '' : `. Did you mean ${JSON.stringify(meant)}?`}`,
         );
       }
       out(script.trimEnd());

@@ -16,18 +16,18 @@ export type ConnectNeeds = {
 export function createConnectStdio({ connectStdio }: ConnectNeeds): Command {
   return {
     name: 'connect-stdio',
-    summary: 'Connect a client on stdin and stdout to a hub that runs already.',
+    summary: 'Connect a client on stdin and stdout to a running hub.',
     options: {
       url: {
         type: 'string',
         placeholder: 'url',
-        help: 'Where the hub is. Default: http://localhost:9090, or as ROUTER_PORT and TLS are set.',
+        help: 'URL of the hub. Default: http://localhost:9090, or according to ROUTER_PORT and TLS.',
       },
       server: {
         type: 'string',
         placeholder: 'name',
         completion: 'server',
-        help: 'One server, with its own names. Default: all.',
+        help: 'Only this server, without name prefixes. Default: all servers.',
       },
     },
     examples: [['connect-stdio --server memory', 'One server of the hub of the settings']],

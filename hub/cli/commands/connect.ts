@@ -13,7 +13,7 @@ import {
 } from '#clients';
 import { HubError, isObject } from '#core';
 import {
-  type ClientsNeeds,
+  type ClientCommandNeeds,
   changeOptions,
   clientOf,
   clientPositional,
@@ -27,13 +27,13 @@ import { columns } from '../help.ts';
 import { type HubNeeds, type HubPlace, createHubClient, hubOptions } from '../hub-client.ts';
 import { asJson, textOf } from '../values.ts';
 
-type Needs = HubNeeds & ClientsNeeds;
+type Needs = HubNeeds & ClientCommandNeeds;
 
 /** `agenthub connect`: adds the hub to a client's config file. */
 export function createConnect(needs: Needs): Command {
   return {
     name: 'connect',
-    summary: 'Put the hub into the config of a client, and keep a copy of that.',
+    summary: 'Add the hub to the config of a client, and keep a backup of it.',
     positionals: [{ ...clientPositional, count: 'optional' }],
     options: {
       ...targetOptions,
@@ -41,21 +41,21 @@ export function createConnect(needs: Needs): Command {
         type: 'string',
         placeholder: 'name',
         completion: 'server',
-        help: 'One server of the hub, with its own names. Default: all.',
+        help: 'Only this server of the hub, without name prefixes. Default: all servers.',
       },
       url: hubOptions.url,
       ...changeOptions,
     },
     details: [
-      'Without a client: shows the files of all, and which of them have the hub. The difference is shown before anything is written; nothing else in the file changes, and "disconnect" makes it what it was.',
+      'Without a client: lists the files of all clients and whether they contain the hub. Shows the change before it is written. Nothing else in the file changes, and "disconnect" reverts it.',
       '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, and without a client a list of {"client", "scope", "file", "state"}.',
     ],
     examples: [
-      ['connect claude-code', 'Show what would change, ask, and write it'],
-      ['connect vscode --workspace --yes', 'For this folder, without a question'],
+      ['connect claude-code', 'Show the change, ask, and write it'],
+      ['connect vscode --workspace --yes', 'For this folder, without asking'],
       [
         'connect cursor --server memory --name memory --dry-run',
-        'See what one server alone would be',
+        'Preview the entry for a single server',
       ],
     ],
     async run(values, io) {
@@ -92,7 +92,7 @@ async function connect(
   const { file, name } = plan;
   if (plan.after === plan.before) {
     if (isJson) out(asJson({ client, file, name, state: 'unchanged', notes: [] }));
-    else out(`${title} has the hub already, as "${name}" in ${file}`);
+    else out(`${title} already has the hub, as "${name}" in ${file}`);
     return 0;
   }
   if (!isJson) {
@@ -161,21 +161,21 @@ function notesFor(client: ClientName, hub: HubAddress): readonly string[] {
   return [
     ...(where === 'variable'
       ? [
-          `${title} takes the token from ${tokenVariable} of its own environment: set it where ${title} is started.`,
+          `${title} reads the token from ${tokenVariable} in its own environment: set it where ${title} is started.`,
         ]
       : []),
     ...(where === 'value'
       ? [
           isTokenMade === true
-            ? 'the hub asks for a token on calls, which is in that file now: keep the file out of repositories, and let nobody else read it.'
-            : `the token stands in that file now, as ${title} reads no variables: let nobody else read it.`,
+            ? 'the hub requires a token for calls, which is in that file now: keep the file out of repositories, and do not let others read it.'
+            : `the token is in that file now, because ${title} reads no variables: do not let others read it.`,
         ]
       : []),
     ...(token !== undefined && client === 'raycast'
       ? [
           isTokenMade === true
-            ? 'the hub asks for a token on calls: add the header "Authorization", with "Bearer " and the text in the file call-token of DATA_DIR.'
-            : `the hub wants a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
+            ? 'the hub requires a token for calls: add the header "Authorization", with "Bearer " and the text of the file call-token in DATA_DIR.'
+            : `the hub requires a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
         ]
       : []),
     ...(url.startsWith('https:') ? [`${title} must trust the certificate of ${url}.`] : []),
@@ -192,7 +192,7 @@ function showPaste(hub: HubAddress, values: Values, { out, err, errorScreen }: I
     return 0;
   }
   out(
-    'Raycast keeps its servers itself. In Raycast run "Install MCP Server", choose HTTP, and write:',
+    'Raycast manages its servers itself. In Raycast run "Install MCP Server", choose HTTP, and enter:',
   );
   for (const line of columns([
     ['Name', name],
@@ -218,7 +218,7 @@ async function showAll(
   }
   const rows = states.map(({ client, scope, file, state }) => [client, scope, words[state], file]);
   for (const line of columns(rows)) out(line);
-  out('"agenthub connect <client>" puts the hub into one; raycast prints what to paste.');
+  out('"agenthub connect <client>" adds the hub to a client. For raycast it prints what to paste.');
   return 0;
 }
 
@@ -235,7 +235,7 @@ function reachable(url: string): string {
   if (port === '0')
     throw new HubError(
       'HUB_USAGE',
-      'ROUTER_PORT: the hub takes any free port, which no client can know. Set a port, or say where it is with --url',
+      'ROUTER_PORT: the hub chooses a free port, which clients cannot know. Set a port, or give its URL with --url',
     );
   if (protocol === 'http:' || protocol === 'https:') return url.replace(/\/+$/, '');
   throw new HubError(

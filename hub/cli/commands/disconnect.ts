@@ -1,6 +1,6 @@
 import { clients } from '#clients';
 import {
-  type ClientsNeeds,
+  type ClientCommandNeeds,
   changeOptions,
   clientOf,
   clientPositional,
@@ -15,19 +15,19 @@ import { asJson, textOf, wordOf } from '../values.ts';
 import { differenceIn } from './connect.ts';
 
 /** `agenthub disconnect`: removes the hub from a client's config file. */
-export function createDisconnect(needs: HubNeeds & ClientsNeeds): Command {
+export function createDisconnect(needs: HubNeeds & ClientCommandNeeds): Command {
   return {
     name: 'disconnect',
-    summary: 'Take the hub out of the config of a client.',
+    summary: 'Remove the hub from the config of a client.',
     positionals: [clientPositional],
     options: { ...targetOptions, url: hubOptions.url, ...changeOptions },
     details: [
-      'A file that nobody has changed since "connect" becomes what it was, byte for byte, or goes where there was none; else only the entry is taken out, and one whose place it took comes back.',
+      'If the file has not changed since "connect", it is restored byte for byte, or deleted if it did not exist before. Otherwise only the entry is removed, and an entry that it replaced is restored.',
       '--json prints {"client", "file", "name", "state": "disconnected" | "unchanged" | "planned", "restored", "backup"}.',
     ],
     examples: [
-      ['disconnect claude-code', 'Show what would change, ask, and write it'],
-      ['disconnect vscode --workspace --yes', 'For this folder, without a question'],
+      ['disconnect claude-code', 'Show the change, ask, and write it'],
+      ['disconnect vscode --workspace --yes', 'For this folder, without asking'],
     ],
     async run(values, io) {
       const { out, screen } = io;
@@ -36,7 +36,7 @@ export function createDisconnect(needs: HubNeeds & ClientsNeeds): Command {
       const isJson = values['json'] === true;
       if (client === 'raycast') {
         if (isJson) out(asJson({ client, state: 'unchanged' }));
-        else out('Raycast keeps its servers itself: in Raycast, "Manage MCP Servers" removes it.');
+        else out('Raycast manages its servers itself: remove it there with "Manage MCP Servers".');
         return 0;
       }
       const hub = await needs.findHub(textOf(values, 'url'));

@@ -7,7 +7,7 @@ import { asJson, jsonOption, textOf } from '../values.ts';
 import type { CheckNeeds } from './check.ts';
 
 /** The objects that one hub has on the engine. */
-export type Holding = {
+export type HubObjects = {
   readonly hubId: string;
   readonly containers: readonly {
     readonly name: string;
@@ -25,7 +25,7 @@ export type Patient = {
   readonly dataDir: string;
   /** Name and version of the engine. Rejects with HubError. */
   engine(): Promise<string>;
-  holdings(): Promise<readonly Holding[]>;
+  holdings(): Promise<readonly HubObjects[]>;
   /** Removes containers and networks of a hub. Returns a sentence for each that could not be removed. */
   remove(hubId: string): Promise<readonly string[]>;
   /** Removes volumes of a hub with their data. Returns a sentence for each that could not be removed. */
@@ -44,7 +44,7 @@ export type DoctorNeeds = CheckNeeds &
 export function createDoctor(needs: DoctorNeeds): Command {
   return {
     name: 'doctor',
-    summary: 'Look for what is wrong, and for what hubs have left on the Docker engine.',
+    summary: 'Find problems, and what hubs have left behind on the Docker engine.',
     options: {
       config: {
         type: 'string',
@@ -55,34 +55,34 @@ export function createDoctor(needs: DoctorNeeds): Command {
       remove: {
         type: 'string',
         placeholder: 'hub',
-        help: 'Remove the containers and networks of the hub with this id. Volumes stay.',
+        help: 'Remove the containers and networks of the hub with this id. Its volumes are kept.',
       },
       volumes: {
         type: 'boolean',
-        help: 'With --remove: its volumes too, and all that servers keep in them. Of the hub of this folder, only volumes that no server of the config has.',
+        help: 'With --remove: also remove its volumes, with the data in them. For the hub of this folder, only volumes that no server in the config uses.',
       },
       'dry-run': { type: 'boolean', help: 'Only show what --remove would remove.' },
       ...jsonOption,
     },
     details: [
-      '--json prints {"config", "engine", "hub", "data", "holdings": [{"hubId", "containers", "networks", "volumes"}], "unusedVolumes": [...], "problems"}; with --remove {"hub", "removed": [...], "left": [...]}, or "would_remove" with --dry-run. Exits with 1 where there are problems.',
+      '--json prints {"config", "engine", "hub", "data", "holdings": [{"hubId", "containers", "networks", "volumes"}], "unusedVolumes": [...], "problems"}; with --remove {"hub", "removed": [...], "left": [...]}, or "would_remove" with --dry-run. Exits with 1 if there are problems.',
     ],
     examples: [
-      ['doctor', 'Look for what is wrong'],
-      ['doctor --remove 4fz2c1 --dry-run', 'See what a hub that is gone has left'],
-      ['doctor --remove 4fz2c1 --volumes --dry-run', 'And which volumes would go with it'],
+      ['doctor', 'Find problems'],
+      ['doctor --remove 4fz2c1 --dry-run', 'List what a deleted hub has left behind'],
+      ['doctor --remove 4fz2c1 --volumes --dry-run', 'The same, including its volumes'],
     ],
     async run(values, io) {
       const { remove, volumes, 'dry-run': isDry, json } = values;
       if (isDry === true && remove === undefined)
         throw new HubError(
           'HUB_USAGE',
-          '--dry-run: there is nothing to try without --remove <hub>. Without either, doctor removes nothing',
+          '--dry-run: needs --remove <hub>. Without both, doctor removes nothing',
         );
       if (volumes === true && remove === undefined)
         throw new HubError(
           'HUB_USAGE',
-          '--volumes: goes with --remove <hub>, whose volumes are removed then. doctor alone shows which there are',
+          '--volumes: needs --remove <hub>, whose volumes are then removed. Without options, doctor lists them',
         );
       const patient = await needs.examine();
       const how = {
@@ -108,11 +108,11 @@ async function hubStatus({ findHub }: HubNeeds, signal: AbortSignal): Promise<st
     const { length } = await listServers(hub);
     return `answers at ${place.url}, with ${length} ${length === 1 ? 'server' : 'servers'}`;
   } catch (error) {
-    if (isAbsent(error)) return `none answers at ${place.url}: start one with "agenthub serve"`;
+    if (isAbsent(error)) return `not running at ${place.url}: start it with "agenthub serve"`;
     if (error instanceof Error && error.name === 'TimeoutError')
       throw new HubError(
         'HUB_CONNECT_FAILED',
-        `the hub at ${place.url} takes longer than ${patienceMs / 1000} seconds to answer. See its log, or start it again`,
+        `the hub at ${place.url} takes longer than ${patienceMs / 1000} seconds to answer. See its log, or restart it`,
         { cause: error },
       );
     throw error;
@@ -150,7 +150,7 @@ async function report(
     if (insteadOf === undefined) ({ servers } = found);
     return `${read}: fine, ${found.servers.length} servers`;
   });
-  let holdings: readonly Holding[] = [];
+  let holdings: readonly HubObjects[] = [];
   const engine = await attempt(async () => {
     const found = await patient.engine();
     holdings = await patient.holdings();
@@ -178,12 +178,12 @@ async function report(
     out(screen.paint('bold', titleOf(holding, id)));
     for (const line of columns(holding.containers.map(containerRow))) out(line);
     const shown = holding === own ? unused : namesOf(holding.volumes);
-    const why = holding === own ? 'volume that no server of the config has' : 'volume';
+    const why = holding === own ? 'volume that no server in the config uses' : 'volume';
     for (const line of columns(shown.map(name => [name, why]))) out(line);
     const command = `agenthub doctor --remove ${holding.hubId}`;
-    if (holding !== own) out(`  If that hub is gone: ${command} --dry-run`);
+    if (holding !== own) out(`  If that hub no longer exists: ${command} --dry-run`);
     if (shown.length > 0)
-      out(`  If nobody needs what is in its volumes: ${command} --volumes --dry-run`);
+      out(`  If the data in its volumes is not needed: ${command} --volumes --dry-run`);
   }
   for (const problem of problems) err(errorScreen.paint('red', problem));
   return problems.length === 0 ? 0 : 1;
@@ -200,14 +200,14 @@ async function removeHolding(
   if (isOwn && !withVolumes)
     throw new HubError(
       'HUB_REQUEST_INVALID',
-      `--remove: ${hubId} is the hub of ${patient.dataDir}, which removes what it left when it starts. Start it, or stop it with Ctrl-C. To remove its volumes that no server of the config has, add --volumes`,
+      `--remove: ${hubId} is the hub of ${patient.dataDir}, which cleans up itself when it starts. Start it, or stop it with Ctrl-C. To remove its volumes that no server in the config uses, add --volumes`,
     );
   const holdings = await patient.holdings();
   const found = holdings.find(one => one.hubId === hubId);
   if (!found)
     throw new HubError(
       'HUB_REQUEST_INVALID',
-      `--remove: no hub ${JSON.stringify(hubId)} has anything on this engine. Those that have: ${holdings.map(one => one.hubId).join(', ') || 'none'}`,
+      `--remove: no hub ${JSON.stringify(hubId)} has objects on this engine. Hubs that have: ${holdings.map(one => one.hubId).join(', ') || 'none'}`,
     );
   const holding = isOwn ? { ...found, containers: [], networks: [] } : found;
   const volumes = !withVolumes
@@ -246,7 +246,7 @@ async function ownServers(
   if (insteadOf === undefined) return config.servers;
   throw new HubError(
     'HUB_CONFIG_MISSING',
-    `--volumes: there is no ${insteadOf} that would tell which volumes are used. Run it where the config is, or name that with --config`,
+    `--volumes: there is no ${insteadOf} to show which volumes are in use. Run this in the folder of the config, or name the file with --config`,
   );
 }
 
@@ -254,7 +254,7 @@ const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ na
 
 /** Volumes of this hub that none of the servers uses. */
 function unusedIn(
-  { volumes }: Holding,
+  { volumes }: HubObjects,
   patient: Pick<Patient, 'volumesOf'>,
   servers: readonly ServerConfig[],
 ): readonly string[] {
@@ -263,7 +263,7 @@ function unusedIn(
 }
 
 function titleOf(
-  { hubId, containers, networks, volumes }: Holding,
+  { hubId, containers, networks, volumes }: HubObjects,
   ownId: string | undefined,
 ): string {
   const whose = hubId === ownId ? 'this hub' : `hub ${hubId || 'without a name'}`;
@@ -272,7 +272,7 @@ function titleOf(
   return `${whose}: ${count(containers.length, 'container')}, ${count(networks.length, 'network')}${kept}`;
 }
 
-const containerRow = ({ name, server, isRunning }: Holding['containers'][number]) => [
+const containerRow = ({ name, server, isRunning }: HubObjects['containers'][number]) => [
   name,
   server,
   isRunning ? 'runs' : 'does not run',

@@ -10,7 +10,7 @@ import {
 import type { ServerConfig } from '#config';
 import { HubError } from '#core';
 import {
-  type ClientsNeeds,
+  type ClientCommandNeeds,
   changeOptions,
   clientOf,
   clientPositional,
@@ -29,10 +29,10 @@ import { asJson, textsOf } from '../values.ts';
 const dotenv = '.env';
 
 /** `agenthub import`: moves servers from clients' config files to the hub's config. */
-export function createImport(needs: HubNeeds & FileNeeds & ClientsNeeds): Command {
+export function createImport(needs: HubNeeds & FileNeeds & ClientCommandNeeds): Command {
   return {
     name: 'import',
-    summary: 'Take the servers in the configs of clients into the hub, to run in containers.',
+    summary: 'Import the servers of clients into the hub, to run them in containers.',
     positionals: [
       {
         ...clientPositional,
@@ -41,33 +41,33 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientsNeeds): Comman
       },
     ],
     options: {
-      all: { type: 'boolean', help: 'Those of all clients.' },
+      all: { type: 'boolean', help: 'Import the servers of all clients.' },
       workspace: {
         type: 'boolean',
-        help: 'Of the files of this folder, which whoever wrote the project controls, in place of your own.',
+        help: 'Read the files of this folder instead of your own. The author of the project controls them.',
       },
       remove: {
         type: 'boolean',
-        help: 'Take those that run in the hub then out of the files of the clients, of which copies are kept.',
+        help: "Remove the servers that then run in the hub from the clients' files. Backups are kept.",
       },
-      undo: { type: 'boolean', help: 'Restore every file that the newest import has changed.' },
+      undo: { type: 'boolean', help: 'Restore all files that the latest import changed.' },
       allow: {
         ...allowOption.allow,
-        help: 'Allow a setting beyond the default sandbox, by its name, or for one server by SERVER/NAME. May stand several times.',
+        help: 'Allow a setting beyond the default sandbox: NAME, or SERVER/NAME for one server. Repeatable.',
       },
       ...changeOptions,
     },
     details: [
-      'Without clients and --all: shows what there is. Files of a project are read only where they are named, or with --workspace.',
-      `Keys that stand in those files go to ${dotenv}, and the config names their variables only. Whatever a server asks for beyond the default sandbox (mounts, the network, a user, variables, headers) is shown and asked for; with --yes it is left out, unless --allow names it.`,
+      'Without clients and --all: only lists the servers. Project files are read only if they are named, or with --workspace.',
+      `Keys in those files are moved to ${dotenv}, and the config contains only the names of their variables. Each setting beyond the default sandbox (mounts, the network, a user, variables, headers) needs your confirmation. With --yes it is left out, unless --allow names it.`,
       '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "asks", "dropped", "hints"}], "variables", "written", "backups", "kept": [{"name", "why"}]}.',
     ],
     examples: [
-      ['import', 'See what the clients of this machine have'],
+      ['import', 'List the servers of the clients on this machine'],
       ['import claude-desktop cursor', 'Show what would be added, ask, and write it'],
-      ['import ./.mcp.json', 'Take the servers of a project, after a look at each'],
+      ['import ./.mcp.json', 'Import the servers of a project'],
       ['import --all --remove --yes', 'Move all of them'],
-      ['import --undo', 'Restore the files as they were before'],
+      ['import --undo', 'Restore the files'],
     ],
     async run(values, io) {
       const all = await needs.openClients();
@@ -118,7 +118,10 @@ function wantedOf(values: Values): {
   const words = textsOf(values, 'client');
   const isAll = values['all'] === true;
   if (isAll && words.length > 0)
-    throw new HubError('HUB_USAGE', '--all: leave it out, or the names of clients');
+    throw new HubError(
+      'HUB_USAGE',
+      '--all: cannot be combined with client names. Remove one of them',
+    );
   const paths = words.filter(isPath);
   const names = words.filter(word => !isPath(word)).map(clientOf);
   const isAsking = isAll || words.length > 0;
@@ -138,7 +141,7 @@ const isPath = (word: string) => /[./\\]/.test(word);
 async function answersTo(
   plan: ImportPlan,
   values: Values,
-  { io, ...needs }: ClientsNeeds & { readonly io: Io },
+  { io, ...needs }: ClientCommandNeeds & { readonly io: Io },
 ): Promise<Allowed> {
   const allowed = allowedBy(plan, values);
   const isAsked = values['yes'] !== true && values['dry-run'] !== true && values['json'] !== true;
@@ -156,7 +159,7 @@ function show(
   { out, screen }: Io,
 ): void {
   if (files.length === 0 && problems.length === 0)
-    out('None of these clients has a file with servers here.');
+    out('None of these clients has a file with servers.');
   for (const file of files) {
     const own = items.filter(({ found }) => found.source.file === file);
     const [first] = own;
@@ -165,9 +168,11 @@ function show(
     for (const item of own) for (const line of linesOf(item, { screen })) out(line);
   }
   if (variables.length > 0)
-    out(`Keys that go to ${dotenv}: ${variables.map(({ name }) => name).join(', ')}`);
+    out(`Keys moved to ${dotenv}: ${variables.map(({ name }) => name).join(', ')}`);
   if (unread.length > 0)
-    out(`Not read, as they belong to the project: ${unread.join(', ')}. Name one to import it`);
+    out(
+      `Not read, because they belong to the project: ${unread.join(', ')}. Name a file to import it`,
+    );
 }
 
 /** Prints the settings that were declined, and the servers that cannot run without them. */
@@ -180,7 +185,7 @@ function showDropped(whole: ImportPlan, plan: ImportPlan, { out, screen }: Io): 
     if (item.action === 'add' && item.dropped.length > 0)
       out(
         screen.foreign(
-          `${item.name} goes without ${item.dropped.map(({ name }) => name).join(', ')}`,
+          `${item.name} is added without ${item.dropped.map(({ name }) => name).join(', ')}`,
         ),
       );
   }
@@ -216,7 +221,7 @@ function questionOf({ items }: ImportPlan, { config }: HubFiles, values: Values)
   const parts = [
     ...(adds > 0 ? [`add ${servers(adds)} to ${config}`] : []),
     ...(values['remove'] === true
-      ? [`take ${servers(gone.length)} out of ${[...new Set(gone)].join(', ')}`]
+      ? [`remove ${servers(gone.length)} from ${[...new Set(gone)].join(', ')}`]
       : []),
   ];
   const question = `${parts.join(' and ')}?`;
@@ -244,19 +249,19 @@ function conclude(
   { plan, files, isAsking, isWorth, isWritten, added, backups, kept }: Conclusion,
   { out, err, screen, errorScreen }: Io,
 ): void {
-  if (!isAsking) return out('Name clients, or --all, to add these to the hub.');
+  if (!isAsking) return out('To add these to the hub, name clients or use --all.');
   if (!isWorth) return out('There is nothing to add.');
   if (!isWritten) return out('Nothing was written.');
   const done = screen.paint('green', 'wrote');
   if (added.length > 0) out(`${done} ${files.config}: ${added.join(', ')}`);
   if (plan.variables.length > 0)
-    out(`${done} ${files.dotenv}: keep it out of version control, as it holds keys`);
-  for (const backup of backups) out(`As the client had it: ${backup}`);
+    out(`${done} ${files.dotenv}: keep it out of version control, because it contains keys`);
+  for (const backup of backups) out(`Backup of the client's file: ${backup}`);
   for (const { item, why } of kept)
     err(errorScreen.foreign(`${item.found.name} stays in ${item.found.source.file}: ${why}`));
   if (added.length > 0)
-    out('They have what was allowed, and nothing else. A hub that runs starts them now.');
-  if (backups.length > 0) out('Put the hub in their place with: agenthub connect <client>');
+    out('They have only the permissions that were allowed. A running hub starts them now.');
+  if (backups.length > 0) out('To add the hub to the client instead: agenthub connect <client>');
   out('To restore all of these files: agenthub import --undo');
 }
 

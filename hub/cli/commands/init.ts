@@ -12,7 +12,7 @@ const yamlFile = 'hub.yaml';
 export function createInit({ findConfigFile }: Pick<FileNeeds, 'findConfigFile'>): Command {
   return {
     name: 'init',
-    summary: 'Write a commented config to begin with. A file that is there is never changed.',
+    summary: 'Write a commented starter config. An existing file is never changed.',
     options: {
       yaml: { type: 'boolean', help: `YAML, in ${yamlFile}.` },
       config: {
@@ -36,12 +36,12 @@ export function createInit({ findConfigFile }: Pick<FileNeeds, 'findConfigFile'>
       if (values['yaml'] === true && !isYaml)
         throw new HubError(
           'HUB_USAGE',
-          `--yaml: ${JSON.stringify(file)} is no name of a YAML file. Write --config with one that ends in .yaml, or leave --yaml out`,
+          `--yaml: ${JSON.stringify(file)} is not the name of a YAML file. Write a name that ends in .yaml for --config, or omit --yaml`,
         );
       if (!/\.(?:jsonc?|ya?ml)$/i.test(file))
         throw new HubError(
           'HUB_USAGE',
-          `--config: ${JSON.stringify(file)} is not allowed: end it in .json, .jsonc, .yaml or .yml, which says how the file is written`,
+          `--config: ${JSON.stringify(file)} is not allowed: the name must end in .json, .jsonc, .yaml or .yml`,
         );
       await writeNew(file, starterConfig(isYaml ? 'yaml' : 'json'));
       if (values['json'] === true) {
@@ -72,7 +72,7 @@ async function writeNew(file: string, text: string): Promise<void> {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
       throw new HubError(
         'HUB_CONFIG_CONFLICT',
-        `${file} is there already, and is left as it is. "agenthub check" tells what it says; --config names another`,
+        `${file} already exists and was not changed. Check it with "agenthub check", or write another file with --config`,
         { cause: error },
       );
     throw unwritable(file, error);

@@ -54,7 +54,7 @@ export function createJobsCommand(needs: HubNeeds): Command {
   };
 }
 
-const looks: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
+const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
   running: 'yellow',
   done: 'green',
   failed: 'red',
@@ -109,7 +109,7 @@ function rowOf(job: Described): readonly Cell[] {
   const note = isObject(error) ? String(error['code']) : step;
   return [
     String(job['id']).slice(0, shownIdLength),
-    { text: state, look: looks[state] ?? 'dim' },
+    { text: state, style: styles[state] ?? 'dim' },
     String(job['started_at']).replace('T', ' ').replace(/\..*/, 'Z'),
     String(job['title']),
     note,

@@ -14,7 +14,7 @@ export function createKey({ findOwnerKey }: KeyNeeds): Command {
     summary: "Print the owner's key of the hub, for scripts that administer it over HTTP.",
     options: {},
     details: [
-      'The hub makes the key at its first start and keeps it in DATA_DIR/owner-key. Whoever has it may install servers, which run with your rights. To replace it, delete that file and restart the hub.',
+      'The hub makes the key at its first start and keeps it in DATA_DIR/owner-key. Anyone who has it can install servers, which run with your permissions. To replace it, delete that file and restart the hub.',
     ],
     examples: [
       [
@@ -27,7 +27,7 @@ export function createKey({ findOwnerKey }: KeyNeeds): Command {
       if (key === undefined)
         throw new HubError(
           'HUB_OWNER_ONLY',
-          'no hub has made its key here. Run this in the folder where the hub was started, or start it with "agenthub serve"',
+          'no hub has created its key here. Run this in the folder where the hub was started, or start it with "agenthub serve"',
         );
       io.out(key);
       return 0;

@@ -12,18 +12,21 @@ type Described = { readonly [key: string]: unknown };
 export function createList(needs: Needs): Command {
   return {
     name: 'list',
-    summary: 'List the servers of the hub that runs, or their tools.',
+    summary: 'List the servers of the running hub, or their tools.',
     options: {
-      tools: { type: 'boolean', help: 'The tools, by the names under which clients call them.' },
+      tools: { type: 'boolean', help: 'List the tools, by the names that clients use.' },
       ...hubOptions,
     },
     details: [
-      '--json prints what GET /servers answers: {"servers": [{"name", "state", "tools", ...}], "collisions": [...]}. With --tools: {"tools": [{"name", "description", "inputSchema", ...}]}, as MCP has them.',
+      '--json prints the response of GET /servers: {"servers": [{"name", "state", "tools", ...}], "collisions": [...]}. With --tools: {"tools": [{"name", "description", "inputSchema", ...}]}, as in MCP.',
     ],
     examples: [
-      ['list', 'See how the servers fare'],
-      ['list --tools', 'See what can be called'],
-      [`list --json | jq -r '.servers[] | select(.state != "running").name'`, 'Which do not run'],
+      ['list', 'Show the servers and their states'],
+      ['list --tools', 'Show all tools'],
+      [
+        `list --json | jq -r '.servers[] | select(.state != "running").name'`,
+        'Names of the servers that are not running',
+      ],
     ],
     async run(values, io) {
       const hub = await openHub(needs, values, io.signal);
@@ -56,7 +59,7 @@ async function listAll(hub: HubClient, wantsJson: boolean, { out, screen }: Io):
   return 0;
 }
 
-const looks: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
+const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
   running: 'green',
   starting: 'yellow',
   stopping: 'yellow',
@@ -70,7 +73,7 @@ function rowOf(server: Described): readonly Cell[] {
   const since = Date.parse(String(server['started_at']));
   return [
     String(server['name']),
-    { text: state, look: looks[state] ?? 'dim' },
+    { text: state, style: styles[state] ?? 'dim' },
     String(server['tools']),
     String(server['restart_count']),
     Number.isNaN(since) ? '' : durationOf(Date.now() - since),

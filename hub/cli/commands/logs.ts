@@ -10,29 +10,29 @@ const maxLines = 10_000;
 export function createLogs(needs: HubNeeds): Command {
   return {
     name: 'logs',
-    summary: 'Show what a server wrote to stderr last.',
-    positionals: [{ name: 'server', help: 'Its name.', completion: 'server' }],
+    summary: 'Show the last lines that a server wrote to stderr.',
+    positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
     options: {
       follow: {
         type: 'boolean',
         short: 'f',
-        help: 'Go on with each line as it comes, until Ctrl-C.',
+        help: 'Print new lines as they arrive, until Ctrl-C.',
       },
       lines: {
         type: 'string',
         short: 'n',
         placeholder: 'number',
-        help: `How many of the last lines. Default: ${usualLines}.`,
+        help: `Number of lines. Default: ${usualLines}.`,
       },
       ...hubOptions,
     },
     details: [
-      'The hub keeps the end of what was written since the last launch; "docker logs agenthub-<server>" has more.',
-      '--json prints {"name", "lines": [...]}; with --follow a document {"line"} in each line.',
+      'The hub keeps only the last lines since the latest start; "docker logs agenthub-<server>" shows more.',
+      '--json prints {"name", "lines": [...]}; with --follow one {"line"} object per line.',
     ],
     examples: [
       ['logs memory', 'The last lines'],
-      ['logs memory -f -n 10', 'The last ten, and those to come'],
+      ['logs memory -f -n 10', 'The last ten lines, and new ones'],
     ],
     async run(values, io) {
       const name = wordOf(values, 'server');
@@ -48,7 +48,7 @@ export function createLogs(needs: HubNeeds): Command {
       if (wantsJson) io.out(asJson({ name, lines }));
       else for (const line of lines) io.out(io.screen.foreign(line));
       if (!wantsJson && kept.length === 0)
-        io.err(`${name} has written nothing since its last launch`);
+        io.err(`${name} has written nothing since its latest start`);
       return 0;
     },
   };
@@ -68,7 +68,7 @@ async function follow(
       const told = parse(data);
       const lines = linesOf(told);
       const dropped = isObject(told) ? told['dropped'] : undefined;
-      if (typeof dropped === 'number') err(`${dropped} lines came too fast to be shown`);
+      if (typeof dropped === 'number') err(`${dropped} lines arrived too fast to be shown`);
       for (const line of lines.slice(toSkip)) print(line);
       toSkip = Math.max(0, toSkip - lines.length);
     }
@@ -77,7 +77,7 @@ async function follow(
     if (signal.aborted) return 0;
     throw error;
   }
-  err('the log is over: the server was removed, or the hub has stopped');
+  err('the log has ended: the server was removed, or the hub has stopped');
   return 0;
 }
 

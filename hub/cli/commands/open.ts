@@ -12,13 +12,13 @@ export type OpenNeeds = HubNeeds & {
 export function createOpen(needs: OpenNeeds): Command {
   return {
     name: 'open',
-    summary: 'Open the dashboard in a browser, and log in there as the owner of the hub.',
+    summary: 'Open the dashboard in a browser, logged in as the owner of the hub.',
     options: {
       ...hubOptions,
-      print: { type: 'boolean', help: 'Print the link, and open nothing.' },
+      print: { type: 'boolean', help: 'Only print the link.' },
     },
     details: [
-      'The link works once, for ten minutes, and logs in for 30 days.',
+      'The link is valid once, for ten minutes. The login lasts 30 days.',
       '--json prints {"url", "expires_in_seconds"} and opens nothing.',
     ],
     examples: [
@@ -36,7 +36,7 @@ export function createOpen(needs: OpenNeeds): Command {
       else if (values['print'] === true || !(await needs.openBrowser(url))) io.out(url);
       else
         io.out(
-          'The dashboard opens in your browser. "agenthub open --print" gives a link instead.',
+          'The dashboard opens in your browser. "agenthub open --print" prints a link instead.',
         );
       return 0;
     },

@@ -7,22 +7,22 @@ import { asJson, textsOf } from '../values.ts';
 export function createReload(needs: HubNeeds): Command {
   return {
     name: 'reload',
-    summary: 'Read the config now, and allow entries that wait for a person.',
+    summary: 'Reload the config, and allow entries that wait for approval.',
     options: {
       allow: {
         type: 'string',
         multiple: true,
         placeholder: 'server',
         completion: 'server',
-        help: 'Run the new entry of this server, which runs without a sandbox. May stand several times.',
+        help: 'Allow the new entry of this server, which runs without a sandbox. Repeatable.',
       },
       ...hubOptions,
     },
     details: [
-      'An entry with "runtime": "process" that appears or changes while the hub runs waits until it is allowed, or until the hub is started again.',
-      '--json prints what POST /config/reload answers.',
+      'An entry with "runtime": "process" that appears or changes while the hub runs waits until it is allowed, or until the hub is restarted.',
+      '--json prints the response of POST /config/reload.',
     ],
-    examples: [['reload --allow shell', 'Run the entry of one server that waits']],
+    examples: [['reload --allow shell', 'Allow the waiting entry of one server']],
     async run(values, io) {
       const hub = await openHub(needs, values, io.signal);
       const allow = textsOf(values, 'allow');

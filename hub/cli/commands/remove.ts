@@ -9,21 +9,21 @@ export function createRemove(needs: HubNeeds & FileNeeds): Command {
   return {
     name: 'remove',
     summary: 'Stop a server and remove its entry from the config.',
-    positionals: [{ name: 'server', help: 'Its name.', completion: 'server' }],
+    positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
     options: {
       purge: {
         type: 'boolean',
-        help: 'Remove its image and its volumes too, with all that it has kept.',
+        help: 'Also remove its image and its volumes, with all stored data.',
       },
       ...hubOptions,
     },
     details: [
-      'Where no hub runs, the entry is removed from the config file.',
+      'If no hub is running, the entry is removed from the config file.',
       '--json prints {"name", "removed": [{"kind", "name"}], "left": [{"kind", "name", "why"}]}.',
     ],
     examples: [
-      ['remove github', 'Remove a server; its volumes stay'],
-      ['remove github --purge', 'Remove all that there is of it'],
+      ['remove github', 'Remove a server and keep its volumes'],
+      ['remove github --purge', 'Remove a server with its image and data'],
     ],
     async run(values, io) {
       const name = wordOf(values, 'server');
@@ -41,7 +41,9 @@ export function createRemove(needs: HubNeeds & FileNeeds): Command {
         if (values['json'] === true)
           io.out(asJson({ name, removed: [{ kind: 'entry', name }], left: [] }));
         else
-          io.out(`removed the entry ${name} from ${file}. No hub runs: its image and volumes stay`);
+          io.out(
+            `removed the entry ${name} from ${file}. No hub is running: its image and volumes are kept`,
+          );
       }
       return 0;
     },
@@ -51,7 +53,7 @@ export function createRemove(needs: HubNeeds & FileNeeds): Command {
 const needsHub = (cause: unknown) =>
   new HubError(
     'HUB_CONNECT_FAILED',
-    '--purge: images and volumes are removed by a hub, and none runs. Start it with "agenthub serve", or leave --purge out',
+    '--purge: only a running hub can remove images and volumes. Start it with "agenthub serve", or omit --purge',
     { cause },
   );
 

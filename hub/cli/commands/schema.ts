@@ -6,8 +6,10 @@ export function createSchema(): Command {
   return {
     name: 'schema',
     summary: 'Print the JSON Schema of the config file.',
-    options: { rules: { type: 'boolean', help: 'That of the rules for prompts instead.' } },
-    examples: [['schema > hub.schema.json', 'Keep it for an editor']],
+    options: {
+      rules: { type: 'boolean', help: 'Print the schema of the rules file for prompts instead.' },
+    },
+    examples: [['schema > hub.schema.json', 'Save it for an editor']],
     async run({ rules }, { out }) {
       out((rules === true ? rulesSchemaJson() : schemaJson()).trimEnd());
       return 0;

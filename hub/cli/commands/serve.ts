@@ -14,7 +14,7 @@ export type ServeOptions = {
 };
 
 /** A running hub. */
-export type Running = {
+export type RunningHub = {
   /** Such as `http://127.0.0.1:9090`; undefined if the hub does not listen. */
   readonly address: string | undefined;
   /** Creates a one-time login link to the dashboard; undefined if administration over HTTP is off. */
@@ -28,39 +28,39 @@ export type Running = {
 
 export type ServeNeeds = {
   /** Resolves when the hub runs. Throws HubError if it cannot start, and cleans up. */
-  readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<Running>;
+  readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<RunningHub>;
 };
 
 /** `agenthub serve`: runs the hub until the signal aborts or the client on stdin and stdout disconnects. */
 export function createServe({ startApp }: ServeNeeds): Command {
   return {
     name: 'serve',
-    summary: 'Start the hub and its servers, and run until it is stopped.',
+    summary: 'Run the hub and its servers until it is stopped.',
     options: {
       config: {
         type: 'string',
         placeholder: 'file',
         completion: 'file',
-        help: 'The servers: JSON or YAML. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
+        help: 'Config file: JSON or YAML. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
       },
       port: {
         type: 'string',
         placeholder: 'number',
-        help: 'The port to listen on; 0 is any free one. Default: ROUTER_PORT, or 9090.',
+        help: 'Port to listen on; 0 chooses a free one. Default: ROUTER_PORT, or 9090.',
       },
       tags: {
         type: 'string',
         placeholder: 'a,b',
-        help: 'Only the servers with any of these tags. Default: all.',
+        help: 'Only servers with at least one of these tags. Default: all.',
       },
       stdio: {
         type: 'boolean',
-        help: 'Serve one client on stdin and stdout, until it is gone. Listens only with --port.',
+        help: 'Serve one client on stdin and stdout until it disconnects. Listens only with --port.',
       },
     },
     examples: [
       ['serve', 'Run until Ctrl-C'],
-      ['serve --config hub.yaml --tags work,notes', 'Some of the servers of a file'],
+      ['serve --config hub.yaml --tags work,notes', 'Only some servers of another file'],
       ['serve --stdio', 'A hub for one client, which starts it itself'],
     ],
     async run({ config, port, tags, stdio }, { out, err, screen, signal }) {
@@ -70,7 +70,7 @@ export function createServe({ startApp }: ServeNeeds): Command {
         ...(typeof tags === 'string' && { tags: parseTags(tags) }),
         ...(stdio === true && { stdio }),
       };
-      let running: Running;
+      let running: RunningHub;
       try {
         running = await startApp(options, signal);
       } catch (error) {
@@ -108,7 +108,7 @@ function parseTags(text: string): readonly string[] {
   if (!tags.includes('')) return tags;
   throw new HubError(
     'HUB_USAGE',
-    `--tags: ${JSON.stringify(text)} is not allowed: write tags with commas between them`,
+    `--tags: ${JSON.stringify(text)} is not allowed: write tags separated by commas`,
   );
 }
 

@@ -37,7 +37,7 @@ export async function findOwnerAccess(
   if (found) return found;
   throw new HubError(
     'HUB_OWNER_ONLY',
-    `this needs the owner's key of the hub at ${url.origin}, and no hub that runs there keeps its key in ${options.dataDirs.map(folder => JSON.stringify(folder)).join(' or ')}. Run the command as the user who started the hub, in the folder where it was started. For a hub elsewhere name it with --url, and a copy of its key with AGENTHUB_OWNER_KEY_FILE`,
+    `this needs the owner's key of the hub at ${url.origin}, and no hub running there keeps its key in ${options.dataDirs.map(folder => JSON.stringify(folder)).join(' or ')}. Run the command as the user who started the hub, in the folder where it was started. For a hub on another machine, name it with --url, and a copy of its key with AGENTHUB_OWNER_KEY_FILE`,
   );
 }
 
@@ -49,12 +49,12 @@ async function fromFile(url: URL, file: string, isNamed: boolean): Promise<Owner
   if (!isNamed)
     throw new HubError(
       'HUB_USAGE',
-      'AGENTHUB_OWNER_KEY_FILE: name the hub that gets this key as well, with --url',
+      'AGENTHUB_OWNER_KEY_FILE: also name the hub that gets this key, with --url',
     );
   if (url.protocol !== 'https:' && !isLoopback(url.hostname))
     throw new HubError(
       'HUB_USAGE',
-      `--url: ${url.origin} is not of this machine, and the owner's key is sent there over TLS only. Write https://`,
+      `--url: ${url.origin} is on another machine, where the owner's key is sent only over TLS. Write https://`,
     );
   const key = await keyIn(file);
   if (key !== undefined) return { key, dial: undefined };

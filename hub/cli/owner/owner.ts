@@ -13,14 +13,14 @@ export type OwnerOptions = {
 };
 
 /** Access to the owner's keys that this user can read. */
-export interface Owner {
+export interface HubOwner {
   /** `isNamed`: the URL comes from the command line. */
   accessTo(url: string, isNamed: boolean): (signal: AbortSignal) => Promise<OwnerAccess>;
   /** The key of the running hub, or of the one that ran last. */
   findKey(signal: AbortSignal): Promise<string | undefined>;
 }
 
-export function createOwner({ env, root, dataDir, inContainer }: OwnerOptions): Owner {
+export function createOwner({ env, root, dataDir, inContainer }: OwnerOptions): HubOwner {
   const dataDirs = env['DATA_DIR'] ? [dataDir] : [...new Set([dataDir, join(root, 'data')])];
 
   async function findCompose(): Promise<Compose | undefined> {

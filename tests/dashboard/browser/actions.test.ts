@@ -157,7 +157,7 @@ describeWithBrowser('in the dashboard', () => {
       await page.getByLabel(/^agenda/).fill('["sugar", "milk"]');
       await mark(page);
       await page.getByRole('button', { name: /^call/i }).click();
-      const said = page.getByRole('region', { name: 'What it says' });
+      const said = page.getByRole('region', { name: 'Text' });
       assert.deepEqual(JSON.parse(await said.innerText()), {
         title: 'Tea & <b>cake</b>',
         attendees: 4,
@@ -229,7 +229,7 @@ describeWithBrowser('in the dashboard', () => {
       await page.getByRole('button', { name: 'Call slow' }).click();
       const sign = page.getByText('Working…');
       await sign.waitFor();
-      await page.getByRole('region', { name: 'What it says' }).waitFor();
+      await page.getByRole('region', { name: 'Text' }).waitFor();
       await sign.waitFor({ state: 'hidden' });
     });
   });
@@ -240,7 +240,7 @@ describeWithBrowser('in the dashboard', () => {
         await page.goto('/dashboard');
         await becomesLive(page);
         const look = async () => await page.evaluate("htmx.trigger(document.body, 'health')");
-        const [known, unknown] = [page.getByText('Degraded'), page.getByText('Not known now')];
+        const [known, unknown] = [page.getByText('Degraded'), page.getByText('Unknown')];
         await known.waitFor();
         assert.ok(!(await unknown.isVisible()));
         await page.context().setOffline(true);
@@ -333,7 +333,7 @@ describeWithBrowser('in the dashboard', () => {
         await page.goto('/dashboard/servers/calendar');
         await page.getByRole('link', { name: 'Try it: list_events' }).click();
         await page.getByRole('button', { name: /^call/i }).click();
-        assert.equal(await page.getByRole('region', { name: 'What it says' }).innerText(), '[]');
+        assert.equal(await page.getByRole('region', { name: 'Text' }).innerText(), '[]');
 
         await enhance(dashboard.hub, 'fix my code');
         await page.goto('/dashboard/caches');

@@ -161,7 +161,7 @@ describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
       await page.goto('/dashboard/activity?text=look_up_3');
       assert.match(await rows.nth(1).innerText(), /look_up_3/);
       await page.goto('/dashboard/activity?text=nothing+like+this');
-      await page.getByText('No call is like that.').waitFor();
+      await page.getByText('No call matches the filter.').waitFor();
     });
   });
 });

@@ -43,7 +43,7 @@ const shots: readonly Shot[] = [
       await page.getByLabel(/^room/).selectOption('Garden');
       await page.getByLabel(/^agenda/).fill('["sugar", "milk"]');
       await page.getByRole('button', { name: /^Call/ }).click();
-      await page.getByRole('region', { name: 'What it says' }).waitFor();
+      await page.getByRole('region', { name: 'Text' }).waitFor();
       await page.evaluate('scrollTo(0, 0)');
     },
   },
