@@ -22,7 +22,14 @@ import {
   serversFileOf,
   withTags,
 } from '#config';
-import { type ServeOptions, createAsk, createCli, createIo, createPlaces, openBrowser } from '#cli';
+import {
+  type ServeOptions,
+  createAsk,
+  createCli,
+  createIo,
+  createHubLocator,
+  openBrowser,
+} from '#cli';
 import { type Log, HubError, addressOf, messageOf, systemClock } from '#core';
 import {
   type OpenLog,
@@ -159,7 +166,7 @@ async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => 
 }
 
 /** What commands need to ask a hub, and to show that it is theirs. */
-const places = createPlaces({ env: process.env, root, readDotenv, readOptions });
+const hubLocator = createHubLocator({ env: process.env, root, readDotenv, readOptions });
 
 const stdio = { input: process.stdin, output: process.stdout };
 
@@ -186,7 +193,7 @@ const cli = createCli({
       ? { file: shippedConfigs[defaultServersFile], config, insteadOf: serversFile }
       : { file: serversFile, config };
   },
-  ...places,
+  ...hubLocator,
   async openBrowser(url) {
     const { writeWhole } = await import('#store');
     const { platform, env } = process;

@@ -1,4 +1,4 @@
-import { type Kind, HubError, kindOf, messageOf } from '#core';
+import { type ErrorKind, HubError, kindOf, messageOf } from '#core';
 
 /** The error for a refused call. `what` completes the sentence "the broker does not admit ...". */
 export function refusal(what: string): HubError {
@@ -24,7 +24,7 @@ export function errorResponseOf(error: unknown): {
   return { status: statuses[kind] ?? 500, message };
 }
 
-const statuses: { readonly [kind in Kind]?: number } = {
+const statuses: { readonly [kind in ErrorKind]?: number } = {
   invalid: 400,
   forbidden: 403,
   not_found: 404,

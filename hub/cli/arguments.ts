@@ -17,16 +17,19 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
     });
     // `--help` works even if required arguments are missing.
     if (values['help'] === true) return { values };
-    const words = named(expected, positionals);
+    const words = namePositionals(expected, positionals);
     return 'wrong' in words ? words : { values: { ...values, ...words.values } };
   } catch (error) {
     const misuse = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (!(error instanceof Error) || !misuse.startsWith('ERR_PARSE_ARGS')) throw error;
-    return { wrong: `${error.message}${meantBy(error.message, Object.keys(options))}` };
+    return { wrong: `${error.message}${suggestionFor(error.message, Object.keys(options))}` };
   }
 }
 
-function named(expected: readonly Positional[], words: readonly string[]): ParsedArguments {
+function namePositionals(
+  expected: readonly Positional[],
+  words: readonly string[],
+): ParsedArguments {
   const values: Record<string, unknown> = {};
   for (const [index, { name, count }] of expected.entries()) {
     const isList = count === 'some' || count === 'any';
@@ -39,7 +42,7 @@ function named(expected: readonly Positional[], words: readonly string[]): Parse
   return extra === undefined ? { values } : { wrong: `Unexpected argument '${extra}'` };
 }
 
-function meantBy(message: string, options: readonly string[]): string {
+function suggestionFor(message: string, options: readonly string[]): string {
   const [, given] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
   const meant = given === undefined ? undefined : findClosest(given, options);
   return meant === undefined ? '' : `. Did you mean "--${meant}"?`;

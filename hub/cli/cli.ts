@@ -18,7 +18,7 @@ export interface Cli {
 export function createCli(needs: CliNeeds): Cli {
   const loaders = createLoaders(needs);
 
-  function misused(text: string, hint: string, io: Io): ExitCode {
+  function reportUsageError(text: string, hint: string, io: Io): ExitCode {
     io.err(`agenthub: ${text}`);
     io.err(`Run "${hint}" for help.`);
     return 2;
@@ -38,9 +38,10 @@ export function createCli(needs: CliNeeds): Cli {
         return 0;
       }
       const command = name === undefined ? undefined : await loaders.load(name);
-      if (!command) return misused(unknown(name, loaders.names), 'agenthub --help', io);
+      if (!command) return reportUsageError(unknown(name, loaders.names), 'agenthub --help', io);
       const parsed = parseArguments(command, words);
-      if ('wrong' in parsed) return misused(parsed.wrong, `agenthub ${command.name} --help`, io);
+      if ('wrong' in parsed)
+        return reportUsageError(parsed.wrong, `agenthub ${command.name} --help`, io);
       if (parsed.values['help'] === true) {
         io.out(commandHelp(command));
         return 0;
@@ -68,14 +69,14 @@ async function runCommand(command: Command, values: Values, io: Io): Promise<Exi
       io.progress('');
       return 1;
     }
-    tell(error, values, io);
+    reportError(error, values, io);
     // Errors that the user can fix in files, settings or arguments exit with code 2.
     return ['invalid', 'forbidden'].includes(kindOf(error)) ? 2 : 1;
   }
 }
 
 /** Prints an error, with the output of the server or installer that failed, if known. */
-function tell({ code, message, data }: HubError, values: Values, io: Io): void {
+function reportError({ code, message, data }: HubError, values: Values, io: Io): void {
   const { errorScreen } = io;
   io.err(errorScreen.foreign(message));
   const written = [data['output'], data.stderr].find(text => typeof text === 'string');

@@ -23,20 +23,20 @@ export const allowOption = {
  */
 export async function confirmEach(
   server: string,
-  asked: readonly Confirmation[],
+  settings: readonly Confirmation[],
   values: Values,
   { ask, io }: Pick<ClientCommandNeeds, 'ask'> & { readonly io: Io },
 ): Promise<readonly string[] | undefined> {
   const allowed = textsOf(values, 'allow');
-  const names = asked.map(({ name }) => name);
+  const names = settings.map(({ name }) => name);
   const unknown = allowed.find(name => !names.includes(name));
   if (unknown !== undefined)
     throw new HubError(
       'HUB_USAGE',
       `--allow: ${JSON.stringify(unknown)} is not a setting that ${server} asks for: ${names.join(', ') || 'nothing beyond the default sandbox'}. Remove it`,
     );
-  const open = asked.filter(({ name }) => !allowed.includes(name));
-  if (open.length > 0 && (!ask || values['json'] === true)) throw unasked(server, open);
+  const open = settings.filter(({ name }) => !allowed.includes(name));
+  if (open.length > 0 && (!ask || values['json'] === true)) throw cannotAsk(server, open);
   for (const { name, message } of open) {
     const shown = (text: string) => io.errorScreen.foreign(text).replaceAll('\n', ' ');
     io.err(shown(`${server}: ${message}`));
@@ -46,7 +46,7 @@ export async function confirmEach(
   return names;
 }
 
-const unasked = (server: string, open: readonly Confirmation[]) =>
+const cannotAsk = (server: string, open: readonly Confirmation[]) =>
   new HubError(
     'HUB_USAGE',
     [
@@ -57,16 +57,16 @@ const unasked = (server: string, open: readonly Confirmation[]) =>
   );
 
 /** The settings that the hub wants confirmed, if that is why it refused, with the server's name. */
-export function askedIn(
+export function confirmationsIn(
   error: unknown,
-): { readonly server: string; readonly asked: readonly Confirmation[] } | undefined {
+): { readonly server: string; readonly settings: readonly Confirmation[] } | undefined {
   if (!(error instanceof HubError) || error.code !== 'HUB_CONFIRMATION_NEEDED') return undefined;
   const { loosenings, server = 'The server' } = error.data;
   const list: readonly unknown[] = Array.isArray(loosenings) ? loosenings : [];
-  const asked = list
+  const settings = list
     .filter(isObject)
     .map(({ name, message }) => ({ name: String(name), message: String(message) }));
-  return { server, asked };
+  return { server, settings };
 }
 
 /** Quotes a word for the shell. */

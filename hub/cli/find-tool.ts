@@ -8,9 +8,9 @@ import type { Mcp, Tool } from './mcp.ts';
 type Described = Awaited<ReturnType<typeof listServers>>[number];
 
 /** Maximum wait in ms. Longer than the first start of a server, which builds its image. */
-const patienceMs = 5 * 60_000;
+const maxWaitMs = 5 * 60_000;
 /** Interval in ms at which the hub is asked which servers are starting. */
-const askEveryMs = 500;
+const pollIntervalMs = 500;
 
 /**
  * Finds a tool by name, of one server or of all. Waits while servers start, and looks again when one has started.
@@ -22,7 +22,7 @@ export async function findTool(
   { mcp, hub }: { readonly mcp: Mcp; readonly hub: HubClient },
   { progress, signal }: Pick<Io, 'progress' | 'signal'>,
 ): Promise<Tool> {
-  const end = performance.now() + patienceMs;
+  const end = performance.now() + maxWaitMs;
   let tools: readonly Tool[] = [];
   let looked: string | undefined;
   for (;;) {
@@ -38,7 +38,7 @@ export async function findTool(
     if (found) return found;
     if (starting.length === 0 || performance.now() > end) throw unknownTool(name, tools, servers);
     progress(`waiting for ${starting.map(withState).join(', ')}`);
-    await pause(askEveryMs, undefined, { signal });
+    await pause(pollIntervalMs, undefined, { signal });
   }
 }
 

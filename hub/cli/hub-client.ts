@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { findClosest } from '#config';
 import { type Code, type ErrorData, HubError, codes, http, https, isObject } from '#core';
-import { type HubEvent, readEvents, readWhole } from './answers.ts';
+import { type HubEvent, readEvents, readWhole } from './responses.ts';
 import type { Options, Values } from './command.ts';
 import type { OwnerAccess } from './owner/socket.ts';
 import { jsonOption, textOf } from './values.ts';
@@ -51,11 +51,11 @@ export type HubRequest = {
 export interface HubClient {
   readonly url: string;
   /** Returns the response with any status but 401. */
-  send(asking: HubRequest): Promise<IncomingMessage>;
+  send(hubRequest: HubRequest): Promise<IncomingMessage>;
   /** Returns the JSON of a response. */
-  ask(asking: HubRequest): Promise<unknown>;
+  ask(hubRequest: HubRequest): Promise<unknown>;
   /** Yields events as they arrive. Rejects if an event is an error. */
-  follow(asking: HubRequest): AsyncIterable<HubEvent>;
+  follow(hubRequest: HubRequest): AsyncIterable<HubEvent>;
   /** Converts `{"code", "message", ...}` to an error; undefined for anything else. */
   errorOf(said: unknown): Promise<HubError | undefined>;
 }
@@ -83,19 +83,19 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
   const { url, token, ownerAccess } = place;
   const base = baseOf(url);
 
-  async function send(asking: HubRequest): Promise<IncomingMessage> {
-    const answer = await request(asking, token);
+  async function send(hubRequest: HubRequest): Promise<IncomingMessage> {
+    const answer = await request(hubRequest, token);
     if (!isUnauthorized(answer)) return answer;
     // An unread response would keep the connection, and so the process, alive until the hub closes it.
     answer.destroy();
     const isCall = answer.headers['www-authenticate']?.includes(administers) !== true;
     if (!ownerAccess) throw await refusalOf(answer, '');
-    const { key, dial } = await ownerAccess(asking.signal ?? ending).catch(
+    const { key, dial } = await ownerAccess(hubRequest.signal ?? ending).catch(
       async (error: unknown) => {
         throw isCall ? await refusalOf(answer, '') : error;
       },
     );
-    const again = await request(asking, key, dial);
+    const again = await request(hubRequest, key, dial);
     if (!isUnauthorized(again)) return again;
     again.destroy();
     throw new HubError('HUB_OWNER_ONLY', `the hub at ${url} has another owner's key`);
@@ -176,15 +176,15 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
   const client: HubClient = {
     url,
     send,
-    async ask(asking) {
-      const answer = await send(asking);
+    async ask(hubRequest) {
+      const answer = await send(hubRequest);
       const text = await readWhole(answer);
       if (isRefusal(answer)) throw await refusalOf(answer, text);
       return parse(text);
     },
-    async *follow(asking) {
-      const headers = { accept: 'text/event-stream', ...asking.headers };
-      const answer = await send({ ...asking, headers });
+    async *follow(hubRequest) {
+      const headers = { accept: 'text/event-stream', ...hubRequest.headers };
+      const answer = await send({ ...hubRequest, headers });
       if (isRefusal(answer)) throw await refusalOf(answer, await readWhole(answer));
       for await (const event of readEvents(answer)) {
         if (event.type === 'error') throw await refusalOf(answer, event.data);

@@ -2,7 +2,7 @@ import type { ImportItem } from '#clients';
 import { HubError, isObject } from '#core';
 import type { Io } from './command.ts';
 import { type HubClient, isAbsent } from './hub-client.ts';
-import { watched } from './watched.ts';
+import { withStartProgress } from './start-progress.ts';
 
 /** A server that is not running in the hub, and why. */
 export type NotRunning = { readonly item: ImportItem; readonly why: string };
@@ -51,7 +51,7 @@ async function start(item: ImportItem, hub: HubClient, io: Io): Promise<string |
   try {
     io.progress(`waiting for ${item.name}`);
     const asking = hub.ask({ method: 'POST', path: `${path}/start`, signal });
-    const server = await watched(asking, hub, path, io);
+    const server = await withStartProgress(asking, hub, path, io);
     const { state, why } = isObject(server) ? server : {};
     if (state !== 'running')
       return `it is ${String(state)}${typeof why === 'string' ? `: ${why}` : ''}`;

@@ -47,9 +47,12 @@ export function createLoaders(needs: CommandNeeds): Loaders {
       list: async () => (await import('./commands/list.ts')).createList(needs),
       add: async () => (await import('./commands/add.ts')).createAdd(needs),
       remove: async () => (await import('./commands/remove.ts')).createRemove(needs),
-      start: async () => (await import('./commands/act.ts')).createAct('start', needs),
-      stop: async () => (await import('./commands/act.ts')).createAct('stop', needs),
-      restart: async () => (await import('./commands/act.ts')).createAct('restart', needs),
+      start: async () =>
+        (await import('./commands/server-actions.ts')).createServerAction('start', needs),
+      stop: async () =>
+        (await import('./commands/server-actions.ts')).createServerAction('stop', needs),
+      restart: async () =>
+        (await import('./commands/server-actions.ts')).createServerAction('restart', needs),
       reload: async () => (await import('./commands/reload.ts')).createReload(needs),
       jobs: async () => (await import('./commands/jobs.ts')).createJobsCommand(needs),
       logs: async () => (await import('./commands/logs.ts')).createLogs(needs),

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, isObject } from '#core';
-import { readEvents, readWhole } from './answers.ts';
+import { readEvents, readWhole } from './responses.ts';
 import { type HubClient, parse } from './hub-client.ts';
 
 /** A tool as listed by `tools/list`. */

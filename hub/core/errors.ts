@@ -1,5 +1,5 @@
 /** Category of a failure. Each kind maps to one HTTP status and one JSON-RPC code. */
-export type Kind =
+export type ErrorKind =
   | 'invalid'
   | 'forbidden'
   | 'not_found'
@@ -71,7 +71,7 @@ export const codes = {
   HUB_BROKER_REFUSED: 'forbidden',
   HUB_BROKER_UNKNOWN: 'not_found',
   HUB_INTERNAL: 'internal',
-} as const satisfies Record<string, Kind>;
+} as const satisfies Record<string, ErrorKind>;
 
 export type Code = keyof typeof codes;
 
@@ -104,7 +104,7 @@ export class HubError extends Error {
 }
 
 /** Returns the kind of any thrown value. Anything but a HubError is a bug and counts as `internal`. */
-export function kindOf(error: unknown): Kind {
+export function kindOf(error: unknown): ErrorKind {
   return error instanceof HubError ? codes[error.code] : 'internal';
 }
 

@@ -5,7 +5,7 @@ export { type Clock, systemClock } from './clock.ts';
 export {
   type Code,
   type ErrorData,
-  type Kind,
+  type ErrorKind,
   HubError,
   codes,
   kindOf,

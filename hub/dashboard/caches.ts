@@ -10,12 +10,12 @@ import { meter } from './stats.ts';
 export type CachesView = {
   /** Undefined: the hub does not improve prompts. */
   readonly stats: CachesStats | undefined;
-  readonly asked: Asked | undefined;
+  readonly asked: PromptLookup | undefined;
   readonly rights: Rights;
 };
 
 /** A prompt that was looked up, and the result. */
-export type Asked = {
+export type PromptLookup = {
   readonly prompt: string;
   readonly client: string;
   readonly found: Explanation | { readonly problem: string };
@@ -33,7 +33,7 @@ ${cachesPartial(stats)}
 ${rights === 'owner' ? explainForm(asked) : ownersOnly(rights, 'The content of the caches')}</section>`;
 }
 
-const explainForm = (asked: Asked | undefined): Html =>
+const explainForm = (asked: PromptLookup | undefined): Html =>
   html`<p class="note">Shows whether the caches would find it, and the most similar prompts. Nothing is counted or stored.</p>
 <form class="card" method="post" action="${paths.caches}" hx-post="${paths.caches}" hx-target="#explained" hx-sync="this:drop">
 <p><label for="prompt">Prompt</label><textarea id="prompt" name="prompt" required>${asked?.prompt}</textarea></p>
@@ -99,7 +99,7 @@ const stateOf = (state: 'up' | 'down', error: string | undefined): Content =>
   html`${badge(state === 'up' ? 'good' : 'bad', state)}${error !== undefined && html`<span class="note">${error}</span>`}`;
 
 /** Explains how a prompt was looked up. */
-export function explained({ found }: Asked): Html {
+export function explained({ found }: PromptLookup): Html {
   if ('problem' in found) return html`<p class="notice bad" role="alert">${found.problem}</p>`;
   const { exact, semantic } = found;
   return html`<div class="card">${facts([

@@ -8,7 +8,7 @@ export {
   recentCalls,
 } from './activity.ts';
 export { type Assets, assetsPath, loadAssets } from './assets.ts';
-export { type Asked, caches, cachesPartial, explained } from './caches.ts';
+export { type PromptLookup, caches, cachesPartial, explained } from './caches.ts';
 export { type CallView, call } from './call.ts';
 export { type Failure, failureNotice, failurePage } from './failure.ts';
 export { type Html, html, textOf } from './html.ts';
@@ -20,9 +20,9 @@ export { paths, withQuery } from './paths.ts';
 export { notice } from './pieces.ts';
 export type { Rights } from './rights.ts';
 export {
-  type Offer,
-  type Offers,
-  type Sandbox,
+  type ListedItem,
+  type ServerLists,
+  type SandboxView,
   type ServerView,
   logPartial,
   offersPartial,
@@ -32,7 +32,7 @@ export {
   toolsPerPage,
 } from './server.ts';
 export { type SessionRow, type SessionsView, sessions, sessionsPartial } from './sessions.ts';
-export type { ServerRow, Usage } from './states.ts';
+export type { ServerRow, UsageView } from './states.ts';
 export { type HitRate, type Slice, type StatsView, statsPartial } from './stats.ts';
 export {
   type ToolResult,

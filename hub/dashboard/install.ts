@@ -19,7 +19,7 @@ export const emptyForm: InstallForm = {
 };
 
 /** A setting beyond the default sandbox that the entry needs. */
-export type Asked = {
+export type RequestedSetting = {
   readonly name: string;
   readonly message: string;
   /** True if the user confirmed it when the form was sent. */
@@ -50,7 +50,7 @@ export function install(
   form: InstallForm,
   jobs: readonly JobView[],
   problem: string | undefined,
-  asked: readonly Asked[] = [],
+  asked: readonly RequestedSetting[] = [],
 ): Html {
   return html`${heading('Install a server')}
 <p class="lead">The hub builds an image for the server, starts it once to read its tools, and adds it to the config file. If a step fails, everything is undone.</p>
@@ -73,7 +73,7 @@ ${jobs.length === 0 ? empty('None yet.') : html`<ul class="parts">${jobs.map(one
 }
 
 /** A checkbox per setting. The browser requires all of them before it sends the form. */
-const confirmation = (asked: readonly Asked[]) =>
+const confirmation = (asked: readonly RequestedSetting[]) =>
   html`<fieldset class="notice bad" id="confirm"><legend>This server needs more than the default sandbox</legend>
 ${asked.map(({ name, message, isAgreed }) => html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`)}
 <p class="note">Nothing was installed yet. Check what you allow and install it, or change the form.</p></fieldset>`;

@@ -23,7 +23,7 @@ export type Visitor = {
 export type Page = {
   readonly title: string;
   /** The navigation entry that this page belongs to. */
-  readonly at?: Place;
+  readonly at?: NavigationEntry;
   readonly main: Html;
   /** URL of the event stream that reports changes; undefined for a static page. */
   readonly events?: string;
@@ -42,7 +42,7 @@ const places = [
   ['sessions', 'Sessions', paths.sessions],
   ['install', 'Install', paths.install],
 ] as const;
-export type Place = (typeof places)[number][0];
+export type NavigationEntry = (typeof places)[number][0];
 
 /** htmx settings: no evaluation of code and no inline styles. Forms contain all their settings themselves. */
 const htmxConfig = JSON.stringify({
@@ -95,7 +95,7 @@ ${page.main}
 
 const mark = html`<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="2"><path d="M12 12 4.8 6.6M12 12l7.2-5.4M12 12v8"/></g><g fill="currentColor"><circle cx="12" cy="12" r="4"/><circle cx="4.5" cy="6" r="2.5"/><circle cx="19.5" cy="6" r="2.5"/><circle cx="12" cy="20.5" r="2.5"/></g></svg>`;
 
-function navigation(at: Place | undefined): Html {
+function navigation(at: NavigationEntry | undefined): Html {
   const links = places.map(
     ([place, text, path]) =>
       html`<li><a href="${path}"${place === at && html` aria-current="page"`}>${text}</a></li>`,

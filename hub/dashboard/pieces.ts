@@ -31,7 +31,7 @@ ${content}
 </div>`;
 
 /** A button in a form of its own, which works without JavaScript. */
-export type Action = {
+export type ButtonAction = {
   readonly label: string;
   readonly path: string;
   /** Unique within the page, so that the button keeps the focus when the page is updated. */
@@ -41,7 +41,7 @@ export type Action = {
   readonly tone?: 'primary' | 'danger';
 };
 
-export function actionButton({ label, path, id, about, tone }: Action): Html {
+export function actionButton({ label, path, id, about, tone }: ButtonAction): Html {
   const name = about === undefined ? undefined : html` aria-label="${label} ${about}"`;
   return html`<form method="post" action="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop"><button id="${id}" class="${tone}"${name}>${label}</button></form>`;
 }

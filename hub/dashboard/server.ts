@@ -30,35 +30,35 @@ export type ServerView = ServerRow & {
   /** Facts from the server's own description and from the hub: container, pid, URL. */
   readonly about: readonly (readonly [name: string, value: string])[];
   readonly latencyMs: number | undefined;
-  readonly offers: Offers;
+  readonly offers: ServerLists;
   /** The active entry as JSON, with defaults and without secrets. */
   readonly config: string;
-  readonly sandbox: Sandbox;
+  readonly sandbox: SandboxView;
   /** The end of the server's stderr, secrets redacted. Undefined unless the visitor is the owner. */
   readonly log: string | undefined;
 };
 
 /** A tool, resource or prompt of a server. */
-export type Offer = {
+export type ListedItem = {
   readonly name: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
 };
 
 /** The lists of a server. Tools are paged, starting at index `from`. */
-export type Offers = {
-  readonly tools: readonly Offer[];
+export type ServerLists = {
+  readonly tools: readonly ListedItem[];
   readonly toolCount: number;
   readonly from: number;
-  readonly resources: readonly Offer[];
-  readonly prompts: readonly Offer[];
+  readonly resources: readonly ListedItem[];
+  readonly prompts: readonly ListedItem[];
   /** Number of resources that are not shown. */
   readonly moreResources: number;
   readonly morePrompts: number;
 };
 
 /** Isolation of a server, in the words of its page. */
-export type Sandbox = {
+export type SandboxView = {
   /** False for a process on the hub's machine. */
   readonly isThere: boolean;
   readonly rows: readonly (readonly [name: string, value: string])[];
@@ -153,7 +153,7 @@ function problems({
 }
 
 /** The lists of a server, which may change while it runs. */
-export function offersPartial(name: string, offers: Offers, state: ServerRow['state']): Html {
+export function offersPartial(name: string, offers: ServerLists, state: ServerRow['state']): Html {
   const { tools, toolCount, from, resources, prompts } = offers;
   return fragment(
     {
@@ -174,8 +174,8 @@ const nothing = (what: string, state: ServerRow['state']) =>
 const more = (number: number) =>
   number > 0 && html`<p class="note">and ${counted(number, 'more')}</p>`;
 
-const toolTable = (server: string, tools: readonly Offer[]) =>
-  table<Offer>(
+const toolTable = (server: string, tools: readonly ListedItem[]) =>
+  table<ListedItem>(
     'Tools',
     [
       {
@@ -194,8 +194,8 @@ const toolTable = (server: string, tools: readonly Offer[]) =>
     tools,
   );
 
-const offerTable = (caption: string, offers: readonly Offer[]) =>
-  table<Offer>(
+const offerTable = (caption: string, offers: readonly ListedItem[]) =>
+  table<ListedItem>(
     caption,
     [
       { title: 'Name', isHeader: true, cell: ({ name }) => html`<code>${name}</code>` },
@@ -204,9 +204,9 @@ const offerTable = (caption: string, offers: readonly Offer[]) =>
     offers,
   );
 
-const saysOf = ({ title, description }: Offer): Content => brief(description ?? title ?? '');
+const saysOf = ({ title, description }: ListedItem): Content => brief(description ?? title ?? '');
 
-function toolPager(name: string, { from, toolCount }: Offers): Content {
+function toolPager(name: string, { from, toolCount }: ServerLists): Content {
   const link = (text: string, at: number) =>
     html`<a id="tools-from-${at}" href="${withQuery(paths.server(name), { from: at || undefined })}">${text}</a>`;
   return html`<nav class="pager" aria-label="Pages of tools">${from > 0 && link('Before', Math.max(0, from - toolsPerPage))}${from + toolsPerPage < toolCount && link('More', from + toolsPerPage)}</nav>`;
@@ -221,7 +221,7 @@ export const logPartial = (name: string, log: string): Html =>
       : html`<pre id="log-text" tabindex="0" role="region" aria-label="Log" data-tail="yes">${log}</pre>`,
   );
 
-function sandboxPart({ isThere, rows }: Sandbox): Content {
+function sandboxPart({ isThere, rows }: SandboxView): Content {
   return html`${!isThere && notice('bad', 'It runs as a process on this machine, with your permissions and without a sandbox. To isolate it, install it while Docker is running, or set "runtime": "docker".')}${rows.length > 0 && facts(rows)}`;
 }
 

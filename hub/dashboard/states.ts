@@ -1,6 +1,6 @@
 import { duration } from './format.ts';
 import { type Html, html } from './html.ts';
-import { type Action, type Tone, actionButton, badge } from './pieces.ts';
+import { type ButtonAction, type Tone, actionButton, badge } from './pieces.ts';
 import { paths } from './paths.ts';
 import { type Rights, loginLink } from './rights.ts';
 
@@ -21,12 +21,12 @@ export type ServerRow = {
   readonly queued: number;
   readonly tools: number;
   /** Undefined if it cannot be measured. */
-  readonly usage: Usage | undefined;
+  readonly usage: UsageView | undefined;
   /** Rights of the visitor. */
   readonly rights: Rights;
 };
 
-export type Usage = {
+export type UsageView = {
   readonly memoryBytes: number;
   readonly memoryLimitBytes: number;
   /** Fraction of one CPU core, 1 being all of it. Undefined until it was measured twice. */
@@ -77,7 +77,7 @@ export function serverActions(
   const isDown = state === 'stopped' || state === 'failed';
   const possible = isDown ? ['start'] : ['stop', 'restart'];
   const buttons = isEnabled ? wanted.filter(action => possible.includes(action)) : [];
-  const shown = buttons.map((action): Action => ({
+  const shown = buttons.map((action): ButtonAction => ({
     label: words[action],
     about: name,
     path: paths.action(action, name),

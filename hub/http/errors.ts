@@ -1,7 +1,7 @@
 import {
   type Code,
   type JsonObject,
-  type Kind,
+  type ErrorKind,
   type Log,
   HubError,
   codes,
@@ -11,7 +11,7 @@ import {
 } from '#core';
 import { readMessage, valueOf } from '#rpc';
 
-const statusOfKind: Readonly<Record<Kind, number>> = {
+const statusOfKind: Readonly<Record<ErrorKind, number>> = {
   invalid: 400,
   forbidden: 403,
   not_found: 404,

@@ -1,4 +1,12 @@
-import { type Code, type ErrorData, type Kind, HubError, codes, kindOf, messageOf } from '#core';
+import {
+  type Code,
+  type ErrorData,
+  type ErrorKind,
+  HubError,
+  codes,
+  kindOf,
+  messageOf,
+} from '#core';
 import type { Malformed } from './message.ts';
 
 /** Codes of JSON-RPC 2.0 (section 5.1) and of MCP that the hub answers with itself. */
@@ -19,7 +27,7 @@ export const rpcCodes = {
  * the range that it leaves to implementations (-32000 to -32099); -32001 is what the MCP SDKs use for
  * a timeout, -32800 what the Language Server Protocol uses for a cancelled request.
  */
-const codeOfKind: Readonly<Record<Kind, number>> = {
+const codeOfKind: Readonly<Record<ErrorKind, number>> = {
   invalid: rpcCodes.invalidParams,
   not_found: rpcCodes.invalidParams,
   internal: rpcCodes.internalError,

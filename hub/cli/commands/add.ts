@@ -3,7 +3,7 @@ import { HubError, type JsonObject, isObject } from '#core';
 import type { ClientCommandNeeds } from '../client-change.ts';
 import type { Command, ExitCode, Io, Values } from '../command.ts';
 import { type FileNeeds, loadForEdit } from '../config-file.ts';
-import { allowOption, askedIn, confirmEach } from '../confirm.ts';
+import { allowOption, confirmationsIn, confirmEach } from '../confirm.ts';
 import {
   type HubClient,
   type HubNeeds,
@@ -112,9 +112,9 @@ export function createAdd(needs: Needs): Command {
       const hub = await openHub(needs, values, io.signal);
       try {
         const installed = await installConfirmed(hub, wanted, values, { ...needs, io });
-        if (installed === undefined) return declined(io);
+        if (installed === undefined) return reportDeclined(io);
         if (values['json'] === true) io.out(asJson(installed));
-        else tell(installed, io);
+        else reportInstalled(installed, io);
         return 0;
       } catch (error) {
         if (values['url'] !== undefined || !isAbsent(error)) throw error;
@@ -134,14 +134,14 @@ async function installConfirmed(
   try {
     return await install(hub, wanted, textsOf(values, 'allow'), io);
   } catch (error) {
-    const { server, asked } = askedIn(error) ?? {};
-    if (server === undefined || !asked) throw error;
-    const confirmed = await confirmEach(server, asked, values, { ask, io });
+    const { server, settings } = confirmationsIn(error) ?? {};
+    if (server === undefined || !settings) throw error;
+    const confirmed = await confirmEach(server, settings, values, { ask, io });
     return confirmed && (await install(hub, wanted, confirmed, io));
   }
 }
 
-function declined({ err }: Io): ExitCode {
+function reportDeclined({ err }: Io): ExitCode {
   err('Nothing was installed.');
   return 1;
 }
@@ -169,7 +169,7 @@ async function install(
   );
 }
 
-function tell(installed: unknown, { out, err, screen, errorScreen }: Io): void {
+function reportInstalled(installed: unknown, { out, err, screen, errorScreen }: Io): void {
   const { name, package: spec, image, tools, warnings } = isObject(installed) ? installed : {};
   const what = [spec, image].find(one => typeof one === 'string');
   const count = isObject(tools) ? `: ${String(tools['count'])} tools` : '';
@@ -205,7 +205,7 @@ async function writeEntry(
   const asked = findLoosenings(entry, previewed, config.servers).filter(
     one => one.needsConfirmation,
   );
-  if (!(await confirmEach(name, asked, values, { ...needs, io }))) return declined(io);
+  if (!(await confirmEach(name, asked, values, { ...needs, io }))) return reportDeclined(io);
   const edited = await editor.addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
   const warnings = warningsOf({ ...edited, servers: own });

@@ -6,7 +6,7 @@ import { type Mcp, type McpError, openMcp } from '../mcp.ts';
 import { argumentsOf, arePairs, parseObject } from '../tool-arguments.ts';
 import { textOfResult } from '../tool-result.ts';
 import { asJson, textOf, textsOf, wordOf } from '../values.ts';
-import { watched } from '../watched.ts';
+import { withStartProgress } from '../start-progress.ts';
 
 type Needs = HubNeeds & { readonly version: string };
 
@@ -54,7 +54,7 @@ export function createCall(needs: Needs): Command {
       await using mcp =
         server === undefined
           ? await opening
-          : await watched(opening, hub, `/servers/${encodeURIComponent(server)}`, io);
+          : await withStartProgress(opening, hub, `/servers/${encodeURIComponent(server)}`, io);
       return await call(mcp, hub, { tool, server, given, words }, values, io);
     },
   };

@@ -65,11 +65,11 @@ export function createCheck({ loadConfig }: CheckNeeds): Command {
 
 function summaryOf({ name, enabled, autoStart, launch }: ServerConfig): readonly string[] {
   const start = autoStart ? 'starts with the hub' : 'starts at the first call';
-  return [name, whatOf(launch), enabled ? start : 'disabled'];
+  return [name, describeLaunch(launch), enabled ? start : 'disabled'];
 }
 
 /** What a server runs, without arguments, environment, headers and URL query, which may be secret. */
-function whatOf(launch: ServerConfig['launch']): string {
+function describeLaunch(launch: ServerConfig['launch']): string {
   if (launch.kind === 'remote') return `${launch.transport} ${hostOf(launch.url)}`;
   const place = launch.runtime === 'auto' ? '' : ` (${launch.runtime})`;
   if (launch.package) return `${launch.package.ecosystem} ${launch.package.spec}${place}`;

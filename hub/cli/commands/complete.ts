@@ -23,7 +23,7 @@ type Needs = HubNeeds & {
 type Candidate = readonly [word: string, meaning: string];
 
 /** Timeout in ms for the hub, because the user is waiting at the prompt. */
-const patienceMs = 2_000;
+const maxWaitMs = 2_000;
 /** Tells the script to complete file names itself. */
 const files = ':files';
 /** Tool names come from servers. Names with characters that a shell may interpret are left out. */
@@ -119,7 +119,7 @@ async function candidatesOf(
   if (completion === undefined) return [];
   if (completion === 'file') return files;
   if (typeof completion !== 'string') return completion.map((word): Candidate => [word, '']);
-  const ending = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+  const ending = AbortSignal.any([signal, AbortSignal.timeout(maxWaitMs)]);
   const hub = createHubClient(await needs.findHub(given.get('url')), ending);
   if (completion === 'server') return await serverCandidates(hub);
   if (completion === 'job') return await jobCandidates(hub);

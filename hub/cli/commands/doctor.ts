@@ -19,7 +19,7 @@ export type HubObjects = {
 };
 
 /** What `doctor` examines. */
-export type Patient = {
+export type Installation = {
   /** Id of the hub with this data folder; undefined before its first start. */
   readonly hubId: string | undefined;
   readonly dataDir: string;
@@ -37,7 +37,7 @@ export type Patient = {
 export type DoctorNeeds = CheckNeeds &
   HubNeeds & {
     /** Throws HubError for invalid settings. */
-    readonly examine: () => Promise<Patient>;
+    readonly examine: () => Promise<Installation>;
   };
 
 /** `agenthub doctor`: checks the installation, and lists what hubs left behind on the engine. */
@@ -84,27 +84,28 @@ export function createDoctor(needs: DoctorNeeds): Command {
           'HUB_USAGE',
           '--volumes: needs --remove <hub>, whose volumes are then removed. Without options, doctor lists them',
         );
-      const patient = await needs.examine();
+      const installation = await needs.examine();
       const how = {
         file: textOf(values, 'config'),
         isDry: isDry === true,
         withVolumes: volumes === true,
         wantsJson: json === true,
       };
-      if (typeof remove === 'string') return await removeHolding(patient, needs, remove, how, io);
-      return await report(patient, needs, how, io);
+      if (typeof remove === 'string')
+        return await removeHolding(installation, needs, remove, how, io);
+      return await report(installation, needs, how, io);
     },
   };
 }
 
 /** Timeout in ms. A running hub answers faster. */
-const patienceMs = 5_000;
+const maxWaitMs = 5_000;
 
 /** Whether a hub is running, as a sentence. Rejects with HubError if another program answers. */
 async function hubStatus({ findHub }: HubNeeds, signal: AbortSignal): Promise<string> {
   const place = await findHub(undefined);
   try {
-    const hub = createHubClient(place, AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]));
+    const hub = createHubClient(place, AbortSignal.any([signal, AbortSignal.timeout(maxWaitMs)]));
     const { length } = await listServers(hub);
     return `answers at ${place.url}, with ${length} ${length === 1 ? 'server' : 'servers'}`;
   } catch (error) {
@@ -112,7 +113,7 @@ async function hubStatus({ findHub }: HubNeeds, signal: AbortSignal): Promise<st
     if (error instanceof Error && error.name === 'TimeoutError')
       throw new HubError(
         'HUB_CONNECT_FAILED',
-        `the hub at ${place.url} takes longer than ${patienceMs / 1000} seconds to answer. See its log, or restart it`,
+        `the hub at ${place.url} takes longer than ${maxWaitMs / 1000} seconds to answer. See its log, or restart it`,
         { cause: error },
       );
     throw error;
@@ -128,7 +129,7 @@ type How = {
 };
 
 async function report(
-  patient: Patient,
+  installation: Installation,
   needs: DoctorNeeds,
   { file, wantsJson }: Pick<How, 'file' | 'wantsJson'>,
   { out, err, signal, errorScreen, screen }: Io,
@@ -152,17 +153,17 @@ async function report(
   });
   let holdings: readonly HubObjects[] = [];
   const engine = await attempt(async () => {
-    const found = await patient.engine();
-    holdings = await patient.holdings();
+    const found = await installation.engine();
+    holdings = await installation.holdings();
     return found;
   });
   const hub = await attempt(() => hubStatus(needs, signal));
-  const id = patient.hubId;
+  const id = installation.hubId;
   const own = holdings.find(({ hubId }) => hubId === id);
   // Without a readable config, no volume is known to be unused.
-  const unused = own && servers ? unusedIn(own, patient, servers) : [];
+  const unused = own && servers ? unusedIn(own, installation, servers) : [];
   if (wantsJson) {
-    const data = { folder: patient.dataDir, hubId: id ?? null };
+    const data = { folder: installation.dataDir, hubId: id ?? null };
     out(asJson({ config, engine, hub, data, holdings, unusedVolumes: unused, problems }));
     return problems.length === 0 ? 0 : 1;
   }
@@ -170,7 +171,10 @@ async function report(
     ['config', config],
     ['engine', engine],
     ['hub', hub],
-    ['data', `${patient.dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`],
+    [
+      'data',
+      `${installation.dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`,
+    ],
   ];
   for (const line of columns(rows)) out(line);
   for (const holding of holdings) {
@@ -190,19 +194,19 @@ async function report(
 }
 
 async function removeHolding(
-  patient: Patient,
+  installation: Installation,
   needs: CheckNeeds,
   hubId: string,
   { file, isDry, withVolumes, wantsJson }: How,
   { out, err }: Io,
 ): Promise<0 | 1> {
-  const isOwn = hubId === patient.hubId;
+  const isOwn = hubId === installation.hubId;
   if (isOwn && !withVolumes)
     throw new HubError(
       'HUB_REQUEST_INVALID',
-      `--remove: ${hubId} is the hub of ${patient.dataDir}, which cleans up itself when it starts. Start it, or stop it with Ctrl-C. To remove its volumes that no server in the config uses, add --volumes`,
+      `--remove: ${hubId} is the hub of ${installation.dataDir}, which cleans up itself when it starts. Start it, or stop it with Ctrl-C. To remove its volumes that no server in the config uses, add --volumes`,
     );
-  const holdings = await patient.holdings();
+  const holdings = await installation.holdings();
   const found = holdings.find(one => one.hubId === hubId);
   if (!found)
     throw new HubError(
@@ -213,13 +217,13 @@ async function removeHolding(
   const volumes = !withVolumes
     ? []
     : isOwn
-      ? unusedIn(found, patient, await ownServers(needs, file))
+      ? unusedIn(found, installation, await ownServers(needs, file))
       : namesOf(found.volumes);
   const left = isDry
     ? []
     : [
-        ...(isOwn ? [] : await patient.remove(hubId)),
-        ...(await patient.removeVolumes(hubId, volumes)),
+        ...(isOwn ? [] : await installation.remove(hubId)),
+        ...(await installation.removeVolumes(hubId, volumes)),
       ];
   const isLeft = (name: string) => left.some(sentence => sentence.startsWith(`${name}: `));
   const what = (kind: string, names: readonly string[]) =>
@@ -255,10 +259,10 @@ const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ na
 /** Volumes of this hub that none of the servers uses. */
 function unusedIn(
   { volumes }: HubObjects,
-  patient: Pick<Patient, 'volumesOf'>,
+  installation: Pick<Installation, 'volumesOf'>,
   servers: readonly ServerConfig[],
 ): readonly string[] {
-  const used = new Set(servers.flatMap(server => patient.volumesOf(server)));
+  const used = new Set(servers.flatMap(server => installation.volumesOf(server)));
   return namesOf(volumes).filter(name => !used.has(name));
 }
 

@@ -80,20 +80,20 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientCommandNeeds): 
       const isJson = values['json'] === true;
       if (!isJson) show(found, whole, io);
       const isRemoving = values['remove'] === true;
-      const isWorth = isAsking && isWorthIt(whole, isRemoving);
-      const plan = isWorth
+      const hasChange = isAsking && hasChanges(whole, isRemoving);
+      const plan = hasChange
         ? await all.tighten(whole, files, await answersTo(whole, values, { ...needs, io }))
         : whole;
-      if (!isJson && isWorth) showDropped(whole, plan, io);
+      if (!isJson && hasChange) showDropped(whole, plan, io);
       const isWritten =
-        isWorth &&
-        isWorthIt(plan, isRemoving) &&
+        hasChange &&
+        hasChanges(plan, isRemoving) &&
         (await isAgreed(questionOf(plan, files, values), values, needs, io));
       let outcome: Outcome = { isWritten, added: [], backups: [], kept: [] };
       if (isWritten) {
         const done = await all.carryOutImport(plan, files);
         const { running, others } = isRemoving
-          ? await startImported(moved(plan), createHubClient(place, io.signal), io)
+          ? await startImported(itemsToMove(plan), createHubClient(place, io.signal), io)
           : { running: [], others: [] };
         outcome = {
           isWritten,
@@ -103,8 +103,8 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientCommandNeeds): 
         };
       }
       if (isJson) io.out(asJson(documentOf(plan, files, outcome)));
-      else conclude({ plan, files, isAsking, isWorth, ...outcome }, io);
-      const code = tellProblems(found, io);
+      else reportOutcome({ plan, files, isAsking, hasChange, ...outcome }, io);
+      const code = reportProblems(found, io);
       return outcome.kept.length > 0 ? 1 : code;
     },
   };
@@ -148,10 +148,10 @@ async function answersTo(
   return isAsked && needs.ask ? await askForEach(plan, allowed, { ...needs, io }) : allowed;
 }
 
-const moved = ({ items }: ImportPlan) => items.filter(({ action }) => action !== 'skip');
+const itemsToMove = ({ items }: ImportPlan) => items.filter(({ action }) => action !== 'skip');
 
-const isWorthIt = (plan: ImportPlan, isRemoving: boolean) =>
-  plan.items.some(({ action }) => action === 'add') || (isRemoving && moved(plan).length > 0);
+const hasChanges = (plan: ImportPlan, isRemoving: boolean) =>
+  plan.items.some(({ action }) => action === 'add') || (isRemoving && itemsToMove(plan).length > 0);
 
 function show(
   { files, unread, problems }: FoundServers,
@@ -198,7 +198,7 @@ function linesOf(item: ImportItem, { screen }: Pick<Io, 'screen'>): readonly str
     return [screen.paint('dim', `  = ${name}: the hub has it already, as "${item.name}"`)];
   const renamed = item.name === item.found.name ? '' : ` as "${item.name}"`;
   return [
-    screen.paint('green', `  + ${name}${renamed}: ${screen.foreign(whatOf(item.server))}`),
+    screen.paint('green', `  + ${name}${renamed}: ${screen.foreign(describeLaunch(item.server))}`),
     ...item.loosenings.map(({ name: what, message }) =>
       screen.paint('yellow', `      ${screen.foreign(`${what}: ${message}`)}`),
     ),
@@ -207,7 +207,7 @@ function linesOf(item: ImportItem, { screen }: Pick<Io, 'screen'>): readonly str
 }
 
 /** What a server runs, without values that may be secret. */
-function whatOf({ launch }: ServerConfig): string {
+function describeLaunch({ launch }: ServerConfig): string {
   if (launch.kind === 'remote') return `at ${URL.parse(launch.url)?.origin ?? 'an address'}`;
   if (launch.package) return `${launch.package.ecosystem} package ${launch.package.spec}`;
   return `image ${launch.image ?? ''}`;
@@ -242,15 +242,15 @@ type Conclusion = Outcome & {
   readonly plan: ImportPlan;
   readonly files: HubFiles;
   readonly isAsking: boolean;
-  readonly isWorth: boolean;
+  readonly hasChange: boolean;
 };
 
-function conclude(
-  { plan, files, isAsking, isWorth, isWritten, added, backups, kept }: Conclusion,
+function reportOutcome(
+  { plan, files, isAsking, hasChange, isWritten, added, backups, kept }: Conclusion,
   { out, err, screen, errorScreen }: Io,
 ): void {
   if (!isAsking) return out('To add these to the hub, name clients or use --all.');
-  if (!isWorth) return out('There is nothing to add.');
+  if (!hasChange) return out('There is nothing to add.');
   if (!isWritten) return out('Nothing was written.');
   const done = screen.paint('green', 'wrote');
   if (added.length > 0) out(`${done} ${files.config}: ${added.join(', ')}`);
@@ -294,7 +294,7 @@ const documentOf = (
 });
 
 /** Prints problems of single files. The other files are imported anyway. */
-function tellProblems({ problems }: FoundServers, { err, errorScreen }: Io): ExitCode {
+function reportProblems({ problems }: FoundServers, { err, errorScreen }: Io): ExitCode {
   for (const { message } of problems) err(errorScreen.foreign(message));
   return problems.length > 0 ? 1 : 0;
 }

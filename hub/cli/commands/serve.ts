@@ -14,7 +14,7 @@ export type ServeOptions = {
 };
 
 /** A running hub. */
-export type RunningHub = {
+export type StartedHub = {
   /** Such as `http://127.0.0.1:9090`; undefined if the hub does not listen. */
   readonly address: string | undefined;
   /** Creates a one-time login link to the dashboard; undefined if administration over HTTP is off. */
@@ -28,7 +28,7 @@ export type RunningHub = {
 
 export type ServeNeeds = {
   /** Resolves when the hub runs. Throws HubError if it cannot start, and cleans up. */
-  readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<RunningHub>;
+  readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<StartedHub>;
 };
 
 /** `agenthub serve`: runs the hub until the signal aborts or the client on stdin and stdout disconnects. */
@@ -70,7 +70,7 @@ export function createServe({ startApp }: ServeNeeds): Command {
         ...(typeof tags === 'string' && { tags: parseTags(tags) }),
         ...(stdio === true && { stdio }),
       };
-      let running: RunningHub;
+      let running: StartedHub;
       try {
         running = await startApp(options, signal);
       } catch (error) {

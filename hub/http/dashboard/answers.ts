@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Kind, HubError, kindOf } from '#core';
+import { type ErrorKind, HubError, kindOf } from '#core';
 import {
   type Failure,
   type Frame,
@@ -145,7 +145,7 @@ const noPage = ({ url }: FastifyRequest): Failure => ({
   message: `${url.slice(0, 200)} is no page of the dashboard.`,
 });
 
-const titles: Readonly<Record<Kind, string>> = {
+const titles: Readonly<Record<ErrorKind, string>> = {
   invalid: 'That cannot be read',
   forbidden: 'Not allowed',
   not_found: 'Not found',

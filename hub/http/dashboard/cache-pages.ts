@@ -1,5 +1,12 @@
 import { messageOf } from '#core';
-import { type Asked, type HitRate, caches, cachesPartial, explained, paths } from '#dashboard';
+import {
+  type PromptLookup,
+  type HitRate,
+  caches,
+  cachesPartial,
+  explained,
+  paths,
+} from '#dashboard';
 import type { Given } from './given.ts';
 import type { DashboardAnswers } from './needs.ts';
 import { formOf, isHtmx } from './request.ts';
@@ -27,7 +34,11 @@ export function cachePages(
   const enhancer = async () => (await given.prompts?.())?.enhancer;
   const title = { title: 'Caches', at: 'caches', events: paths.events } as const;
 
-  async function explain(prompt: string, client: string, signal: AbortSignal): Promise<Asked> {
+  async function explain(
+    prompt: string,
+    client: string,
+    signal: AbortSignal,
+  ): Promise<PromptLookup> {
     const found = await (await enhancer())?.explain(prompt, client || undefined, signal);
     return {
       prompt,

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '#config';
-import type { Sandbox } from '#dashboard';
+import type { SandboxView } from '#dashboard';
 import { planLaunch, runtimeOf } from '#servers';
 import type { Engine } from '../routes/health.ts';
 import { addressOf } from './entry.ts';
@@ -8,7 +8,7 @@ import { addressOf } from './entry.ts';
 const nowhere = '/';
 
 /** What keeps a server apart from all else, as it is launched by its config. */
-export function sandboxOf(config: ServerConfig, engine: Pick<Engine, 'backend'>): Sandbox {
+export function sandboxOf(config: ServerConfig, engine: Pick<Engine, 'backend'>): SandboxView {
   const { launch } = config;
   if (launch.kind === 'remote')
     return {

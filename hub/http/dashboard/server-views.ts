@@ -1,11 +1,11 @@
 import { type Clock, isObject } from '#core';
 import {
-  type Offer,
-  type Offers,
+  type ListedItem,
+  type ServerLists,
   type Rights,
   type ServerRow,
   type ServerView,
-  type Usage,
+  type UsageView,
   toolsPerPage,
 } from '#dashboard';
 import { type ListKind, type Misfit, type Server, describeMisfit, runtimeOf } from '#servers';
@@ -17,7 +17,7 @@ type Needs = {
   readonly engine: Pick<Engine, 'backend'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly redact: (text: string) => string;
-  readonly usageOf: (server: Server) => Usage | undefined;
+  readonly usageOf: (server: Server) => UsageView | undefined;
 };
 
 /** What pages show of servers. */
@@ -58,7 +58,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
   }
 
   /** Servers may write there what they were given. A tool is opened by its name, which stays as it is. */
-  function offer(kind: ListKind, bytes: Buffer, key: string): Offer {
+  function offer(kind: ListKind, bytes: Buffer, key: string): ListedItem {
     const { title, description } = parsed(bytes, redact);
     return {
       name: kind === 'tool' ? key : redact(key),
@@ -67,7 +67,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
     };
   }
 
-  function offersOf({ listing }: Server, from: number): Offers {
+  function offersOf({ listing }: Server, from: number): ServerLists {
     const shown = (kind: ListKind, start: number, end: number) =>
       listing[kind].slice(start, end).map(({ bytes, key }) => offer(kind, bytes, key));
     const first = from < listing.tool.length ? from : 0;

@@ -1,11 +1,11 @@
 import type { Clock } from '#core';
-import type { Usage } from '#dashboard';
+import type { UsageView } from '#dashboard';
 import type { Server } from '#servers';
 import type { ContainerUsage, ContainerUsages } from '../container-usage.ts';
 
 /** What containers use, as far as it is known without waiting for the engine. */
 export interface UsageViews {
-  readonly of: (server: Server) => Usage | undefined;
+  readonly of: (server: Server) => UsageView | undefined;
   /** Asks the engine anew, in the background; resolves once it has answered, or after a moment. */
   look(): Promise<void>;
 }

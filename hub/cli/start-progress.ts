@@ -3,13 +3,13 @@ import type { Io } from './command.ts';
 import type { HubClient } from './hub-client.ts';
 
 /** Interval in ms at which the hub is asked for the progress of a start. */
-const askEveryMs = 500;
+const pollIntervalMs = 500;
 
 /**
  * Awaits `work` and shows the server's start progress on a terminal, because a first start may build an image for
  * minutes.
  */
-export async function watched<Result>(
+export async function withStartProgress<Result>(
   work: Promise<Result>,
   hub: HubClient,
   path: string,
@@ -23,7 +23,7 @@ export async function watched<Result>(
   };
   const timer = setInterval(() => {
     void hub.ask({ method: 'GET', path }).then(show, () => {});
-  }, askEveryMs);
+  }, pollIntervalMs);
   try {
     return await work;
   } finally {

@@ -4,7 +4,7 @@ import type { KeyNeeds } from './commands/key.ts';
 import type { HubNeeds } from './hub-client.ts';
 import { type HubOwner, createOwner } from './owner/owner.ts';
 
-export type PlacesOptions = {
+export type HubLocatorOptions = {
   readonly env: NodeJS.ProcessEnv;
   /** Installation folder of this hub. */
   readonly root: string;
@@ -14,13 +14,13 @@ export type PlacesOptions = {
 };
 
 /** Creates a function that finds the hub to call: from environment, `.env` and config file, or at a given URL. */
-export function createPlaces({
+export function createHubLocator({
   env,
   root,
   readDotenv,
   readOptions,
-}: PlacesOptions): Pick<HubNeeds, 'findHub'> & Pick<KeyNeeds, 'findOwnerKey'> {
-  async function settle(): Promise<{
+}: HubLocatorOptions): Pick<HubNeeds, 'findHub'> & Pick<KeyNeeds, 'findOwnerKey'> {
+  async function readSetup(): Promise<{
     readonly settings: ReturnType<typeof readSettings>;
     readonly owner: HubOwner;
   }> {
@@ -33,7 +33,7 @@ export function createPlaces({
 
   return {
     async findHub(url) {
-      const { settings, owner } = await settle();
+      const { settings, owner } = await readSetup();
       const { token } = settings;
       if (url !== undefined) return { url, token, ownerAccess: owner.accessTo(url, true) };
       const address = addressOf({ ...settings, isSecure: settings.tls !== undefined });
@@ -45,6 +45,6 @@ export function createPlaces({
         );
       return { url: address, token, ownerAccess: owner.accessTo(address, false) };
     },
-    findOwnerKey: async signal => await (await settle()).owner.findKey(signal),
+    findOwnerKey: async signal => await (await readSetup()).owner.findKey(signal),
   };
 }

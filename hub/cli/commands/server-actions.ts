@@ -2,7 +2,7 @@ import { isObject } from '#core';
 import type { Command, Io } from '../command.ts';
 import { type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
 import { asJson, textsOf } from '../values.ts';
-import { watched } from '../watched.ts';
+import { withStartProgress } from '../start-progress.ts';
 
 export type ServerAction = 'start' | 'stop' | 'restart';
 
@@ -17,7 +17,7 @@ const about: Readonly<Record<ServerAction, { readonly summary: string; readonly 
   };
 
 /** `agenthub start`, `stop` and `restart`: acts on one server after another, and stops at the first failure. */
-export function createAct(action: ServerAction, needs: HubNeeds): Command {
+export function createServerAction(action: ServerAction, needs: HubNeeds): Command {
   const { summary, doing } = about[action];
   return {
     name: action,
@@ -35,7 +35,7 @@ export function createAct(action: ServerAction, needs: HubNeeds): Command {
         io.progress(`${doing} ${name}`);
         const path = `/servers/${encodeURIComponent(name)}`;
         const asking = hub.ask({ method: 'POST', path: `${path}/${action}` });
-        const server = await watched(asking, hub, path, io);
+        const server = await withStartProgress(asking, hub, path, io);
         servers.push(server);
         if (values['json'] !== true) io.out(sentenceOf(server, io));
       }
