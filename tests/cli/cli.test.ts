@@ -130,7 +130,7 @@ describe('used wrongly', () => {
   });
 
   test('a hint says where to look', async () => {
-    assert.match((await run(['serve', '--prot'])).err, /Run "agenthub serve --help" to see/);
+    assert.match((await run(['serve', '--prot'])).err, /Run "agenthub serve --help" for help/);
     assert.match((await run(['sevre'])).err, /Run "agenthub --help" to see/);
   });
 

@@ -220,7 +220,7 @@ test('a folder does not decide who gets the token of the environment', async () 
     assert.equal(code, 2);
     assert.match(
       err,
-      /says that the hub is at https:\/\/hub\.example:\d+, and ROUTER_TOKEN is of your environment/,
+      /says that the hub is at https:\/\/hub\.example:\d+, but ROUTER_TOKEN is from your environment/,
     );
   } finally {
     rmSync(join(folder, '.env'));

@@ -85,7 +85,7 @@ test('a prompt is explained: whether it is kept, under which rule and for which 
     page.post('/dashboard/caches', { prompt }, { 'hx-request': 'true' });
   assert.match((await ask('fix my code')).text, /badge good">kept for /);
   const { text } = await ask('something <b> else');
-  assert.match(text, /badge idle">not kept/);
+  assert.match(text, /badge idle">not cached/);
   assert.equal(factOf(text, 'Rule'), 'default');
   assert.match((await ask(' ')).text, /notice bad" role="alert">prompt: is empty/);
   const whole = await page.post('/dashboard/caches', {
@@ -115,7 +115,7 @@ test('a cache that does not say whether it keeps a prompt is not said to keep no
     }),
   );
   assert.match(text, /badge warn">not known<[\s\S]*Redis did not answer/);
-  assert.doesNotMatch(text, /not kept/);
+  assert.doesNotMatch(text, /not cached/);
 });
 
 test('clearing forgets all results, and says how many', async () => {

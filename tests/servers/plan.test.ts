@@ -50,7 +50,7 @@ describe('a package as a process', () => {
 test('a line that cannot become an image says which option and what to do, at the start and as a warning', async () => {
   const config = await configOf({ command: 'uvx', args: ['--index-url', 'http://x', 'a'] });
   const words =
-    /the option "--index-url" of "uvx" cannot be kept in an image\. Remove it, set "image"/;
+    /the option "--index-url" of "uvx" has no equivalent in an image\. Remove it, set "image"/;
   assert.match(warningsOf(config).join('\n'), words);
   const [server] = config.servers;
   assert.ok(server);
