@@ -1,3 +1,11 @@
+export {
+  DeadlineExceeded,
+  createAbortScope,
+  sleep,
+  unlessAborted,
+  untilAborted,
+  within,
+} from './abort.ts';
 export { addressOf } from './address.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { freeBuffer, moveToPages } from './buffer-memory.ts';

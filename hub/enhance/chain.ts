@@ -1,8 +1,7 @@
-import { type Clock, type Log, messageOf } from '#core';
+import { type Clock, type Log, DeadlineExceeded, messageOf, within } from '#core';
 import { type FailureKind, type Models, ModelFailure } from '#models';
 import { type OutputFault, findFault } from './check-output.ts';
 import type { ChosenRule } from './rules.ts';
-import { Overdue, within } from './within.ts';
 
 /** Why a model gave no prompt that is used. */
 export type AttemptKind =
@@ -147,7 +146,7 @@ type Fault = { readonly kind: AttemptKind; readonly message: string };
 const fault = (kind: AttemptKind, message: string): Fault => ({ kind, message });
 
 function faultOf(error: unknown, model: string): Fault {
-  if (error instanceof Overdue) return fault('timeout', error.message);
+  if (error instanceof DeadlineExceeded) return fault('timeout', error.message);
   if (!(error instanceof ModelFailure)) return fault('malformed', messageOf(error));
   return fault(error.kind, error.kind === 'missing' ? absent(model) : error.message);
 }

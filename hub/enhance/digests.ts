@@ -1,6 +1,5 @@
-import type { Clock } from '#core';
+import { type Clock, within } from '#core';
 import type { Models } from '#models';
-import { within } from './within.ts';
 
 /** What Ollama has under the name of a model: another digest, another model. */
 export interface Digests {

@@ -1,6 +1,6 @@
 import type { ExactCache, Fill } from '#cache';
 import { type EnhancementRules, foldClientName } from '#config';
-import { type Clock, type Log, type Service, messageOf } from '#core';
+import { type Clock, type Log, type Service, DeadlineExceeded, messageOf, within } from '#core';
 import type { Models } from '#models';
 import { type Attempt, type EnhanceProgress, createChain } from './chain.ts';
 import { createCounts } from './counts.ts';
@@ -18,7 +18,6 @@ import type { SemanticCache } from './semantic.ts';
 import { type Outcome, hitOf, inWords, outcomeOf, unchanged } from './outcome.ts';
 import { whyTooLong } from './window.ts';
 import { createNear } from './near.ts';
-import { Overdue, within } from './within.ts';
 
 /** Makes prompts better, by the rule of the client. */
 export interface Enhancer extends Service {
@@ -124,10 +123,10 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
       });
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof Overdue))
+      if (!(error instanceof DeadlineExceeded))
         log.error({ error: messageOf(error) }, 'a prompt could not be worked on');
       const why =
-        error instanceof Overdue
+        error instanceof DeadlineExceeded
           ? `nothing came of it within ${rule.totalMs / 1000} s`
           : `the hub could not work on it: ${messageOf(error)}`;
       const reason = [why, ...job.attempts.map(inWords)].join('. ');

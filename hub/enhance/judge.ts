@@ -1,6 +1,5 @@
-import { type Clock, type JsonObject, isObject } from '#core';
+import { type Clock, type JsonObject, isObject, within } from '#core';
 import type { Models } from '#models';
-import { within } from './within.ts';
 
 /** What a judge says of two prompts. `unknown`: it did not answer in time, or not in the form that was asked for. */
 export type Judgement = 'same' | 'different' | 'unknown';

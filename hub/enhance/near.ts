@@ -1,8 +1,7 @@
-import { type Clock, type Log, messageOf } from '#core';
+import { type Clock, type Log, messageOf, within } from '#core';
 import type { Kept } from './kept.ts';
 import type { ChosenRule } from './rules.ts';
 import type { Lookup, Nearby, SemanticCache } from './semantic.ts';
-import { within } from './within.ts';
 
 /** A prompt by the rule of its client. */
 type Place = {

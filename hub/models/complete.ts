@@ -1,7 +1,6 @@
-import { type Clock, type JsonObject, isObject } from '#core';
+import { type Clock, type JsonObject, createAbortScope, isObject } from '#core';
 import type { OllamaCaller } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
-import { createLimit } from './limit.ts';
 import type { ModelInfo, ModelList } from './model-list.ts';
 import { createThoughtFilter } from './thinking.ts';
 
@@ -57,10 +56,10 @@ export async function complete(
   const { clock, caller, modelList } = needs;
   const startedMs = clock.monotonic();
   const { totalMs } = request;
-  using limit = createLimit([signal], {
+  using limit = createAbortScope([signal], {
     clock,
-    ms: totalMs,
-    late: () =>
+    limitMs: totalMs,
+    reason: () =>
       new ModelFailure(
         'timeout',
         `${request.model} was not done within ${totalMs / 1000} s`,

@@ -1,4 +1,4 @@
-import { unlessAborted } from './limit.ts';
+import { unlessAborted } from '#core';
 
 /** Work that is done once at a time for a key, whoever asks for it meanwhile. */
 export interface Joined<T> {

@@ -1,8 +1,7 @@
-import { type Clock, messageOf } from '#core';
+import { type Clock, createAbortScope, messageOf } from '#core';
 import { checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import type { OllamaHealth } from './ollama-health.ts';
-import { createLimit } from './limit.ts';
 import { type IdleTimeout, startIdleTimeout } from './idle-timeout.ts';
 
 /** Decides whether Ollama may be called. A circuit breaker of #resilience satisfies it. */
@@ -91,11 +90,15 @@ export function createOllamaCaller(
     if (permit.kind === 'refused') throw new ModelFailure('breaker_open', whyRefused(permit), call);
     const late = (how: string) => new ModelFailure('timeout', `${call.subject} ${how}`, call);
     const { totalMs, silentMs } = call;
-    using limit = createLimit(
+    using limit = createAbortScope(
       [signal, needs.life],
       totalMs === undefined
         ? undefined
-        : { clock, ms: totalMs, late: () => late(`was not done within ${totalMs / 1000} s`) },
+        : {
+            clock,
+            limitMs: totalMs,
+            reason: () => late(`was not done within ${totalMs / 1000} s`),
+          },
     );
     using idleTimeout = startIdleTimeout(silentMs, clock, () =>
       limit.abort(late(`was silent for ${(silentMs ?? 0) / 1000} s`)),

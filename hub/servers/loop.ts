@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerConfig } from '#config';
-import { HubError, messageOf } from '#core';
+import { HubError, messageOf, untilAborted } from '#core';
 import { haltedError, startFailure } from './failures.ts';
 import { createLeaving } from './leaving.ts';
 import { type Ending, type Life, type LifeNeeds, createLife } from './life.ts';
 import { createRestarts } from './restarts.ts';
 import type { ServerStatus } from './server.ts';
 import { type Started, graceMs, nextVariant } from './start.ts';
-import { untilAborted } from './within.ts';
 
 /** What takes a server from state to state, one step at a time, as long as somebody wants it to run. */
 export interface Loop {

@@ -4,8 +4,8 @@ import type { Era } from '#rpc';
 import type { Instance } from '#runtimes';
 import { eraToldBy } from './eras.ts';
 import { type Greeting, asModern, discover, initialize } from './handshake.ts';
+import { lateStart } from './start-deadline.ts';
 import { createUpstream } from './upstream.ts';
-import { lateStart } from './within.ts';
 
 /**
  * How long a server may be silent before it is asked in the other era as well: some answer nothing to

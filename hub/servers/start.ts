@@ -18,9 +18,9 @@ import { createPace } from './pace.ts';
 import { probeEra } from './probe.ts';
 import { type Rereads, type RereadsNeeds, createRereads, isListChange } from './reread.ts';
 import type { Interest, Own, Running, ServerNeeds } from './server.ts';
+import { duringStart } from './start-deadline.ts';
 import { type Subscription, createSubscription } from './subscription.ts';
 import { type Upstream, createUpstream } from './upstream.ts';
-import { within } from './within.ts';
 
 /** A server that has been launched and greeted, and whose lists have been read. */
 export type Started = {
@@ -114,7 +114,10 @@ async function resume(
     reintroduce(handle, greetingOf(config, needs), upstream);
   const greeted = greet(config, introduction, instance, needs, firstId);
   try {
-    const started = await within(greeted, signal, AbortSignal.timeout(config.startTimeoutMs));
+    const started = await duringStart(greeted, signal, {
+      clock: needs.clock,
+      limitMs: config.startTimeoutMs,
+    });
     needs.log.info(instance.about, 'goes on with what was left running');
     return { ...started, variant: handle.variant, isTakenBack: true };
   } catch (error) {
@@ -151,8 +154,10 @@ async function startOnce(
   };
   const greeted = greet(config, introduction, instance, needs);
   try {
-    const deadline = AbortSignal.timeout(config.startTimeoutMs);
-    const started = await within(greeted, signal, deadline);
+    const started = await duringStart(greeted, signal, {
+      clock: needs.clock,
+      limitMs: config.startTimeoutMs,
+    });
     const { era } = started.running.introduction;
     if (config.era === 'auto' && !isOlder)
       await needs.eras.confirm(key, era, config.launch.kind === 'local');
@@ -213,7 +218,7 @@ async function launch(
     const quiet = { ...needs.events, stderr() {} };
     const probed = isAlone ? instance : await needs.launch(config, quiet, signal, probeInstance);
     try {
-      return await within(probeEra(greetingOf(config, needs), probed, needs), signal);
+      return await duringStart(probeEra(greetingOf(config, needs), probed, needs), signal);
     } finally {
       await probed.stop({ graceMs: 0 });
     }
@@ -228,7 +233,7 @@ async function launch(
       ];
   try {
     const found = Promise.race([needs.eras.find(key, probe), ...ended]);
-    const opening = await within(found, signal);
+    const opening = await duringStart(found, signal);
     return { ...greetedAs(opening), instance: isSpent ? await launchOwn() : instance };
   } catch (error) {
     await instance.stop({ graceMs: 0 });

@@ -1,5 +1,5 @@
+import { untilAborted } from '#core';
 import type { Command } from '../command.ts';
-import { aborted } from './aborted.ts';
 
 export type BrokerCommandNeeds = {
   /** Resolves when the broker listens. Throws HubError if it cannot. */
@@ -14,7 +14,8 @@ export function createBrokerCommand({ startBroker }: BrokerCommandNeeds): Comman
     options: {},
     async run(_values, { signal }) {
       const broker = await startBroker(signal);
-      await aborted(signal);
+      using ending = untilAborted(signal);
+      await ending.aborted;
       await broker.stop();
       return 0;
     },

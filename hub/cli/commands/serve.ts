@@ -1,6 +1,5 @@
-import { HubError } from '#core';
+import { HubError, untilAborted } from '#core';
 import type { Command } from '../command.ts';
-import { aborted } from './aborted.ts';
 
 export type ServeOptions = {
   /** Overrides MCP_SERVERS_CONFIG. */
@@ -85,7 +84,8 @@ export function createServe({ startApp }: ServeNeeds): Command {
         if (running.loginLink)
           tell(dashboardLine(running.loginLink, screen.isTerminal || running.inContainer === true));
       }
-      await Promise.race([aborted(signal), ...(running.clientGone ? [running.clientGone] : [])]);
+      using ending = untilAborted(signal);
+      await Promise.race([ending.aborted, ...(running.clientGone ? [running.clientGone] : [])]);
       await running.stop();
       return 0;
     },

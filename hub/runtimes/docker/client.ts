@@ -2,11 +2,10 @@ import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import type Dockerode from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
-import { type Clock, HubError, http, https, isObject } from '#core';
+import { type Clock, HubError, http, https, isObject, within } from '#core';
 import type { Address } from './address.ts';
-import { type Bound, within } from './deadline.ts';
 import { loadDockerode } from './dockerode.ts';
-import type { ContainerInfo, Engine, NetworkInfo } from './engine.ts';
+import type { Bound, ContainerInfo, Engine, NetworkInfo } from './engine.ts';
 import { isRefusal, toHubError } from './engine-error.ts';
 import { hijack } from './hijack.ts';
 
@@ -26,13 +25,16 @@ export function createEngine(address: Address, clock: Clock): Engine {
   async function call<T>(
     doing: string,
     work: (docker: Dockerode, signal: AbortSignal) => Promise<T>,
-    bound: Partial<Bound> = {},
+    { timeoutMs = callMs, signal }: Partial<Bound> = {},
   ): Promise<T> {
     try {
       const loaded = await docker();
-      return await within(clock, { timeoutMs: callMs, ...bound }, signal => work(loaded, signal));
+      return await within(timeoutMs, { clock, signal }, inTime =>
+        // A stream of the engine outlives the call, and ends with the signal too.
+        work(loaded, signal ? AbortSignal.any([inTime, signal]) : inTime),
+      );
     } catch (error) {
-      if (bound.signal?.aborted) throw cancelled(doing, bound.signal.reason);
+      if (signal?.aborted) throw cancelled(doing, signal.reason);
       throw toHubError(error, doing, address.text);
     }
   }

@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, type Log, type Service, HubError, messageOf } from '#core';
+import {
+  type Clock,
+  type Log,
+  type Service,
+  DeadlineExceeded,
+  HubError,
+  messageOf,
+  sleep,
+} from '#core';
 import type {
   DockerTarget,
   Instance,
@@ -12,7 +20,6 @@ import type {
 import { parseAddress } from './address.ts';
 import { type Attachment, createAttachment } from './attach.ts';
 import { createEngine } from './client.ts';
-import { Overdue, pause } from './deadline.ts';
 import type { BuildLimits } from './engine.ts';
 import { createEngineEvents } from './events.ts';
 import { type EngineVersion, type Exposure, createExposure } from './exposure.ts';
@@ -153,7 +160,7 @@ export function createDockerRuntime(
     try {
       return await turns.take(nameOf(owner, spec), spec.timeoutMs, work);
     } catch (error) {
-      throw error instanceof Overdue
+      throw error instanceof DeadlineExceeded
         ? toHubError(error, `launch ${spec.server}`, engine.address)
         : error;
     }
@@ -322,7 +329,7 @@ export function createDockerRuntime(
       if (!(needs.isExpected?.() ?? true)) return;
       // What is left of an earlier run takes no name from what is started meanwhile.
       const begun = events.start().then(() => tidied);
-      await Promise.race([begun, pause(clock, beginMs, signal)]);
+      await Promise.race([begun, sleep(beginMs, { clock, signal })]);
     },
     async stop() {
       const { stopGraceMs: graceMs } = { ...defaults, ...options };

@@ -1,5 +1,4 @@
-import { HubError, messageOf } from '#core';
-import { Overdue } from './deadline.ts';
+import { DeadlineExceeded, HubError, messageOf } from '#core';
 
 /** What is asked for is malformed, or not admitted: it would be refused again. */
 const lasting: readonly number[] = [400, 403];
@@ -55,7 +54,8 @@ const remedies: readonly (readonly [code: string, remedy: string])[] = [
 ];
 
 function remedyOf(error: unknown, text: string): string {
-  if (error instanceof Overdue) return `${text}. Check that Docker is not hanging (docker info)`;
+  if (error instanceof DeadlineExceeded)
+    return `${text}. Check that Docker is not hanging (docker info)`;
   const known = remedies.find(([code]) => text.includes(code));
   return known ? `${known[1]} (${known[0]})` : `${text}. Check that Docker runs (docker info)`;
 }

@@ -1,8 +1,10 @@
 import type { Duplex, Readable } from 'node:stream';
 import type { ContainerStats } from 'dockerode';
-import type { Bound } from './deadline.ts';
 import type { EngineVersion } from './exposure.ts';
 import type { CreateBody } from './options.ts';
+
+/** How long a call may take, and the signal that ends it. */
+export type Bound = { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined };
 
 /** What the hub reads of an inspected container. */
 export type ContainerInfo = {

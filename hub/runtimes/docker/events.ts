@@ -1,5 +1,4 @@
-import { type Clock, type Log, isObject, messageOf } from '#core';
-import { pause } from './deadline.ts';
+import { type Clock, type Log, isObject, messageOf, sleep } from '#core';
 import type { Engine } from './engine.ts';
 import { jsonLines } from './json-lines.ts';
 
@@ -48,7 +47,7 @@ export function createEngineEvents(label: string, needs: Needs): EngineEvents {
         log.debug({ engine: engine.address, problem: messageOf(error) }, 'no events of the engine');
       }
       settled();
-      await pause(clock, retryMs, stopping.signal);
+      await sleep(retryMs, { clock, signal: stopping.signal });
       retryMs = Math.min(retryMs * 2, lastRetryMs);
     }
     settled();

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { type Clock, HubError, isObject } from '#core';
+import { type Clock, HubError, isObject, within } from '#core';
 import type { DockerTarget, PackageSource } from '#runtimes';
 import { readBuildContext } from './build-context.ts';
-import { type Bound, within } from './deadline.ts';
-import type { BuildLimits, BuildOptions, Engine } from './engine.ts';
+import type { Bound, BuildLimits, BuildOptions, Engine } from './engine.ts';
 import { EngineError } from './engine-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type Locks, createBuildOutput, lockName } from './lock.ts';
@@ -73,7 +72,7 @@ export function createImages(
   const builds = createSharedWork(maxBuilds);
 
   const bounded = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) =>
-    within(clock, { timeoutMs: options.buildTimeoutMs, signal }, work);
+    within(options.buildTimeoutMs, { clock, signal }, work);
 
   const contextOf = async ({ ecosystem }: PackageSource, lock?: string) =>
     await readBuildContext(join(options.imagesDir, baseOf[ecosystem]), lock);

@@ -1,7 +1,6 @@
-import { type Clock, type HubError, type Log, messageOf } from '#core';
+import { type Clock, type HubError, type Log, DeadlineExceeded, messageOf, within } from '#core';
 import type { Exit, Instance, LaunchEvents } from '#runtimes';
 import type { Attachment } from './attach.ts';
-import { Overdue, within } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { isUnheard } from './engine-error.ts';
 import type { EngineEvents } from './events.ts';
@@ -127,7 +126,7 @@ export function createInstance(running: Running, needs: Needs): Instance {
           lost: !stopping,
           detail: `the connection to it ended (${broken ? messageOf(broken) : 'closed'}) while it was running`,
         };
-      await within(clock, { timeoutMs: drainMs }, () => attachment.over).catch(ignoreOverdue);
+      await within(drainMs, { clock }, () => attachment.over).catch(ignoreDeadline);
       const { exitCode, oomKilled } = found.state;
       const { memoryBytes } = running;
       return exitOf({ exitCode, oomKilled: oomKilled || wasShort, memoryBytes });
@@ -182,6 +181,6 @@ export function readHandle(handle: string): { readonly id: string; readonly star
   return { id, startedAt };
 }
 
-function ignoreOverdue(error: unknown): void {
-  if (!(error instanceof Overdue)) throw error;
+function ignoreDeadline(error: unknown): void {
+  if (!(error instanceof DeadlineExceeded)) throw error;
 }

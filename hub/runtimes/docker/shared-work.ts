@@ -1,4 +1,4 @@
-import { rejectOnAbort } from './deadline.ts';
+import { unlessAborted } from '#core';
 
 /** Work that several callers may want at once, and that is then done once for all of them. */
 export interface SharedWork {
@@ -64,9 +64,8 @@ export function createSharedWork(maxAtOnce: number): SharedWork {
       // Wrapped, so that one function given by two callers counts as two.
       const listener = (text: string) => progress(text);
       entry.listeners.add(listener);
-      using left = rejectOnAbort(signal);
       try {
-        await Promise.race([entry.result, left.aborted]);
+        await unlessAborted(entry.result, signal);
       } finally {
         entry.listeners.delete(listener);
         if (entry.listeners.size === 0) {

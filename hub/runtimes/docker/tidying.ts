@@ -1,5 +1,4 @@
-import { type Clock, type Log, messageOf } from '#core';
-import { pause } from './deadline.ts';
+import { type Clock, type Log, messageOf, sleep } from '#core';
 import { type ReapNeeds, reap } from './reap.ts';
 
 /** What a look at the engine came to: `left` where something is there that nobody runs, `unheard` where no engine answers. */
@@ -46,7 +45,7 @@ export function createTidying(label: string, needs: Needs): Tidying {
   async function settle(): Promise<void> {
     isGoing = true;
     while (clearLooks < looksWhenClear) {
-      await pause(clock, retryMs, stopping.signal);
+      await sleep(retryMs, { clock, signal: stopping.signal });
       if (stopping.signal.aborted) return;
       const found = await now();
       clearLooks = found === 'clear' ? clearLooks + 1 : 0;

@@ -1,10 +1,9 @@
-import type { Clock } from '#core';
-import { Overdue, rejectOnAbort } from './deadline.ts';
+import { type Clock, createAbortScope, unlessAborted } from '#core';
 
 /** Work that is left to itself when it takes too long, and that the next of its name waits for. */
 export interface Turns {
   /**
-   * Does work under a name, and rejects with Overdue at once when it takes longer than `timeoutMs`. Its signal
+   * Does work under a name, and rejects with DeadlineExceeded at once when it takes longer than `timeoutMs`. Its signal
    * aborts then: it has to leave nothing behind, however late it hears from the engine, and what it results in
    * is dropped. Undefined: it takes as long as it takes.
    */
@@ -22,22 +21,18 @@ export function createTurns({ clock }: { readonly clock: Clock }): Turns {
 
   return {
     async take(name, timeoutMs, work) {
-      const late = new AbortController();
+      using late = createAbortScope(
+        [],
+        timeoutMs === undefined ? undefined : { clock, limitMs: timeoutMs },
+      );
       const before = leftAlone.get(name);
       const doing = (async () => {
         await before;
         late.signal.throwIfAborted();
         return await work(late.signal);
       })();
-      using _timer =
-        timeoutMs === undefined
-          ? undefined
-          : clock.after(timeoutMs, () =>
-              late.abort(new Overdue(`no answer within ${timeoutMs} ms`)),
-            );
-      using end = rejectOnAbort(late.signal);
       try {
-        return await Promise.race([doing, end.aborted]);
+        return await unlessAborted(doing, late.signal);
       } finally {
         if (late.signal.aborted) {
           const forget = () => {

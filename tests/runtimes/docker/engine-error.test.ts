@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { Overdue } from '../../../hub/runtimes/docker/deadline.ts';
+import { DeadlineExceeded } from '#core';
 import { EngineError, toHubError } from '../../../hub/runtimes/docker/engine-error.ts';
 
 const address = 'unix:///var/run/docker.sock';
@@ -18,11 +18,7 @@ for (const [what, error, expected] of [
     /nothing listens there. Start Docker, or set DOCKER_HOST/,
   ],
   ['no right', system('EACCES'), /may not open the socket. Add the user to the group/],
-  [
-    'silence',
-    new Overdue('no answer within 2000 ms'),
-    /no answer within 2000 ms. Check that Docker/,
-  ],
+  ['silence', new DeadlineExceeded(2000), /no answer within 2000 ms. Check that Docker/],
   ['anything else', new Error('socket hang up'), /socket hang up. Check that Docker runs/],
 ] as const)
   test(`${what} reads as an engine that cannot be reached, with what to do`, () => {

@@ -1,0 +1,118 @@
+import type { Clock } from './clock.ts';
+
+/** The work took longer than it was given. */
+export class DeadlineExceeded extends Error {
+  override readonly name = 'DeadlineExceeded';
+
+  constructor(limitMs: number) {
+    super(`no answer within ${Math.round(limitMs)} ms`);
+  }
+}
+
+/** The time that a piece of work has. */
+export type Deadline = {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly limitMs: number;
+  /** The reason of the abort. Default: a `DeadlineExceeded`. */
+  readonly reason?: () => unknown;
+};
+
+/** A signal for one piece of work. Disposing it cuts it off from its parents and its deadline. */
+export interface AbortScope extends Disposable {
+  /** Aborts with the reason of the parent that aborts first, or with the reason of the deadline. */
+  readonly signal: AbortSignal;
+  abort(reason?: unknown): void;
+}
+
+/**
+ * Opens a scope that ends with any of its parents, or at its deadline. A parent that outlives the scope holds it
+ * in memory: dispose the scope.
+ */
+export function createAbortScope(parents: readonly AbortSignal[], deadline?: Deadline): AbortScope {
+  const controller = new AbortController();
+  const follow = (event: Event) => {
+    if (event.target instanceof AbortSignal) controller.abort(event.target.reason);
+  };
+  for (const parent of parents) {
+    if (parent.aborted) controller.abort(parent.reason);
+    else parent.addEventListener('abort', follow);
+  }
+  const timer = deadline?.clock.after(Math.max(0, deadline.limitMs), () =>
+    controller.abort(deadline.reason ? deadline.reason() : new DeadlineExceeded(deadline.limitMs)),
+  );
+  return {
+    signal: controller.signal,
+    abort: reason => controller.abort(reason),
+    [Symbol.dispose]() {
+      timer?.[Symbol.dispose]();
+      for (const parent of parents) parent.removeEventListener('abort', follow);
+    },
+  };
+}
+
+/**
+ * Resolves when the signal aborts, at once if it has aborted, and never once it is disposed. A signal that outlives
+ * the wait holds the waiting code in memory: dispose it.
+ */
+export function untilAborted(
+  signal: AbortSignal,
+): Disposable & { readonly aborted: Promise<undefined> } {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const settle = () => resolve(undefined);
+  if (signal.aborted) settle();
+  else signal.addEventListener('abort', settle);
+  return {
+    aborted: promise,
+    [Symbol.dispose]: () => signal.removeEventListener('abort', settle),
+  };
+}
+
+/** The result of the work. Rejects with the reason of the signal once it aborts; the work itself goes on. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const fail = () => reject(signal.reason);
+  if (signal.aborted) fail();
+  else signal.addEventListener('abort', fail);
+  try {
+    return await Promise.race([promise, work]);
+  } finally {
+    signal.removeEventListener('abort', fail);
+  }
+}
+
+/**
+ * Runs work whose signal aborts with `signal`, or after `limitMs`. Rejects with the reason of the abort at once, even
+ * if the work ignores its signal. Work that goes on after its result must also listen to `signal`.
+ */
+export async function within<T>(
+  limitMs: number,
+  {
+    clock,
+    signal,
+  }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal | undefined },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted();
+  using scope = createAbortScope(signal ? [signal] : [], { clock, limitMs });
+  const ended = Promise.withResolvers<never>();
+  // Registered before the work begins: the reason of the abort comes before an error that the abort causes.
+  scope.signal.addEventListener('abort', () => ended.reject(scope.signal.reason));
+  return await Promise.race([ended.promise, work(scope.signal)]);
+}
+
+/** Resolves after `delayMs`, or at once when the signal aborts. */
+export async function sleep(
+  delayMs: number,
+  {
+    clock,
+    signal,
+  }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal | undefined },
+): Promise<void> {
+  if (signal?.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  using _timer = clock.after(delayMs, resolve);
+  const wake = () => resolve();
+  signal?.addEventListener('abort', wake);
+  await promise;
+  signal?.removeEventListener('abort', wake);
+}
