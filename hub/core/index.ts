@@ -36,4 +36,5 @@ export {
   secretName,
   secretWords,
 } from './secret-patterns.ts';
+export { createSingleFlight } from './single-flight.ts';
 export { type KeyedSlotMap, type SlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';

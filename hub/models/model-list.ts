@@ -1,7 +1,6 @@
-import { type Clock, isObject } from '#core';
+import { type Clock, createSingleFlight, isObject } from '#core';
 import type { OllamaCaller, OllamaClient } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
-import { createJoined } from './joined.ts';
 import { isSameModel } from './model-names.ts';
 
 /** A model in Ollama. */
@@ -46,7 +45,7 @@ export function createModelList(
   needs: { readonly clock: Clock },
 ): ModelList {
   const { clock } = needs;
-  const reading = createJoined<Snapshot>();
+  const reading = createSingleFlight<Snapshot>();
   let snapshot: Snapshot | undefined;
 
   const isYounger = (list: Snapshot | undefined, ms: number): list is Snapshot =>

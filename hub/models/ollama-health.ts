@@ -1,6 +1,5 @@
-import { type Clock, type Log } from '#core';
+import { type Clock, type Log, createSingleFlight } from '#core';
 import { type FailureKind, ModelFailure, failureOfAbort } from './failure.ts';
-import { createJoined } from './joined.ts';
 import { type ProbeResult, probe } from './probe.ts';
 
 /** State of Ollama, for /health. `since` is in milliseconds since the epoch. */
@@ -54,7 +53,7 @@ export function createOllamaHealth(
   needs: { readonly clock: Clock; readonly log: Log },
 ): OllamaHealth {
   const { clock, log } = needs;
-  const probes = createJoined<ProbeResult>();
+  const probes = createSingleFlight<ProbeResult>();
   let status: ModelsStatus = { kind: 'unknown' };
   let heardMs = -Infinity;
 

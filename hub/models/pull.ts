@@ -1,7 +1,6 @@
-import { createEmitter, isObject } from '#core';
+import { createEmitter, createSingleFlight, isObject } from '#core';
 import type { OllamaCaller } from './ollama-call.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
-import { createJoined } from './joined.ts';
 import type { ModelList } from './model-list.ts';
 import { fullName } from './model-names.ts';
 
@@ -35,7 +34,7 @@ export function createPulls(needs: {
   readonly caller: Pick<OllamaCaller, 'call'>;
   readonly modelList: Pick<ModelList, 'invalidate'>;
 }): Pulls {
-  const joined = createJoined<void>();
+  const flights = createSingleFlight<void>();
   const broadcasts = new Map<string, ProgressBroadcast>();
 
   async function fetchModel(
@@ -67,7 +66,7 @@ export function createPulls(needs: {
     async pull(name, progress, signal) {
       const model = fullName(name);
       if (signal.aborted) throw failureOfAbort(signal, model);
-      if (!joined.has(model) && joined.size >= maxPulls)
+      if (!flights.has(model) && flights.size >= maxPulls)
         throw new ModelFailure('busy', `${maxPulls} pulls are under way. Wait for one of them`, {
           model,
         });
@@ -75,11 +74,11 @@ export function createPulls(needs: {
       broadcasts.set(model, broadcast);
       using _subscription = broadcast.subscribe(progress);
       try {
-        await joined.join(model, given => fetchModel(model, broadcast, given), signal);
+        await flights.join(model, given => fetchModel(model, broadcast, given), signal);
       } catch (error) {
         throw signal.aborted ? failureOfAbort(signal, model) : error;
       } finally {
-        if (!joined.has(model)) broadcasts.delete(model);
+        if (!flights.has(model)) broadcasts.delete(model);
       }
     },
   };

@@ -1,4 +1,4 @@
-import { unlessAborted } from '#core';
+import { createSingleFlight } from '#core';
 
 /** Work that several callers may want at once, and that is then done once for all of them. */
 export interface SharedWork {
@@ -12,15 +12,10 @@ export interface SharedWork {
 type Progress = (text: string) => void;
 type Work = (progress: Progress, signal: AbortSignal) => Promise<void>;
 
-type Entry = {
-  readonly result: Promise<void>;
-  readonly abort: AbortController;
-  readonly listeners: Set<Progress>;
-};
-
 /** At most `maxAtOnce` pieces of work run; others wait for their turn. */
 export function createSharedWork(maxAtOnce: number): SharedWork {
-  const entries = new Map<string, Entry>();
+  const flights = createSingleFlight<void>();
+  const listeners = new Map<string, Set<Progress>>();
   const waiting: (() => void)[] = [];
   let active = 0;
 
@@ -37,42 +32,28 @@ export function createSharedWork(maxAtOnce: number): SharedWork {
     }
   }
 
-  function begin(key: string, work: Work): Entry {
-    const abort = new AbortController();
-    const listeners = new Set<Progress>();
-    const tell = (text: string) => {
-      for (const listener of listeners) listener(text);
-    };
-    const run = () => {
-      abort.signal.throwIfAborted();
-      return work(tell, abort.signal);
-    };
-    const result = inTurn(run).finally(() => forget(key, entry));
-    const entry = { result, abort, listeners };
-    entries.set(key, entry);
-    return entry;
-  }
-
-  function forget(key: string, entry: Entry): void {
-    if (entries.get(key) === entry) entries.delete(key);
-  }
-
   return {
     async join(key, work, progress, signal) {
       signal.throwIfAborted();
-      const entry = entries.get(key) ?? begin(key, work);
+      // Work that is being given up keeps its own listeners: those of the next work are others.
+      const heard = (flights.has(key) ? listeners.get(key) : undefined) ?? new Set<Progress>();
+      listeners.set(key, heard);
       // Wrapped, so that one function given by two callers counts as two.
       const listener = (text: string) => progress(text);
-      entry.listeners.add(listener);
+      heard.add(listener);
+      const tell = (text: string) => {
+        for (const one of heard) one(text);
+      };
+      const run = (ending: AbortSignal) =>
+        inTurn(async () => {
+          ending.throwIfAborted();
+          await work(tell, ending);
+        });
       try {
-        await unlessAborted(entry.result, signal);
+        await flights.join(key, run, signal);
       } finally {
-        entry.listeners.delete(listener);
-        if (entry.listeners.size === 0) {
-          // Whoever comes now begins anew rather than joining work that is being given up.
-          forget(key, entry);
-          entry.abort.abort(signal.reason);
-        }
+        heard.delete(listener);
+        if (!flights.has(key)) listeners.delete(key);
       }
     },
   };

@@ -1,0 +1,55 @@
+import { unlessAborted } from './abort.ts';
+
+/** Runs work once at a time for each key, for all callers that want its result meanwhile. */
+export interface SingleFlight<T> {
+  /** How many keys have work under way. */
+  readonly size: number;
+  has(key: string): boolean;
+  /**
+   * Starts the work of a key, or joins it. Rejects with the reason of `signal` once that aborts. The signal of the
+   * work aborts when the last of its callers has gone; the next caller starts the work anew.
+   */
+  join(key: string, work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
+}
+
+type Flight<T> = { readonly result: Promise<T>; waiting: number; readonly giveUp: () => void };
+
+/** Nothing is under way. The caller bounds the keys. */
+export function createSingleFlight<T>(): SingleFlight<T> {
+  const flights = new Map<string, Flight<T>>();
+
+  function begin(key: string, work: (signal: AbortSignal) => Promise<T>): Flight<T> {
+    const controller = new AbortController();
+    const forget = () => {
+      if (flights.get(key) === flight) flights.delete(key);
+    };
+    const result = work(controller.signal).finally(forget);
+    // Callers that have gone no longer hear of an error.
+    result.catch(() => {});
+    const giveUp = () => {
+      forget();
+      controller.abort();
+    };
+    const flight: Flight<T> = { result, waiting: 0, giveUp };
+    flights.set(key, flight);
+    return flight;
+  }
+
+  return {
+    get size() {
+      return flights.size;
+    },
+    has: key => flights.has(key),
+    async join(key, work, signal) {
+      signal.throwIfAborted();
+      const flight = flights.get(key) ?? begin(key, work);
+      flight.waiting++;
+      try {
+        return await unlessAborted(flight.result, signal);
+      } finally {
+        flight.waiting--;
+        if (flight.waiting === 0) flight.giveUp();
+      }
+    },
+  };
+}
