@@ -96,7 +96,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
           { url: settings.redisUrl },
           { clock, log: log.child({ part: 'redis' }), random: Math.random, newId },
         );
-  const pins = createPins(registriesOf(options.environment), { fetch });
+  const pins = createPins(registriesOf(options.environment), { clock, fetch });
   const { servers, docker, place, listings, backlog, ...fleet } = await createFleet(
     { ...options, configs: files.first.config.servers },
     {

@@ -1,3 +1,9 @@
+/** A timer that runs. Disposing it cancels it. */
+export interface Timer extends Disposable {
+  /** Starts the delay again from its beginning. */
+  refresh(): void;
+}
+
 /** Time, handed in so that tests move it by hand. */
 export interface Clock {
   /** Milliseconds since the epoch, for what people read. */
@@ -5,7 +11,7 @@ export interface Clock {
   /** Milliseconds that never go back, for durations. */
   monotonic(): number;
   /** Calls `work` once after `delayMs`; disposing cancels it. The timer alone keeps no process alive. */
-  after(delayMs: number, work: () => void): Disposable;
+  after(delayMs: number, work: () => void): Timer;
 }
 
 /** Node fires a timer at once when its delay does not fit into 31 bits. 24.8 days. */
@@ -15,9 +21,6 @@ const maxDelayMs = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  after(delayMs, work) {
-    const timer = setTimeout(work, Math.min(delayMs, maxDelayMs));
-    timer.unref();
-    return { [Symbol.dispose]: () => clearTimeout(timer) };
-  },
+  // Node's own timer: the relay starts one for each call, and needs no other object for it.
+  after: (delayMs, work) => setTimeout(work, Math.min(delayMs, maxDelayMs)).unref(),
 };

@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '#core';
 import { type Owned, type Place, createByOwner } from './by-owner.ts';
 import type { Owner } from './caller.ts';
 
@@ -19,24 +20,23 @@ const lifeMs = 30_000;
 /** Of more, the oldest are taken for done. */
 const maxKept = 1_000;
 
-type Kept = { readonly place: Place<Owned>; readonly timeout: NodeJS.Timeout };
+type Kept = { readonly place: Place<Owned>; readonly timeout: Timer };
 
-export function createAbandoned(): Abandoned {
+export function createAbandoned({ clock }: { readonly clock: Pick<Clock, 'after'> }): Abandoned {
   const kept = new Map<number, Kept>();
   const owners = createByOwner<Owned>();
 
   function answered(id: number): void {
     const one = kept.get(id);
     if (!one) return;
-    clearTimeout(one.timeout);
+    one.timeout[Symbol.dispose]();
     owners.remove(one.place);
     kept.delete(id);
   }
 
   return {
     add(id, owner) {
-      const timeout = setTimeout(() => answered(id), lifeMs);
-      timeout.unref();
+      const timeout = clock.after(lifeMs, () => answered(id));
       kept.set(id, { place: owners.add({ owner }), timeout });
       const [oldest] = kept.size > maxKept ? kept.keys() : [];
       if (oldest !== undefined) answered(oldest);

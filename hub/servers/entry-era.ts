@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerConfig } from '#config';
-import { HubError, isObject } from '#core';
+import { type Clock, HubError, isObject } from '#core';
 import { type Era, modernVersion, rpcCodes } from '#rpc';
 import { eraToldBy } from './eras.ts';
 import { awayCodeOf, withoutName } from './failures.ts';
@@ -18,29 +17,26 @@ export async function introduceAs(
   era: Era,
   greeting: Greeting,
   upstream: Pick<Upstream, 'request' | 'listen' | 'notify'>,
+  { clock }: { readonly clock: Pick<Clock, 'after'> },
 ): Promise<Introduction> {
   const { server, timeoutMs } = greeting;
   const method = era === 'modern' ? 'server/discover' : 'initialize';
   const askedMs = Math.min(otherEraMs, timeoutMs / 2);
-  const over = new AbortController();
   const { promise: mistaken, reject } = Promise.withResolvers<never>();
   const other = { ...greeting, timeoutMs: askedMs };
-  delay(timeoutMs - askedMs, undefined, { signal: over.signal, ref: false })
-    .then(() => introduce(era === 'modern' ? 'legacy' : 'modern', other, upstream))
-    .then(
+  using _silence = clock.after(timeoutMs - askedMs, () => {
+    introduce(era === 'modern' ? 'legacy' : 'modern', other, upstream).then(
       () =>
         reject(
           new HubError('HUB_SERVER_PROTOCOL', `${server} answered nothing to ${method}`, {
             data: { server, method, error: { code: rpcCodes.methodNotFound } },
           }),
         ),
+      // It is silent in both eras: the handshake in its own era says so.
       () => undefined,
     );
-  try {
-    return await Promise.race([introduce(era, greeting, upstream), mistaken]);
-  } finally {
-    over.abort();
-  }
+  });
+  return await Promise.race([introduce(era, greeting, upstream), mistaken]);
 }
 
 /** Refusals of `initialize` by which a server says that it knows no such thing. */

@@ -1,16 +1,14 @@
-import { type HubError, createSlotMap } from '#core';
+import { type Clock, type HubError, type Timer, createSlotMap } from '#core';
 import type { Answer } from '#rpc';
 import { type ByOwner, type Place, createByOwner } from './by-owner.ts';
 import type { Caller } from './caller.ts';
-
-/** Ends the wait for an answer. `refresh` gives it all of its time again. */
-export type CallTimer = NodeJS.Timeout | { refresh(): void; readonly end: () => void };
 
 /** A request that waits for its answer. Those of the hub's own have no caller. */
 export type Pending = {
   readonly method: string;
   readonly caller: Caller | undefined;
-  readonly timeout: CallTimer | undefined;
+  /** Ends the wait for the answer. */
+  readonly timeout: Timer | undefined;
   readonly settle: (answer: Answer) => void;
   readonly reject: (error: HubError) => void;
 };
@@ -48,9 +46,7 @@ export function createInFlight(after?: number): InFlight {
     take(id) {
       const entry = entries.take(id);
       if (!entry) return undefined;
-      const { timeout } = entry;
-      if (timeout && 'end' in timeout) timeout.end();
-      else clearTimeout(timeout);
+      entry.timeout?.[Symbol.dispose]();
       if (entry.place) calls.remove(entry.place);
       return entry;
     },
@@ -59,23 +55,22 @@ export function createInFlight(after?: number): InFlight {
 }
 
 /**
- * Calls `expired` when a call has made no progress for `timeoutMs`, of which `waitedMs` had passed before;
- * undefined where it has no limit.
+ * Calls `expired` when a call has made no progress for `timeoutMs`, of which `waitedMs` had passed before.
  */
 export function createCallTimer(
-  expired: (timeoutMs: number) => void,
-  timeoutMs: number | undefined,
+  clock: Pick<Clock, 'after'>,
+  expired: () => void,
+  timeoutMs: number,
   waitedMs: number,
-): CallTimer | undefined {
-  if (timeoutMs === undefined) return undefined;
+): Timer {
   // Most calls have waited for nothing: theirs cost no more than the timer.
-  if (waitedMs === 0) return setTimeout(expired, timeoutMs, timeoutMs);
-  let timer = setTimeout(expired, timeoutMs - waitedMs, timeoutMs);
+  if (waitedMs === 0) return clock.after(timeoutMs, expired);
+  let timer = clock.after(timeoutMs - waitedMs, expired);
   return {
     refresh() {
-      clearTimeout(timer);
-      timer = setTimeout(expired, timeoutMs, timeoutMs);
+      timer[Symbol.dispose]();
+      timer = clock.after(timeoutMs, expired);
     },
-    end: () => clearTimeout(timer),
+    [Symbol.dispose]: () => timer[Symbol.dispose](),
   };
 }

@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerConfig } from '#config';
-import { HubError, messageOf, untilAborted } from '#core';
+import { HubError, messageOf, sleep, untilAborted } from '#core';
 import { haltedError, startFailure } from './failures.ts';
 import { createLeaving } from './leaving.ts';
 import { type Ending, type Life, type LifeNeeds, createLife } from './life.ts';
@@ -186,7 +185,7 @@ export function createLoop(needs: LoopNeeds): Loop {
       if (delayMs === undefined) end.abort();
       become(status);
       if (delayMs === undefined) return;
-      await delay(delayMs, undefined, { signal }).catch(() => undefined);
+      await sleep(delayMs, { clock, signal });
       if (counts) restarts++;
     }
   }

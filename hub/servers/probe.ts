@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Log, HubError, silent } from '#core';
+import { type Clock, type Log, HubError, silent } from '#core';
 import type { Era } from '#rpc';
 import type { Instance } from '#runtimes';
 import { eraToldBy } from './eras.ts';
@@ -21,10 +20,11 @@ const silenceMs = 2_000;
 export async function probeEra(
   greeting: Greeting,
   instance: Pick<Instance, 'channel'>,
-  needs: { readonly log: Log },
+  needs: { readonly clock: Pick<Clock, 'after'>; readonly log: Log },
 ): Promise<Era> {
   const { server, hubVersion, timeoutMs } = greeting;
   const upstream = createUpstream({ server }, instance.channel, {
+    clock: needs.clock,
     log: needs.log,
     output: silent,
     notified() {},
@@ -33,24 +33,24 @@ export async function probeEra(
   void instance.channel.closed.then(({ reason }) =>
     upstream.fail(new HubError('HUB_SERVER_DOWN', `${server} is gone: ${reason}`)),
   );
-  const silence = new AbortController();
   const told = (error: unknown): Era => {
     if (!(error instanceof HubError) || error.code !== 'HUB_CALL_TIMEOUT')
       return eraToldBy(error) ?? 'legacy';
     throw lateStart(error);
   };
   const modern = discover(greeting, asModern(upstream, hubVersion)).then((): Era => 'modern', told);
-  const legacy = delay(silenceMs, undefined, { signal: silence.signal, ref: false })
-    .then(() =>
-      initialize({ ...greeting, timeoutMs: Math.max(1, timeoutMs - silenceMs) }, upstream),
-    )
-    .then((): Era => 'legacy', told);
-  // The second one fails only after the first has: at the end of the silence, or of the time.
-  legacy.catch(() => undefined);
+  const legacy = Promise.withResolvers<Era>();
+  // It fails only after the other has: at the end of the time.
+  legacy.promise.catch(() => undefined);
+  using _silence = needs.clock.after(silenceMs, () => {
+    const leftMs = Math.max(1, timeoutMs - silenceMs);
+    initialize({ ...greeting, timeoutMs: leftMs }, upstream)
+      .then((): Era => 'legacy', told)
+      .then(legacy.resolve, legacy.reject);
+  });
   try {
-    return await Promise.race([modern, legacy]);
+    return await Promise.race([modern, legacy.promise]);
   } finally {
-    silence.abort();
     modern.catch(() => undefined);
   }
 }

@@ -148,7 +148,7 @@ async function startOnce(
     const introduced =
       config.era === 'auto'
         ? await introduce(opening, greeting, upstream)
-        : await introduceAs(config.era, greeting, upstream);
+        : await introduceAs(config.era, greeting, upstream, needs);
     isHeard = true;
     return introduced;
   };
@@ -265,6 +265,7 @@ async function greet(
     { server: name, ...(firstId !== undefined && { firstId }) },
     instance.channel,
     {
+      clock,
       log,
       output: needs.output,
       notified: told => heard(told),

@@ -1,6 +1,5 @@
 import { HubError, createEmitter, messageOf } from '#core';
 import type { ServerConfig } from '#config';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told } from './caller.ts';
 import { goneError } from './failures.ts';
@@ -125,10 +124,9 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   /** Answers every request in flight when the channel ends, and says how the server ended. */
   async function failWhenGone(instance: Instance, upstream: Upstream): Promise<void> {
     const { reason, error } = await instance.channel.closed;
-    const exit = await Promise.race([
-      instance.exited,
-      delay(exitNoticeMs, undefined, { ref: false }),
-    ]);
+    const late = Promise.withResolvers<undefined>();
+    using _timer = clock.after(exitNoticeMs, () => late.resolve(undefined));
+    const exit = await Promise.race([instance.exited, late.promise]);
     upstream.fail(gone(exit?.detail ?? reason, error));
   }
 

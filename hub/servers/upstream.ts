@@ -1,4 +1,4 @@
-import { type HubError, type Log, messageOf } from '#core';
+import { type Clock, type HubError, type Log, messageOf } from '#core';
 import {
   type Answer,
   type Channel,
@@ -58,6 +58,7 @@ export type UpstreamOptions = {
 };
 
 export type UpstreamNeeds = {
+  readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
   /** For what the server can make the hub log as often as it likes. */
   readonly output: LimitedLog;
@@ -79,10 +80,11 @@ export function createUpstream(
   needs: UpstreamNeeds,
 ): Upstream {
   const { server } = options;
+  const { clock } = needs;
   const pending = createInFlight(options.firstId);
   const { calls } = pending;
   const take = (id: number) => pending.take(id);
-  const abandoned = createAbandoned();
+  const abandoned = createAbandoned({ clock });
   let over: HubError | undefined;
   /** Whether a call has timed out since the server was last heard. */
   let isSilent = false;
@@ -98,7 +100,10 @@ export function createUpstream(
     waitedMs = 0,
   ): number {
     if (over) throw over;
-    const timeout = createCallTimer(allMs => expire(id, allMs), timeoutMs, waitedMs);
+    const timeout =
+      timeoutMs === undefined
+        ? undefined
+        : createCallTimer(clock, () => expire(id, timeoutMs), timeoutMs, waitedMs);
     const id = pending.add({ method, caller, timeout, settle, reject });
     return id;
   }

@@ -73,6 +73,7 @@ async function watching(options: Options = {}): Promise<Watching> {
         work();
       });
       return {
+        refresh: () => timer.refresh(),
         [Symbol.dispose]() {
           over();
           timer[Symbol.dispose]();

@@ -23,6 +23,22 @@ describe('the system clock', () => {
     assert.deepEqual(calls, ['called']);
   });
 
+  test('starts a delay again', async () => {
+    const calls: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    using refreshed = systemClock.after(20, () => void calls.push('refreshed'));
+    systemClock.after(10, () => {
+      calls.push('first');
+      refreshed.refresh();
+    });
+    systemClock.after(25, () => {
+      calls.push('second');
+      resolve();
+    });
+    await promise;
+    assert.deepEqual(calls, ['first', 'second']);
+  });
+
   test('does not fire at once for a delay that Node cannot hold', async () => {
     let fired = false;
     using _timer = systemClock.after(2 ** 40, () => void (fired = true));

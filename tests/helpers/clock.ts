@@ -16,9 +16,16 @@ export function createManualClock(): ManualClock {
     now: () => 1_750_000_000_000 + now,
     monotonic: () => now,
     after(delayMs, work) {
-      const entry = { at: now + delayMs, work };
+      const start = () => ({ at: now + delayMs, work });
+      let entry = start();
       due.add(entry);
-      return { [Symbol.dispose]: () => void due.delete(entry) };
+      return {
+        refresh() {
+          due.delete(entry);
+          due.add((entry = start()));
+        },
+        [Symbol.dispose]: () => void due.delete(entry),
+      };
     },
     advance(milliseconds) {
       const until = now + milliseconds;

@@ -80,21 +80,23 @@ describe('a server with "idle_stop"', () => {
 
   test('is not stopped while a call is under way, or while somebody listens', async () => {
     let isHeard = false;
+    const clock = createManualClock();
     await using scene = supervise(
       { idleStopMs: 20 },
-      { instances: { count: () => 0, isHeard: () => isHeard } },
+      { clock, instances: { count: () => 0, isHeard: () => isHeard } },
     );
     await scene.server.ready();
     const slow = call(scene.server, { hold: true });
     await keeps(scene.newest);
-    await new Promise(resolve => setTimeout(resolve, 80));
+    clock.advance(80);
     assert.equal(scene.newest.isAlive, true);
     isHeard = true;
     scene.newest.release();
     await slow;
-    await new Promise(resolve => setTimeout(resolve, 80));
+    clock.advance(80);
     assert.equal(scene.newest.isAlive, true);
     isHeard = false;
+    clock.advance(80);
     await until(() => !scene.newest.isAlive);
   });
 

@@ -45,7 +45,7 @@ async function call(server: Server, tool: string): Promise<unknown> {
       progressToken: undefined,
       seen: undefined,
     },
-    10_000,
+    600_000,
   );
   const { result }: { readonly result: unknown } = JSON.parse((await answer).toString());
   const content = isObject(result) ? result['content'] : undefined;

@@ -57,3 +57,36 @@ test('a server that its runtime has ended for good is failed, and says why where
   assert.equal(lastError?.message, refusal.message);
   assert.equal(scene.launched.length, 1);
 });
+
+test('a server that died is started again when its wait is over, and not before', async () => {
+  const clock = createManualClock();
+  await using scene = supervise({}, { clock });
+  await scene.server.ready();
+  scene.newest.end({ code: 1, detail: 'exited with code 1' });
+  await until(() => scene.server.status.state === 'backing_off');
+  clock.advance(100);
+  await new Promise(setImmediate);
+  assert.equal(scene.launched.length, 1);
+  clock.advance(minuteMs);
+  await until(() => scene.server.status.state === 'running');
+  assert.equal(scene.launched.length, 2);
+});
+
+test('a start that is silent is asked in the other era shortly before it fails, and fails in time', async () => {
+  const clock = createManualClock();
+  await using scene = supervise(
+    { startTimeoutMs: 20_000, restart: 'temporary' },
+    { clock, script: () => ({ isBroken: true }) },
+  );
+  scene.server.start();
+  await until(() => scene.launched.length === 1 && scene.newest.methods.includes('initialize'));
+  clock.advance(17_999);
+  assert.deepEqual(scene.newest.methods, ['initialize']);
+  clock.advance(1);
+  assert.deepEqual(scene.newest.methods, ['initialize', 'server/discover']);
+  clock.advance(1_999);
+  await new Promise(setImmediate);
+  assert.equal(scene.server.status.state, 'starting');
+  clock.advance(1);
+  await until(() => scene.server.status.state === 'failed');
+});

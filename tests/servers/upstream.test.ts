@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { describe, test, vi } from 'vitest';
+import { describe, test } from 'vitest';
 import { HubError, isObject } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
 import { type Receiver, createLineChannel, membersOf, rawText, readMessage } from '#rpc';
 import type { Asked, Owner, Told } from '#servers';
@@ -19,6 +20,7 @@ function connect(
   const notified: Told[] = [];
   const asked: Asked[] = [];
   const { log, logged } = createRecordingLog();
+  const clock = createManualClock();
   const line = createLineChannel(
     {
       server: 'files',
@@ -41,6 +43,7 @@ function connect(
     },
   };
   const upstream = createUpstream({ server: 'files' }, channel, {
+    clock,
     log,
     output: log,
     notified: notification => void notified.push(notification),
@@ -48,6 +51,7 @@ function connect(
   });
   return {
     upstream,
+    clock,
     notified,
     asked,
     logged,
@@ -227,65 +231,55 @@ describe('progress', () => {
   });
 
   test('keeps a call from timing out, for as long as one timeout after the last', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const connection = connect();
-      const call = relay(
-        connection,
-        '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}',
-        { timeoutMs: 1_000 },
-      );
-      const failed = errorOf(call.answer);
-      for (let step = 1; step <= 4; step++) {
-        vi.advanceTimersByTime(900);
-        connection.says({
-          jsonrpc: '2.0',
-          method: 'notifications/progress',
-          params: { progressToken: 1, progress: step },
-        });
-      }
-      assert.equal(call.related.length, 4);
-      vi.advanceTimersByTime(999);
-      assert.equal(connection.upstream.inFlight(), 1);
-      vi.advanceTimersByTime(1);
-      assert.equal((await failed).code, 'HUB_CALL_TIMEOUT');
-    } finally {
-      vi.useRealTimers();
+    const connection = connect();
+    const call = relay(
+      connection,
+      '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}',
+      { timeoutMs: 1_000 },
+    );
+    const failed = errorOf(call.answer);
+    for (let step = 1; step <= 4; step++) {
+      connection.clock.advance(900);
+      connection.says({
+        jsonrpc: '2.0',
+        method: 'notifications/progress',
+        params: { progressToken: 1, progress: step },
+      });
     }
+    assert.equal(call.related.length, 4);
+    connection.clock.advance(999);
+    assert.equal(connection.upstream.inFlight(), 1);
+    connection.clock.advance(1);
+    assert.equal((await failed).code, 'HUB_CALL_TIMEOUT');
   });
 });
 
 test('a call that has waited for its turn has what is left of its time, and all of it after progress', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  try {
-    const connection = connect();
-    const text = '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}';
-    const late = { timeoutMs: 1_000, waitedMs: 700 };
-    const silent = errorOf(relay(connection, text, late).answer);
-    const alive = errorOf(relay(connection, text, late).answer);
-    const answered = relay(connection, text, late).answer;
-    connection.says({ jsonrpc: '2.0', id: 3, result: {} });
-    await answered;
-    assert.equal(vi.getTimerCount(), 2);
-    vi.advanceTimersByTime(299);
-    assert.equal(connection.upstream.inFlight(), 2);
-    connection.says({
-      jsonrpc: '2.0',
-      method: 'notifications/progress',
-      params: { progressToken: 2, progress: 1 },
-    });
-    vi.advanceTimersByTime(1);
-    assert.equal(connection.upstream.inFlight(), 1);
-    const { code, message } = await silent;
-    assert.equal(code, 'HUB_CALL_TIMEOUT');
-    assert.match(message, /within 1 s/);
-    vi.advanceTimersByTime(998);
-    assert.equal(connection.upstream.inFlight(), 1);
-    vi.advanceTimersByTime(1);
-    assert.equal((await alive).code, 'HUB_CALL_TIMEOUT');
-  } finally {
-    vi.useRealTimers();
-  }
+  const connection = connect();
+  const text = '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}';
+  const late = { timeoutMs: 1_000, waitedMs: 700 };
+  const silent = errorOf(relay(connection, text, late).answer);
+  const alive = errorOf(relay(connection, text, late).answer);
+  const answered = relay(connection, text, late).answer;
+  connection.says({ jsonrpc: '2.0', id: 3, result: {} });
+  await answered;
+  assert.equal(connection.clock.waiting, 2);
+  connection.clock.advance(299);
+  assert.equal(connection.upstream.inFlight(), 2);
+  connection.says({
+    jsonrpc: '2.0',
+    method: 'notifications/progress',
+    params: { progressToken: 2, progress: 1 },
+  });
+  connection.clock.advance(1);
+  assert.equal(connection.upstream.inFlight(), 1);
+  const { code, message } = await silent;
+  assert.equal(code, 'HUB_CALL_TIMEOUT');
+  assert.match(message, /within 1 s/);
+  connection.clock.advance(998);
+  assert.equal(connection.upstream.inFlight(), 1);
+  connection.clock.advance(1);
+  assert.equal((await alive).code, 'HUB_CALL_TIMEOUT');
 });
 
 describe('a call that is given up', () => {
@@ -294,6 +288,7 @@ describe('a call that is given up', () => {
     const call = relay(connection, '{"jsonrpc":"2.0","id":5,"method":"tools/call"}', {
       timeoutMs: 30,
     });
+    connection.clock.advance(30);
     const error = await errorOf(call.answer);
     assert.equal(error.code, 'HUB_CALL_TIMEOUT');
     assert.match(error.message, /^files did not answer tools\/call within 0.03 s/);
@@ -375,7 +370,9 @@ describe('a call that is given up', () => {
 
   test('initialize is never cancelled: the protocol forbids it', async () => {
     const connection = connect();
-    const error = await errorOf(connection.upstream.request('initialize', {}, 20));
+    const failed = errorOf(connection.upstream.request('initialize', {}, 20));
+    connection.clock.advance(20);
+    const error = await failed;
     assert.equal(error.code, 'HUB_CALL_TIMEOUT');
     assert.equal((await connection.written()).length, 1);
     assert.deepEqual(connection.logged, [], 'whoever started the server says so');
@@ -568,10 +565,6 @@ describe('whose a notification is that names no request', () => {
       await Promise.all(calls.map(({ answer }) => answer));
     }
     assert.equal(connection.upstream.inFlight(), 0);
-    assert.equal(
-      process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length < 10,
-      true,
-      'no timer is left',
-    );
+    assert.equal(connection.clock.waiting, 0, 'no timer is left');
   });
 });

@@ -1,5 +1,5 @@
 import type { PackageSpec } from '#config';
-import { HubError, isObject, messageOf } from '#core';
+import { type Clock, HubError, createAbortScope, isObject, messageOf } from '#core';
 
 /** Where packages are looked up: the addresses that their installers ask. */
 export type Registries = {
@@ -22,7 +22,10 @@ export interface Pins {
   findElsewhere(source: PackageSpec, signal: AbortSignal): Promise<string | undefined>;
 }
 
-type Needs = { readonly fetch: typeof globalThis.fetch };
+type Needs = {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly fetch: typeof globalThis.fetch;
+};
 
 const defaults: Registries = {
   npm: 'https://registry.npmjs.org',
@@ -68,8 +71,8 @@ export function createPins(registries: Registries, needs: Needs): Pins {
     };
     let answer: { readonly status: number; readonly text: string };
     try {
-      const timed = AbortSignal.any([signal, AbortSignal.timeout(askMs)]);
-      const response = await needs.fetch(url, { headers, signal: timed });
+      using timed = createAbortScope([signal], { clock: needs.clock, limitMs: askMs });
+      const response = await needs.fetch(url, { headers, signal: timed.signal });
       answer = { status: response.status, text: await readText(response) };
     } catch (error) {
       signal.throwIfAborted();
@@ -92,9 +95,9 @@ export function createPins(registries: Registries, needs: Needs): Pins {
       ecosystem === 'npm'
         ? { ecosystem: 'pypi', spec: name }
         : { ecosystem: 'npm', spec: name.toLowerCase() };
-    const timed = AbortSignal.any([signal, AbortSignal.timeout(hintMs)]);
+    using timed = createAbortScope([signal], { clock: needs.clock, limitMs: hintMs });
     try {
-      await pinned(other, timed);
+      await pinned(other, timed.signal);
       return packageKeyOf(other);
     } catch {
       // Nothing but a hint is lost.

@@ -18,7 +18,7 @@ function scripted(streams: readonly (PassThrough | Error)[]) {
     after(delayMs, work) {
       delays.push(delayMs);
       timers.push(work);
-      return { [Symbol.dispose]: () => {} };
+      return { refresh() {}, [Symbol.dispose]: () => {} };
     },
   };
   let next = 0;

@@ -137,6 +137,7 @@ export function createInstallHub(override: Override = {}) {
   const installs = createInstalls({
     log,
     pins: createPins(override.registries ?? registriesOf({}), {
+      clock: systemClock,
       fetch: override.fetch ?? globalThis.fetch,
     }),
     check,

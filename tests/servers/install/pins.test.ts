@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, test } from 'vitest';
-import { isObject } from '#core';
+import { isObject, systemClock } from '#core';
 import { createPins, registriesOf } from '#servers';
 
 type Asked = { readonly url: string; readonly authorization: string | undefined };
@@ -24,7 +24,7 @@ async function registry(answers: Readonly<Record<string, readonly [number, strin
     host,
     pins: createPins(
       { npm: `http://me:word@${host}`, pypi: `http://${host}/root/simple` },
-      { fetch },
+      { clock: systemClock, fetch },
     ),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -108,7 +108,7 @@ describe('a package without a version', () => {
   test('whose registry cannot be asked can be given a version instead', async () => {
     const pins = createPins(
       { npm: 'http://127.0.0.1:9', pypi: 'http://127.0.0.1:9/simple' },
-      { fetch },
+      { clock: systemClock, fetch },
     );
     await assert.rejects(pins.pin({ ecosystem: 'pypi', spec: 'd' }, never), {
       code: 'HUB_REGISTRY_UNREACHABLE',
