@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '#core';
+import { type Clock, sleep } from '#core';
 import { createZombieCheck, linuxProcesses } from './members.ts';
 
 /** A server's process and everything it has started: npx, for one, leaves the work to a child. */
@@ -21,7 +20,7 @@ const clearMs = 1000;
 export function createGroup(
   leader: number,
   platform: NodeJS.Platform,
-  clock: Pick<Clock, 'monotonic'>,
+  clock: Pick<Clock, 'after' | 'monotonic'>,
 ): Group {
   if (platform === 'win32') return createTree(leader);
   const signal = (name: NodeJS.Signals | 0): boolean => {
@@ -40,8 +39,7 @@ export function createGroup(
     const deadline = clock.monotonic() + ms;
     while (signal(0) && !isAllZombies()) {
       if (clock.monotonic() >= deadline) return false;
-      // Unlike the clock's, this timer keeps the hub alive until nothing is left behind.
-      await delay(pollMs);
+      await sleep(pollMs, { clock });
     }
     return true;
   };

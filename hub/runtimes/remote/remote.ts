@@ -1,4 +1,4 @@
-import { type Clock, type Log, HubError, http } from '#core';
+import { type Clock, type Log, HubError, createAbortScope, http } from '#core';
 import type { Exit, Instance, LaunchSpec, RemoteTarget, Runtime } from '#runtimes';
 import { createRedaction } from '#telemetry';
 import { createConnections, createHttpClient, shown } from './http-client.ts';
@@ -46,7 +46,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
           target.transport === 'http'
             ? createStreamable(endpoint, { ...needs, http })
             : await openSse(endpoint, { ...needs, http }, signal);
-        return createInstance(endpoint, transport);
+        return createInstance(endpoint, transport, needs);
       } catch (error) {
         refuseAborted(server, signal);
         throw error;
@@ -55,13 +55,17 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
   };
 }
 
-function createInstance(endpoint: Endpoint, transport: Transport): Instance {
+function createInstance(
+  endpoint: Endpoint,
+  transport: Transport,
+  { clock }: Pick<Needs, 'clock'>,
+): Instance {
   const { channel } = transport;
   const farewell = new AbortController();
   const exited = channel.closed.then(async ({ reason, error }): Promise<Exit> => {
-    const late = AbortSignal.any([farewell.signal, AbortSignal.timeout(farewellMs)]);
+    using late = createAbortScope([farewell.signal], { clock, limitMs: farewellMs });
     // A server that is away has no session to end.
-    if (!error) await transport.endSession(late);
+    if (!error) await transport.endSession(late.signal);
     return { detail: reason };
   });
   return {
@@ -71,12 +75,8 @@ function createInstance(endpoint: Endpoint, transport: Transport): Instance {
     exited,
     async stop({ graceMs }) {
       channel.close(`${endpoint.server} was disconnected`);
-      const timer = setTimeout(() => farewell.abort(), graceMs);
-      try {
-        return await exited;
-      } finally {
-        clearTimeout(timer);
-      }
+      using _timer = clock.after(graceMs, () => farewell.abort());
+      return await exited;
     },
     async usage() {
       return undefined;

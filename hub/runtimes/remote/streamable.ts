@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, messageOf } from '#core';
+import { HubError, createAbortScope, messageOf } from '#core';
 import { encodeHeaderValue, mcpHeaders, rawText, readMessage } from '#rpc';
 import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
 import { createHttpChannel } from './http-channel.ts';
@@ -206,14 +206,14 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
 
   /** A GET without a session changes nothing: 2026-07-28 has servers refuse it with 405. */
   async function mayKeepSessions(signal: AbortSignal): Promise<boolean> {
-    const late = AbortSignal.any([signal, AbortSignal.timeout(sessionsProbeMs)]);
+    using late = createAbortScope([signal], { clock: needs.clock, limitMs: sessionsProbeMs });
     try {
       const own = { accept: 'text/event-stream' };
       const response = await http.request({
         method: 'GET',
         url,
         headers: headers(own),
-        signal: late,
+        signal: late.signal,
       });
       response.destroy();
       const { statusCode = 0 } = response;

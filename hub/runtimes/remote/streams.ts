@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Clock, HubError, backoffMs } from '#core';
+import { type Clock, HubError, backoffMs, sleep } from '#core';
 import { createEventParser } from './event-parser.ts';
 import type { Reconnect } from './transport.ts';
 
@@ -89,7 +88,8 @@ export function createStreams(options: Options, needs: Needs): Streams {
         if (++failures > reconnect.attempts)
           throw broken(`${server} did not take up its stream again`, server, cause);
         const backoff = backoffMs({ ...reconnect, jitter: 0.5 }, failures, needs.random);
-        await delay(retryMs ?? backoff, undefined, { signal, ref: false });
+        await sleep(retryMs ?? backoff, { clock, signal });
+        signal.throwIfAborted();
       }
     },
     async read({ stream, about }, done) {
