@@ -79,10 +79,10 @@ export function createConversation(
     wanted.set(String(++lastKey), asked);
     if (flushing) return;
     flushing = true;
-    setTimeout(() => {
+    needs.clock.after(gatherMs, () => {
       flushing = false;
       if (!away && wanted.size > 0) askClient();
-    }, gatherMs);
+    });
   }
 
   const owner: Owner = {

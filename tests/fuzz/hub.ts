@@ -37,7 +37,7 @@ export async function openHub(lies?: { readonly seed: number; readonly count: nu
     ],
     { log },
   );
-  const clock = createManualClock();
+  const clock = createManualClock({ passingMs: 10 });
   let lastId = 0;
   const router = createRouter(() => ({ separator: '_', maxLength: 46 }), {
     servers,

@@ -129,7 +129,7 @@ function fixtures(lies: number) {
 export async function fuzzOver(kind: Kind, of: number): Promise<void> {
   const lies = share(of * ofServers);
   const count = share(of) - lies;
-  const clock = createManualClock();
+  const clock = createManualClock({ passingMs: 10 });
   const streamable = { idleMs: 60_000, maxSessions };
   await using hub = await startHub(fixtures(lies), { clock, streamable });
   const place = { hub, clock };

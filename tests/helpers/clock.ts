@@ -1,4 +1,4 @@
-import type { Clock } from '#core';
+import { type Clock, systemClock } from '#core';
 
 /** A clock that stands still until it is moved. */
 export type ManualClock = Clock & {
@@ -8,14 +8,20 @@ export type ManualClock = Clock & {
   readonly waiting: number;
 };
 
-/** Time that tests move by hand. */
-export function createManualClock(): ManualClock {
+/**
+ * Time that tests move by hand. Delays of up to `passingMs` pass by themselves: within those the hub only gathers what
+ * comes together.
+ */
+export function createManualClock({
+  passingMs,
+}: { readonly passingMs?: number } = {}): ManualClock {
   let now = 0;
   const due = new Set<{ readonly at: number; readonly work: () => void }>();
   return {
     now: () => 1_750_000_000_000 + now,
     monotonic: () => now,
     after(delayMs, work) {
+      if (passingMs !== undefined && delayMs <= passingMs) return systemClock.after(delayMs, work);
       const start = () => ({ at: now + delayMs, work });
       let entry = start();
       due.add(entry);

@@ -14,7 +14,7 @@ const hourMs = 3_600_000;
 
 /** Time that is moved by hand, and a wall clock that is set by hand besides. */
 function createSettableClock() {
-  const time = createManualClock();
+  const time = createManualClock({ passingMs: 10 });
   let offMs = 0;
   const clock: Clock = { ...time, now: () => time.now() + offMs };
   const advance = (milliseconds: number) => time.advance(milliseconds);

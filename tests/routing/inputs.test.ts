@@ -67,7 +67,7 @@ describe('a client without a session at a server that keeps one', () => {
   });
 
   test('cannot go on with a state that was changed, used, of other arguments, or too old', async () => {
-    const clock = createManualClock();
+    const clock = createManualClock({ passingMs: 10 });
     await using hub = await startAsker({ clock });
     const client = openModern(hub);
     const { result } = await client.call('ask', asking);

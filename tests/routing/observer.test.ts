@@ -130,7 +130,7 @@ describe('between clients and servers of two eras', () => {
   const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
 
   test('each request of a call that comes in several is told of, and who waited for whom', async () => {
-    const clock = createManualClock();
+    const clock = createManualClock({ passingMs: 10 });
     await using hub = await startHub([{ name: 'asker' }], { clock });
     const clientInfo = { name: 'modern', version: '2.1' };
     const client = openModern(hub, hub.server('asker'), undefined, clientInfo);

@@ -90,7 +90,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
   const tenMinutes = 10 * 60_000;
 
   beforeAll(async () => {
-    clock = createManualClock();
+    clock = createManualClock({ passingMs: 10 });
     hub = await startHub([fixtures[0], fixtures[2]], { clock });
     url = `${hub.url}/mcp/s2025`;
   });
