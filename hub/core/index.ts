@@ -37,4 +37,5 @@ export {
   secretWords,
 } from './secret-patterns.ts';
 export { createSingleFlight } from './single-flight.ts';
+export { type BatchSink, createWriteBatch } from './write-batch.ts';
 export { type KeyedSlotMap, type SlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';

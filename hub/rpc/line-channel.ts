@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { HubError } from '#core';
+import { HubError, createWriteBatch } from '#core';
 import type { Channel, Closed, Receiver } from './channel.ts';
 import { createLineSplitter } from './lines.ts';
 import { readMessages } from './message.ts';
@@ -50,8 +50,6 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
   let receiver: Receiver | undefined;
   let early: ((receiver: Receiver) => void)[] = [];
   let over: Closed | undefined;
-  let queue: Buffer[] = [];
-  let queuedBytes = 0;
   let isFirst = options.isTakenOver === true;
   if (isFirst) sink.write(Buffer.from('\n'));
   const { promise: closed, resolve: settle } = Promise.withResolvers<Closed>();
@@ -80,24 +78,28 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
     },
   });
 
-  function flush(): void {
-    if (queue.length === 0) return;
-    const chunk = Buffer.allocUnsafe(queuedBytes);
-    let at = 0;
-    for (const message of queue) {
-      at += message.copy(chunk, at);
-      chunk[at++] = newline;
-    }
-    queue = [];
-    queuedBytes = 0;
-    sink.write(chunk);
-  }
+  const batch = createWriteBatch(
+    {
+      write(messages) {
+        let bytes = messages.length;
+        for (const message of messages) bytes += message.length;
+        const chunk = Buffer.allocUnsafe(bytes);
+        let at = 0;
+        for (const message of messages) {
+          at += message.copy(chunk, at);
+          chunk[at++] = newline;
+        }
+        sink.write(chunk);
+      },
+      unsentBytes: () => sink.waitingBytes(),
+    },
+    { maxUnsentBytes: options.maxWaitingBytes, frameBytes: 1 },
+  );
 
   function finish(reason: Closed): void {
     if (over) return;
     over = reason;
-    queue = [];
-    queuedBytes = 0;
+    batch.clear();
     settle(reason);
     // Nothing that comes is handed over any more, and the end of the stream must be seen.
     sink.resume?.();
@@ -125,21 +127,17 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
               data: { server: options.server, retryable: true },
             },
           );
-        const waiting = queuedBytes + sink.waitingBytes();
-        // A message is always taken while nothing waits, however large it is.
-        if (waiting > 0 && waiting + bytes.length > options.maxWaitingBytes)
-          throw new HubError(
-            'HUB_SERVER_BUSY',
-            `${options.server} does not read its input: ${waiting} bytes wait already. Try again later`,
-            { data: { server: options.server, retryable: true } },
-          );
-        if (queue.length === 0) setImmediate(flush);
-        queue.push(bytes);
-        queuedBytes += bytes.length + 1;
+        if (batch.send(bytes)) return;
+        const waiting = batch.queuedBytes + sink.waitingBytes();
+        throw new HubError(
+          'HUB_SERVER_BUSY',
+          `${options.server} does not read its input: ${waiting} bytes wait already. Try again later`,
+          { data: { server: options.server, retryable: true } },
+        );
       },
       close(reason) {
         if (over) return;
-        flush();
+        batch.flush();
         finish({ reason });
         sink.end();
       },

@@ -1,4 +1,4 @@
-import { HubError, type Log } from '#core';
+import { type BatchSink, HubError, type Log, createWriteBatch } from '#core';
 import type { Principal } from '#policy';
 import type { Exchange, Over, Session } from '#routing';
 import {
@@ -17,11 +17,10 @@ import {
 } from '#rpc';
 import { batchOf, lengthOf } from './answer.ts';
 import { type ByteBudget, noBudget } from './byte-budget.ts';
-import { type Outlet, createOutbox } from './connection-outbox.ts';
 import { stopping } from './unavailable.ts';
 
 /** The way to one client: a WebSocket, an event stream, or stdout. None of these may throw. */
-export type Wire = Outlet & {
+export type Wire = BatchSink & {
   /** Absent on one of no kind that people know. */
   readonly kind?: Over;
   /** Ends the wire when what was written has left. */
@@ -78,7 +77,10 @@ export function createConnection(
   needs: ConnectionNeeds,
 ): Connection {
   const unread = needs.unread ?? noBudget;
-  const outbox = createOutbox(wire, options.maxUnsentBytes, unread);
+  const outbox = createWriteBatch(wire, {
+    maxUnsentBytes: options.maxUnsentBytes,
+    waits: bytes => unread.added(bytes),
+  });
   // What has left the outbox is counted with the socket.
   const held = unread.hold({ bytes: () => outbox.queuedBytes, drop });
   let state: 'open' | 'closing' | 'closed' = 'open';

@@ -4,6 +4,7 @@ import {
   type Log,
   HubError,
   backoffMs,
+  createWriteBatch,
   isObject,
   messageOf,
 } from '#core';
@@ -21,7 +22,6 @@ import {
   readMessages,
   valueOf,
 } from '#rpc';
-import { createOutbox } from './connection-outbox.ts';
 import { createAsked } from './stdio-asked.ts';
 import { type FramesOptions, type StdioStreams, openFrames } from './stdio-frames.ts';
 import { createMemory, remembered } from './stdio-memory.ts';
@@ -89,18 +89,18 @@ export async function bridgeStdio(
     },
     clock,
   );
-  const toClient = createOutbox(frames, maxUnsentBytes);
+  const toClient = createWriteBatch(frames, { maxUnsentBytes });
 
   function tell(bytes: Buffer): void {
     if (!isOver && !toClient.send(bytes)) end('the client does not read');
   }
 
-  const toHub = createOutbox(
+  const toHub = createWriteBatch(
     {
       write: messages => link?.write(messages),
       unsentBytes: () => link?.unsentBytes() ?? 0,
     },
-    maxUnsentBytes,
+    { maxUnsentBytes },
   );
 
   function fromClient(message: Message | Malformed): void {

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Clock, HubError, isObject, messageOf } from '#core';
-import type { Outlet } from './connection-outbox.ts';
+import { type BatchSink, type Clock, HubError, isObject, messageOf } from '#core';
 
 /** A hub that runs already, as its clients name it. */
 export type DialAddress = {
@@ -21,7 +20,7 @@ export type LinkHandlers = {
 };
 
 /** A connection to a hub. */
-export type Link = Outlet & {
+export type Link = BatchSink & {
   /** Ends it; `closed` is not called any more. */
   close(): void;
 };
