@@ -131,7 +131,7 @@ describe('used wrongly', () => {
 
   test('a hint says where to look', async () => {
     assert.match((await run(['serve', '--prot'])).err, /Run "agenthub serve --help" for help/);
-    assert.match((await run(['sevre'])).err, /Run "agenthub --help" to see/);
+    assert.match((await run(['sevre'])).err, /Run "agenthub --help" for help/);
   });
 
   test('check exits with 2 and the message alone where the file is wrong', async () => {
