@@ -169,7 +169,7 @@ function variableLoosenings(entry: JsonObject): readonly Loosening[] {
   return [...places].map(([name, paths]) => ({
     name: `variable:${name}`,
     kind: 'variable',
-    message: `It gets the value of ${name} from the hub's environment or .env (in ${paths.join(', ')}).`,
+    message: `It can read ${name} of the hub's environment or .env (in ${paths.join(', ')}).`,
     needsConfirmation: true,
   }));
 }

@@ -311,7 +311,7 @@ describe('add and remove', () => {
     assert.equal(code, 0, err);
     assert.deepEqual(asked, ['Allow network:bridge? [y/N] ', 'Allow variable:GIVEN? [y/N] ']);
     assert.match(err, /^own: It can reach the network/m);
-    assert.match(err, /^own: It gets the value of GIVEN .*env\.GIVEN/m);
+    assert.match(err, /^own: It can read GIVEN .*env\.GIVEN/m);
     await cli(['remove', 'own']);
   });
 

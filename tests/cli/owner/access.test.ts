@@ -185,7 +185,7 @@ describe("the owner's key", () => {
       findOwnerAccess(url, options([], { keyFile: file, isNamed }), signal);
     for (const url of ['https://hub.example', 'http://127.0.0.1:9090'])
       assert.deepEqual(await find(url), { key: folder.key, dial: undefined });
-    await assert.rejects(find('http://hub.example'), /over TLS only/);
+    await assert.rejects(find('http://hub.example'), /only over TLS/);
     await assert.rejects(find('https://hub.example', false), /with --url/);
     await assert.rejects(find('https://hub.example', true, '/nowhere'), /is not there/);
   });
