@@ -219,8 +219,6 @@ describe('a client without a session at a server that keeps one', () => {
     const first = await client.call('ask-and-wait', given);
     assert.deepEqual(first.result['inputRequests'], { 1: asking });
     await openModern(hub).call('withdraw');
-    // What the server asks instead is there before its answer to any later call.
-    await openModern(hub).call('pid');
     const second = await client.call('ask-and-wait', given, {
       requestState: first.result['requestState'],
       inputResponses: {},
