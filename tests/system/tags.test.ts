@@ -25,7 +25,10 @@ test('a hub with --tags installs no server that it would not run, and removes an
   });
   assert.equal(answer.status, 400);
   const told = await answer.text();
-  assert.match(told, /HUB_REQUEST_INVALID.*only servers with --tags work,.*Add one of them to its \\"tags\\"/s);
+  assert.match(
+    told,
+    /HUB_REQUEST_INVALID.*only servers with --tags work,.*Add one of them to its \\"tags\\"/s,
+  );
   assert.match(told, /"step":"validate"/);
   assert.equal(await readFile(hub.configFile, 'utf8'), before);
 
