@@ -4,10 +4,11 @@ import { createActivity } from '#activity';
 import { type RulesSource, warningsOf } from '#config';
 import { type Clock, type Log, type Service, startAll, systemClock } from '#core';
 import { type ConfigControl, type Engine, createHttp, createSocketTables } from '#http';
+import { createLazyInstalls, createPins, registriesOf } from '#installs';
 import { createJobs } from '#jobs';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createRouter } from '#routing';
-import { breakerKeyOf, createLazyInstalls, createPins, registriesOf } from '#servers';
+import { breakerKeyOf } from '#servers';
 import { announceRunning, createJournal, openDataDir } from '#store';
 import {
   type OtlpExporter,

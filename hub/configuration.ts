@@ -16,7 +16,8 @@ import {
 } from '#config';
 import { type Clock, HubError, type JsonObject, type Log, messageOf } from '#core';
 import type { ConfigControl } from '#http';
-import type { Applied, InstallsNeeds, Servers } from '#servers';
+import type { InstallsNeeds } from '#installs';
+import type { Applied, Servers } from '#servers';
 import { writeWhole } from '#store';
 
 /** Where the config comes from, and how it is read again. */

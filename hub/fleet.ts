@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { PackageSpec, ServerConfig, Settings } from '#config';
 import type { Clock, Log, Service } from '#core';
+import { type Trial, createFolderUpkeep, maxUnfinished, tryServerLazily } from '#installs';
 import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
 import { type Exposure, createDockerRuntime } from '#runtimes/docker';
@@ -9,9 +10,7 @@ import {
   type KeptListings,
   type Placement,
   type Servers,
-  type Trial,
   createEras,
-  createFolderUpkeep,
   createHandles,
   createKeptListings,
   createServers,
@@ -19,11 +18,9 @@ import {
   isExclusive,
   maxEras,
   maxHandles,
-  maxUnfinished,
   nextVariant,
   planLaunch,
   serverFolder,
-  tryServerLazily,
 } from '#servers';
 import {
   type Backlog,

@@ -1,9 +1,10 @@
 import type { Activity } from '#activity';
 import type { Clock, Log } from '#core';
+import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
 import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
-import type { Installs, Servers } from '#servers';
+import type { Servers } from '#servers';
 import type { Metrics } from '#telemetry';
 import type { ByteBudget, Connections, Sse, Streamable, WebSockets } from '#transports';
 import type { GuardNeeds } from './guard.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { createInstallJobs } from '#servers';
+import { createInstallJobs } from '#installs';
 import type { ContainerUsages } from './container-usage.ts';
 import type { DashboardNeeds, DashboardOptions } from './dashboard/needs.ts';
 import { dashboardRoutes } from './dashboard/routes.ts';

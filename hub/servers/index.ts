@@ -26,18 +26,11 @@ export {
   serverFolder,
   volumesOf,
 } from './plan.ts';
-export { nextVariant } from './start.ts';
-export { type InstallRequest, type Progress as InstallProgress } from './install/request.ts';
-export type { Unconfirmed } from './install/confirmation.ts';
-export type { Installed, Installs, InstallsNeeds } from './install/installs.ts';
-export { type InstallJobs, createInstallJobs, installKind } from './install/install-jobs.ts';
-export { createLazyInstalls, draftLazily, maxUnfinished, tryServerLazily } from './install/lazy.ts';
-export { createFolderUpkeep } from './install/folder-upkeep.ts';
-export { type Pins, type Registries, createPins, registriesOf } from './install/pins.ts';
-export type { ServerJson } from './install/server-json.ts';
-export type { Trial } from './install/trial.ts';
+export { graceMs, nextVariant, startServer } from './start.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
 export { type Applied, type Servers, createServers } from './servers.ts';
 export { createServer } from './supervise.ts';
 export type { About, Asked, Caller, Exchange, Owner, Question, Relayed, Told } from './caller.ts';
 export type { Upstream } from './upstream.ts';
+export { goneError, startFailure } from './failures.ts';
+export { createStderrRing, lastWordsOf } from './stderr-ring.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { CliNeeds } from '#cli';
 import { isObject } from '#core';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { createInstallHub } from '../servers/install/hub.ts';
+import { createInstallHub } from '../installs/hub.ts';
 import { type Fake, run } from './run.ts';
 
 let hub: TestHub;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError } from '#core';
 import { startHub, until } from '#helpers/hub';
-import type { InstallProgress, InstallRequest, Installed } from '#servers';
+import type { InstallProgress, InstallRequest, Installed } from '#installs';
 import { leadsTo, owner } from './scene.ts';
 
 const secret = 'sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz';

@@ -25,6 +25,7 @@ const floors: readonly (readonly string[])[] = [
   ],
   ['clients', 'runtimes'],
   ['runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
+  ['installs'],
   ['enhance', 'documentation', 'routing'],
   ['agents'],
   ['tasks'],

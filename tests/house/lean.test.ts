@@ -35,7 +35,7 @@ test('no first use has to load the type stripper: all of the hub is compiled bef
   const tree = await copyTree();
   const env = { ...process.env, NODE_COMPILE_CACHE: join(tree, 'cache') };
   const script = `
-    await import('${pathToFileURL(join(tree, 'hub/servers/install/installs.ts')).href}');
+    await import('${pathToFileURL(join(tree, 'hub/installs/installs.ts')).href}');
     console.log(process.moduleLoadList.some(name => name.includes('amaro')));
   `;
   const isLoaded = () =>

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { entryKeys } from '#config';
 import { HubError } from '#core';
 import { readInstallBody } from '../../hub/http/routes/install-body.ts';
-import { draftOf } from '../../hub/servers/install/draft.ts';
+import { draftOf } from '../../hub/installs/draft.ts';
 
 /** What a body with this key besides is refused with; undefined where it is taken. */
 function refusalOf(key: string): string | undefined {

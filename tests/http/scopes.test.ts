@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type TestHub, startHub } from '#helpers/hub';
-import { createInstallHub } from '../servers/install/hub.ts';
+import { createInstallHub } from '../installs/hub.ts';
 import { send } from '../transports/raw.ts';
 
 /**

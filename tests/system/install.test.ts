@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, test } from 'vitest';
 import { HubError, isObject } from '#core';
 import { describeWithEngine } from '#helpers/engine';
+import { createInstallHub } from '../installs/hub.ts';
 import { createHub, docker, nodeImage, until } from '../runtimes/docker/hub.ts';
-import { createInstallHub } from '../servers/install/hub.ts';
 
 const buildMs = 240_000;
 const memory = '@modelcontextprotocol/server-memory';

@@ -187,7 +187,7 @@ async function writeEntry(
 ): Promise<ExitCode> {
   const { out, err, screen, errorScreen } = io;
   const { file, config } = await loadForEdit(needs);
-  const { draftLazily } = await import('#servers');
+  const { draftLazily } = await import('#installs');
   const { name, entry } = await draftLazily(
     {
       ...wanted,

@@ -1,6 +1,6 @@
 import { HubError } from '#core';
 import type { InstallForm } from '#dashboard';
-import type { InstallJobs, Installs, Unconfirmed } from '#servers';
+import type { InstallJobs, Installs, Unconfirmed } from '#installs';
 import { readInstallBody } from '../routes/install-body.ts';
 
 /** Installs that are begun by a form: they go on when the page is closed. */

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HubError } from '#core';
-import type { Job } from '#jobs';
 import {
   type Failure,
   type InstallForm,
@@ -11,7 +10,8 @@ import {
   jobPartial,
   paths,
 } from '#dashboard';
-import { installKind } from '#servers';
+import { installKind } from '#installs';
+import type { Job } from '#jobs';
 import { fileOnly, noticeOf } from './actions.ts';
 import type { Given } from './given.ts';
 import type { DashboardAnswers } from './needs.ts';

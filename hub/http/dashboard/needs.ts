@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Activity } from '#activity';
 import type { Clock, Log } from '#core';
+import type { InstallJobs, Installs } from '#installs';
 import type { Jobs } from '#jobs';
 import type { Principal } from '#policy';
 import type { Router } from '#routing';
-import type { InstallJobs, Installs, Servers } from '#servers';
+import type { Servers } from '#servers';
 import type { Metrics } from '#telemetry';
 import type { ContainerUsages } from '../container-usage.ts';
 import type { Scope } from '../guard.ts';

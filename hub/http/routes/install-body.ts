@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { entryKeys } from '#config';
 import { HubError, isObject } from '#core';
-import type { InstallRequest } from '#servers';
+import type { InstallRequest } from '#installs';
 
 const text = z.string().max(65_536);
 const texts = z.record(z.string().max(256), text);

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, type Log, HubError, isObject } from '#core';
+import type { InstallJobs, InstallProgress, Installed, Installs } from '#installs';
 import type { Principal } from '#policy';
-import type { InstallJobs, InstallProgress, Installed, Installs } from '#servers';
 import { bugOf, problemOf } from '../errors.ts';
 import { administered } from './administered.ts';
 import { type EventAnswer, hangUpOf, openEvents, wantsEvents } from './events.ts';

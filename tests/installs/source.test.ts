@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { findInClear } from '../../../hub/servers/install/in-clear.ts';
-import { freeName, nameOfRegistered, parseSource } from '../../../hub/servers/install/source.ts';
+import { findInClear } from '../../hub/installs/in-clear.ts';
+import { freeName, nameOfRegistered, parseSource } from '../../hub/installs/source.ts';
 
 test.each([
   [

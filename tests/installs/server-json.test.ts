@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
-import { draftOf } from '../../../hub/servers/install/draft.ts';
-import { readInstallBody } from '../../../hub/http/routes/install-body.ts';
+import { readInstallBody } from '../../hub/http/routes/install-body.ts';
+import { draftOf } from '../../hub/installs/draft.ts';
 
 /** The draft that a body comes to. */
 const draft = (body: object) => draftOf(readInstallBody(body));

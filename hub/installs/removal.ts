@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Json, type JsonObject, type Log, HubError, messageOf } from '#core';
 import type { Belonging } from '#runtimes';
-import type { Server } from '../server.ts';
+import type { Server } from '#servers';
 import { type BelongingsNeeds, type Left, belongingsOf, ownOf } from './belongings.ts';
 import type { Places } from './places.ts';
 

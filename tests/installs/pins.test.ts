@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, test } from 'vitest';
 import { isObject, systemClock } from '#core';
-import { createPins, registriesOf } from '#servers';
+import { createPins, registriesOf } from '#installs';
 
 type Asked = { readonly url: string; readonly authorization: string | undefined };
 

@@ -2,7 +2,7 @@ import { rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { HubError } from '#core';
 import type { Belonging, LaunchSpec, Upkeep } from '#runtimes';
-import { serverFolder } from '../plan.ts';
+import { serverFolder } from '#servers';
 
 /** Servers that run as processes have a folder each, below the hub's own. */
 export function createFolderUpkeep(dataDir: string): Upkeep {

@@ -2,12 +2,18 @@ import type { ServerConfig } from '#config';
 import { type JsonObject, HubError, messageOf, silent } from '#core';
 import { errorAnswer, rawText } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
-import { goneError, startFailure } from '../failures.ts';
-import { type Listing, listKinds } from '../listing.ts';
-import type { ServerNeeds } from '../server.ts';
-import { graceMs, startServer } from '../start.ts';
-import { createStderrRing, lastWordsOf } from '../stderr-ring.ts';
-import type { Upstream } from '../upstream.ts';
+import {
+  type Listing,
+  type ServerNeeds,
+  type Upstream,
+  createStderrRing,
+  goneError,
+  graceMs,
+  lastWordsOf,
+  listKinds,
+  startFailure,
+  startServer,
+} from '#servers';
 
 /** What a server says of itself and offers when it is started once. */
 export type Trial = {

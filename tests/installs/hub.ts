@@ -4,22 +4,20 @@ import { join } from 'node:path';
 import { type ServerConfig, loadConfig } from '#config';
 import { type JsonObject, systemClock } from '#core';
 import { createRecordingLog, createTestEras } from '#helpers/hub';
-import type { LaunchSpec, Runtime, Upkeep } from '#runtimes';
-import { createProcessRuntime } from '#runtimes/process';
-import { createRemoteRuntime } from '#runtimes/remote';
 import {
   type InstallProgress,
   type InstallRequest,
   type InstallsNeeds,
-  type Server,
   createFolderUpkeep,
   createLazyInstalls as createInstalls,
   createPins,
-  createServer,
-  planLaunch,
   registriesOf,
   tryServerLazily as tryServer,
-} from '#servers';
+} from '#installs';
+import type { LaunchSpec, Runtime, Upkeep } from '#runtimes';
+import { createProcessRuntime } from '#runtimes/process';
+import { createRemoteRuntime } from '#runtimes/remote';
+import { type Server, createServer, planLaunch } from '#servers';
 
 const fixtures = join(import.meta.dirname, '../../fixtures/servers');
 

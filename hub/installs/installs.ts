@@ -1,9 +1,8 @@
 import type { ServerConfig } from '#config';
 import { type JsonObject, type Log, type Service, HubError, messageOf } from '#core';
 import type { Belonging, LaunchEvents } from '#runtimes';
+import type { Listing, Server } from '#servers';
 import type { Table } from '#store';
-import type { Listing } from '../listing.ts';
-import type { Server } from '../server.ts';
 import { type Belongings, type BelongingsNeeds, belongingsOf, keyOf, ownOf } from './belongings.ts';
 import { type Unconfirmed, confirmationsFor, requireConfirmed } from './confirmation.ts';
 import { draftOf } from './draft.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError } from '#core';
+import { createInstallJobs } from '#installs';
 import type { JobRequest } from '#jobs';
-import { createInstallJobs } from '#servers';
 import { requestOf } from './hub.ts';
 
 /** The title of the job that an install of this is. */

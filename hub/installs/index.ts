@@ -1,0 +1,8 @@
+export type { Unconfirmed } from './confirmation.ts';
+export { createFolderUpkeep } from './folder-upkeep.ts';
+export { type InstallJobs, createInstallJobs, installKind } from './install-jobs.ts';
+export type { Installed, Installs, InstallsNeeds } from './installs.ts';
+export { createLazyInstalls, draftLazily, maxUnfinished, tryServerLazily } from './lazy.ts';
+export { createPins, registriesOf } from './pins.ts';
+export type { Progress as InstallProgress, InstallRequest } from './request.ts';
+export type { Trial } from './trial.ts';
