@@ -202,11 +202,11 @@ type Described = { readonly [key: string]: unknown };
 export const listServers = async (client: HubClient): Promise<readonly Described[]> =>
   listed(await client.ask({ method: 'GET', path: '/servers' }), 'servers');
 
-/** What `GET /jobs` says of each job, newest first. Rejects as `ask` does. */
+/** Returns the jobs of `GET /jobs`, newest first. Rejects like `ask`. */
 export const listJobs = async (client: HubClient): Promise<readonly Described[]> =>
   listed(await client.ask({ method: 'GET', path: '/jobs' }), 'jobs');
 
-/** The objects of a list in an answer; none where there is no such list. */
+/** The objects of a list in a response. Empty if the list is missing. */
 function listed(answer: unknown, name: string): readonly Described[] {
   const all = isObject(answer) ? answer[name] : undefined;
   return Array.isArray(all) ? all.filter(isObject) : [];

@@ -12,7 +12,8 @@ export { type PromptLookup, caches, cachesPartial, explained } from './caches.ts
 export { type CallView, call } from './call.ts';
 export { type Failure, failureNotice, failurePage } from './failure.ts';
 export { type Html, html, textOf } from './html.ts';
-export { type InstallForm, type JobView, emptyForm, install, job, jobPartial } from './install.ts';
+export { type InstallForm, emptyForm, install } from './install.ts';
+export { type JobView, job, jobPartial, jobs, jobsPartial } from './jobs.ts';
 export { type Frame, type Page, type Visitor, layout } from './layout.ts';
 export { type LoginView, loggedIn, login } from './login.ts';
 export { type HealthView, type PartRow, healthPartial, overview } from './overview.ts';

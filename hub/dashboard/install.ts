@@ -1,8 +1,7 @@
-import type { JobState } from '#jobs';
 import { type Html, html } from './html.ts';
+import { type JobView, jobList } from './jobs.ts';
 import { heading } from './layout.ts';
 import { paths } from './paths.ts';
-import { type Tone, actionButton, badge, empty, fragment, notice, serverLink } from './pieces.ts';
 
 /** Values of the form, by field name. */
 export type InstallForm = Readonly<
@@ -26,24 +25,8 @@ export type RequestedSetting = {
   readonly isAgreed: boolean;
 };
 
-/** A job, as shown on its page and in the list of jobs. */
-export type JobView = {
-  readonly id: string;
-  readonly title: string;
-  readonly state: JobState;
-  /** Description of the current step; empty before the first one. */
-  readonly progress: string;
-  /** Output of the job since the start of the hub. */
-  readonly lines: readonly { readonly step: string; readonly text: string }[];
-  /** The server that the job installed. */
-  readonly name: string | undefined;
-  readonly warnings: readonly string[];
-  /** Why the job did not succeed, and what to try. */
-  readonly problem: string | undefined;
-};
-
 /**
- * Install form, with the installs in progress. `problem` says why the form was refused; `asked` lists the settings to
+ * Install form, with the list of jobs. `problem` says why the form was refused; `asked` lists the settings to
  * confirm.
  */
 export function install(
@@ -69,7 +52,7 @@ ${asked.length > 0 && confirmation(asked)}
 <p><button class="primary" id="begin">Install</button></p>
 </form>
 <section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>
-${jobs.length === 0 ? empty('None yet.') : html`<ul class="parts">${jobs.map(one => html`<li><div class="heading"><a href="${paths.job(one.id)}">${one.title}</a>${jobBadge(one)}</div>${one.state === 'running' && html`<p class="note">${one.progress}</p>`}</li>`)}</ul>`}</section>`;
+${jobList(jobs, 'owner')}</section>`;
 }
 
 /** A checkbox per setting. The browser requires all of them before it sends the form. */
@@ -83,36 +66,3 @@ const moreIsGiven = ({ network, transport, args, env }: InstallForm) =>
 
 const choice = (value: string, text: string, chosen: string) =>
   html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`;
-
-const tones: Readonly<Record<JobState, readonly [tone: Tone, text: string]>> = {
-  running: ['busy', 'running'],
-  done: ['good', 'done'],
-  failed: ['bad', 'failed'],
-  cancelled: ['idle', 'cancelled'],
-  interrupted: ['bad', 'interrupted'],
-};
-
-const jobBadge = ({ state, name }: JobView) =>
-  name === undefined ? badge(...tones[state]) : badge('good', 'installed');
-
-/** Page of one job. */
-export const job = (view: JobView): Html =>
-  html`<p class="crumbs"><a href="${paths.install}">Install</a></p>
-${heading(view.title)}
-${jobPartial(view)}`;
-
-/** Progress of a job. */
-export function jobPartial(view: JobView): Html {
-  const { id, state, lines, problem, name, warnings } = view;
-  const outcome =
-    state === 'running'
-      ? html`<p>${jobBadge(view)}</p>${actionButton({ label: 'Cancel', path: paths.action('cancel-install', id), id: 'cancel' })}`
-      : state === 'done'
-        ? html`${name === undefined ? notice('good', 'Done.') : notice('good', 'Installed as ', serverLink(name), '. Clients can use its tools now.')}${warnings.map(text => notice('bad', text))}`
-        : html`${notice('bad', problem ?? 'It failed.')}<p><a class="button" href="${paths.install}">Try again</a></p>`;
-  const content = html`<div class="card">${outcome}</div>
-<section><h2>Steps</h2>${lines.length === 0 ? empty(state === 'running' ? 'Not started yet.' : 'The steps were not stored.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
-  // A finished job does not change, so it needs no updates.
-  if (state !== 'running') return html`<div id="job">${content}</div>`;
-  return fragment({ id: 'job', from: `${paths.job(id)}/partial`, event: 'install' }, content);
-}

@@ -40,6 +40,7 @@ const places = [
   ['activity', 'Activity', paths.activity],
   ['caches', 'Caches', paths.caches],
   ['sessions', 'Sessions', paths.sessions],
+  ['jobs', 'Jobs', paths.jobs],
   ['install', 'Install', paths.install],
 ] as const;
 export type NavigationEntry = (typeof places)[number][0];

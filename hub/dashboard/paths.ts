@@ -4,6 +4,7 @@ export const paths = {
   activity: '/dashboard/activity',
   caches: '/dashboard/caches',
   sessions: '/dashboard/sessions',
+  jobs: '/dashboard/jobs',
   install: '/dashboard/install',
   login: '/dashboard/login',
   logout: '/dashboard/logout',

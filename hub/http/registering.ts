@@ -42,7 +42,7 @@ export function registerRoutes(
   activityRoutes(server, { ...needs, follow });
   logRoutes(server, { ...needs, follow });
   metricRoutes(server, needs.measured);
-  jobRoutes(server, needs);
+  jobRoutes(server, { ...needs, follow });
   const { installs, prompts } = needs;
   const installJobs = installs && createInstallJobs({ ...needs, installs });
   if (installs && installJobs) installRoutes(server, { ...needs, installs, installJobs });

@@ -4,6 +4,7 @@ export {
   type Jobs,
   type JobsNeeds,
   type OpenJob,
+  type Resume,
   createJobs,
   maxJobs,
 } from './jobs.ts';

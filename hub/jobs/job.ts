@@ -1,6 +1,6 @@
 import { type Code, codes, isObject } from '#core';
 
-/** A line that a job wrote, and the step that it belongs to. */
+/** An output line of a job, and the step that wrote it. */
 export type JobLine = { readonly step: string; readonly text: string };
 
 /** Why a job did not succeed. */
@@ -8,21 +8,21 @@ export type JobError = { readonly code: Code; readonly message: string };
 
 type JobFacts = {
   readonly id: string;
-  /** The kind of work: `install`. */
+  /** Kind of work, such as `install`. */
   readonly kind: string;
-  /** What is done to what, for people: `Install @org/server`. */
+  /** Title for people, such as `Install @org/server`. */
   readonly title: string;
-  /** The name of the principal that began it. */
+  /** Name of the principal that began the job. */
   readonly principal: string;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** The newest step, in the hub's own words: never what a server or an installer wrote. */
+  /** The current step. Written by the hub: contains no output of servers or installers. */
   readonly progress: JobLine | undefined;
 };
 
 /**
- * Work that outlives the request which began it. `interrupted`: the hub stopped or was killed while the job ran; the
- * time of that is not known where it was killed.
+ * Work that outlives the request that began it. `interrupted`: the hub stopped while the job ran. `endedAt` is undefined
+ * if the hub was killed.
  */
 export type Job = JobFacts &
   (
@@ -41,7 +41,7 @@ export type Job = JobFacts &
 
 export type JobState = Job['state'];
 
-/** A job as a record of the journal has it. Undefined for any other value. */
+/** Parses a record of the journal. Returns undefined for a value that is not a job. */
 export function parseJob(value: unknown): Job | undefined {
   if (!isObject(value)) return undefined;
   const { id, kind, title, principal, startedAt, endedAt, state, progress, result, error } = value;

@@ -3,54 +3,64 @@ import { type Job, type JobError, type JobLine, parseJob } from './job.ts';
 import { type ShownNeeds, createShown } from './shown.ts';
 
 /**
- * The jobs of the hub. As a part of the app, `start` reads those of earlier runs, where one that was running becomes
- * `interrupted`; `stop` cancels what still runs. All texts are redacted before they are kept or shown.
+ * The jobs of the hub. `start` reads the jobs of earlier runs and resumes the unfinished ones whose kind can be resumed;
+ * the others become `interrupted`. `stop` cancels running jobs. All texts are redacted before they are stored or shown.
  */
 export interface Jobs extends Service {
-  /** All jobs that are kept, newest first. */
+  /** All stored jobs, newest first. */
   list(): readonly Job[];
   find(id: string): Job | undefined;
   /** Throws HUB_JOB_UNKNOWN. */
   get(id: string): Job;
   /**
-   * The newest lines that a job wrote in this run of the hub. They may hold what a server or an installer wrote, so
-   * they are for the owner only.
+   * The newest output lines of a job, from this run of the hub. For the owner only: they contain output of servers and
+   * installers.
    */
   linesOf(id: string): readonly JobLine[];
-  /** Makes a running job. The caller does the work, reports on it and must end it. */
+  /** Creates a running job. The caller does the work, reports its progress and must end it. */
   begin(request: JobRequest): OpenJob;
+  /** Makes a kind resumable: `start` passes each unfinished job of the kind to `resume`. Call it before `start`. */
+  onResume(kind: string, resume: Resume): void;
   /**
-   * Cancels a running job and waits up to 5 s for its end. Answers with the job as it is then: still running where
-   * the work takes longer or cannot be stopped any more. Rejects with HUB_JOB_UNKNOWN.
+   * Cancels a running job and waits up to 5 s for its end. Returns the job, which is still running if the work takes
+   * longer or can no longer be stopped. Rejects with HUB_JOB_UNKNOWN.
    */
   cancel(id: string): Promise<Job>;
-  /** Fires with each line and each change of state. */
+  /** Fires after each line and each change of state. */
   readonly changed: Event<void>;
 }
 
 export type JobRequest = {
   readonly kind: string;
   readonly title: string;
-  /** The name of the principal that begins it. */
+  /** Name of the principal that begins the job. */
   readonly principal: string;
-  /** Stops the work, which then ends the job with an error. Called with each request to cancel. */
-  readonly cancel: (reason: HubError) => void;
+  readonly cancel: Cancel;
 };
 
-/** A job for whoever does its work. Calls after the end have no effect. */
+/** Stops the work, which must then end the job with an error. May be called several times. */
+type Cancel = (reason: HubError) => void;
+
+/** Continues the work of a job. Must not throw: a failure ends the job by `open.failed`. */
+export type Resume = (job: Job, open: OpenJob) => Cancel;
+
+/** Handle for the code that does the work of a job. Calls after the end have no effect. */
 export interface OpenJob {
   readonly id: string;
-  /** Tells a line. The first line of a step is the progress that everybody is shown. */
+  /** Adds an output line. The first line of each step becomes the progress, which every caller may read. */
   report(line: JobLine): void;
   done(result: Readonly<Record<string, unknown>>): void;
-  /** HUB_CALL_CANCELLED ends it as `cancelled`, HUB_SHUTTING_DOWN as `interrupted`, anything else as `failed`. */
+  /**
+   * The state after HUB_CALL_CANCELLED is `cancelled`, after HUB_SHUTTING_DOWN `interrupted`, and after all other errors
+   * `failed`. HUB_SHUTTING_DOWN does not end a job of a resumable kind: the next run of the hub resumes it.
+   */
   failed(error: unknown): void;
 }
 
 export type JobsNeeds = ShownNeeds & {
   readonly clock: Clock;
   readonly newId: () => string;
-  /** Keeps records for the next run of the hub; `snapshot` covers all that count. Absent: jobs end with this run. */
+  /** Stores jobs for the next run of the hub; `snapshot` returns the current ones. Absent: jobs are not stored. */
   readonly openJournal?: (snapshot: () => readonly object[]) => JobJournal;
 };
 
@@ -60,17 +70,16 @@ type JobJournal = {
   close(): Promise<void>;
 };
 
-/** Jobs that are kept. Ended jobs are forgotten first, the oldest before the others; running jobs always stay. */
+/** Maximum number of stored jobs. The oldest ended job is removed first; running jobs are never removed. */
 export const maxJobs = 20;
-/** Lines that are kept of each job, the newest. */
+/** Maximum number of lines per job. The oldest are removed first. */
 const maxLines = 300;
 const cancelWaitMs = 5_000;
 
-/** A job, its lines, and how to stop it. */
 type JobRecord = {
   job: Job;
   readonly lines: JobLine[];
-  readonly cancel: JobRequest['cancel'];
+  cancel: Cancel;
   /** Resolves when the job has ended. */
   readonly ended: PromiseWithResolvers<void>;
 };
@@ -79,8 +88,10 @@ export function createJobs(needs: JobsNeeds): Jobs {
   const { clock, newId } = needs;
   const shown = createShown({ ...needs, log: needs.log.child({ part: 'jobs' }) });
   const { event: changed, fire } = createEmitter<void>();
-  /** In the order in which they began. */
+  /** By id, oldest first. */
   const jobs = new Map<string, JobRecord>();
+  /** By kind. */
+  const resumes = new Map<string, Resume>();
   const journal = needs.openJournal?.(() => [...jobs.values()].map(({ job }) => job));
 
   function makeRoom(): void {
@@ -92,7 +103,7 @@ export function createJobs(needs: JobsNeeds): Jobs {
 
   function save(record: JobRecord, job: Job): void {
     record.job = job;
-    // A failure is in the log, and the journal retries it.
+    // Does not reject: the journal logs and retries failed writes.
     void journal?.append(job);
     fire();
   }
@@ -108,9 +119,40 @@ export function createJobs(needs: JobsNeeds): Jobs {
       save(record, { ...job, state: 'done', endedAt, result: shown.result(outcome.result) });
     else {
       const error = shown.error(job.id, outcome.error);
-      save(record, { ...job, state: stateAfter(error), endedAt, error });
+      const state = stateAfter(error);
+      if (state === 'interrupted' && resumes.has(job.kind)) return;
+      save(record, { ...job, state, endedAt, error });
     }
     record.ended.resolve();
+  }
+
+  function add(job: Job, cancel: Cancel): JobRecord {
+    const record: JobRecord = { job, lines: [], cancel, ended: Promise.withResolvers() };
+    jobs.set(job.id, record);
+    return record;
+  }
+
+  const openJob = (record: JobRecord): OpenJob => ({
+    id: record.job.id,
+    report(written) {
+      const { job, lines } = record;
+      if (job.state !== 'running') return;
+      const line = shown.line(written);
+      lines.push(line);
+      if (lines.length > maxLines) lines.shift();
+      if (job.progress?.step === line.step) fire();
+      else save(record, { ...job, progress: line });
+    },
+    done: result => end(record, { result }),
+    failed: error => end(record, { error }),
+  });
+
+  function restore(job: Job): void {
+    const record = add(job, () => {});
+    if (job.state !== 'running') return;
+    const resume = resumes.get(job.kind);
+    if (resume) record.cancel = resume(job, openJob(record));
+    else save(record, { ...job, state: 'interrupted', endedAt: undefined, error: interruption });
   }
 
   function get(id: string): JobRecord {
@@ -131,45 +173,27 @@ export function createJobs(needs: JobsNeeds): Jobs {
     linesOf: id => [...(jobs.get(id)?.lines ?? [])],
     begin({ kind, title, principal, cancel }) {
       makeRoom();
-      const record: JobRecord = {
-        job: {
-          id: newId(),
-          kind,
-          title: shown.title(title),
-          principal,
-          startedAt: clock.now(),
-          progress: undefined,
-          state: 'running',
-        },
-        lines: [],
-        cancel,
-        ended: Promise.withResolvers(),
+      const job: Job = {
+        id: newId(),
+        kind,
+        title: shown.title(title),
+        principal,
+        startedAt: clock.now(),
+        progress: undefined,
+        state: 'running',
       };
-      const { id } = record.job;
-      jobs.set(id, record);
-      save(record, record.job);
-      return {
-        id,
-        report(told) {
-          const { job, lines } = record;
-          if (job.state !== 'running') return;
-          const line = shown.line(told);
-          lines.push(line);
-          if (lines.length > maxLines) lines.shift();
-          if (job.progress?.step === line.step) fire();
-          else save(record, { ...job, progress: line });
-        },
-        done: result => end(record, { result }),
-        failed: error => end(record, { error }),
-      };
+      const record = add(job, cancel);
+      save(record, job);
+      return openJob(record);
     },
+    onResume: (kind, resume) => void resumes.set(kind, resume),
     async cancel(id) {
       const record = get(id);
       if (record.job.state === 'running') {
         record.cancel(new HubError('HUB_CALL_CANCELLED', 'it was cancelled'));
-        const { promise: tooLong, resolve } = Promise.withResolvers<void>();
+        const { promise: timeout, resolve } = Promise.withResolvers<void>();
         using _ = clock.after(cancelWaitMs, resolve);
-        await Promise.race([record.ended.promise, tooLong]);
+        await Promise.race([record.ended.promise, timeout]);
       }
       return record.job;
     },
@@ -179,14 +203,7 @@ export function createJobs(needs: JobsNeeds): Jobs {
         const job = parseJob(record);
         if (job) read.set(job.id, job);
       }
-      for (const job of [...read.values()].slice(-maxJobs)) {
-        const ended = Promise.withResolvers<void>();
-        ended.resolve();
-        const record: JobRecord = { job, lines: [], cancel: () => {}, ended };
-        jobs.set(job.id, record);
-        if (job.state === 'running')
-          save(record, { ...job, state: 'interrupted', endedAt: undefined, error: interruption });
-      }
+      for (const job of [...read.values()].slice(-maxJobs)) restore(job);
     },
     async stop() {
       const error = new HubError('HUB_SHUTTING_DOWN', interruption.message);

@@ -1,18 +1,17 @@
 import { type Log, HubError, isObject } from '#core';
 import type { JobError, JobLine } from './job.ts';
 
-/** Makes what a job is told fit to be kept and shown: without secrets, and bounded. */
+/** Removes secrets from the texts of jobs and limits their length. */
 export interface Shown {
   title(text: string): string;
   line(line: JobLine): JobLine;
   result(result: object): Readonly<Record<string, unknown>>;
-  /** An error that is not one of the hub is a bug: its details go to the log, and the job names the way to them. */
+  /** An error that is not a HubError is a bug: it is logged in full, and the job refers to the log. */
   error(id: string, error: unknown): JobError;
 }
 
 export type ShownNeeds = {
   readonly log: Log;
-  /** Removes secrets. */
   readonly redaction: {
     readonly text: (text: string) => string;
     readonly json: (value: unknown) => unknown;
@@ -22,7 +21,7 @@ export type ShownNeeds = {
 const maxTitleLength = 200;
 const maxLineLength = 500;
 const maxMessageLength = 4_000;
-/** A larger result is left out, in characters of JSON. */
+/** In characters of JSON. A longer result is omitted. */
 const maxResultLength = 8_000;
 
 export function createShown({ log, redaction }: ShownNeeds): Shown {
@@ -40,7 +39,7 @@ export function createShown({ log, redaction }: ShownNeeds): Shown {
         return { code: error.code, message: cut(error.message, maxMessageLength) };
       log.error(
         { job: id, error: error instanceof Error ? error.stack : String(error) },
-        'a job failed because of an error of the hub',
+        'a job failed: internal error',
       );
       return { code: 'HUB_INTERNAL', message: `the hub failed; its log says why under ${id}` };
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError, isObject } from '#core';
-import { startHub } from '#helpers/hub';
+import { startHub, until } from '#helpers/hub';
 import { run } from './run.ts';
 
 /** A hub with a failed job and a running one, and a command line over it. */
@@ -21,7 +21,14 @@ async function openScene() {
   const running = begin('Install two');
   running.report({ step: 'build', text: 'two is installed' });
   const needs = { findHub: async () => hub.place };
+  let streams = 0;
+  const { changed } = hub.jobs;
+  Object.assign(hub.jobs, {
+    changed: (...args: Parameters<typeof changed>) => (streams++, changed(...args)),
+  });
   return {
+    /** Streams of events that were opened. */
+    streams: () => streams,
     running,
     failed,
     cli: (args: readonly string[], columns?: number) =>
@@ -72,7 +79,36 @@ test('jobs cancel takes the beginning of an id, and says what became of the job'
   assert.equal(isObject(json) && json['state'], 'failed');
 });
 
+test('jobs follow prints each step, and exits with the outcome of the job', async () => {
+  await using scene = await openScene();
+  const following = scene.cli(['jobs', 'follow', scene.running.id.slice(0, 8)]);
+  const json = scene.cli(['jobs', 'follow', scene.running.id, '--json']);
+  await until(() => scene.streams() === 2);
+  scene.running.report({ step: 'trial', text: 'two is started once' });
+  scene.running.done({});
+  assert.deepEqual(await following, {
+    code: 0,
+    out: 'build: two is installed\ntrial: two is started once\nInstall two: done',
+    err: '',
+  });
+  const states = (await json).out.split('\n').map((line): unknown => JSON.parse(line));
+  assert.deepEqual(
+    states.map(job => isObject(job) && job['state']),
+    ['running', 'running', 'done'],
+  );
+});
+
+test('jobs follow of a failed job says why', async () => {
+  await using scene = await openScene();
+  const { code, out, err } = await scene.cli(['jobs', 'follow', scene.failed.id]);
+  assert.equal(code, 1);
+  assert.match(out, /^Install one.*: failed$/);
+  assert.equal(err, 'HUB_PACKAGE_UNKNOWN: npm has no one');
+});
+
 test.for([
+  [['jobs', 'follow'], 2, /^jobs: write "agenthub jobs" to list jobs/],
+  [['jobs', 'follow', 'nobody'], 1, /^no job "nobody" is kept/],
   [['jobs', 'cancel'], 2, /^jobs: write "agenthub jobs" to list jobs/],
   [['jobs', 'stop', 'x'], 2, /^jobs: write "agenthub jobs" to list jobs/],
   [['jobs', 'cancel', 'x', 'y'], 2, /Unexpected argument 'y'/],

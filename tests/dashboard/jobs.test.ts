@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError } from '#core';
 import { startHub } from '#helpers/hub';
-import { owner } from './scene.ts';
+import { owner, visitor } from './scene.ts';
 
 const installs = {
   review: async () => [],
@@ -24,6 +24,32 @@ test('the page of installs lists jobs wherever they were begun, with their state
     text,
     /Install &lt;four&gt;[^]*running[^]*four is installed[^]*Install three[^]*interrupted[^]*Install two[^]*cancelled[^]*Install one[^]*installed/,
   );
+});
+
+test('the page of jobs lists all kinds; only the owner may open or cancel one', async () => {
+  await using hub = await startHub([]);
+  const cancelled: string[] = [];
+  const job = hub.jobs.begin({
+    kind: 'index',
+    title: 'Index the notes',
+    principal: 'owner',
+    cancel: reason => {
+      cancelled.push(reason.code);
+      job.failed(reason);
+    },
+  });
+  job.report({ step: 'read', text: '3 of 10 files' });
+  for (const path of ['/dashboard/jobs', '/dashboard/jobs-partial']) {
+    const { text } = await owner(hub).get(path);
+    assert.match(text, /Index the notes[^]*running[^]*3 of 10 files[^]*Cancel/);
+    const seen = await visitor(hub).get(path);
+    assert.equal(seen.status, 200);
+    assert.match(seen.text, /Index the notes[^]*running[^]*3 of 10 files/);
+    assert.doesNotMatch(seen.text, /Cancel|dashboard\/install\/[^"]/);
+  }
+  await owner(hub).post(`/dashboard/actions/cancel-install/${job.id}`);
+  assert.deepEqual(cancelled, ['HUB_CALL_CANCELLED']);
+  assert.match((await owner(hub).get('/dashboard/jobs')).text, /Index the notes[^]*cancelled/);
 });
 
 test('a job of an earlier run shows why it ended, without its steps', async () => {

@@ -114,6 +114,57 @@ describe('GET /jobs/{id}', () => {
   });
 });
 
+describe('GET /jobs/{id}/events', () => {
+  const begin = ({ jobs }: Pick<Awaited<ReturnType<typeof startHub>>, 'jobs'>) =>
+    jobs.begin({ kind: 'index', title: 'Index', principal: 'owner', cancel: () => {} });
+
+  test('sends each step to every caller, without output lines, and ends with the job', async () => {
+    await using hub = await startHub([]);
+    const job = begin(hub);
+    const stream = await send(`${hub.url}/jobs/${job.id}/events`);
+    assert.equal(stream.status, 200);
+    assert.equal(stream.headers['content-type'], 'text/event-stream');
+    await until(() => stream.messages().length === 1);
+    job.report({ step: 'read', text: 'reading' });
+    job.report({ step: 'read', text: 'a line of a server' });
+    job.report({ step: 'write', text: 'writing' });
+    begin(hub).done({});
+    await until(() => stream.messages().length === 3);
+    job.failed(new HubError('HUB_PACKAGE_UNKNOWN', 'a message for the owner'));
+    await until(() => stream.ended());
+    assert.deepEqual(
+      stream.messages().map(({ id, state, progress }) => {
+        assert.equal(id, job.id);
+        return [state, isObject(progress) ? progress['text'] : progress];
+      }),
+      [
+        ['running', null],
+        ['running', 'reading'],
+        ['running', 'writing'],
+        ['failed', 'writing'],
+      ],
+    );
+    assert.deepEqual(stream.messages().at(-1)?.['error'], { code: 'HUB_PACKAGE_UNKNOWN' });
+    assert.doesNotMatch(stream.text(), /a line of a server|a message for the owner/);
+    assert.match(stream.text(), /^event: job\n/);
+  });
+
+  test('of an ended job sends its state and ends', async () => {
+    await using hub = await startHub([]);
+    const job = begin(hub);
+    job.done({});
+    const stream = await send(`${hub.url}/jobs/${job.id}/events`);
+    await until(() => stream.ended());
+    assert.deepEqual(
+      stream.messages().map(({ state }) => state),
+      ['done'],
+    );
+    const absent = await send(`${hub.url}/jobs/nobody/events`);
+    assert.equal(absent.status, 404);
+    assert.match(await absent.body(), /HUB_JOB_UNKNOWN/);
+  });
+});
+
 describe('DELETE /jobs/{id}', () => {
   test('cancels an install: nothing of it is left, and who waits for it is told', async () => {
     await using hub = await installing();

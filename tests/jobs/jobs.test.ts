@@ -224,6 +224,55 @@ describe('after a restart of the hub', () => {
     assert.ok('endedAt' in job && job.endedAt === first.clock.now());
   });
 
+  test.each(['kill', 'stop'] as const)(
+    'an unfinished job of a resumable kind is resumed after a %s, with its facts and progress',
+    async end => {
+      const disk = createFaultyDisk();
+      const first = createScene(disk);
+      first.jobs.onResume('install', () => () => {});
+      await first.jobs.start(signal);
+      const job = first.begin('Install x');
+      job.report({ step: 'build', text: 'x is installed' });
+      first.begin('Install y').done({});
+      await new Promise(resolve => setImmediate(resolve));
+      if (end === 'stop') await first.jobs.stop();
+
+      const { jobs, clock } = createScene(disk.afterKill());
+      const resumed: Parameters<Parameters<typeof jobs.onResume>[1]>[] = [];
+      const reasons: HubError[] = [];
+      jobs.onResume('install', (...given) => {
+        resumed.push(given);
+        return reason => void reasons.push(reason);
+      });
+      await jobs.start(signal);
+      const [[facts, open] = assert.fail('it was not resumed'), ...others] = resumed;
+      assert.equal(others.length, 0, 'an ended job is not resumed');
+      assert.deepEqual(
+        [facts.id, facts.title, facts.state, facts.progress?.text],
+        [job.id, 'Install x', 'running', 'x is installed'],
+      );
+      open.report({ step: 'trial', text: 'it is started once' });
+      const cancelled = jobs.cancel(job.id);
+      assert.equal(reasons[0]?.code, 'HUB_CALL_CANCELLED');
+      open.done({ name: 'x' });
+      assert.deepEqual(await cancelled, jobs.get(job.id));
+      assert.equal(jobs.get(job.id).state, 'done');
+      assert.equal(clock.now(), facts.startedAt);
+    },
+  );
+
+  test('an unfinished job of another kind than the resumable one is interrupted', async () => {
+    const disk = createFaultyDisk();
+    const first = createScene(disk);
+    await first.jobs.start(signal);
+    const { id } = first.begin();
+    await new Promise(resolve => setImmediate(resolve));
+    const { jobs } = createScene(disk.afterKill());
+    jobs.onResume('index', () => assert.fail('it is of another kind'));
+    await jobs.start(signal);
+    assert.equal(jobs.get(id).state, 'interrupted');
+  });
+
   test('no more than the bound are read, the newest', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);

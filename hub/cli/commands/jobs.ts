@@ -1,55 +1,67 @@
 import { HubError, isObject } from '#core';
 import type { Command, ExitCode, Io } from '../command.ts';
-import { type HubClient, type HubNeeds, hubOptions, listJobs, openHub } from '../hub-client.ts';
+import {
+  type HubClient,
+  type HubNeeds,
+  hubOptions,
+  listJobs,
+  openHub,
+  parse,
+} from '../hub-client.ts';
 import { type Cell, tableOf } from '../table.ts';
 import { asJson, textOf } from '../values.ts';
 
 type Described = { readonly [key: string]: unknown };
 
-/** As much of an id as the table shows. Fewer characters will do where they are unambiguous. */
+/** Length of the ids in the table. Commands accept any unambiguous prefix. */
 const shownIdLength = 8;
 
-/** `agenthub jobs`: the jobs of a hub, and `agenthub jobs cancel ID`. */
+/** `agenthub jobs`: lists jobs, follows one (`jobs follow ID`) or cancels one (`jobs cancel ID`). */
 export function createJobsCommand(needs: HubNeeds): Command {
   return {
     name: 'jobs',
-    summary: 'List the jobs of the hub that runs, such as installs, or cancel one.',
+    summary: 'List the jobs of the running hub, such as installs, or follow or cancel one.',
     positionals: [
       {
         name: 'action',
-        help: '"cancel", for the job of the id. Without it all jobs are listed.',
+        help: '"follow" or "cancel". Default: list all jobs.',
         count: 'optional',
-        completion: ['cancel'],
+        completion: ['cancel', 'follow'],
       },
       {
         name: 'id',
-        help: 'The id of a job, or enough of its beginning.',
+        help: 'Id of the job, or an unambiguous prefix.',
         count: 'optional',
         completion: 'job',
       },
     ],
     options: hubOptions,
     details: [
-      'The hub keeps the newest 20 jobs. A job that ran when the hub stopped is "interrupted". The dashboard shows the steps of each, and why it failed.',
-      '--json prints what GET /jobs answers: {"jobs": [{"id", "kind", "title", "state", "progress", "started_at", "error", ...}]}. With cancel: the job as it is then.',
+      'The hub stores the newest 20 jobs. A job that was running when the hub stopped is "interrupted". The dashboard shows the output of each job.',
+      '"follow" prints each step until the job ends, and exits with 1 if the job did not succeed.',
+      '--json prints the response of GET /jobs: {"jobs": [{"id", "kind", "title", "state", "progress", "started_at", "error", ...}]}. With cancel, it prints the job; with follow, one line of JSON for each change of the job.',
     ],
     examples: [
-      ['jobs', 'See what is being installed, and what was'],
-      ['jobs cancel 3f2a', 'Cancel the job whose id begins so'],
+      ['jobs', 'List running and ended jobs'],
+      ['jobs follow 3f2a', 'Follow the job whose id begins with 3f2a'],
+      ['jobs cancel 3f2a', 'Cancel it'],
     ],
     async run(values, io) {
       const action = textOf(values, 'action');
       const id = textOf(values, 'id');
       const wantsJson = values['json'] === true;
-      if (action !== undefined && (action !== 'cancel' || id === undefined))
+      if (
+        action !== undefined &&
+        ((action !== 'follow' && action !== 'cancel') || id === undefined)
+      )
         throw new HubError(
           'HUB_USAGE',
-          'jobs: write "agenthub jobs" to list jobs, or "agenthub jobs cancel ID" to cancel one',
+          'jobs: write "agenthub jobs" to list jobs, or "agenthub jobs follow ID" or "agenthub jobs cancel ID"',
         );
       const hub = await openHub(needs, values, io.signal);
-      return id === undefined
-        ? await list(hub, wantsJson, io)
-        : await cancel(hub, id, wantsJson, io);
+      if (id === undefined) return await list(hub, wantsJson, io);
+      const act = action === 'follow' ? follow : cancel;
+      return await act(hub, id, wantsJson, io);
     },
   };
 }
@@ -71,27 +83,67 @@ async function list(hub: HubClient, wantsJson: boolean, { out, screen }: Io): Pr
   return 0;
 }
 
+async function follow(
+  hub: HubClient,
+  wanted: string,
+  wantsJson: boolean,
+  { out, err, screen, errorScreen, signal: ending, unread }: Io,
+): Promise<ExitCode> {
+  const path = await pathOf(hub, wanted);
+  const signal = AbortSignal.any([ending, unread]);
+  try {
+    for await (const { data } of hub.follow({ method: 'GET', path: `${path}/events`, signal })) {
+      const job = parse(data);
+      if (!isObject(job)) continue;
+      const { state, progress, title } = job;
+      if (wantsJson) out(JSON.stringify(job));
+      else if (isObject(progress) && state === 'running')
+        out(screen.foreign(`${String(progress['step'])}: ${String(progress['text'])}`));
+      if (state === 'running') continue;
+      if (!wantsJson) out(`${screen.foreign(String(title))}: ${String(state)}`);
+      if (state === 'done') return 0;
+      err(errorScreen.foreign(await reasonOf(hub, path, job)));
+      return 1;
+    }
+  } catch (error) {
+    // The user ended the command.
+    if (signal.aborted) return 0;
+    throw error;
+  }
+  throw new HubError(
+    'HUB_CONNECT_FAILED',
+    `the hub at ${hub.url} closed the connection before the job ended. See "agenthub jobs"`,
+  );
+}
+
+/** Why a job did not succeed. Only the owner may read the message, so others get the code. */
+async function reasonOf(hub: HubClient, path: string, { error }: Described): Promise<string> {
+  const job = await hub.ask({ method: 'GET', path }).catch(() => undefined); // not the owner
+  const known = isObject(job) ? job['error'] : undefined;
+  if (isObject(known)) return `${String(known['code'])}: ${String(known['message'])}`;
+  return isObject(error) ? String(error['code']) : 'the hub gives no reason';
+}
+
 async function cancel(
   hub: HubClient,
   wanted: string,
   wantsJson: boolean,
   { out, screen }: Io,
 ): Promise<ExitCode> {
-  const id = await wholeId(hub, wanted);
-  const job = await hub.ask({ method: 'DELETE', path: `/jobs/${encodeURIComponent(id)}` });
+  const job = await hub.ask({ method: 'DELETE', path: await pathOf(hub, wanted) });
   const { title, state } = isObject(job) ? job : {};
   if (wantsJson) out(asJson(job));
   else
     out(
       state === 'running'
-        ? `${screen.foreign(String(title))} is still running: it ends as soon as it can`
+        ? `${screen.foreign(String(title))} is still running: it ends as soon as possible`
         : `${screen.foreign(String(title))}: ${String(state)}`,
     );
   return 0;
 }
 
-/** The id that begins so. An id that no job has is left to the hub, which answers that there is none. */
-async function wholeId(hub: HubClient, wanted: string): Promise<string> {
+/** Path of the job whose id begins with `wanted`. The hub refuses an unknown id. */
+async function pathOf(hub: HubClient, wanted: string): Promise<string> {
   const ids = (await listJobs(hub)).map(({ id }) => String(id));
   const found = ids.filter(id => id.startsWith(wanted));
   if (found.length > 1 && !found.includes(wanted))
@@ -99,7 +151,7 @@ async function wholeId(hub: HubClient, wanted: string): Promise<string> {
       'HUB_USAGE',
       `jobs: ${found.length} jobs have an id that begins with ${JSON.stringify(wanted)}. Write more of it`,
     );
-  return found.length === 1 ? String(found[0]) : wanted;
+  return `/jobs/${encodeURIComponent(found.length === 1 ? String(found[0]) : wanted)}`;
 }
 
 function rowOf(job: Described): readonly Cell[] {

@@ -21,7 +21,7 @@ const said = {
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);
 /** What may stand in the address of a page, so that no link makes the page say what it likes. */
-const aboutPattern = /^[\w-]{1,32}$|^\d+ results?$|^The install$/;
+const aboutPattern = /^[\w-]{1,32}$|^\d+ results?$|^The job$/;
 
 const sentence = (done: Done, about: string): Html => notice('good', `${about} ${said[done]}`);
 
@@ -94,7 +94,7 @@ export function actions(given: Given): Pick<DashboardAnswers, Names> {
       if (given.jobs.find(id)) void given.jobs.cancel(id);
       return answer(request, reply, {
         done: 'cancel-install',
-        about: 'The install',
+        about: 'The job',
         page: paths.job(id),
       });
     },

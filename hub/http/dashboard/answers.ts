@@ -16,6 +16,7 @@ import { cachePages } from './cache-pages.ts';
 import { createChanges } from './changes.ts';
 import type { Given } from './given.ts';
 import { installPages } from './install-pages.ts';
+import { jobPages } from './job-pages.ts';
 import { createInstallForms } from './install-forms.ts';
 import { createEntering } from './entering.ts';
 import { pages } from './pages.ts';
@@ -120,6 +121,7 @@ export async function createDashboard(
       ...serverPages(given),
       ...cachePages(given),
       ...installPages(given),
+      ...jobPages(given),
       ...actions(given),
       ...entering.answers,
       async asset(request, reply) {

@@ -78,6 +78,8 @@ export const routes = [
   // It shows prompts of others that lie near.
   ['POST', '/dashboard/caches', 'explain', 'administer'],
   ['GET', '/dashboard/sessions', 'sessions', 'call'],
+  ['GET', '/dashboard/jobs', 'jobs', 'call'],
+  ['GET', '/dashboard/jobs-partial', 'jobsPartial', 'call'],
   ['GET', '/dashboard/install', 'install', 'administer'],
   ['POST', '/dashboard/install', 'beginInstall', 'administer'],
   ['GET', '/dashboard/install/:id', 'job', 'administer'],

@@ -2,22 +2,22 @@ import type { FastifyReply } from 'fastify';
 import { type Clock, HubError } from '#core';
 import { type EventAnswer, openEvents } from './events.ts';
 
-/** Something that happens while somebody looks, and is told a few times a second. */
+/** A source of events for one stream. Sends at most four times a second. */
 export type Followed = {
-  /** Calls back whenever there is something to tell, as often as it likes. */
+  /** Subscribes to changes, which may come at any rate. */
   readonly listen: (changed: () => void) => Disposable;
-  /** Sends what there is to tell. */
+  /** Sends the changes since the last call. May dispose the answer to end the stream. */
   readonly tell: (events: EventAnswer) => void;
-  /** Calls back when there will be no more; absent where that never comes. */
+  /** Subscribes to the end of the source. Absent: it has none, or `tell` ends the stream. */
   readonly until?: (over: () => void) => Disposable;
 };
 
-/** Between two events of one stream, in milliseconds: people do not read faster. */
+/** Minimum interval between two events of a stream, in ms. */
 export const followMs = 250;
-/** More streams are refused: each costs something with each call, or each line. */
+/** More streams are refused, because each adds work to every call or line. */
 const maxStreams = 100;
 
-/** Streams of events that last as long as their clients stay. */
+/** Opens streams of events, which end when the client or the source does. */
 export function createFollowing(
   clock: Clock,
 ): (reply: FastifyReply, followed: Followed) => FastifyReply {
@@ -26,7 +26,7 @@ export function createFollowing(
     if (streams >= maxStreams)
       throw new HubError(
         'HUB_SUBSCRIPTIONS_FULL',
-        `${maxStreams} clients follow logs and calls already: close pages of the dashboard that are not needed`,
+        `${maxStreams} clients already follow logs, calls or jobs: close some of them`,
       );
     streams++;
     const events = openEvents(reply, clock);

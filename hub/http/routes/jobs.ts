@@ -3,14 +3,21 @@ import type { JsonObject } from '#core';
 import type { Job, Jobs } from '#jobs';
 import { administered } from './administered.ts';
 import { refuseBody } from './bodies.ts';
+import type { createFollowing } from './follow.ts';
 
-type Needs = { readonly jobs: Pick<Jobs, 'list' | 'get' | 'linesOf' | 'cancel'> };
+type Needs = {
+  readonly jobs: Pick<Jobs, 'list' | 'get' | 'linesOf' | 'cancel' | 'changed'>;
+  readonly follow: ReturnType<typeof createFollowing>;
+};
+
+/** Maximum number of events that one write sends. The oldest are dropped. */
+const maxWaiting = 50;
 
 /**
- * `/jobs`: the list, for everybody who may call the hub. One job with its error message and its lines, which hold what
- * servers and installers wrote, is for the owner, and so is cancelling it.
+ * `/jobs`. Every caller may read the list and the events of a job. Only the owner may cancel a job or read its error
+ * message and lines, which contain output of servers and installers.
  */
-export function jobRoutes(app: FastifyInstance, { jobs }: Needs): void {
+export function jobRoutes(app: FastifyInstance, { jobs, follow }: Needs): void {
   app.get('/jobs', async () => ({ jobs: jobs.list().map(describeJob) }));
 
   app.get<{ Params: { id: string } }>('/jobs/:id', administered, async request => {
@@ -21,6 +28,29 @@ export function jobRoutes(app: FastifyInstance, { jobs }: Needs): void {
       result: job.state === 'done' ? job.result : null,
       lines: jobs.linesOf(job.id),
     };
+  });
+
+  app.get<{ Params: { id: string } }>('/jobs/:id/events', async (request, reply) => {
+    const { id } = request.params;
+    let last = jobs.get(id);
+    const waiting = [last];
+    return follow(reply, {
+      listen: changed =>
+        jobs.changed(() => {
+          // An ended job may have been removed.
+          const job = last.state === 'running' ? jobs.get(id) : last;
+          if (job === last) return;
+          last = job;
+          waiting.push(job);
+          if (waiting.length > maxWaiting) waiting.shift();
+          changed();
+        }),
+      tell(events) {
+        for (const job of waiting.splice(0))
+          events.send('job', describeJob(job), job.state !== 'running');
+        if (last.state !== 'running') events[Symbol.dispose]();
+      },
+    });
   });
 
   app.delete<{ Params: { id: string } }>('/jobs/:id', administered, async request => {
