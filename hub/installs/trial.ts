@@ -5,7 +5,6 @@ import type { Instance, LaunchEvents } from '#runtimes';
 import {
   type Listing,
   type ServerNeeds,
-  type Upstream,
   createStderrRing,
   goneError,
   graceMs,
@@ -14,6 +13,7 @@ import {
   startFailure,
   startServer,
 } from '#servers';
+import type { Upstream } from '#upstream';
 
 /** What a server says of itself and offers when it is started once. */
 export type Trial = {

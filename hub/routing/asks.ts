@@ -11,7 +11,7 @@ import {
   splice,
   stringAt,
 } from '#rpc';
-import type { Exchange, Question } from '#servers';
+import type { Exchange, Question } from '#upstream';
 import { isClientMethod, refusedCapability } from './capabilities.ts';
 import type { SessionState } from './session.ts';
 import type { Tasks } from './tasks.ts';

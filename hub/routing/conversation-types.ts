@@ -1,6 +1,7 @@
 import type { Clock } from '#core';
 import type { Edit, LogLevel, Span } from '#rpc';
-import type { Asked, Server } from '#servers';
+import type { Server } from '#servers';
+import type { Asked } from '#upstream';
 import type { Call } from './call.ts';
 import type { RequestStates } from './request-state.ts';
 

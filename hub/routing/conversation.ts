@@ -8,7 +8,8 @@ import {
   rpcCodes,
   valueOf,
 } from '#rpc';
-import type { Asked, Caller, Exchange, Owner, Running, Server } from '#servers';
+import type { Running, Server } from '#servers';
+import type { Asked, Caller, Exchange, Owner } from '#upstream';
 import { lacking } from './asks.ts';
 import type { Call } from './call.ts';
 import { callNeeds, refusedCapability } from './capabilities.ts';
@@ -17,8 +18,8 @@ import type { Conversation, ConversationNeeds, ConversationOptions } from './con
 import { clientMetadata, dress, undress } from './dress.ts';
 import { isWanted } from './levels.ts';
 import { returned, sent } from './observer.ts';
-import { readAnswer } from './send.ts';
 import { invalid } from './request-state.ts';
+import { readAnswer } from './send.ts';
 import { withTrace } from './trace.ts';
 import { pagesWanted } from './url-elicitation.ts';
 

@@ -1,6 +1,7 @@
 import { type Log, messageOf } from '#core';
 import { type Notification, membersOf, rawText, stringAt } from '#rpc';
-import type { Servers, Upstream } from '#servers';
+import type { Servers } from '#servers';
+import type { Upstream } from '#upstream';
 import type { Asks } from './asks.ts';
 import { cancelCall } from './call.ts';
 import type { OlderClients } from './older-clients.ts';

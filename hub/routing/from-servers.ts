@@ -1,6 +1,7 @@
 import { type Log, HubError } from '#core';
 import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#rpc';
-import type { About, Asked, Exchange, Owner, Server, Told } from '#servers';
+import type { Server } from '#servers';
+import type { About, Asked, Exchange, Owner, Told } from '#upstream';
 import type { Asks } from './asks.ts';
 import { isClientMethod } from './capabilities.ts';
 import type { Inputs } from './inputs.ts';

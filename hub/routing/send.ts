@@ -1,6 +1,7 @@
 import { isObject } from '#core';
 import { type Answer, type Edit, rawText, readMessage, rpcCodes, valueOf } from '#rpc';
-import type { Caller, Running, Server } from '#servers';
+import type { Running, Server } from '#servers';
+import type { Caller } from '#upstream';
 import { type Call, needWanted } from './call.ts';
 import { adviseEra } from './era-advice.ts';
 import { returned, sent } from './observer.ts';

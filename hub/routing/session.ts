@@ -1,10 +1,11 @@
 import type { KeyedSlotMap } from '#core';
 import type { Principal } from '#policy';
 import type { LogLevel, Message, Reply } from '#rpc';
+import type { ClientOfSession, Server } from '#servers';
+import type { Exchange, Owner, Relayed } from '#upstream';
 import type { Offering } from './offering.ts';
-import type { ClientOfSession, Exchange, Owner, Relayed, Server } from '#servers';
 
-export type { Exchange } from '#servers';
+export type { Exchange } from '#upstream';
 
 /** What a client sees: every server under public names, or one server as it is. */
 export type View = 'all' | Server;

@@ -1,5 +1,5 @@
 import { type Notification, type Request, readMessage } from '#rpc';
-import type { Asked } from '#servers';
+import type { Asked } from '#upstream';
 import { withTaskId } from './task-ids.ts';
 import type { Task } from './tasks.ts';
 

@@ -1,10 +1,10 @@
 import type { ServerConfig } from '#config';
 import { type Clock, HubError, isObject } from '#core';
 import { type Era, modernVersion, rpcCodes } from '#rpc';
+import type { Upstream } from '#upstream';
 import { eraToldBy } from './eras.ts';
 import { awayCodeOf, withoutName } from './failures.ts';
 import { type Greeting, type Introduction, introduce } from './handshake.ts';
-import type { Upstream } from './upstream.ts';
 
 /** How long before the end of its time a silent server is asked in the other era as well. */
 const otherEraMs = 2_000;

@@ -11,9 +11,9 @@ import {
   tasksExtension,
   valueOf,
 } from '#rpc';
+import type { Upstream } from '#upstream';
 import type { ClientOfSession } from './client-of-session.ts';
 import { eraToldBy } from './eras.ts';
-import type { Upstream } from './upstream.ts';
 
 /** What a server said when it was initialised or discovered. */
 export type Introduction = {

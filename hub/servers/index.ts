@@ -30,7 +30,5 @@ export { graceMs, nextVariant, startServer } from './start.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
 export { type Applied, type Servers, createServers } from './servers.ts';
 export { createServer } from './supervise.ts';
-export type { About, Asked, Caller, Exchange, Owner, Question, Relayed, Told } from './caller.ts';
-export type { Upstream } from './upstream.ts';
 export { goneError, startFailure } from './failures.ts';
 export { createStderrRing, lastWordsOf } from './stderr-ring.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '#core';
+import type { Upstream } from '#upstream';
 import { haltedError } from './failures.ts';
 import type { Running } from './server.ts';
 import { graceMs } from './start.ts';
-import type { Upstream } from './upstream.ts';
 
 /** Instances of one server that another has taken the place of, until they are gone. */
 export interface Leaving {

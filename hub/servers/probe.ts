@@ -1,10 +1,10 @@
 import { type Clock, type Log, HubError, silent } from '#core';
 import type { Era } from '#rpc';
 import type { Instance } from '#runtimes';
+import { createUpstream } from '#upstream';
 import { eraToldBy } from './eras.ts';
 import { type Greeting, asModern, discover, initialize } from './handshake.ts';
 import { lateStart } from './start-deadline.ts';
-import { createUpstream } from './upstream.ts';
 
 /**
  * How long a server may be silent before it is asked in the other era as well: some answer nothing to

@@ -3,18 +3,17 @@ import type { Clock, Event, HubError, Log } from '#core';
 import type { SharedBreaker } from '#resilience';
 import type { Era } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked, Told } from './caller.ts';
+import type { Asked, Told, Upstream } from '#upstream';
 import type { ClientOfSession } from './client-of-session.ts';
 import type { Continuity } from './continuity.ts';
 import type { Eras } from './eras.ts';
-import type { Gate } from './gate.ts';
 import type { AwayCode } from './failures.ts';
+import type { Gate } from './gate.ts';
 import type { Introduction } from './handshake.ts';
 import type { Health } from './health.ts';
 import type { KeptListings } from './kept-listing.ts';
 import type { CacheScope, ListKind, Listing } from './listing.ts';
 import type { Misfit } from './misfits.ts';
-import type { Upstream } from './upstream.ts';
 
 /** Where a server stands (spec 1.11). Every view of it, health included, derives from this. */
 export type ServerStatus =

@@ -1,7 +1,14 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Log, HubError, messageOf } from '#core';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked, Told } from './caller.ts';
+import {
+  type Asked,
+  type LimitedLog,
+  type Told,
+  type Upstream,
+  createPace,
+  createUpstream,
+} from '#upstream';
 import { reintroduce, takeBack } from './continuity.ts';
 import { introduceAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
 import { eraKeyOf, maySpeakOlder, olderKeyOf, takeForNewer } from './eras.ts';
@@ -12,15 +19,12 @@ import {
   asModern,
   introduce,
 } from './handshake.ts';
-import type { LimitedLog } from './limited-log.ts';
 import { type ListKind, type Reading, readListing } from './listing.ts';
-import { createPace } from './pace.ts';
 import { probeEra } from './probe.ts';
 import { type Rereads, type RereadsNeeds, createRereads, isListChange } from './reread.ts';
 import type { Interest, Own, Running, ServerNeeds } from './server.ts';
 import { duringStart } from './start-deadline.ts';
 import { type Subscription, createSubscription } from './subscription.ts';
-import { type Upstream, createUpstream } from './upstream.ts';
 
 /** A server that has been launched and greeted, and whose lists have been read. */
 export type Started = {

@@ -1,9 +1,8 @@
-import { HubError, createEmitter, messageOf } from '#core';
 import type { ServerConfig } from '#config';
+import { HubError, createEmitter, messageOf } from '#core';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked, Told } from './caller.ts';
+import { type Asked, type Told, type Upstream, createLimitedLog } from '#upstream';
 import { goneError } from './failures.ts';
-import { createLimitedLog } from './limited-log.ts';
 import { createGate } from './gate.ts';
 import type { Life } from './life.ts';
 import { type ListKind, emptyListing, listKinds } from './listing.ts';
@@ -18,7 +17,6 @@ import type { Interest, Own, Server, ServerNeeds, ServerStatus } from './server.
 import { type StartNeeds, type Started, launchServer, startServer } from './start.ts';
 import { createStatusLog } from './status-log.ts';
 import { createStderrRing, lastWordsOf } from './stderr-ring.ts';
-import type { Upstream } from './upstream.ts';
 
 /** How long the exit of a process may come after the end of its stdout, to be named in errors. */
 const exitNoticeMs = 1_000;

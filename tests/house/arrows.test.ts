@@ -23,7 +23,7 @@ const floors: readonly (readonly string[])[] = [
     'telemetry',
     'vectors',
   ],
-  ['clients', 'runtimes'],
+  ['clients', 'runtimes', 'upstream'],
   ['runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
   ['installs'],
   ['enhance', 'documentation', 'routing'],

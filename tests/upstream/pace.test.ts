@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
-import { createPace } from '../../hub/servers/pace.ts';
+import { createPace } from '../../hub/upstream/pace.ts';
 
 /** A pace of ten messages a second, over a channel that only notes whether it is read. */
 function createScene() {

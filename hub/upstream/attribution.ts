@@ -1,6 +1,6 @@
 import type { Abandoned } from './abandoned.ts';
 import { type About, type Caller, isSameClient } from './caller.ts';
-import type { InFlight } from './in-flight.ts';
+import type { InFlight } from './pending-requests.ts';
 
 /**
  * What a message is about that came on the way of the hub's request with this id, given as JSON text.

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
-import { createLimitedLog } from '../../hub/servers/limited-log.ts';
+import { createLimitedLog } from '../../hub/upstream/limited-log.ts';
 
 describe('a log that is limited', () => {
   test('takes fifty lines a second, and then says how many it did not take', () => {

@@ -14,11 +14,11 @@ import {
 } from '#rpc';
 import { createAbandoned } from './abandoned.ts';
 import { aboutOf, onlyCaller } from './attribution.ts';
-import type { Asked, Caller, Listening, Outbound, Owner, Relayed, Told } from './caller.ts';
 import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';
-import { createCallTimer, createInFlight } from './in-flight.ts';
+import type { Asked, Caller, Listening, Outbound, Owner, Relayed, Told } from './caller.ts';
 import type { LimitedLog } from './limited-log.ts';
 import type { Pace } from './pace.ts';
+import { createCallTimer, createInFlight } from './pending-requests.ts';
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
 export interface Upstream {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import type { Owner } from '#servers';
-import { type Owned, type Place, createByOwner } from '../../hub/servers/by-owner.ts';
+import type { Owner } from '#upstream';
+import { type Owned, type Place, createByOwner } from '../../hub/upstream/ownership.ts';
 
 const owner = (): Owner => ({ asked() {}, told() {}, isAsked: false });
 

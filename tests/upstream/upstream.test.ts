@@ -4,8 +4,8 @@ import { HubError, isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
 import { type Receiver, createLineChannel, membersOf, rawText, readMessage } from '#rpc';
-import type { Asked, Owner, Told } from '#servers';
-import { createUpstream } from '../../hub/servers/upstream.ts';
+import type { Asked, Owner, Told } from '#upstream';
+import { createUpstream } from '../../hub/upstream/upstream.ts';
 
 /** An upstream over a channel of which the test is the other end. */
 function connect(

@@ -1,7 +1,7 @@
 import { type Clock, type HubError, type Timer, createSlotMap } from '#core';
 import type { Answer } from '#rpc';
-import { type ByOwner, type Place, createByOwner } from './by-owner.ts';
 import type { Caller } from './caller.ts';
+import { type ByOwner, type Place, createByOwner } from './ownership.ts';
 
 /** A request that waits for its answer. Those of the hub's own have no caller. */
 export type Pending = {

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '#core';
-import { type Owned, type Place, createByOwner } from './by-owner.ts';
 import type { Owner } from './caller.ts';
+import { type Owned, type Place, createByOwner } from './ownership.ts';
 
 /**
  * Requests that nobody waits for any more, and that the server may still work on: what it says of them
