@@ -2,15 +2,15 @@ import { join } from 'node:path';
 import { createMemoryCache, loadRedisCache } from '#cache';
 import { type RulesSource, type Settings, modelsOf } from '#config';
 import { type Clock, type Log, startAll } from '#core';
-import { createEnhancer, createJudge, createSemanticByRules, createSemanticCache } from '#enhance';
+import { createEnhancer, createSemanticLoader, loadSemanticCache } from '#enhance';
 import type { Prompts } from '#http';
 import { createFetching, createModels } from '#models';
 import { createBreaker } from '#resilience';
-import { createEmbeddedVectors, createQdrantVectors } from '#vectors';
+import type { Vectors } from '#vectors';
 
 export type EnhancementOptions = {
   readonly settings: Settings;
-  /** Where the semantic cache is, where there is no Qdrant. Absolute. */
+  /** Absolute path of the folder for the semantic cache, unless Qdrant holds it. */
   readonly dataFolder: string;
 };
 
@@ -22,18 +22,19 @@ export type EnhancementNeeds = {
   readonly newId: () => string;
 };
 
-/** What improves prompts, begun. */
+/** The running enhancer. */
 export type Enhancement = AsyncDisposable & Prompts;
 
 /** A trial may have to load a model first. */
 const trialMs = 60_000;
 
-/** Joins models and caches to an enhancer, and starts them. What is away is no reason to reject. */
+/** Creates and starts the enhancer with its models and caches. Does not reject if one of them cannot be reached. */
 export async function startEnhancement(
   { settings, dataFolder }: EnhancementOptions,
   { rules, clock, log, random, newId }: EnhancementNeeds,
 ): Promise<Enhancement> {
   const { ollama, cache, redisUrl, qdrantUrl, qdrantKey: apiKey } = settings;
+  const life = new AbortController();
   const breaker = createBreaker({ ...settings.breaker, trialMs }, clock);
   // Node loads its fetch when it is first named.
   const models = createModels(
@@ -49,41 +50,52 @@ export async function startEnhancement(
           { ...bounds, url: redisUrl, prefix: 'agenthub:cache:' },
           { clock, log, random, newId },
         );
-  const vectors =
-    qdrantUrl === undefined
-      ? createEmbeddedVectors(join(dataFolder, 'semantic.sqlite'), { clock, log })
-      : createQdrantVectors(
-          { url: qdrantUrl, ...(apiKey !== undefined && { apiKey }) },
-          { clock, log },
-        );
-  const semantic = createSemanticByRules(
+  let vectors: Promise<Vectors> | undefined;
+  async function openVectors(): Promise<Vectors> {
+    life.signal.throwIfAborted();
+    const { createEmbeddedVectors, createQdrantVectors } = await import('#vectors');
+    const opened =
+      qdrantUrl === undefined
+        ? createEmbeddedVectors(join(dataFolder, 'semantic.sqlite'), { clock, log })
+        : createQdrantVectors(
+            { url: qdrantUrl, ...(apiKey !== undefined && { apiKey }) },
+            { clock, log },
+          );
+    await opened.start(life.signal);
+    return opened;
+  }
+  const semantic = createSemanticLoader(
     () => rules.current,
-    ({ embeddingModel, judgeModel: model }) => {
+    async ({ embeddingModel, judgeModel: model }) => {
+      const { createSemanticCache, createJudge } = await loadSemanticCache();
       const judge = model === undefined ? undefined : createJudge({ model }, { models, clock });
-      return createSemanticCache({ embeddingModel }, { models, vectors, judge, clock, log });
+      const opened = await (vectors ??= openVectors());
+      return createSemanticCache(
+        { embeddingModel },
+        { models, vectors: opened, judge, clock, log },
+      );
     },
   );
   const fetching = ollama.isPulling
     ? createFetching(() => modelsOf(rules.current, ollama.model), { models, clock, log })
     : undefined;
   const enhancer = createEnhancer(
-    {
-      rules: () => rules.current,
-      model: ollama.model,
-      threshold: cache.similarityThreshold,
-    },
+    { rules: () => rules.current, model: ollama.model, threshold: cache.similarityThreshold },
     { models, exact, semantic, clock, log },
   );
-  const parts = [models, exact, vectors, enhancer, ...(fetching ? [fetching] : [])];
-  const started = await startAll(parts, new AbortController().signal);
-  const heard = rules.changed(() => fetching?.recheck());
+  const parts = [models, exact, enhancer, ...(fetching ? [fetching] : [])];
+  const started = await startAll(parts, life.signal);
+  await semantic.load();
+  const subscription = rules.changed(() => fetching?.recheck());
   return {
     enhancer,
     models,
     ...(fetching && { fetching }),
     async [Symbol.asyncDispose]() {
-      heard[Symbol.dispose]();
+      life.abort();
+      subscription[Symbol.dispose]();
       await started[Symbol.asyncDispose]();
+      await (await vectors)?.stop();
       breaker[Symbol.dispose]();
     },
   };

@@ -77,7 +77,7 @@ const cache = z.strictObject({
     .enum(['off', 'shadow', 'verified', 'threshold'])
     .optional()
     .describe(
-      'When a prompt gets the cached result of another prompt with the same meaning. "verified": if the same meaning is certain or was checked by the judge model. "threshold": if the similarity is high enough, which is sometimes wrong. "shadow": never, but matches are counted. Equal prompts share a result in all of these modes. "off": no cache for prompts that mean the same. Default: "verified".',
+      'When a prompt gets the cached result of another prompt with the same meaning. "verified": if the same meaning is certain or was checked by the judge model. "threshold": if the similarity is high enough, which is sometimes wrong. "shadow": never, but matches are counted. Equal prompts share a result in all of these modes. "off": only if the words are the same apart from politeness and typography; nothing is embedded. Default: "verified".',
     ),
   threshold: z
     .number()

@@ -1,6 +1,6 @@
 import { asked, languageOf, requests, small, talk, wordsOf } from './words.ts';
 
-/** Greetings and the like at the head of a prompt. What stands behind them is the request. */
+/** Greetings and polite openings. */
 const leads = [
   /^(?:hi|hey|hello|hallo|hola|bonjour|salut|moin|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend)|buenos días)(?: there| all| everyone)?(?:\s*[,.!]+\s+|\s+-\s+)(?!world\b)/i,
   /^(?:hi|hey)(?: there)? (?=(?:can|could|would) you |please |how |what |why )/i,
@@ -13,12 +13,12 @@ const leads = [
   /^(?:can|could|would|will) you (?:please|pls|kindly) /i,
 ];
 
-/** "please can you": with the first word this asks for something, whatever the verb. */
+/** After "please", "can you" is a request with any verb. */
 const politeQuestion = /^(?:please|pls),? (?:can|could|would|will) you /i;
 const help = /^(?:help me|i need (?:your )?help) (?:to )?(\p{L}+)/iu;
 const question = /^(can|could|would) you (\p{L}+)/iu;
 
-/** Thanks and the like at the end of a prompt. A mark must stand before most, since a prompt may be about such words. */
+/** Thanks at the end. Most need punctuation before them, because a prompt may be about such words. */
 const trails = [
   /\s*[,.!?;-]\s*(?:many thanks|thanks|thank you|thx|ty|cheers|merci|gracias|danke)(?: (?:a lot|so much|very much|in advance|again|beaucoup|schön|im voraus))*[\s.!]*$/i,
   /\s*[,.!?;]\s*i(?: would|'d)? (?:really )?appreciate (?:it|that)[\s.!]*$/i,
@@ -28,16 +28,16 @@ const trails = [
 const bareTrail = /\s+(?:please|pls|plz|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i;
 const forMe = /\s+for me[\s.!?]*$/i;
 
-/** A prompt with one of these may be about the polite word itself. */
+/** Words of prompts that may be about a polite word itself. */
 const aboutWords =
   /\b(?:say|says|saying|word|words|phrase|spell|translate|mean|means|print|echo|named|called|übersetze|traduis|traduce)\b/i;
 
-/** No prompt has more polite words than this in a row. */
+/** Maximum number of polite phrases in a row. */
 const maxRounds = 6;
 
 /**
- * A prompt without what is only politeness at its ends. `isWhole` says that nothing follows the text: thanks
- * before a payload stay. Words that may be what the prompt is about stay too.
+ * Removes politeness from both ends of a prompt, unless the prompt may be about those words. `isWhole`: no payload
+ * follows; before a payload, thanks stay.
  */
 export function withoutFiller(text: string, isWhole: boolean): string {
   let rest = text.trim();

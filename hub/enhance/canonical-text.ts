@@ -1,15 +1,15 @@
-/** A prompt in two: what is asked, and what it is asked about. */
+/** A prompt, split into the request and the text that it is about. */
 export type Parts = {
-  /** What is asked, in plain spelling. */
+  /** The request, in plain typography. */
   readonly head: string;
-  /** What stands behind the first colon or on the lines below: kept as it is but for blanks. */
+  /** The text after the first colon or line end. Only blanks are normalized. */
   readonly payload: string;
 };
 
-/** Lines in which blanks and marks mean something. */
+/** Matches code, where blanks matter. */
 const code = /```|^(?:\t| {2,})\S|[{};][ \t]*$/m;
 
-/** Splits a prompt where its own words end and text that it brings along begins. */
+/** Splits a prompt at the end of the request. */
 export function partsOf(text: string): Parts {
   const whole = text.normalize('NFC').replaceAll(/\r\n?/g, '\n').replace(/^\s+/, '').trimEnd();
   const asked = /^(?:i have a )?(?:quick|short|small) question\s*:\s*/i.exec(whole)?.[0] ?? '';
@@ -19,17 +19,17 @@ export function partsOf(text: string): Parts {
   const payload = at < 0 ? '' : rest.slice(at).replace(/^[:\s]+(?=\S)/, '');
   return {
     head: plain(head),
-    payload: /^[:\s]*$/.test(payload) ? '' : evenly(payload, rest.slice(at)),
+    payload: /^[:\s]*$/.test(payload) ? '' : collapsed(payload, rest.slice(at)),
   };
 }
 
-/** Blanks as one blank, but where the text looks like code. */
-function evenly(payload: string, asWritten: string): string {
+/** Collapses blanks, unless the text looks like code. */
+function collapsed(payload: string, asWritten: string): string {
   return code.test(asWritten) ? asWritten : payload.replaceAll(/\s+/g, ' ').trim();
 }
 
-/** The same text in the marks of a plain keyboard, with single blanks. */
-export function plain(text: string): string {
+/** Replaces typographic characters by those of a keyboard, and collapses blanks. */
+function plain(text: string): string {
   return text
     .normalize('NFC')
     .replaceAll(/[\u200b\u2060\ufeff\u00ad]/g, '')

@@ -1,13 +1,13 @@
 import { names } from './words-names.ts';
 import { numerals, units } from './words-numbers.ts';
 
-/** What a piece of a prompt is. `sign` is an operator or a bracket, `stop` ends a sentence. */
+/** Kinds of tokens. `sign` is an operator or a bracket, `stop` is punctuation. */
 export type Kind = 'word' | 'name' | 'number' | 'path' | 'identifier' | 'quote' | 'sign' | 'stop';
 
-/** A piece of a prompt. */
+/** A token of a prompt. */
 export type Token = {
   readonly kind: Kind;
-  /** In the one spelling that is compared. Words keep their case. */
+  /** Normalized spelling. Words keep their case. */
   readonly text: string;
 };
 
@@ -28,7 +28,7 @@ const pieces = new RegExp(
 
 const identifier = /_|\d|\p{Ll}\p{Lu}|\p{Lu}\p{Ll}+\p{Lu}/u;
 
-/** The pieces of a text in plain spelling, in its order. `isEnglish` says how numbers are written in it. */
+/** Splits a text in plain typography into tokens. `isEnglish`: commas separate thousands. */
 export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
   const found = [...text.matchAll(pieces)].map(({ groups = {} }) => groups);
   const isMixed = mixedNames(found);
@@ -37,7 +37,7 @@ export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
     const token = tokenOf(groups, isEnglish, isMixed);
     const unit = units.get(token.text);
     const before = tokens.at(-1);
-    // "10 ms" is "10ms".
+    // "10 ms" equals "10ms".
     if (token.kind === 'word' && unit && before?.kind === 'number' && /\d$/.test(before.text))
       tokens[tokens.length - 1] = { kind: 'number', text: before.text + unit };
     else tokens.push(token);
@@ -49,7 +49,7 @@ type Groups = Readonly<Record<string, string | undefined>>;
 
 const wordOf = ({ dotted, word }: Groups): string => dotted ?? word ?? '';
 
-/** Names that one text spells in two ways: there the spelling is what it is about. */
+/** Names with two spellings in one text, which is then about the spelling. */
 function mixedNames(found: readonly Groups[]): ReadonlySet<string> {
   const first = new Map<string, string>();
   return new Set(
@@ -85,7 +85,7 @@ function wordToken(word: string): Token {
   return { kind: identifier.test(word) ? 'identifier' : 'word', text: word };
 }
 
-/** A number without the commas of thousands and with its unit in the one spelling. */
+/** A number without separators of thousands, with its unit in normalized spelling. */
 function amountOf(written: string, isEnglish: boolean): string {
   const [, digits = written, unit = ''] = /^(.*?\d)(%|\p{L}+)$/u.exec(written) ?? [];
   const isThousands = isEnglish && /^[$€]?\d{1,3}(?:,\d{3})+$/.test(digits);

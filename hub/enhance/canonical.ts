@@ -3,22 +3,22 @@ import { partsOf } from './canonical-text.ts';
 import { type Token, tokensOf } from './canonical-tokens.ts';
 import { isOpener, languageOf, questions, requests, wordSet, wordsOf } from './words.ts';
 
-/** A prompt as the guards see it. */
+/** The canonical form of a prompt. */
 export type Canonical = {
-  /** What must be equal for two prompts to be the same request, in order. */
+  /** Prompts with equal sequences are the same request. */
   readonly sequence: readonly string[];
-  /** The pieces of what is asked. */
+  /** Tokens of the request. */
   readonly head: readonly Token[];
-  /** The same pieces, divided where a mark stands. */
+  /** The same tokens, split at punctuation. */
   readonly clauses: readonly (readonly Token[])[];
-  /** The pieces of what it is asked about. */
+  /** Tokens of the text that the request is about. */
   readonly payload: readonly Token[];
-  /** What it is asked about, as it was written. */
+  /** That text as written. */
   readonly payloadText: string;
   readonly language: string | undefined;
 };
 
-/** Contractions that can be read in one way only. */
+/** Unambiguous contractions. */
 const contractions: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     "can't": 'can not',
@@ -47,16 +47,16 @@ const endings: readonly (readonly [RegExp, string])[] = [
   [/'ll$/, 'will'],
 ];
 
-/** The only place where 'd is sure to be "would". */
+/** Here 'd means "would"; elsewhere it may mean "had". */
 const wish = /\b(i|we|you)'d (?=like\b|love\b|prefer\b)/gi;
 
-/** Reads a prompt: without politeness, typography and the case of the first word, and with all else. */
+/** Drops politeness, typography and the case of the first word of each sentence. Keeps everything else. */
 export function canonicalOf(prompt: string): Canonical {
   const { head: asked, payload } = partsOf(prompt);
   const language = languageOf(wordsOf(asked.toLowerCase().replaceAll(/[^\p{L}'\s-]/gu, ' ')));
   const isEnglish = language === 'en' || language === undefined;
   const request = withoutFiller(asked, payload === '').replaceAll(wish, '$1 would ');
-  const head = spelled(tokensOf(request, isEnglish));
+  const head = expanded(tokensOf(request, isEnglish));
   return {
     sequence: [...sequenceOf(head), ...(payload === '' ? [] : [`payload ${payload}`])],
     head: head.filter(({ kind }) => kind !== 'stop'),
@@ -75,19 +75,19 @@ function clausesOf(tokens: readonly Token[]): readonly (readonly Token[])[] {
   return clauses;
 }
 
-/** The pieces with contractions in full and without the capitals that sentences begin with. */
-function spelled(tokens: readonly Token[]): readonly Token[] {
+/** Expands contractions and lowers the capitals at the beginning of sentences. */
+function expanded(tokens: readonly Token[]): readonly Token[] {
   let isHead = true;
   return tokens.flatMap((token, at): readonly Token[] => {
     const atHead = isHead;
     isHead = token.kind === 'stop' && /[.?!;]/.test(token.text);
     if (token.kind !== 'word') return [token];
     const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]?.text ?? ''];
-    // In "List is empty" the capital may be that of a type.
+    // In "List is empty", List may be a type.
     const isNoun = requests.has(token.text.toLowerCase()) && predicates.has(after);
     if (token.text === 'i' && auxiliaries.has(before.toLowerCase()))
       return [{ ...token, text: 'I' }];
-    return inFull(token.text, atHead && !isNoun).map(text => ({ kind: 'word', text }));
+    return expand(token.text, atHead && !isNoun).map(text => ({ kind: 'word', text }));
   });
 }
 
@@ -96,17 +96,17 @@ const predicates =
   wordSet(`is are was were should must has have does can will may returns contains gets
   throws inherits extends implements equals`);
 
-function inFull(word: string, atHead: boolean): readonly string[] {
+function expand(word: string, atHead: boolean): readonly string[] {
   const lower = word.toLowerCase();
   const long = contractions.get(lower);
   if (long) return long;
   const [ending, second] = endings.find(([pattern]) => pattern.test(lower)) ?? [];
-  if (ending && second) return [...inFull(word.replace(ending, ''), atHead), second];
-  // "IT" is not "it", and "A" may be a letter.
+  if (ending && second) return [...expand(word.replace(ending, ''), atHead), second];
+  // "IT" is not "it", and "A" may be a letter of its own.
   return [atHead && isOpener(lower) && /\p{Lu}\p{Ll}+$/u.test(word) ? lower : word];
 }
 
-/** What is compared. The end of a sentence stays where another follows; commas do not. */
+/** The tokens to compare. Ends of sentences stay, except the last one; commas are dropped. */
 function sequenceOf(tokens: readonly Token[]): readonly string[] {
   const sequence: string[] = [];
   let isHead = true;
@@ -114,7 +114,7 @@ function sequenceOf(tokens: readonly Token[]): readonly string[] {
   tokens.forEach((token, at) => {
     if (token.kind === 'stop') {
       const isLast = at === tokens.length - 1;
-      // "You can use it?" is not "You can use it.", but "how do I use it" is a question without a mark.
+      // "You can use it?" is not "You can use it.", but "how do I use it" needs no question mark.
       if (token.text.includes('?') && !isClear) sequence.push('?');
       if (/[.?!]/.test(token.text) && !isLast) sequence.push('.');
       // "No, use tabs" is not "no use tabs".
@@ -130,7 +130,7 @@ function sequenceOf(tokens: readonly Token[]): readonly string[] {
   return sequence;
 }
 
-/** A dash between two words, as one writes a comma. */
+/** Whether a token is a dash between words, used like a comma. */
 function isDash(tokens: readonly Token[], at: number): boolean {
   const isLong = (token: Token | undefined) => token?.kind === 'word' && token.text.length > 1;
   return tokens[at]?.text === '-' && isLong(tokens[at - 1]) && isLong(tokens[at + 1]);

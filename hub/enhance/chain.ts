@@ -3,14 +3,14 @@ import { type FailureKind, type Models, ModelFailure } from '#models';
 import { type OutputFault, findFault } from './check-output.ts';
 import type { ChosenRule } from './rules.ts';
 
-/** Why a model gave no prompt that is used. */
+/** Why an attempt failed. */
 export type AttemptKind =
   | FailureKind
   | OutputFault['kind']
-  /** The model is there, and is not one that completes text. */
+  /** The model cannot complete text. */
   | 'incapable';
 
-/** A model that was tried, or left out. */
+/** A failed attempt with a model. */
 export type Attempt = {
   readonly model: string;
   readonly kind: AttemptKind;
@@ -19,14 +19,14 @@ export type Attempt = {
   readonly tookMs: number;
 };
 
-/** What is told while a prompt is worked on. */
+/** Progress of one prompt. */
 export type EnhanceProgress =
   | { readonly step: 'model'; readonly model: string }
-  /** More of what a model writes. It is no result before it has been looked at. */
+  /** The next piece of a model's answer, which is not checked yet. */
   | { readonly step: 'text'; readonly model: string; readonly text: string }
   | ({ readonly step: 'failed' } & Attempt);
 
-/** A prompt that a model wrote and that can be used. */
+/** A checked answer of a model. */
 export type Written = {
   readonly text: string;
   readonly model: string;
@@ -36,26 +36,26 @@ export type Written = {
 type Work = {
   readonly chosen: ChosenRule;
   readonly prompt: string;
-  /** When all of it must be over, by the clock that never goes back. */
+  /** Monotonic time limit for all models. */
   readonly endsAt: number;
-  /** Gets each model that gave nothing, as it happens. */
+  /** Receives each failed attempt. */
   readonly attempts: Attempt[];
   readonly tell: (progress: EnhanceProgress) => void;
 };
 
-/** Asks the models of a rule in turn. */
+/** Asks the models of a rule in order. */
 export interface Chain {
-  /** Undefined where no model gave anything. Rejects where the signal is aborted, and for nothing else. */
+  /** Undefined if all models failed. Rejects only with the reason of `signal`. */
   run(work: Work, signal: AbortSignal): Promise<Written | undefined>;
 }
 
-/** How long Ollama has to say which models it has: a little more than it gets from who asks it. */
+/** Timeout for the list of models, slightly above that of `models` itself. */
 const listMs = 5_500;
-/** With less time than this left, no further model is begun. */
+/** Minimum time for an attempt. */
 const leastMs = 250;
-/** What one model may take of the time that is left while others stand behind it. */
+/** Share of the remaining time for a model that is not the last. */
 const share = 2 / 3;
-/** What is not over then is given up here; who talks to the model does it before, and knows better why. */
+/** Added to the timeout of `models`, whose error message says more. */
 const graceMs = 100;
 
 export function createChain(needs: {
@@ -65,8 +65,8 @@ export function createChain(needs: {
 }): Chain {
   const { models, clock, log } = needs;
 
-  /** How long the model has for its first token; or why it is left out. */
-  async function look(model: string, { chosen, endsAt }: Work, signal: AbortSignal) {
+  /** The timeout for the first token, or why the model cannot be asked. */
+  async function findModel(model: string, { chosen, endsAt }: Work, signal: AbortSignal) {
     const { rule } = chosen;
     const leftMs = Math.min(listMs, Math.max(leastMs, endsAt - clock.monotonic()));
     const info = await within(leftMs, { clock, signal }, inTime => models.find(model, inTime));
@@ -116,25 +116,25 @@ export function createChain(needs: {
           tell({ step: 'failed', ...attempt });
           log.info({ ...attempt, client: chosen.client }, 'a model gave no prompt');
         };
-        let isThere = false;
+        let isFound = false;
         try {
-          const looked = await look(model, work, signal);
-          if ('kind' in looked) {
-            note(looked);
+          const ready = await findModel(model, work, signal);
+          if ('kind' in ready) {
+            note(ready);
             continue;
           }
-          isThere = true;
+          isFound = true;
           tell({ step: 'model', model });
           const isLast = index === chosen.models.length - 1;
-          const asked = await ask(model, { ...looked, isLast }, work, signal);
-          if (!('kind' in asked)) return asked;
-          note(asked);
+          const answer = await ask(model, { ...ready, isLast }, work, signal);
+          if (!('kind' in answer)) return answer;
+          note(answer);
         } catch (error) {
           signal.throwIfAborted();
           const { kind, message } = faultOf(error, model);
           note({ kind, message });
-          // An Ollama that does not even say what it has will not do for the others either.
-          if (!isThere || kind === 'breaker_open') break;
+          // If Ollama cannot list its models, the other attempts would fail too.
+          if (!isFound || kind === 'breaker_open') break;
         }
       }
       return undefined;

@@ -1,34 +1,34 @@
-/** Why what a model wrote is not used. */
+/** Why the answer of a model is not used. */
 export type OutputFault = {
   readonly kind: 'overgrown' | 'refusal';
   /** A sentence about the model. */
   readonly message: string;
 };
 
-/** Shorter than this, a result is never too long: a prompt of three words may become a page. In characters. */
+/** A result up to this length, in characters, is never too long: a prompt of three words may become a page. */
 const alwaysAllowed = 4000;
 
 /**
- * Undefined where it is used. A result is `maxGrowth` times as long as its prompt at most. Rejecting what is
- * empty, cut or only thought is up to who talks to the model.
+ * Checks a result: it may be at most `maxGrowth` times as long as its prompt, and must not be a refusal. `models`
+ * has already rejected answers that are empty, cut off or thoughts only.
  */
 export function findFault(
   text: string,
   prompt: string,
   maxGrowth: number,
 ): OutputFault | undefined {
-  const most = Math.max(alwaysAllowed, prompt.length * maxGrowth);
-  if (text.length > most)
+  const maxLength = Math.max(alwaysAllowed, prompt.length * maxGrowth);
+  if (text.length > maxLength)
     return {
       kind: 'overgrown',
-      message: `it wrote ${text.length} characters for a prompt of ${prompt.length}: more than the ${Math.floor(most)} that "max_growth" allows`,
+      message: `it wrote ${text.length} characters for a prompt of ${prompt.length}: more than the ${Math.floor(maxLength)} that "max_growth" allows`,
     };
   if (isRefusal(text) && !isRefusal(prompt))
     return { kind: 'refusal', message: 'it refused, or spoke of itself' };
   return undefined;
 }
 
-/** How models begin that will not rewrite a prompt, or speak of themselves. */
+/** Beginnings of refusals, and of answers in which a model talks about itself. */
 const refusals = [
   /^(?:i['’]m |i am )?(?:very |so |really )?sorry,? (?:but )?(?:i|as an|that|this)\b/i,
   /^i apologi[sz]e,? but\b/i,

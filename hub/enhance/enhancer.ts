@@ -2,33 +2,38 @@ import type { ExactCache, Fill } from '#cache';
 import { type EnhancementRules, foldClientName } from '#config';
 import { type Clock, type Log, type Service, DeadlineExceeded, messageOf, within } from '#core';
 import type { Models } from '#models';
+import { type CachedResult, formatResult, parseResult } from './cached-result.ts';
 import { type Attempt, type EnhanceProgress, createChain } from './chain.ts';
-import { createCounts } from './counts.ts';
-import { createDigests } from './digests.ts';
-import type { EnhanceRequest, Enhancement } from './enhancement.ts';
 import { forgetResults } from './forget-results.ts';
-import type { CachesStats, Explanation } from './insight.ts';
-import { type Kept, readKept, writeKept } from './kept.ts';
 import { keysOf } from './keys.ts';
-import { normalizePrompt } from './normalize.ts';
+import { createModelDigests } from './model-digests.ts';
+import { normalizePrompt, whyTooLong } from './prompt-text.ts';
+import { createRecentPrompts } from './recent-prompts.ts';
+import {
+  type EnhanceRequest,
+  type Enhancement,
+  type Outcome,
+  hitOf,
+  inWords,
+  outcomeOf,
+  unchanged,
+} from './result.ts';
 import { type ChosenRule, createRuleBook } from './rules.ts';
-import { createRecent } from './recent.ts';
 import { holdsSecret } from './secrets.ts';
-import type { SemanticCache } from './semantic.ts';
-import { type Outcome, hitOf, inWords, outcomeOf, unchanged } from './outcome.ts';
-import { whyTooLong } from './window.ts';
-import { createNear } from './near.ts';
+import type { SemanticSource } from './semantic-loader.ts';
+import { createSemanticLookup } from './semantic-lookup.ts';
+import { type CachesStats, type Explanation, createEnhancerCounts } from './stats.ts';
 
-/** Makes prompts better, by the rule of the client. */
+/** Improves prompts by the rules of their clients. */
 export interface Enhancer extends Service {
   /**
-   * What `enhance` would find in the cache of equal prompts, for a prompt that came lately: at once where that
-   * is in memory. It never rejects.
+   * The cached result for a recent prompt, as `enhance` would return it; without a promise if the cache is in
+   * memory. Never rejects.
    */
   atHand(request: EnhanceRequest): Enhancement | undefined | Promise<Enhancement | undefined>;
   /**
-   * The rule's result, from a cache or a model, or the prompt as it came with the reason: within the rule's
-   * total time whatever happens. Rejects with the reason of `signal`, and for nothing else.
+   * Resolves within the total time of the rule: with a result from a cache or a model, or with the given prompt and
+   * the reason. Rejects only with the reason of `signal`.
    */
   enhance(
     request: EnhanceRequest,
@@ -37,82 +42,83 @@ export interface Enhancer extends Service {
   ): Promise<Enhancement>;
   explain(prompt: string, client: string | undefined, signal: AbortSignal): Promise<Explanation>;
   /**
-   * Forgets the results of a client, or all; resolves with how many entries of each cache. Rejects with
-   * HUB_CACHE_UNREACHABLE where those of one cache could not be removed now.
+   * Removes the results of a client, or all; resolves with the number of entries in each cache. Rejects with
+   * HUB_CACHE_UNREACHABLE if those of one cache could not be removed now.
    */
   forget(client?: string): Promise<{ readonly exact: number; readonly semantic: number }>;
-  /** What both caches hold and have done, and what has become of prompts. */
   stats(): Promise<CachesStats>;
 }
 
 type Options = {
-  /** The rules of the moment. */
+  /** The current rules. */
   readonly rules: () => EnhancementRules;
   /** For rules that name no model. */
   readonly model: string;
-  /** How alike prompts must be where the rule does not say. */
+  /** Similarity threshold for rules that set none. */
   readonly threshold: number;
 };
 
 type Needs = {
   readonly models: Models;
   readonly exact: ExactCache;
-  /** Undefined: prompts that are not equal share nothing. */
-  readonly semantic: SemanticCache | undefined;
+  /** Undefined: there is no semantic cache. */
+  readonly semantic: SemanticSource | undefined;
   readonly clock: Clock;
   readonly log: Log;
 };
 
-/** Prompts that are worked on at the same time; more are given back at once. */
+/** Maximum number of prompts in progress. Further ones are returned unchanged. */
 const maxRunning = 1000;
-/** What of the rule's time is kept back to answer in. */
+/** Part of the total time that is reserved for the answer, in ms. */
 const reserveMs = 250;
-/** And what of it may pass before it is known which model is there. */
+/** Share of the total time to wait for the digest of the model. */
 const digestShare = 0.1;
 
-/** A prompt that is worked on. */
+/** A prompt in progress. */
 type Job = {
   readonly request: EnhanceRequest;
   readonly chosen: ChosenRule;
-  /** As caches and models get it. */
+  /** The normalized prompt. */
   readonly prompt: string;
   readonly endsAt: number;
-  /** The models that gave nothing so far. */
+  /** Failed models so far. */
   readonly attempts: Attempt[];
   readonly tell: (progress: EnhanceProgress) => void;
 };
 
-/** Construction reaches nothing; `start` warms up the model of the rule for all clients. */
+/** Does no I/O; `start` loads the model of the default rule. */
 export function createEnhancer(options: Options, needs: Needs): Enhancer {
-  const { models, exact, semantic, clock, log } = needs;
+  const { models, exact, clock, log } = needs;
   const book = createRuleBook(options.rules, options.model);
   const chain = createChain({ models, clock, log });
-  const digests = createDigests({ models, clock });
-  const near = semantic && createNear(options, { semantic, clock, log });
-  const counts = createCounts();
-  const recent = createRecent({ models, exact });
+  const digests = createModelDigests({ models, clock });
+  const semantic =
+    needs.semantic && createSemanticLookup(options, { semantic: needs.semantic, clock, log });
+  const counts = createEnhancerCounts();
+  const recent = createRecentPrompts({ models, exact });
   let isSilent = false;
 
-  /** Why neither cache is looked into for a prompt, and its result not kept. */
   function whyNotCached(request: EnhanceRequest, prompt: string): string | undefined {
     if (request.bypass) return 'X-Cache-Bypass was sent';
     if (recent.has(request.prompt)) return undefined;
     return holdsSecret(prompt) ? 'the prompt seems to hold a secret' : undefined;
   }
 
+  function whyNotImproved({ prompt, chosen: { rule } }: Job): string | undefined {
+    if (prompt.trim() === '') return 'the prompt is blank';
+    if (models.status.kind === 'off') return 'there is no Ollama: set OLLAMA_HOST';
+    const tooMany = `the hub works on ${maxRunning} prompts already: try again later`;
+    return whyTooLong(prompt, rule) ?? (counts.running > maxRunning ? tooMany : undefined);
+  }
+
   async function improve(job: Job, signal: AbortSignal): Promise<Outcome> {
-    const { request, chosen, prompt } = job;
+    const { request, chosen, prompt, attempts } = job;
     const { rule, name } = chosen;
-    if (!rule.enabled)
-      return {
-        ...unchanged(request, `the rule "${name}" has "enabled": false`, 'disabled'),
-        source: 'disabled',
-      };
-    const reason =
-      (prompt.trim() === '' ? 'the prompt is blank' : undefined) ??
-      (models.status.kind === 'off' ? 'there is no Ollama: set OLLAMA_HOST' : undefined) ??
-      whyTooLong(prompt, rule) ??
-      (counts.running > maxRunning ? tooMany : undefined);
+    if (!rule.enabled) {
+      const off = unchanged(request, `the rule "${name}" has "enabled": false`, 'disabled');
+      return { ...off, source: 'disabled' };
+    }
+    const reason = whyNotImproved(job);
     if (reason !== undefined) return unchanged(request, reason, 'disabled');
     const refused = whyNotCached(request, prompt);
     try {
@@ -123,15 +129,14 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
       });
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof DeadlineExceeded))
-        log.error({ error: messageOf(error) }, 'a prompt could not be worked on');
-      const why =
-        error instanceof DeadlineExceeded
-          ? `nothing came of it within ${rule.totalMs / 1000} s`
-          : `the hub could not work on it: ${messageOf(error)}`;
-      const reason = [why, ...job.attempts.map(inWords)].join('. ');
-      fellSilent(reason);
-      return unchanged(request, reason, refused === undefined ? 'miss' : 'bypass', job.attempts);
+      const isLate = error instanceof DeadlineExceeded;
+      if (!isLate) log.error({ error: messageOf(error) }, 'improving a prompt failed');
+      const why = isLate
+        ? `no result within ${rule.totalMs / 1000} s`
+        : `the hub could not improve it: ${messageOf(error)}`;
+      const failure = [why, ...attempts.map(inWords)].join('. ');
+      logSilence(failure);
+      return unchanged(request, failure, refused === undefined ? 'miss' : 'bypass', attempts);
     }
   }
 
@@ -143,13 +148,17 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     const answer = (outcome: Outcome | undefined) => {
       if (!outcome) return undefined;
       counts.hit(outcome);
-      return whole(outcome, chosen, startedAt);
+      return enhancementOf(outcome, chosen, startedAt);
     };
     const outcome = recent.hit(request, chosen);
     return outcome instanceof Promise ? outcome.then(answer) : answer(outcome);
   }
 
-  function whole(outcome: Outcome, { client, name }: ChosenRule, startedAt: number): Enhancement {
+  function enhancementOf(
+    outcome: Outcome,
+    { client, name }: ChosenRule,
+    startedAt: number,
+  ): Enhancement {
     const tookMs = Math.round(clock.monotonic() - startedAt);
     return { ...outcome, client, rule: name, tookMs };
   }
@@ -160,49 +169,56 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     const digest =
       models.known(model)?.digest ||
       (await digests.find(model, chosen.rule.totalMs * digestShare, signal));
-    const keys = keysOf(chosen, digest, prompt);
-    if (digest !== undefined) recent.note(request.prompt, { chosen, digest, key: keys.exact });
+    const { exact: exactKey, canonical, scope } = keysOf(chosen, digest, prompt);
+    const key = canonical ?? exactKey;
+    if (digest !== undefined) recent.note(request.prompt, { chosen, digest, key });
     const fill: Fill = async flight => {
-      const { scope } = keys;
-      const epoch = near?.epoch;
+      const epoch = semantic?.epoch;
       const made = await make(job, scope, flight);
       const isKept = made.kind === 'made' && made.isOwn && made.digest === digest;
-      if (isKept && scope !== undefined && near?.epoch === epoch)
-        near?.keep({ prompt, chosen, scope }, made.prompt);
-      return { value: writeKept(made), isKept };
+      if (isKept && scope !== undefined && semantic?.epoch === epoch)
+        semantic?.keep({ prompt, chosen, scope }, made.prompt);
+      return { value: formatResult(made), isKept };
     };
     const keeping = {
       tag: chosen.client,
       ttlMs: chosen.rule.ttlMs,
-      isReadable: (value: string) => readKept(value) !== undefined,
+      isReadable: (value: string) => parseResult(value) !== undefined,
     };
-    const found = await exact.getOrFill(keys.exact, keeping, fill, signal);
-    const kept = readKept(found.value);
-    // What another program has put there could not be removed.
-    if (!kept) return outcomeOf(await make(job, undefined, signal), request);
-    return (found.from === 'hit' ? hitOf(found, kept) : undefined) ?? outcomeOf(kept, request);
+    // The rule may have had another mode when the prompt was cached.
+    const found =
+      (canonical === undefined ? undefined : await exact.hit(exactKey)) ??
+      (await exact.getOrFill(key, keeping, fill, signal));
+    const result = parseResult(found.value);
+    // Redis did not remove the entry of another program.
+    if (!result) return outcomeOf(await make(job, undefined, signal), request);
+    return (found.from === 'hit' ? hitOf(found, result) : undefined) ?? outcomeOf(result, request);
   }
 
-  /** It is told once, until a model answers again. */
-  function fellSilent(reason: string): void {
-    if (!isSilent) log.warn({ reason }, 'no model answers: prompts are given back unchanged');
+  /** Logs once that no model answers, until one does. */
+  function logSilence(reason: string): void {
+    if (!isSilent) log.warn({ reason }, 'no model answers: prompts are returned unchanged');
     isSilent = true;
   }
 
-  /** From a prompt that means the same, or from the models. Without a scope none is looked for. */
-  async function make(job: Job, scope: string | undefined, signal: AbortSignal): Promise<Kept> {
+  /** Asks the semantic cache, unless there is no scope, and then the models. */
+  async function make(
+    job: Job,
+    scope: string | undefined,
+    signal: AbortSignal,
+  ): Promise<CachedResult> {
     const { chosen, prompt, attempts } = job;
     if (scope !== undefined) {
-      const found = await near?.find({ prompt, chosen, scope }, signal);
-      if (found) return found;
+      const similar = await semantic?.find({ prompt, chosen, scope }, signal);
+      if (similar) return similar;
     }
-    const found = await chain.run(job, signal);
-    if (!found) {
+    const written = await chain.run(job, signal);
+    if (!written) {
       const reason = attempts.map(inWords).join('. ') || 'no time was left for a model';
-      fellSilent(reason);
+      logSilence(reason);
       return { kind: 'none', reason, attempts };
     }
-    const { text, model, digest } = found;
+    const { text, model, digest } = written;
     if (isSilent) log.info({ model }, 'prompts are improved again');
     isSilent = false;
     const isOwn = model === chosen.models[0];
@@ -216,7 +232,7 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
       if (rule.enabled) models.warmUp(wanted[0], { num_ctx: rule.options.num_ctx });
     },
     async stop() {
-      near?.stop();
+      semantic?.stop();
     },
     atHand,
     async enhance(request, signal, tell = () => {}) {
@@ -227,58 +243,56 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
       const startedAt = clock.monotonic();
       const chosen = book.choose(request.client);
       using _ = counts.begin();
-      const outcome = await improve(
-        {
-          request,
-          chosen,
-          prompt: normalizePrompt(request.prompt),
-          endsAt: startedAt + chosen.rule.totalMs - reserveMs,
-          attempts: [],
-          tell(progress) {
-            if (progress.step === 'failed') counts.failed(progress.kind);
-            tell(progress);
-          },
+      const job: Job = {
+        request,
+        chosen,
+        prompt: normalizePrompt(request.prompt),
+        endsAt: startedAt + chosen.rule.totalMs - reserveMs,
+        attempts: [],
+        tell(progress) {
+          if (progress.step === 'failed') counts.failed(progress.kind);
+          tell(progress);
         },
-        signal,
-      );
+      };
+      const outcome = await improve(job, signal);
       counts.end(outcome);
-      return whole(outcome, chosen, startedAt);
+      return enhancementOf(outcome, chosen, startedAt);
     },
     async explain(given, client, signal) {
       const chosen = book.choose(client);
+      const { client: named, name, rule } = chosen;
+      const [model] = chosen.models;
       const prompt = normalizePrompt(given);
-      const digest = await digests.find(
-        chosen.models[0],
-        chosen.rule.totalMs * digestShare,
-        signal,
-      );
-      const keys = keysOf(chosen, digest, prompt);
-      const { exact: key, scope } = keys;
-      const peeked = await exact.peek(key).then(
+      const digest = await digests.find(model, rule.totalMs * digestShare, signal);
+      const { exact: key, canonical, scope } = keysOf(chosen, digest, prompt);
+      const peek = async () =>
+        (await exact.peek(key)) ??
+        (canonical === undefined ? undefined : await exact.peek(canonical));
+      const peeked = await peek().then(
         found => ({ ageMs: found && Math.round(found.ageMs) }),
         (error: unknown) => ({ ageMs: undefined, error: messageOf(error) }),
       );
       return {
-        client: chosen.client,
-        rule: chosen.name,
-        model: chosen.models[0],
+        client: named,
+        rule: name,
+        model,
         digest,
         refused: whyNotCached({ prompt: given }, prompt),
         exact: { key, ...peeked },
         semantic:
-          scope === undefined ? undefined : await near?.explain({ prompt, chosen, scope }, signal),
+          scope === undefined
+            ? undefined
+            : await semantic?.explain({ prompt, chosen, scope }, signal),
       };
     },
     async stats() {
       return {
         prompts: counts.stats,
         exact: await exact.stats(),
-        semantic: await semantic?.stats(),
+        semantic: await needs.semantic?.stats(),
       };
     },
     forget: client =>
-      forgetResults(exact, near, client === undefined ? undefined : foldClientName(client)),
+      forgetResults(exact, semantic, client === undefined ? undefined : foldClientName(client)),
   };
 }
-
-const tooMany = `the hub works on ${maxRunning} prompts already: try again later`;

@@ -1,36 +1,30 @@
 import type { ExactCache } from '#cache';
 import { HubError, messageOf } from '#core';
-import type { NearResults } from './near.ts';
+import type { SemanticLookup } from './semantic-lookup.ts';
 
 /**
- * Forgets the results of a tag, or all, in both caches; resolves with how many of each. Rejects with
- * HUB_CACHE_UNREACHABLE where those of one cache could not be removed now; those of the other are.
+ * Removes the results of a tag, or all, from both caches; resolves with the number in each. Rejects with
+ * HUB_CACHE_UNREACHABLE if one cache could not remove them now; the other has removed them.
  */
 export async function forgetResults(
   exact: Pick<ExactCache, 'forget' | 'isOwed'>,
-  near: Pick<NearResults, 'forget'> | undefined,
+  semantic: Pick<SemanticLookup, 'forget'> | undefined,
   tag: string | undefined,
 ): Promise<{ readonly exact: number; readonly semantic: number }> {
   const inExact = await exact.forget(tag);
   const isOwed = exact.isOwed?.(tag) ?? false;
+  const unreachable = (message: string, cause?: unknown) =>
+    new HubError('HUB_CACHE_UNREACHABLE', message, { cause, data: { retryable: true } });
   const equal = isOwed
-    ? 'the results of equal prompts could not be removed from Redis now: this hub uses none of them, and removes them as soon as it can'
-    : `${inExact} results of equal prompts are forgotten`;
-  let semantic = 0;
+    ? 'the results of equal prompts could not be removed from Redis now: this hub no longer uses them, and removes them as soon as it can'
+    : `${inExact} results of equal prompts were removed`;
+  let inSemantic = 0;
   try {
-    semantic = (await near?.forget(tag)) ?? 0;
+    inSemantic = (await semantic?.forget(tag)) ?? 0;
   } catch (cause) {
-    throw new HubError(
-      'HUB_CACHE_UNREACHABLE',
-      `${equal}, and none of prompts that mean the same: ${messageOf(cause)}. Try again when it can be reached`,
-      { cause, data: { retryable: true } },
-    );
+    const why = `${equal}, and none of similar prompts: ${messageOf(cause)}. Try again when the semantic cache can be reached`;
+    throw unreachable(why, cause);
   }
-  if (isOwed)
-    throw new HubError(
-      'HUB_CACHE_UNREACHABLE',
-      `${equal}. Of prompts that mean the same ${semantic} results are forgotten`,
-      { data: { retryable: true } },
-    );
-  return { exact: inExact, semantic };
+  if (isOwed) throw unreachable(`${equal}. ${inSemantic} results of similar prompts were removed`);
+  return { exact: inExact, semantic: inSemantic };
 }

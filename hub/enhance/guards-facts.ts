@@ -3,7 +3,7 @@ import type { Kind, Token } from './canonical-tokens.ts';
 import { names } from './words-names.ts';
 import { isOpener } from './words.ts';
 
-/** Kinds of pieces that must be the same ones on both sides, with what they are called. */
+/** Kinds of tokens that both prompts must share, with their names in messages. */
 const facts: readonly (readonly [Kind, string])[] = [
   ['number', 'numbers'],
   ['path', 'paths'],
@@ -13,12 +13,12 @@ const facts: readonly (readonly [Kind, string])[] = [
   ['sign', 'signs'],
 ];
 
-/** Signs that carry no meaning in prose. */
+/** Signs without a meaning in prose. */
 const plainSigns = new Set(['-', '*', '(', ')', '->']);
 
 /**
- * A difference in what must be taken over as it is: numbers with their units, versions, paths,
- * identifiers, quotations, names, operators, and the text that a prompt is about.
+ * Finds a difference in facts: numbers with their units, versions, paths, identifiers, quotations, names, operators,
+ * and the payload.
  */
 export function differingFacts(a: Canonical, b: Canonical): string | undefined {
   for (const [kind, called] of facts) {
@@ -44,13 +44,13 @@ function factsOf({ head, payload }: Canonical, kind: Kind): readonly string[] {
     .map(({ text }) => text);
 }
 
-/** "Java's" names Java. */
+/** Reads "Java's" as the name Java. */
 function asName(token: Token): Token {
   const name = token.kind === 'word' && names.get(token.text.replace(/'s$/, '').toLowerCase());
   return name ? { kind: 'name', text: name } : token;
 }
 
-/** What is in the first more often than in the second. */
+/** The items that are more frequent in the first list. */
 function without(items: readonly string[], others: readonly string[]): readonly string[] {
   const left = new Map<string, number>();
   for (const other of others) left.set(other, (left.get(other) ?? 0) + 1);
@@ -61,7 +61,7 @@ function without(items: readonly string[], others: readonly string[]): readonly 
   });
 }
 
-/** Words with a capital letter that the other text has in no spelling. */
+/** Capitalized words that the other text does not have in any spelling. */
 function capitals(a: Canonical, b: Canonical): readonly string[] {
   const theirs = new Set(b.head.map(({ text }) => text.toLowerCase()));
   return a.head
@@ -70,7 +70,7 @@ function capitals(a: Canonical, b: Canonical): readonly string[] {
     .filter(text => !theirs.has(text.toLowerCase()) && !isOpener(text.toLowerCase()));
 }
 
-/** In German a capital letter does not make a name. */
+/** German capitalizes all nouns. */
 const isGerman = (a: Canonical, b: Canonical) => a.language === 'de' || b.language === 'de';
 
 const lettersOf = (tokens: readonly Token[]) =>

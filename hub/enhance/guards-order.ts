@@ -1,7 +1,7 @@
 import type { Canonical } from './canonical.ts';
 import { wordSet } from './words.ts';
 
-/** Words that begin a part of a sentence which can be moved as a whole. */
+/** Words that begin a movable part of a sentence. */
 const heads =
   wordSet(`in on at for from to into with without before after by using via than of as when if
   while and or that then
@@ -9,12 +9,12 @@ const heads =
   dans en sur pour de avec sans avant après et ou
   para de a con sin y o`);
 
-/** Words between two that may change places. */
+/** Words that join two interchangeable parts. */
 const links = wordSet('and or und oder et ou y o');
 
 /**
- * The same words in another order, where that is more than a part moved as a whole or two things named in
- * turn: "rename foo to bar" and "rename bar to foo", but not "in Go, sort a list" and "sort a list in Go".
+ * Finds the same words in an order with another meaning: "rename foo to bar" and "rename bar to foo", but not
+ * "in Go, sort a list" and "sort a list in Go", where a whole part moved.
  */
 export function differingOrder(a: Canonical, b: Canonical): string | undefined {
   const [left, right] = [wordsOf(a), wordsOf(b)];
@@ -27,11 +27,11 @@ const wordsOf = ({ head }: Canonical): readonly string[] =>
 
 const sorted = (items: readonly string[]) => items.toSorted().join('\n');
 
-/** The parts that can be moved as a whole. */
+/** The movable parts, each with its words. */
 function movable({ clauses }: Canonical): readonly string[] {
   return clauses.flatMap(clause => {
     const parts: string[] = [];
-    for (const word of inTurn(clause.map(({ text }) => text.toLowerCase()))) {
+    for (const word of sortLinked(clause.map(({ text }) => text.toLowerCase()))) {
       const last = parts.length - 1;
       if (heads.has(word) || last < 0) parts.push(word);
       else parts[last] += ` ${word}`;
@@ -40,8 +40,8 @@ function movable({ clauses }: Canonical): readonly string[] {
   });
 }
 
-/** "b and a" as "a and b". */
-function inTurn(words: readonly string[]): readonly string[] {
+/** Sorts what `links` join: "b and a" becomes "a and b". */
+function sortLinked(words: readonly string[]): readonly string[] {
   const turned = [...words];
   for (let at = 1; at < turned.length - 1; at++) {
     const [before = '', link = '', after = ''] = turned.slice(at - 1, at + 2);

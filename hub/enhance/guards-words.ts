@@ -2,7 +2,7 @@ import type { Canonical } from './canonical.ts';
 import { measures, negators, questions, small, times } from './words.ts';
 import { contrasts, synonyms } from './words-contrasts.ts';
 
-/** A difference in words that turn a request around: no, how much, when, opposites, another thing of a kind. */
+/** Finds words that change a request: negations, quantities, times, opposites, other things of the same kind. */
 export function differingWords(a: Canonical, b: Canonical): string | undefined {
   const [left, right] = [lowerOf(a), lowerOf(b)];
   const [noLeft, noRight] = [countOf(left, negators), countOf(right, negators)];
@@ -18,9 +18,9 @@ const lowerOf = ({ head }: Canonical): readonly string[] =>
 const countOf = (words: readonly string[], among: ReadonlySet<string>): number =>
   words.filter(word => among.has(word)).length;
 
-/** Each side has a word of a kind that the other has not. */
+/** Both prompts have a word of the same group, with different meanings. */
 function differingContrast(a: readonly string[], b: readonly string[]): string | undefined {
-  const [some, others] = [a.filter(isOfAKind), b.filter(isOfAKind)];
+  const [some, others] = [a.filter(isContrasted), b.filter(isContrasted)];
   for (const group of contrasts) {
     const [left, right] = [meaningsOf(some, group), meaningsOf(others, group)];
     const mine = [...left].find(word => !right.has(word));
@@ -30,13 +30,13 @@ function differingContrast(a: readonly string[], b: readonly string[]): string |
   return undefined;
 }
 
-const ofAKind = new Set(contrasts.flatMap(group => [...group.keys()]));
-const isOfAKind = (word: string) => ofAKind.has(word);
+const contrasted = new Set(contrasts.flatMap(group => [...group.keys()]));
+const isContrasted = (word: string) => contrasted.has(word);
 
 const meaningsOf = (words: readonly string[], group: ReadonlyMap<string, string>) =>
   new Set(words.flatMap(word => group.get(word) ?? []));
 
-/** One side says how much or when, and the other does not. */
+/** Only one prompt states a quantity or a time. */
 function differingMarks(a: readonly string[], b: readonly string[]): string | undefined {
   const marksOf = (words: readonly string[]) =>
     words.filter(word => measures.has(word) || times.has(word)).map(every);
@@ -51,12 +51,12 @@ function differingMarks(a: readonly string[], b: readonly string[]): string | un
 const every = (word: string) => (word === 'each' || word === 'any' ? 'every' : word);
 
 /**
- * The same sentence with something else in one place, or with one word more: the frame of a template around
- * another payload. Words that are known to mean the same, and forms of one word, are no difference.
+ * Finds another word in one place of otherwise equal sentences, or one more word. Synonyms and forms of one word do
+ * not count.
  */
 function differingWord(a: readonly string[], b: readonly string[]): string | undefined {
-  const before = alikeFrom(a, b);
-  const after = alikeFrom(a.slice(before).toReversed(), b.slice(before).toReversed());
+  const before = commonLength(a, b);
+  const after = commonLength(a.slice(before).toReversed(), b.slice(before).toReversed());
   const slots = [a.slice(before, a.length - after), b.slice(before, b.length - after)];
   const [mine = [], theirs = []] = slots.map(slot => slot.filter(hasContent));
   const frame = before + after;
@@ -64,21 +64,21 @@ function differingWord(a: readonly string[], b: readonly string[]): string | und
   if (frame < minFrame || frame < minFrameShare * Math.min(a.length, b.length)) return undefined;
   if (mine.length + theirs.length === 1)
     return `only one of them says ${[...mine, ...theirs].join()}`;
-  const isOther = !mine.some(word => theirs.some(other => isAlike(word, other)));
+  const isOther = !mine.some(word => theirs.some(other => isSynonym(word, other)));
   return mine.length && theirs.length && isOther
     ? `${theirs.join(' ')} in the place of ${mine.join(' ')}`
     : undefined;
 }
 
-/** More words than this in the place are another way to say it all. */
+/** Maximum number of differing words: more are another phrasing. */
 const maxSlot = 3;
-/** Below this many words a frame says little. */
+/** Minimum number of equal words. */
 const minFrame = 2;
-/** The part of the shorter prompt that must be the frame. */
+/** Minimum share of equal words in the shorter prompt. */
 const minFrameShare = 0.5;
 
-/** How many items from the first on are the same. */
-function alikeFrom(a: ArrayLike<string>, b: ArrayLike<string>): number {
+/** Length of the common beginning. */
+function commonLength(a: ArrayLike<string>, b: ArrayLike<string>): number {
   const shortest = Math.min(a.length, b.length);
   let same = 0;
   while (same < shortest && a[same] === b[same]) same++;
@@ -87,15 +87,15 @@ function alikeFrom(a: ArrayLike<string>, b: ArrayLike<string>): number {
 
 const hasContent = (word: string) => !small.has(word) && !questions.has(word);
 
-function isAlike(a: string, b: string): boolean {
+function isSynonym(a: string, b: string): boolean {
   if (a === b || isVariant(a, b)) return true;
   if (synonyms.has(a) && synonyms.get(a) === synonyms.get(b)) return true;
   return contrasts.some(group => group.has(a) && group.get(a) === group.get(b));
 }
 
-/** Two forms of a word, or a word and its misspelling. */
+/** Whether two words are forms of one word, or a word and its misspelling. */
 function isVariant(a: string, b: string): boolean {
-  const same = alikeFrom(a, b);
+  const same = commonLength(a, b);
   const [shortest, longest] = [Math.min(a.length, b.length), Math.max(a.length, b.length)];
   return same >= 4 && same >= shortest - 2 && longest - same <= 3;
 }

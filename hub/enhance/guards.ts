@@ -3,17 +3,17 @@ import { differingFacts } from './guards-facts.ts';
 import { differingOrder } from './guards-order.ts';
 import { differingWords } from './guards-words.ts';
 
-/** What can be said of two prompts without a model. `why` names what decided, for people. */
+/** The verdict of the guards on two prompts, with the reason for people. */
 export type Comparison = {
-  /** `unsure` is what only a judge can decide. */
+  /** `unsure`: only a judge can decide. */
   readonly verdict: 'same' | 'different' | 'unsure';
   readonly why: string;
 };
 
-/** Prompts above this many characters are compared as they stand and no further: nobody asks twice alike at such length. */
+/** Longer prompts, in characters, are the same only if they are equal. */
 export const maxComparedLength = 8_000;
 
-/** Looks for one kind of difference; a sentence where it found one. */
+/** Looks for one kind of difference. Returns a sentence about it, or undefined. */
 type Guard = (a: Canonical, b: Canonical) => string | undefined;
 
 const guards: readonly Guard[] = [
@@ -26,10 +26,7 @@ const guards: readonly Guard[] = [
   differingOrder,
 ];
 
-/**
- * Compares two prompts by their words alone. `same` only where what is left without politeness and
- * typography is equal word by word, in order.
- */
+/** Compares two prompts by their words. They are `same` only if their canonical forms are equal. */
 export function compareGuarded(a: string, b: string): Comparison {
   if (a === b) return { verdict: 'same', why: 'equal' };
   if (Math.max(a.length, b.length) > maxComparedLength)

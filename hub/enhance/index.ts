@@ -1,13 +1,16 @@
 export type { Attempt, AttemptKind, EnhanceProgress } from './chain.ts';
-export type { EnhanceRequest, Enhancement } from './enhancement.ts';
 export { type Enhancer, createEnhancer } from './enhancer.ts';
-export type { CachesStats, Explanation } from './insight.ts';
-export { type Judge, type JudgeOptions, createJudge } from './judge.ts';
-export type { NearExplanation } from './near.ts';
-export { type SemanticModels, createSemanticByRules } from './semantic-by-rules.ts';
-export {
-  type SemanticCache,
-  type SemanticOptions,
-  type SemanticStats,
-  createSemanticCache,
-} from './semantic.ts';
+export type { EnhanceRequest, Enhancement } from './result.ts';
+export { type SemanticModels, createSemanticLoader } from './semantic-loader.ts';
+export type { SemanticExplanation } from './semantic-lookup.ts';
+export type { SemanticCache, SemanticStats } from './semantic.ts';
+export type { CachesStats, Explanation } from './stats.ts';
+
+/** Loads the semantic cache and the judge, for hubs whose rules use them. */
+export async function loadSemanticCache() {
+  const [{ createSemanticCache }, { createJudge }] = await Promise.all([
+    import('./semantic.ts'),
+    import('./judge.ts'),
+  ]);
+  return { createSemanticCache, createJudge };
+}

@@ -1,23 +1,23 @@
 import { type Clock, type JsonObject, isObject, within } from '#core';
 import type { Models } from '#models';
 
-/** What a judge says of two prompts. `unknown`: it did not answer in time, or not in the form that was asked for. */
+/** The answer of a judge. `unknown`: no answer in time, or not in the requested format. */
 export type Judgement = 'same' | 'different' | 'unknown';
 
-/** Asks a model whether two prompts mean the same. */
+/** Decides whether two prompts mean the same, by asking a model. Rejects only with the reason of `signal`. */
 export interface Judge {
   readonly model: string;
-  /** Answers within the deadline. Rejects with the reason of `signal`, and for nothing else. */
+  /** For a client that waits: with a short deadline. */
   approve(a: string, b: string, signal: AbortSignal): Promise<Judgement>;
-  /** The same with a long deadline, for when nobody waits. */
+  /** In the background: with a long deadline. */
   ponder(a: string, b: string, signal: AbortSignal): Promise<Judgement>;
 }
 
 export type JudgeOptions = {
   readonly model: string;
-  /** How long a client waits for the judge. */
+  /** Deadline of `approve`; 400 ms by default. */
   readonly deadlineMs?: number;
-  /** How long a judgement may take for which nobody waits. */
+  /** Deadline of `ponder`; 30 s by default. */
   readonly ponderMs?: number;
 };
 
@@ -38,10 +38,9 @@ const format: JsonObject = {
   required: ['same'],
 };
 
-/** The answer has a handful of tokens; whoever writes more does not answer the question. */
+/** More than the requested answer needs. */
 const maxAnswerTokens = 32;
 
-/** A judge that is a model. */
 export function createJudge(options: JudgeOptions, { models, clock }: Needs): Judge {
   const { model, deadlineMs = 400, ponderMs = 30_000 } = options;
 
@@ -75,7 +74,6 @@ export function createJudge(options: JudgeOptions, { models, clock }: Needs): Ju
   };
 }
 
-/** Only the answer that was asked for counts. */
 function judgementOf(text: string): Judgement {
   let answer: unknown;
   try {

@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto';
 import { type EnhancementRule, type EnhancementRules, foldClientName } from '#config';
 
-/** The rule for a client, and what follows from it. */
+/** The rule for a client, with derived values. */
 export type ChosenRule = {
   readonly rule: EnhancementRule;
-  /** What the client calls itself, in small letters; `default` for one without a name. */
+  /** Name of the client in lower case; `default` for a client without a name. */
   readonly client: string;
   /** The client that the rule is for, or `default`. */
   readonly name: string;
-  /** Another for every change of what its results depend on. */
+  /** Hash of everything in the rule that results depend on. */
   readonly hash: string;
-  /** The rule's own model first, and each model once. Never empty. */
+  /** The model of the rule, then the fallback chain, without duplicates. */
   readonly models: readonly [string, ...string[]];
 };
 
-/** Of more clients, what was chosen is forgotten. */
+/** Bound of the cache by client name; it is cleared above this. */
 const maxClients = 1_000;
 
-/** Finds the rule of a client. */
+/** Finds the rules of clients. */
 export interface RuleBook {
-  /** The same object for the same name, as long as the rules are the same. */
+  /** Returns the same object for the same name until the rules change. */
   choose(client: string | undefined): ChosenRule;
 }
 

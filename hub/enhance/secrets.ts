@@ -9,30 +9,30 @@ import {
   secretWords,
 } from '#core';
 
-/** "the password is hunter2": with a figure, since "the token is expired" is about none. */
-const told =
+/** "the password is hunter2". The value must have a digit: "the token is expired" holds no secret. */
+const stated =
   /\b(?:password|passphrase|passcode|token|api[ -]?key|secret|pin|passwort|kennwort|contraseña|mot de passe)\b["':]?\s+(?:is|ist|lautet|est|es)\s*:?\s+["'`]?(?=[^\s"'`]*\d)[^\s"'`]{4,}/iu;
 
-/** An environment file has at least two lines like this. */
+/** A line of an environment file; two of them make one. */
 const environmentLine = /^(?:export\s+)?[A-Z][A-Z0-9_]{2,}=\S+/gm;
 const environmentValue =
   /^(?:export\s+)?([A-Z0-9_]{1,100})\s{0,3}=\s{0,3}(?:["']([^"'\n]{3,})|(\S{3,}))/gm;
 
-/** `--token value`, and not the file that holds it. */
+/** `--token value`, unless the value is a file or a placeholder. */
 const option = new RegExp(
   String.raw`(?:^|\s)--?[\w-]{0,60}?(?:${secretWords})[ =](?!["']?(?:<|\$|\{|file\b|\/))\S{4,}`,
   'im',
 );
 
-/** Runs of letters and figures without a separator, as keys are. */
+/** Letters and digits without a separator, as in keys. */
 const run = /(?<![\w+/=.-])[A-Za-z0-9+_=-]{24,}(?![\w/.])/g;
 
-/** A text above this length is not searched in full: what is so long is not kept anyway. */
+/** Longer texts are not searched: they are not cached anyway. */
 const maxSearched = 200_000;
 
 /**
- * Does the text look as if a credential stood in it? In doubt it does: then a prompt is not kept, which costs
- * time only. A text above 200,000 characters always does.
+ * Whether a text seems to contain a credential. In doubt it does: not caching a prompt only costs time. True for texts
+ * above 200,000 characters.
  */
 export function holdsSecret(text: string): boolean {
   if (text.length > maxSearched) return true;
@@ -40,7 +40,7 @@ export function holdsSecret(text: string): boolean {
     text.search(credential) >= 0 ||
     introducedCredentials.some(pattern => text.search(pattern) >= 0) ||
     [...text.matchAll(basicCredential)].some(([, , value = '']) => isUserAndPassword(value)) ||
-    told.test(text) ||
+    stated.test(text) ||
     [...text.matchAll(assignment)].some(([, , , , quoted, bare]) => isSet(quoted, bare)) ||
     [...text.matchAll(environmentValue)].some(
       ([, name = '', quoted, bare]) => mentionsSecret(name) && isSet(quoted, bare),
@@ -51,17 +51,17 @@ export function holdsSecret(text: string): boolean {
   );
 }
 
-/** Is something secret set to what is no place holder? A quoted value is a value whatever it says. */
+/** Whether a value is not a placeholder. A long quoted value never is one. */
 const isSet = (quoted: string | undefined, bare: string | undefined) =>
   quoted !== undefined ? quoted.length > 5 || !isPlaceholder(quoted) : !isPlaceholder(bare ?? '');
 
-/** Bits for each character above which a run of mixed letters and figures is no word. */
+/** Entropy in bits per character from which mixed letters and digits count as random. */
 const minEntropy = 4;
 
 function isRandom(text: string): boolean {
-  const figures = text.replaceAll(/\D/g, '').length;
-  // Hashes of commits and files are no secrets; neither are long names.
-  if (figures < 3 || /^[a-f0-9-]+$|^[A-F0-9-]+$/.test(text)) return false;
+  const digits = text.replaceAll(/\D/g, '').length;
+  // Hashes of commits and files are not secrets, and neither are long names.
+  if (digits < 3 || /^[a-f0-9-]+$|^[A-F0-9-]+$/.test(text)) return false;
   if (!/[a-z]/.test(text) || !/[A-Z]/.test(text)) return false;
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);

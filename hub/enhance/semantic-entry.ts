@@ -1,34 +1,35 @@
 import { cacheKey } from '#cache';
 import type { Near, Point } from '#vectors';
 import type { Comparison } from './guards.ts';
-import type { Place } from './semantic-place.ts';
+import type { EmbeddedPrompt } from './semantic-vectors.ts';
 
-/** What is kept of a prompt. */
-export type Entry = {
+/** An entry of the semantic cache. Times are milliseconds since the epoch. */
+export type SemanticEntry = {
   readonly prompt: string;
   readonly value: string;
   readonly tag: string;
-  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** True where the result was made for another prompt that means the same. */
+  /** True if the result was made for another prompt with the same meaning. */
   readonly isAlias: boolean;
 };
 
-/** An entry that lies near a prompt. */
-export type Kept = {
+/** An entry near a prompt. */
+export type NearEntry = {
   readonly prompt: string;
   readonly similarity: number;
   readonly ageMs: number;
-  readonly entry: Entry;
+  readonly entry: SemanticEntry;
 };
 
-/** An entry that lies near a prompt, with what the guards say of the two. */
-export type Candidate = Kept & Comparison;
+/** An entry near a prompt, compared by the guards. */
+export type Candidate = NearEntry & Comparison;
 
-/** An entry as the index takes it: a prompt has one of its own in a scope, and one that it is another name of. */
-export function pointOf(entry: Entry, { vector, scope }: Pick<Place, 'vector' | 'scope'>): Point {
-  const { prompt, value, tag, createdAt, expiresAt, isAlias } = entry;
+/** The point of an entry. A prompt has at most one entry of its own in a scope, and one alias. */
+export function pointOf(
+  { prompt, value, tag, createdAt, expiresAt, isAlias }: SemanticEntry,
+  { vector, scope }: Pick<EmbeddedPrompt, 'vector' | 'scope'>,
+): Point {
   return {
     id: uuidOf(cacheKey([scope, isAlias ? 'alias' : 'own', prompt])),
     vector,
@@ -44,8 +45,8 @@ export function pointOf(entry: Entry, { vector, scope }: Pick<Place, 'vector' | 
   };
 }
 
-/** Undefined for a point that is none of ours. */
-export function candidateOf({ score, payload }: Near, now: number): Kept | undefined {
+/** Reads an entry; undefined for the point of another program. */
+export function entryOf({ score, payload }: Near, now: number): NearEntry | undefined {
   const { prompt, value, tag, alias, created_at: createdAt, expires_at: expiresAt } = payload;
   if (typeof prompt !== 'string' || typeof value !== 'string' || typeof tag !== 'string')
     return undefined;
@@ -54,7 +55,7 @@ export function candidateOf({ score, payload }: Near, now: number): Kept | undef
   return { prompt, similarity: score, ageMs: Math.max(0, now - createdAt), entry };
 }
 
-/** A UUID of the free form (version 8), which is all that Qdrant takes of a hash. */
+/** A UUID of version 8 (custom content): Qdrant takes no other form of a hash. */
 function uuidOf(hash: string): string {
   const part = (from: number, to: number) => hash.slice(from, to);
   return [part(0, 8), part(8, 12), `8${part(13, 16)}`, `8${part(17, 20)}`, part(20, 32)].join('-');

@@ -1,34 +1,40 @@
+import { cacheKey } from '#cache';
 import { type Clock, type Log, messageOf } from '#core';
 import type { Vectors } from '#vectors';
-import { createLaterJudgements } from './judge-later.ts';
+import { createJudgeQueue } from './judge-queue.ts';
 import type { Judge, Judgement } from './judge.ts';
-import type { SemanticCounter } from './semantic-counts.ts';
 import { type Candidate, pointOf } from './semantic-entry.ts';
-import { type Label, createLabels } from './semantic-labels.ts';
-import type { Place } from './semantic-place.ts';
+import type { EmbeddedPrompt } from './semantic-vectors.ts';
 
-/** A prompt and what was found near its place. */
-type Pair = { readonly prompt: string; readonly candidate: Candidate; readonly place: Place };
+/** A definite answer of the judge. */
+export type Label = 'same' | 'different';
 
-/** Has pairs judged that the guards are not sure of, and remembers the answers. */
+/** A prompt and a candidate for it. */
+type CandidatePair = {
+  readonly prompt: string;
+  readonly candidate: Candidate;
+  readonly embedded: EmbeddedPrompt;
+};
+
+/** Asks the judge about pairs of which the guards are unsure, and remembers its answers. */
 export interface Verifier {
   /** Pairs that wait for the judge. */
   readonly waiting: number;
-  /** Pairs that were not taken, because enough waited. */
+  /** Pairs that were dropped because too many waited. */
   readonly refused: number;
-  /** Pairs whose answer is remembered. */
+  /** Remembered answers. */
   readonly size: number;
-  labelOf(pair: Pair): Label | undefined;
+  labelOf(pair: CandidatePair): Label | undefined;
   /**
-   * What the judge has said before, or says now where that is awaited; undefined where it will say it later.
-   * Rejects with the reason of `signal`.
+   * The remembered answer of the judge, or a new one if it is awaited; undefined if the judge answers later. Rejects
+   * with the reason of `signal`.
    */
   verify(
-    pair: Pair,
+    pair: CandidatePair,
     options: { readonly isAwaited: boolean },
     signal: AbortSignal,
   ): Promise<Label | undefined>;
-  /** Forgets all answers, and those that are under way. */
+  /** Drops all answers, including pending ones. */
   forget(): void;
   stop(): void;
 }
@@ -36,74 +42,82 @@ export interface Verifier {
 type Needs = {
   readonly vectors: Pick<Vectors, 'put'>;
   readonly judge: Judge | undefined;
-  readonly counts: Pick<SemanticCounter, 'judged'>;
+  /** Counts an answer. */
+  readonly judged: (judgement: Judgement) => void;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
 };
 
-/** A judge and the model that answers share a machine. */
+/** Pause before a background judgement, in ms: judge and models share a machine. */
 const pauseMs = 5_000;
+/** Maximum number of remembered answers, about 1 MB. */
+const maxLabels = 10_000;
 
 export function createVerifier(
   { maxPerScope, maxWaiting }: { readonly maxPerScope: number; readonly maxWaiting: number },
-  { vectors, judge, counts, clock, log }: Needs,
+  { vectors, judge, judged, clock, log }: Needs,
 ): Verifier {
-  const labels = createLabels();
-  const later = judge && createLaterJudgements({ maxWaiting, pauseMs }, { judge, clock, log });
-  let forgotten = 0;
+  /** The oldest first. In memory only: a `same` is also in the index, as an alias. */
+  const labels = new Map<string, Label>();
+  const queue = judge && createJudgeQueue({ maxWaiting, pauseMs }, { judge, clock, log });
+  let epoch = 0;
 
-  const keyOf = ({ prompt, candidate, place }: Pair) =>
-    labels.key(place.scope, prompt, candidate.prompt);
+  const keyOf = ({ prompt, candidate, embedded }: CandidatePair) =>
+    cacheKey([embedded.scope, ...[prompt, candidate.prompt].toSorted()]);
 
-  /** A yes makes the prompt another name of the entry: what is like it finds the entry from then on. */
-  async function keepLabel(label: Label, pair: Pair): Promise<void> {
-    labels.set(keyOf(pair), label);
+  /** Remembers an answer. After a `same` the prompt becomes an alias of the entry. */
+  async function keepLabel(label: Label, pair: CandidatePair): Promise<void> {
+    const key = keyOf(pair);
+    labels.delete(key);
+    labels.set(key, label);
+    const [oldest] = labels.keys();
+    if (labels.size > maxLabels && oldest !== undefined) labels.delete(oldest);
     if (label !== 'same') return;
-    const { prompt, candidate, place } = pair;
-    const { collection, scope } = place;
-    const point = pointOf({ ...candidate.entry, prompt, isAlias: true }, place);
+    const { prompt, candidate, embedded } = pair;
+    const { collection, scope } = embedded;
+    const point = pointOf({ ...candidate.entry, prompt, isAlias: true }, embedded);
     try {
       await vectors.put(collection, point, { scope, maxPerScope });
     } catch (error) {
-      log.debug({ error: messageOf(error) }, 'a judgement could not be kept');
+      log.debug({ error: messageOf(error) }, 'an answer of the judge could not be kept');
     }
   }
 
   return {
     get waiting() {
-      return later?.waiting ?? 0;
+      return queue?.waiting ?? 0;
     },
     get refused() {
-      return later?.refused ?? 0;
+      return queue?.refused ?? 0;
     },
     get size() {
       return labels.size;
     },
-    labelOf: pair => labels.find(keyOf(pair)),
+    labelOf: pair => labels.get(keyOf(pair)),
     async verify(pair, { isAwaited }, signal) {
       const key = keyOf(pair);
-      const known = labels.find(key);
+      const known = labels.get(key);
       if (known || !judge) return known;
       const [a, b] = [pair.candidate.prompt, pair.prompt];
-      const since = forgotten;
+      const asked = epoch;
       const keep = async (answer: Judgement) => {
-        counts.judged(answer);
-        // What was forgotten meanwhile must not come back by another name.
-        if (answer !== 'unknown' && since === forgotten) await keepLabel(answer, pair);
+        judged(answer);
+        // An alias must not bring back an entry that was forgotten in the meantime.
+        if (answer !== 'unknown' && asked === epoch) await keepLabel(answer, pair);
       };
       const answer = isAwaited ? await judge.approve(a, b, signal) : 'unknown';
       if (answer !== 'unknown') {
         await keep(answer);
         return answer;
       }
-      if (isAwaited) counts.judged(answer);
-      later?.offer({ key, a, b }, keep);
+      if (isAwaited) judged(answer);
+      queue?.offer({ key, a, b }, keep);
       return undefined;
     },
     forget() {
-      forgotten++;
+      epoch++;
       labels.clear();
     },
-    stop: () => later?.stop(),
+    stop: () => queue?.stop(),
   };
 }

@@ -2,26 +2,23 @@ import { type Clock, type Log, messageOf } from '#core';
 import type { Models } from '#models';
 import type { Vectors, VectorsStats } from '#vectors';
 import { type Comparison, compareGuarded } from './guards.ts';
-import type { Judge } from './judge.ts';
+import type { Judge, Judgement } from './judge.ts';
 import { holdsSecret } from './secrets.ts';
-import { type Candidate, candidateOf, pointOf } from './semantic-entry.ts';
-import type { Label } from './semantic-labels.ts';
-import { type Place, createPlaces } from './semantic-place.ts';
-import { type SemanticCounts, createSemanticCounts } from './semantic-counts.ts';
-import { createVerifier } from './semantic-verify.ts';
+import { type Candidate, entryOf, pointOf } from './semantic-entry.ts';
+import { type EmbeddedPrompt, createPromptEmbedder } from './semantic-vectors.ts';
+import { type Label, createVerifier } from './semantic-verify.ts';
 
 /**
- * When what was kept for another prompt is given. `verified`: when the guards say the two are the same, or a
- * judge does. `threshold`: when they are alike enough and no guard objects. `shadow`: never, it is only counted.
+ * When the result of another prompt is returned. `verified`: if the guards or the judge say that both prompts mean
+ * the same. `threshold`: if they are similar enough and no guard objects. `shadow`: never, but hits are counted.
  */
 export type SemanticMode = 'off' | 'shadow' | 'verified' | 'threshold';
 
-/** Within what a prompt may be found. */
 export type Lookup = {
-  /** A key of all that the result depends on but the prompt: client, rule, model with digest, system prompt. */
+  /** Key of everything that a result depends on except the prompt: client, rule, model digest, system prompt. */
   readonly scope: string;
   readonly mode: SemanticMode;
-  /** Candidates have a cosine above it. */
+  /** Candidates have a cosine similarity above it. */
   readonly threshold: number;
 };
 
@@ -29,42 +26,52 @@ export type SemanticFound =
   | {
       readonly kind: 'hit';
       readonly value: string;
-      /** The prompt that it was made for. */
+      /** The prompt that the result was made for. */
       readonly prompt: string;
       readonly similarity: number;
       readonly ageMs: number;
       readonly why: string;
     }
-  /** `similarity` is that of the nearest candidate, where there was one. */
+  /** `similarity` is that of the nearest candidate; undefined if there was none. */
   | { readonly kind: 'miss'; readonly similarity?: number; readonly why: string };
 
-/** A kept prompt that lies near, and what the guards say of it. */
+/** A cached prompt near another one, with the verdict of the guards. */
 export type Nearby = Comparison & {
   readonly prompt: string;
   readonly similarity: number;
   readonly ageMs: number;
-  /** What the judge has said of the two. */
+  /** The answer of the judge, if it was asked. */
   readonly label: Label | undefined;
 };
 
-export type SemanticStats = SemanticCounts & {
+/** Statistics since the hub started. */
+export type SemanticStats = {
+  readonly hits: number;
+  readonly misses: number;
+  /** Hits that were not returned, in mode `shadow`. */
+  readonly shadowHits: number;
+  readonly stored: number;
+  /** Calls in which a model or the index failed. */
+  readonly errors: number;
+  readonly judgements: Readonly<Record<Judgement, number>>;
   readonly model: string;
   readonly judge: string | undefined;
   /** Pairs that wait for the judge. */
   readonly waiting: number;
-  /** Pairs that it was not asked about, because enough waited. */
+  /** Pairs that were dropped because too many waited. */
   readonly refused: number;
+  /** Remembered answers of the judge. */
   readonly labels: number;
   readonly vectors: VectorsStats;
 };
 
-/** Results of prompts, found by prompts that mean the same. Out of reach it is a miss, and says why. */
+/** Results by the meaning of prompts. */
 export interface SemanticCache {
-  /** Rejects with the reason of `signal`, and for nothing else. */
+  /** A failure is a miss with its reason. Rejects only with the reason of `signal`. */
   find(prompt: string, lookup: Lookup, signal: AbortSignal): Promise<SemanticFound>;
   /**
-   * Keeps a result that is worth keeping: whole, and by the model of the scope. Resolves with why it was not
-   * kept, undefined where it was. Rejects with the reason of `signal`, and for nothing else.
+   * Keeps a complete result of the scope's model. Resolves with the reason if it was not kept. Rejects only with the
+   * reason of `signal`.
    */
   store(
     entry: { readonly prompt: string; readonly value: string },
@@ -73,39 +80,39 @@ export interface SemanticCache {
   ): Promise<string | undefined>;
   /** The nearest entries, also below the threshold, the nearest first. Rejects as models and vectors do. */
   explain(prompt: string, lookup: Lookup, signal: AbortSignal): Promise<readonly Nearby[]>;
-  /** Forgets the results of a tag, or all; resolves with how many. */
+  /** Removes the results of a tag, or all; resolves with their number. */
   forget(tag?: string): Promise<number>;
   stats(): Promise<SemanticStats>;
-  /** Ends judgements under way. */
+  /** Cancels pending judgements. */
   stop(): void;
 }
 
 export type SemanticOptions = {
   readonly embeddingModel: string;
   readonly maxPerScope?: number;
-  /** Longer prompts have no part in this: what is long is seldom asked in other words. */
+  /** Maximum length of prompts in the cache: long prompts are rarely asked in other words. */
   readonly maxPromptLength?: number;
-  /** Pairs that may wait for the judge. */
+  /** Maximum number of pairs that wait for the judge. */
   readonly maxWaiting?: number;
 };
 
 type Needs = {
   readonly models: Pick<Models, 'embed'>;
   readonly vectors: Pick<Vectors, 'near' | 'put' | 'removeTag' | 'stats'>;
-  /** Undefined: only what the guards are sure of is given. */
+  /** Undefined: only the guards decide. */
   readonly judge: Judge | undefined;
   readonly clock: Clock;
   readonly log: Log;
 };
 
-/** Candidates that are compared. */
+/** Candidates that are compared in one look-up. */
 const maxCandidates = 5;
-/** Enough for a prompt whose lines are all of one kind. */
+/** Maximum length of a cached result. */
 const maxValueLength = 64_000;
-/** How far below the threshold entries are explained. */
+/** An explanation includes entries this far below the threshold. */
 const explainedBelow = 0.25;
 
-/** Construction reaches nothing. */
+/** Does no I/O. */
 export function createSemanticCache(options: SemanticOptions, needs: Needs): SemanticCache {
   const {
     embeddingModel,
@@ -114,56 +121,64 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs): Sem
     maxWaiting = 32,
   } = options;
   const { models, vectors, judge, clock, log } = needs;
-  const places = createPlaces({ embeddingModel }, { models, clock });
-  const counts = createSemanticCounts();
+  const embed = createPromptEmbedder(embeddingModel, { models, clock });
+  const counts = { hits: 0, misses: 0, shadowHits: 0, stored: 0, errors: 0 };
+  const judgements = { same: 0, different: 0, unknown: 0 };
   const verifier = createVerifier(
     { maxPerScope, maxWaiting },
-    { vectors, judge, counts, clock, log },
+    { vectors, judge, judged: judgement => void judgements[judgement]++, clock, log },
   );
 
   async function candidates(
     prompt: string,
-    place: Place,
-    { limit, minScore }: { readonly limit: number; readonly minScore: number },
+    { collection, vector, scope }: EmbeddedPrompt,
+    minScore: number,
     signal: AbortSignal,
   ): Promise<readonly Candidate[]> {
-    const { collection, vector, scope } = place;
-    const near = await vectors.near(collection, vector, { scope, limit, minScore }, signal);
+    const bounds = { scope, limit: maxCandidates, minScore };
+    const near = await vectors.near(collection, vector, bounds, signal);
     return near.flatMap(point => {
-      const kept = candidateOf(point, clock.now());
-      return kept ? [{ ...kept, ...compareGuarded(prompt, kept.prompt) }] : [];
+      const found = entryOf(point, clock.now());
+      return found ? [{ ...found, ...compareGuarded(prompt, found.prompt) }] : [];
     });
   }
 
   async function look(prompt: string, lookup: Lookup, signal: AbortSignal): Promise<SemanticFound> {
-    const place = await places.find(prompt, lookup.scope, signal);
-    const bounds = { limit: maxCandidates, minScore: lookup.threshold };
-    const all = await candidates(prompt, place, bounds, signal);
+    const embedded = await embed(prompt, lookup.scope, signal);
+    const all = await candidates(prompt, embedded, lookup.threshold, signal);
     const [nearest] = all;
-    if (!nearest) return { kind: 'miss', why: 'nothing kept is alike enough' };
+    if (!nearest) return { kind: 'miss', why: 'no cached prompt is similar enough' };
     const { similarity } = nearest;
     const same = all.find(({ verdict }) => verdict === 'same');
     if (same) return hitOf(same, same.why);
-    // From one name of an entry to the next the meaning may drift: only the prompt itself is judged.
+    // Aliases are not judged: over several aliases the meaning could drift.
     const open = all.find(
-      one =>
-        one.verdict === 'unsure' &&
-        !one.entry.isAlias &&
-        verifier.labelOf({ prompt, candidate: one, place }) !== 'different',
+      candidate =>
+        candidate.verdict === 'unsure' &&
+        !candidate.entry.isAlias &&
+        verifier.labelOf({ prompt, candidate, embedded }) !== 'different',
     );
     if (!open) {
       const why = nearest.verdict === 'different' ? nearest.why : 'judged to differ';
       return { kind: 'miss', similarity, why };
     }
-    if (lookup.mode === 'threshold') return hitOf(open, 'alike enough');
+    if (lookup.mode === 'threshold') return hitOf(open, 'similar enough');
     const answer = await verifier.verify(
-      { prompt, candidate: open, place },
+      { prompt, candidate: open, embedded },
       { isAwaited: lookup.mode === 'verified' },
       signal,
     );
     if (answer === 'same') return hitOf(open, 'judged to mean the same');
     if (answer === 'different') return { kind: 'miss', similarity, why: 'judged to differ' };
     return { kind: 'miss', similarity, why: judge ? 'not judged yet' : 'there is no judge' };
+  }
+
+  /** Counts a failure and returns its message. Throws the reason of an aborted signal. */
+  function failed(error: unknown, signal: AbortSignal): string {
+    signal.throwIfAborted();
+    counts.errors++;
+    log.debug({ error: messageOf(error) }, 'the semantic cache failed');
+    return messageOf(error);
   }
 
   return {
@@ -175,49 +190,39 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs): Sem
       try {
         found = await look(prompt, lookup, signal);
       } catch (error) {
-        signal.throwIfAborted();
-        counts.failed();
-        log.debug({ error: messageOf(error) }, 'the semantic cache was passed over');
-        return { kind: 'miss', why: messageOf(error) };
+        return { kind: 'miss', why: failed(error, signal) };
       }
-      const isShadow = lookup.mode === 'shadow';
-      counts.found(found.kind, { isShadow });
-      if (found.kind === 'miss' || !isShadow) return found;
-      return { kind: 'miss', similarity: found.similarity, why: `shadow: ${found.why}` };
+      if (found.kind === 'miss') counts.misses++;
+      else if (lookup.mode !== 'shadow') counts.hits++;
+      else {
+        counts.shadowHits++;
+        return { kind: 'miss', similarity: found.similarity, why: `shadow: ${found.why}` };
+      }
+      return found;
     },
     async store({ prompt, value }, { scope, tag, ttlMs }, signal) {
       signal.throwIfAborted();
       const refused = whyUnfit(prompt, maxPromptLength) ?? whyNoValue(value);
       if (refused !== undefined) return refused;
       try {
-        const place = await places.find(prompt, scope, signal);
-        const now = clock.now();
-        const entry = {
-          prompt,
-          value,
-          tag,
-          createdAt: now,
-          expiresAt: Math.round(now + ttlMs),
-          isAlias: false,
-        };
-        const point = pointOf(entry, place);
-        await vectors.put(place.collection, point, { scope: place.scope, maxPerScope }, signal);
+        const embedded = await embed(prompt, scope, signal);
+        const createdAt = clock.now();
+        const expiresAt = Math.round(createdAt + ttlMs);
+        const entry = { prompt, value, tag, createdAt, expiresAt, isAlias: false };
+        const bounds = { scope: embedded.scope, maxPerScope };
+        await vectors.put(embedded.collection, pointOf(entry, embedded), bounds, signal);
       } catch (error) {
-        signal.throwIfAborted();
-        counts.failed();
-        log.debug({ error: messageOf(error) }, 'a prompt was not kept in the semantic cache');
-        return messageOf(error);
+        return failed(error, signal);
       }
-      counts.stored();
+      counts.stored++;
       return undefined;
     },
     async explain(prompt, { scope, threshold }, signal) {
-      const place = await places.find(prompt, scope, signal);
-      const bounds = { limit: maxCandidates, minScore: threshold - explainedBelow };
-      const all = await candidates(prompt, place, bounds, signal);
+      const embedded = await embed(prompt, scope, signal);
+      const all = await candidates(prompt, embedded, threshold - explainedBelow, signal);
       return all.map(candidate => {
         const { verdict, why, prompt: kept, similarity, ageMs } = candidate;
-        const label = verifier.labelOf({ prompt, candidate, place });
+        const label = verifier.labelOf({ prompt, candidate, embedded });
         return { verdict, why, prompt: kept, similarity, ageMs, label };
       });
     },
@@ -227,7 +232,8 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs): Sem
     },
     async stats() {
       return {
-        ...counts.stats,
+        ...counts,
+        judgements: { ...judgements },
         model: embeddingModel,
         judge: judge?.model,
         waiting: verifier.waiting,
@@ -244,7 +250,7 @@ function hitOf({ entry, prompt, similarity, ageMs }: Candidate, why: string): Se
   return { kind: 'hit', value: entry.value, prompt, similarity, ageMs, why };
 }
 
-/** Why a prompt has no part in this. */
+/** Why a prompt is not cached by its meaning. */
 function whyUnfit(prompt: string, maxLength: number): string | undefined {
   if (prompt.trim() === '') return 'the prompt is blank';
   if (prompt.length > maxLength) return `the prompt is longer than ${maxLength} characters`;

@@ -1,9 +1,6 @@
 import { wordsOf } from './words.ts';
 
-/**
- * Words of one kind, a group to the line: a prompt with one of a group and a prompt with another of it ask
- * for two things. What is joined by `=` means the same here. Opposites are groups too.
- */
+/** One group of contrasting words per line, opposites included; `=` joins words with the same meaning. */
 const groups = `
 add=adds=added=adding remove=removes=removed=removing=delete=deletes=deleted=deleting=drop
 enable=enables=enabled=enabling disable=disables=disabled=disabling
@@ -135,7 +132,7 @@ antes después
 añade elimina
 `;
 
-/** For each group of words of one kind: what each of its words means there. */
+/** For each group, the meaning of its words. */
 export const contrasts: readonly ReadonlyMap<string, string>[] = groups
   .trim()
   .split('\n')
@@ -149,7 +146,7 @@ export const contrasts: readonly ReadonlyMap<string, string>[] = groups
       ),
   );
 
-/** Words that mean the same to an assistant, a set to the line: only these may replace one another. */
+/** One set of synonyms per line. */
 const sets = `
 fix repair correct
 write create make generate build produce
@@ -174,7 +171,7 @@ do can should
 warum weshalb wieso
 `;
 
-/** For each word, the set of words that mean the same. */
+/** The number of its set for each word. */
 export const synonyms: ReadonlyMap<string, number> = new Map(
   sets
     .trim()

@@ -1,9 +1,8 @@
 import { wordsOf } from './words.ts';
 
 /**
- * Names of languages, tools, services and systems that people write in upper or lower case alike; what
- * is joined by `=` is spelled in several ways. A word of everyday English is not here (go, swift,
- * node, spring): its capital letter tells.
+ * Names of languages, tools, services and systems, whose case does not matter; `=` joins spellings of one name. Everyday
+ * English words (go, swift, node, spring) are missing: they are names only if capitalized.
  */
 const known = `javascript=js=ecmascript typescript=ts python=py python3 python2 java kotlin scala ruby rust
   golang php perl haskell erlang elixir clojure fortran cobol matlab julia c++=cpp c#=csharp f# .net
@@ -31,7 +30,7 @@ const known = `javascript=js=ecmascript typescript=ts python=py python3 python2 
   english german french spanish italian portuguese dutch russian chinese japanese korean turkish
   arabic hindi swedish deutsch englisch französisch spanisch`;
 
-/** The one spelling of each known name, by its spellings in lower case. */
+/** The normalized spelling of each name, by its spellings in lower case. */
 export const names: ReadonlyMap<string, string> = new Map(
   wordsOf(known).flatMap(group => {
     const spellings = group.split('=');

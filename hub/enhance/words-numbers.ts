@@ -1,6 +1,6 @@
 import { wordsOf } from './words.ts';
 
-/** Numbers that people write as words. "one" is left out: it is more often a pronoun. */
+/** Numbers written as words, without "one", which is mostly a pronoun. */
 export const numerals: ReadonlyMap<string, string> = new Map(
   wordsOf('two three four five six seven eight nine ten eleven twelve').map((word, at) => [
     word,
@@ -56,7 +56,7 @@ const spellings: Readonly<Record<string, string>> = {
   eur: '€ eur EUR euro euros Euro',
 };
 
-/** The one spelling of a unit, for each of its spellings. Case counts: Mb is not MB. */
+/** The normalized spelling of each unit. Case matters: Mb is not MB. */
 export const units: ReadonlyMap<string, string> = new Map(
   Object.entries(spellings).flatMap(([unit, written]) =>
     wordsOf(written).map(spelling => [spelling, unit] as const),

@@ -1,10 +1,9 @@
-/** Words that stand in a text, one to the blank. */
+/** Splits a text at blanks. */
 export const wordsOf = (text: string): readonly string[] => text.trim().split(/\s+/);
 
-/** Words of one kind, to ask whether one is among them. */
 export const wordSet = (text: string): ReadonlySet<string> => new Set(wordsOf(text));
 
-/** Small words that tell in which language a prompt is written. */
+/** Frequent small words by language. */
 const languages: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   [
     'en',
@@ -32,7 +31,7 @@ const languages: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ],
 ]);
 
-/** The language most of whose small words stand in the text, where one is ahead of the others. */
+/** The language with the most small words in a text; undefined for a tie. */
 export function languageOf(words: readonly string[]): string | undefined {
   const counts = [...languages]
     .map(([name, small]) => ({ name, count: words.filter(word => small.has(word)).length }))
@@ -41,7 +40,7 @@ export function languageOf(words: readonly string[]): string | undefined {
   return first && first.count > (second?.count ?? 0) ? first.name : undefined;
 }
 
-/** Verbs that a request to an assistant begins with. */
+/** Verbs at the beginning of requests. */
 export const requests =
   wordSet(`add analyze annotate answer apply architect ask benchmark build bump
   calculate change check classify clean clear combine commit compare complete compute configure
@@ -58,19 +57,19 @@ export const requests =
   explique écris corrige crée montre traduis convertis ajoute supprime génère
   explica escribe corrige crea muestra traduce convierte añade genera`);
 
-/** Requests that are talk: "can you explain" asks for it, "can you rename a column" may ask whether it is possible. */
+/** "Can you explain" is a request, while "can you rename a column" may be a question. */
 export const talk =
   wordSet(`explain describe show give help review summarize summarise tell walk rewrite
   refactor simplify improve debug clean fix check look optimize optimise`);
 
-/** Requests that "could you" asks for, and does not ask about. */
+/** Verbs with which "could you" is a request. */
 export const asked = new Set([
   ...talk,
   ...wordsOf(`write add create make convert document build remove list find translate generate draft
     suggest recommend analyze compare`),
 ]);
 
-/** Words that a question begins with. */
+/** Words at the beginning of questions. */
 export const questions =
   wordSet(`what how why which where when who whose whom is are was were do does
   did can could should would will has have had may must
@@ -78,7 +77,7 @@ export const questions =
   comment pourquoi quel quelle quels quelles qui où quand combien
   qué cómo por cuál cuáles dónde cuándo quién`);
 
-/** Small words that may stand at the head of a sentence and are no names. */
+/** Small words that may begin a sentence. */
 export const small =
   wordSet(`the a an this that these those it there they we you i he she if in on at
   for from with without before after as by to of and or but not no never always only just then first
@@ -86,18 +85,18 @@ export const small =
   der die das ein eine mit ohne für vor nach in im auf le la les un une dans avec sans el los las una con
   sin en`);
 
-/** Is a capital letter at the head of a sentence there only because it is the head of a sentence? */
+/** Whether a capitalized word at the beginning of a sentence is not a name. */
 export const isOpener = (word: string): boolean =>
   requests.has(word) || questions.has(word) || small.has(word);
 
-/** Words that say no. */
+/** Negations. */
 export const negators = wordSet(`not no never none nothing neither nor without avoid cannot nobody
   nowhere except unless
   nicht kein keine keinen keinem keiner nie niemals ohne nichts außer
   pas jamais sans aucun aucune rien sauf
   nunca sin nada ningún ninguna ninguno excepto tampoco`);
 
-/** Words that say how much, how often or which one: with and without one of them are two requests. */
+/** Quantities, frequencies and ordinals: a request changes with them. */
 export const measures = wordSet(`only all every each any both either exactly strictly least most
   first second third last next previous once twice always optional optionally required
   public private weighted nested recursive recursively again
@@ -105,7 +104,7 @@ export const measures = wordSet(`only all every each any both either exactly str
   seulement tous toutes chaque premier première dernier dernière toujours
   solo todos todas cada primero primera último última siempre`);
 
-/** Words that say when. */
+/** Times. */
 export const times =
   wordSet(`today tomorrow yesterday tonight now later soon daily weekly monthly yearly
   hourly annually before after during since until till while noon midnight week month year

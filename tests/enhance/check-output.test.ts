@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { findFault } from '../../hub/enhance/check-output.ts';
-import { normalizePrompt } from '../../hub/enhance/normalize.ts';
+import { normalizePrompt } from '../../hub/enhance/prompt-text.ts';
 
 describe('a result', () => {
   test.each([

@@ -43,7 +43,7 @@ describe('a prompt', () => {
     await using scene = await openSemantic();
     await scene.store(first);
     const found = await scene.find(`Hi! ${first} Thanks.`, { threshold: 0.99 });
-    assert.deepEqual(found, { kind: 'miss', why: 'nothing kept is alike enough' });
+    assert.deepEqual(found, { kind: 'miss', why: 'no cached prompt is similar enough' });
   });
 
   test('that is found and kept is embedded once, with the task of the model and uncut', async () => {
@@ -106,7 +106,7 @@ describe('a prompt', () => {
     for (const mode of ['verified', 'threshold'] as const)
       for (const scope of others) {
         const found = await scene.find(first, { scope, mode });
-        assert.deepEqual(found, { kind: 'miss', why: 'nothing kept is alike enough' });
+        assert.deepEqual(found, { kind: 'miss', why: 'no cached prompt is similar enough' });
       }
     assert.equal((await scene.find(first, { scope: own })).kind, 'hit');
     const model = modelNamed('mxbai-embed-large');
@@ -163,7 +163,7 @@ describe('the mode', () => {
     await scene.store(first);
     const found = await scene.find(reworded, { mode: 'threshold' });
     assert.ok(found.kind === 'hit');
-    assert.equal(found.why, 'alike enough');
+    assert.equal(found.why, 'similar enough');
     assert.equal((await scene.find(other, { mode: 'threshold' })).kind, 'miss');
   });
 
@@ -183,7 +183,7 @@ describe('what fails', () => {
     await scene.ollama.stop();
     const found = await scene.find(reworded);
     assert.ok(found.kind === 'miss');
-    assert.notEqual(found.why, 'nothing kept is alike enough');
+    assert.notEqual(found.why, 'no cached prompt is similar enough');
     assert.equal(typeof (await scene.store(reworded)), 'string');
     assert.equal((await scene.cache.stats()).errors, 2);
   });

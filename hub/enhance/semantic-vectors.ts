@@ -2,34 +2,35 @@ import { cacheKey } from '#cache';
 import type { Clock } from '#core';
 import type { Models } from '#models';
 
-/** Where a prompt lies among the others of its scope. */
-export type Place = {
-  /** Of one embedding model, by its digest: vectors of two models say nothing of each other. */
+/** A prompt as the vector index finds it. */
+export type EmbeddedPrompt = {
+  /** One for each embedding model digest: vectors of different models are not comparable. */
   readonly collection: string;
   readonly scope: string;
   readonly vector: Float32Array;
 };
 
-/** Finds the places of prompts. */
-export interface Places {
-  /** Rejects with a ModelFailure, and with the reason of `signal`. */
-  find(prompt: string, scope: string, signal: AbortSignal): Promise<Place>;
-}
+/** Embeds a prompt. Rejects with a ModelFailure, or with the reason of the signal. */
+export type EmbedPrompt = (
+  prompt: string,
+  scope: string,
+  signal: AbortSignal,
+) => Promise<EmbeddedPrompt>;
 
-/** Changes with anything that makes vectors or entries another thing. */
+/** Changes with the format of vectors or entries. */
 const version = 'v1';
-/** nomic-embed-text wants to be told its task; both sides of a comparison get the same. */
+/** nomic-embed-text expects a task prefix, the same for all texts that are compared. */
 const nomicTask = 'clustering: ';
-/** A prompt is looked for and kept shortly after: the vector is asked for once. 64 of 768 numbers are 200 KB. */
+/** A miss embeds the same prompt twice, for the look-up and for the entry. 64 vectors of 768 numbers take 200 KB. */
 const maxRecent = 64;
 const recentMs = 60_000;
 
 type Embedded = { readonly vector: Float32Array; readonly digest: string };
 
-export function createPlaces(
-  { embeddingModel }: { readonly embeddingModel: string },
+export function createPromptEmbedder(
+  embeddingModel: string,
   { models, clock }: { readonly models: Pick<Models, 'embed'>; readonly clock: Clock },
-): Places {
+): EmbedPrompt {
   const task = /nomic-embed/i.test(embeddingModel) ? nomicTask : '';
   const recent = new Map<string, { readonly at: number; readonly embedded: Embedded }>();
 
@@ -44,12 +45,10 @@ export function createPlaces(
     return embedded;
   }
 
-  return {
-    async find(prompt, scope, signal) {
-      const { vector, digest } = await embed(prompt, signal);
-      const model = cacheKey(['embedding', embeddingModel, digest, task]).slice(0, 16);
-      const collection = `prompts-${version}-${model}-${vector.length}`;
-      return { collection, scope: cacheKey(['semantic', collection, scope]), vector };
-    },
+  return async (prompt, scope, signal) => {
+    const { vector, digest } = await embed(prompt, signal);
+    const model = cacheKey(['embedding', embeddingModel, digest, task]).slice(0, 16);
+    const collection = `prompts-${version}-${model}-${vector.length}`;
+    return { collection, scope: cacheKey(['semantic', collection, scope]), vector };
   };
 }

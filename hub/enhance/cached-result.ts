@@ -1,18 +1,18 @@
 import { isObject } from '#core';
 import type { Attempt } from './chain.ts';
 
-/** What came of a prompt, as it is handed to all who wait for it, and kept. */
-export type Kept =
+/** The result for a prompt, as all callers that wait for it get it and as the exact cache stores it. */
+export type CachedResult =
   | {
       readonly kind: 'made';
       readonly prompt: string;
       readonly model: string;
       readonly digest: string;
-      /** False for a model of the chain. */
+      /** False for a model of the fallback chain. */
       readonly isOwn: boolean;
       readonly attempts: readonly Attempt[];
     }
-  /** Found among prompts that mean the same. */
+  /** Found by the semantic cache. */
   | {
       readonly kind: 'near';
       readonly prompt: string;
@@ -20,26 +20,21 @@ export type Kept =
       readonly similarity: number;
       readonly ageMs: number;
     }
-  | {
-      readonly kind: 'none';
-      readonly reason: string;
-      readonly attempts: readonly Attempt[];
-    };
+  | { readonly kind: 'none'; readonly reason: string; readonly attempts: readonly Attempt[] };
 
-export const writeKept = (kept: Kept): string => JSON.stringify(kept);
+export const formatResult = (result: CachedResult): string => JSON.stringify(result);
 
-/** Undefined for a text that is none of ours, as another program may have put into a shared Redis. */
-export function readKept(text: string): Kept | undefined {
-  let value: unknown;
+/** Undefined for a text in another format: other programs may write to a shared Redis. */
+export function parseResult(text: string): CachedResult | undefined {
   try {
-    value = JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return isResult(value) ? value : undefined;
   } catch {
     return undefined;
   }
-  return isKept(value) ? value : undefined;
 }
 
-function isKept(value: unknown): value is Kept {
+function isResult(value: unknown): value is CachedResult {
   if (!isObject(value)) return false;
   const { kind, prompt, model, digest, isOwn, similarity, ageMs, reason, attempts } = value;
   if (kind === 'none') return typeof reason === 'string' && isAttempts(attempts);
@@ -52,10 +47,8 @@ function isKept(value: unknown): value is Kept {
 const isAttempts = (value: unknown) =>
   Array.isArray(value) &&
   value.every(
-    one =>
-      isObject(one) &&
-      typeof one['model'] === 'string' &&
-      typeof one['kind'] === 'string' &&
-      typeof one['message'] === 'string' &&
-      typeof one['tookMs'] === 'number',
+    attempt =>
+      isObject(attempt) &&
+      ['model', 'kind', 'message'].every(field => typeof attempt[field] === 'string') &&
+      typeof attempt['tookMs'] === 'number',
   );

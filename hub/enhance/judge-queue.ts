@@ -1,25 +1,25 @@
 import { type Clock, type Log, messageOf } from '#core';
 import type { Judge, Judgement } from './judge.ts';
 
-/** Two prompts that are judged when there is time. */
-export type Pair = { readonly key: string; readonly a: string; readonly b: string };
+/** Two prompts to judge. */
+export type JudgedPair = { readonly key: string; readonly a: string; readonly b: string };
 
-/** Has pairs judged in the background, one at a time. */
-export interface LaterJudgements {
-  /** How many wait or are judged. */
+/** Judges pairs in the background, one at a time. */
+export interface JudgeQueue {
+  /** Number of pairs that wait or are being judged. */
   readonly waiting: number;
-  /** How many were not taken, because enough waited. */
+  /** Number of pairs that were dropped because the queue was full. */
   readonly refused: number;
-  /** Takes a pair unless it waits already or too many do. `done` is called with what the judge says. */
-  offer(pair: Pair, done: (judgement: Judgement) => Promise<void>): void;
-  /** Ends what is under way; nothing is taken from then on. */
+  /** Adds a pair, unless it waits already or the queue is full. Calls `done` with the answer. */
+  offer(pair: JudgedPair, done: (judgement: Judgement) => Promise<void>): void;
+  /** Cancels the current judgement and takes no more pairs. */
   stop(): void;
 }
 
 type Options = {
-  /** Pairs, including the one that is judged. */
+  /** Maximum number of pairs, including the one being judged. */
   readonly maxWaiting: number;
-  /** Before each judgement, so that the answer somebody waits for comes first. */
+  /** Pause before each judgement, so that prompts of clients come first. */
   readonly pauseMs: number;
 };
 
@@ -29,12 +29,14 @@ type Needs = {
   readonly log: Log;
 };
 
-/** Nothing runs before the first pair. */
-export function createLaterJudgements(
+export function createJudgeQueue(
   { maxWaiting, pauseMs }: Options,
   { judge, clock, log }: Needs,
-): LaterJudgements {
-  const waiting = new Map<string, Pair & { readonly done: (said: Judgement) => Promise<void> }>();
+): JudgeQueue {
+  const waiting = new Map<
+    string,
+    JudgedPair & { readonly done: (judgement: Judgement) => Promise<void> }
+  >();
   const ended = new AbortController();
   let refused = 0;
   let timer: Disposable | undefined;
@@ -45,15 +47,15 @@ export function createLaterJudgements(
   }
 
   async function judgeNext(): Promise<void> {
-    for (const [key, { a, b, done }] of waiting) {
+    const [next] = waiting.values();
+    if (next) {
       try {
-        await done(await judge.ponder(a, b, ended.signal));
+        await next.done(await judge.ponder(next.a, next.b, ended.signal));
       } catch (error) {
         if (!ended.signal.aborted)
-          log.warn({ error: messageOf(error) }, 'a judgement could not be kept');
+          log.warn({ error: messageOf(error) }, 'an answer of the judge could not be kept');
       }
-      waiting.delete(key);
-      break;
+      waiting.delete(next.key);
     }
     timer = undefined;
     schedule();

@@ -1,26 +1,25 @@
 import { type Clock, within } from '#core';
 import type { Models } from '#models';
 
-/** What Ollama has under the name of a model: another digest, another model. */
-export interface Digests {
+/** Digests of models by name. A model with another digest is another model. */
+export interface ModelDigests {
   /**
-   * Undefined where it is not known, for which `patienceMs` is waited at most. While Ollama does not say, the
-   * digest that it had last, so that results that are kept are found. Rejects where the signal is aborted, and
-   * for nothing else.
+   * Waits at most `patienceMs`; undefined if the digest is not known by then. While Ollama does not answer, returns
+   * the last known digest, so that cached results are still found. Rejects only with the reason of `signal`.
    */
   find(model: string, patienceMs: number, signal: AbortSignal): Promise<string | undefined>;
 }
 
-/** So long Ollama has to answer where its last answer will do. */
+/** Timeout for Ollama if an earlier digest is known. */
 const askMs = 250;
-/** So long it is not asked again where it did not answer. */
+/** Pause after Ollama did not answer, in which it is not asked again. */
 const silentMs = 5_000;
 const maxKnown = 200;
 
-export function createDigests(needs: {
+export function createModelDigests(needs: {
   readonly models: Pick<Models, 'find'>;
   readonly clock: Clock;
-}): Digests {
+}): ModelDigests {
   const { models, clock } = needs;
   const known = new Map<string, string>();
   let silentUntil = -Infinity;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { type ModelInfo, ModelFailure } from '#models';
-import { createDigests } from '../../hub/enhance/digests.ts';
+import { createModelDigests } from '../../hub/enhance/model-digests.ts';
 import { never } from './enhancer-scene.ts';
 
 /** An Ollama that says what a test lets it, or nothing. */
@@ -10,7 +10,7 @@ function scene() {
   const clock = createManualClock();
   let find: () => Promise<ModelInfo | undefined> = () => new Promise(() => {});
   let asked = 0;
-  const digests = createDigests({
+  const digests = createModelDigests({
     clock,
     models: {
       find: () => {

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { compareGuarded } from '../../hub/enhance/guards.ts';
+import { keysOf } from '../../hub/enhance/keys.ts';
+import { createRuleBook } from '../../hub/enhance/rules.ts';
+import { readPairs } from '../bench/pairs-table.ts';
+import { type RulesChanges, openScene, rulesOf } from './enhancer-scene.ts';
+
+const prompt = 'rename the file config.yaml to settings.yaml';
+/** The same canonical form. */
+const polite = 'Please rename the file config.yaml to settings.yaml, thanks';
+const otherWay = 'rename the file settings.yaml to config.yaml';
+const off = { rule: { cacheMode: 'off' } } as const;
+
+function canonicalKey(text: string, changes: RulesChanges = off, client?: string) {
+  const chosen = createRuleBook(() => rulesOf(changes), 'm').choose(client);
+  return keysOf(chosen, 'digest', text).canonical;
+}
+
+describe('the canonical key', () => {
+  test('is shared by exactly those pairs that the guards alone call the same', () => {
+    let equal = 0;
+    for (const { a, b } of readPairs()) {
+      const isSame = compareGuarded(a, b).verdict === 'same';
+      assert.equal(canonicalKey(a) === canonicalKey(b), isSame, `${a} | ${b}`);
+      if (isSame) equal++;
+    }
+    assert.ok(equal > 90, `${equal} pairs`);
+  });
+
+  test('differs between clients and system prompts', () => {
+    const keys = [
+      canonicalKey(prompt),
+      canonicalKey(prompt, off, 'editor'),
+      canonicalKey(prompt, { rule: { ...off.rule, systemPrompt: 'Otherwise.' } }),
+    ];
+    assert.equal(new Set(keys).size, 3);
+  });
+
+  test('is missing for rules that compare by embeddings, and for prompts without a canonical form', () => {
+    assert.equal(canonicalKey(prompt, { rule: { cacheMode: 'verified' } }), undefined);
+    assert.equal(canonicalKey('x '.repeat(5_000)), undefined);
+    assert.equal(canonicalKey('...'), undefined);
+  });
+});
+
+describe('without embeddings, a prompt', () => {
+  test('finds the result of one with an equal canonical form, and no other', async () => {
+    await using scene = await openScene(off);
+    const first = await scene.enhance(prompt);
+    const found = await scene.enhance(polite);
+    assert.deepEqual([found.prompt, found.source, found.cache], [first.prompt, 'l1', 'hit_l1']);
+    assert.equal((await scene.enhance(`${polite}!`)).source, 'l1');
+    assert.equal((await scene.enhance(otherWay)).source, 'model');
+    assert.deepEqual(scene.ollama.received('/api/embed'), []);
+    assert.equal(scene.asked().length, 2);
+  });
+
+  test('has one entry for all its forms, which statistics, explanations and forget count once', async () => {
+    await using scene = await openScene(off);
+    for (const text of [prompt, polite, `${polite}!`]) await scene.enhance(text);
+    const { exact, prompts } = await scene.enhancer.stats();
+    assert.deepEqual([exact.entries, exact.hits, exact.misses, prompts.sources.l1], [1, 2, 1, 2]);
+    const explained = await scene.enhancer.explain(polite, undefined, AbortSignal.timeout(5_000));
+    assert.ok(explained.exact.ageMs !== undefined);
+    assert.deepEqual(await scene.enhancer.forget(), { exact: 1, semantic: 0 });
+    assert.equal((await scene.enhance(polite)).source, 'model');
+  });
+
+  test('finds what it was given while its rule had another mode', async () => {
+    await using scene = await openScene();
+    await scene.enhance(prompt);
+    scene.follow(off);
+    assert.equal((await scene.enhance(prompt)).source, 'l1');
+    assert.equal((await scene.enhance(polite)).source, 'model');
+  });
+});

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, test } from 'vitest';
+import type { EnhancementRules } from '#config';
+import { type SemanticCache, type SemanticModels, createSemanticLoader } from '#enhance';
+import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
+import { never, rulesOf } from './enhancer-scene.ts';
+
+const lookup = { scope: 's', mode: 'verified', threshold: 0 } as const;
+
+/** A loader of caches that find nothing, with the models that each was loaded for. */
+function openLoader(first: EnhancementRules) {
+  let rules = first;
+  const loaded: SemanticModels[] = [];
+  const stopped: string[] = [];
+  const loader = createSemanticLoader(
+    () => rules,
+    async models => {
+      loaded.push(models);
+      const cache: Pick<SemanticCache, 'find' | 'forget' | 'stop'> = {
+        find: async () => ({ kind: 'miss', why: models.embeddingModel }),
+        forget: async () => 7,
+        stop: () => void stopped.push(models.embeddingModel),
+      };
+      const fail = () => assert.fail('not used');
+      return { ...cache, store: fail, explain: fail, stats: async () => fail() };
+    },
+  );
+  return { loader, loaded, stopped, follow: (next: EnhancementRules) => void (rules = next) };
+}
+
+describe('the semantic cache', () => {
+  test('is not loaded for rules without embeddings, until entries are to be removed', async () => {
+    const { loader, loaded } = openLoader(rulesOf({ rule: { cacheMode: 'off' } }));
+    await loader.load();
+    assert.equal(await loader.stats(), undefined);
+    loader.stop();
+    assert.deepEqual(loaded, []);
+    assert.equal(await loader.forget(), 7);
+    assert.equal(loaded.length, 1);
+  });
+
+  test('is loaded at the start for a rule that uses it, unless the rule is disabled', async () => {
+    const off = { cacheMode: 'off' } as const;
+    const one = { clients: { one: { cacheMode: 'shadow' } } } as const;
+    const used = openLoader(rulesOf({ rule: off, ...one }));
+    await used.loader.load();
+    assert.equal(used.loaded.length, 1);
+    const disabled = openLoader(
+      rulesOf({ rule: off, clients: { one: { ...one.clients.one, enabled: false } } }),
+    );
+    await disabled.loader.load();
+    assert.equal(disabled.loaded.length, 0);
+  });
+
+  test('is loaded once, and anew for another model', async () => {
+    const rules = rulesOf();
+    const { loader, loaded, stopped, follow } = openLoader(rules);
+    const why = async () => (await loader.find('p', lookup, never)).why;
+    assert.deepEqual(await Promise.all([why(), why()]), ['nomic-embed-text', 'nomic-embed-text']);
+    assert.equal(loaded.length, 1);
+    follow({ ...rules, embeddingModel: 'other-embed' });
+    assert.equal(await why(), 'other-embed');
+    assert.equal(loaded.length, 2);
+    assert.deepEqual(stopped, ['nomic-embed-text']);
+  });
+});
+
+/** Improves a prompt in a process of its own. Resolves with what that process loaded, and the files it made. */
+async function improveApart(ollama: OllamaDouble, rules: object) {
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-loader-'));
+  const rulesFile = join(folder, 'rules.json');
+  await writeFile(rulesFile, JSON.stringify(rules));
+  const settings = {
+    ENHANCEMENT_RULES_CONFIG: rulesFile,
+    OLLAMA_HOST: ollama.url,
+    OLLAMA_MODEL: 'llama3.2:3b',
+  };
+  const url = (path: string) => JSON.stringify(pathToFileURL(path).href);
+  const script = `
+    import { registerHooks } from 'node:module';
+    const seen = new Set();
+    registerHooks({ resolve(name, context, next) { seen.add(name); return next(name, context); } });
+    const { readSettings } = await import(${url('hub/config/index.ts')});
+    const { silent, systemClock } = await import(${url('hub/core/index.ts')});
+    const { createPrompts } = await import(${url('hub/prompts.ts')});
+    const prompts = await createPrompts(
+      { settings: readSettings(${JSON.stringify(settings)}), dataFolder: ${JSON.stringify(folder)} },
+      { clock: systemClock, log: silent, random: Math.random, newId: () => 'id' },
+    );
+    await prompts.start(new AbortController().signal);
+    const { source } = await prompts.source.enhance({ prompt: 'list all files' }, AbortSignal.timeout(20_000));
+    await prompts.stop();
+    const loaded = ['./judge.ts', './semantic.ts', '#vectors', 'node:sqlite'].filter(name => seen.has(name));
+    console.log(JSON.stringify([source, ...loaded]));
+    process.exit();
+  `;
+  const args = ['--input-type=module', '--eval', script];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const files = (await readdir(folder)).filter(name => name.startsWith('semantic'));
+  await rm(folder, { recursive: true });
+  return { loaded: stdout.trim(), files };
+}
+
+test('a hub loads SQLite, Qdrant, embeddings and the judge only for rules that use them', async () => {
+  await using ollama = await startOllama({ models: ['llama3.2:3b', 'nomic-embed-text'] });
+  const without = await improveApart(ollama, { default: { cache: { mode: 'off' } } });
+  assert.deepEqual(without, { loaded: '["model"]', files: [] });
+  assert.deepEqual(ollama.received('/api/embed'), []);
+  const used = await improveApart(ollama, {});
+  assert.equal(used.loaded, '["model","./judge.ts","./semantic.ts","#vectors","node:sqlite"]');
+  assert.ok(used.files.includes('semantic.sqlite'));
+});
