@@ -1,6 +1,14 @@
 import { access, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import {
+  type ServeOptions,
+  createAsk,
+  createCli,
+  createIo,
+  createHubLocator,
+  openBrowser,
+} from '#cli';
 import type { ClientMachine } from '#clients';
 import {
   type Config,
@@ -22,14 +30,6 @@ import {
   serversFileOf,
   withTags,
 } from '#config';
-import {
-  type ServeOptions,
-  createAsk,
-  createCli,
-  createIo,
-  createHubLocator,
-  openBrowser,
-} from '#cli';
 import { type Log, HubError, addressOf, messageOf, systemClock } from '#core';
 import {
   type OpenLog,
@@ -38,7 +38,7 @@ import {
   createRedaction,
   openLog,
 } from '#telemetry';
-import type { ConfigFiles } from './configuration.ts';
+import type { ConfigFiles } from './app/wire-config.ts';
 
 const root = join(import.meta.dirname, '..');
 const imagesDir = join(root, 'images');
@@ -233,7 +233,7 @@ const cli = createCli({
         `there is no ${files.file} here: the servers and rules that come with AgentHub are in force, until there is one`,
       );
     // The broker needs none of the app, and has less memory to be attacked in without it.
-    const { startApp } = await import('./app.ts');
+    const { startApp } = await import('./app/app.ts');
     return await startApp(
       {
         files,

@@ -5,8 +5,8 @@ import { test } from 'vitest';
 import { createShippedFiles, snapshotOf, readConfig, readRules, readSettings } from '#config';
 import { silent, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
+import { createConfiguration } from '../../hub/app/wire-config.ts';
 import { createFileWatch } from '../../hub/config/file-watch.ts';
-import { createConfiguration } from '../../hub/configuration.ts';
 import { temporary } from './editing.ts';
 
 const configs = join(import.meta.dirname, '..', '..', 'configs');

@@ -88,7 +88,7 @@ async function improveApart(ollama: OllamaDouble, rules: object) {
     registerHooks({ resolve(name, context, next) { seen.add(name); return next(name, context); } });
     const { readSettings } = await import(${url('hub/config/index.ts')});
     const { silent, systemClock } = await import(${url('hub/core/index.ts')});
-    const { createPrompts } = await import(${url('hub/prompts.ts')});
+    const { createPrompts } = await import(${url('hub/app/wire-prompts.ts')});
     const prompts = await createPrompts(
       { settings: readSettings(${JSON.stringify(settings)}), dataFolder: ${JSON.stringify(folder)} },
       { clock: systemClock, log: silent, random: Math.random, newId: () => 'id' },

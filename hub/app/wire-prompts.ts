@@ -10,7 +10,7 @@ import {
 import { type Service, createEmitter, messageOf } from '#core';
 import type { PromptHealth, Prompts } from '#http';
 import type { NamedByRules, PromptSource } from '#routing';
-import type { Enhancement, EnhancementNeeds, EnhancementOptions } from './enhancement.ts';
+import type { Enhancement, EnhancementNeeds, EnhancementOptions } from './wire-enhancement.ts';
 
 /** What improves prompts, as far as it is loaded. */
 export type LazyPrompts = Service & {
@@ -39,7 +39,7 @@ export async function createPrompts(
   );
   let opening: Promise<Enhancement> | undefined;
   const open = () =>
-    (opening ??= import('./enhancement.ts').then(({ startEnhancement }) =>
+    (opening ??= import('./wire-enhancement.ts').then(({ startEnhancement }) =>
       startEnhancement(options, { ...needs, rules, log }),
     ));
   const source = createSource({ rules, open, hasOllama: ollama.url !== undefined });

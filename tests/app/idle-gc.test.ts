@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
-import { collectGarbage, createSettling, queuedTick } from '../../hub/settling.ts';
+import { collectGarbage, createSettling, queuedTick } from '../../hub/app/idle-gc.ts';
 
 const log = {
   trace() {},

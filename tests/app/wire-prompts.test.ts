@@ -6,10 +6,10 @@ import { afterEach, describe, test } from 'vitest';
 import { readSettings } from '#config';
 import { isObject, systemClock } from '#core';
 import { createRecordingLog, until } from '#helpers/hub';
+import { createPrompts } from '../../hub/app/wire-prompts.ts';
 import { promptParts } from '../../hub/http/routes/prompt-health.ts';
-import { createPrompts } from '../../hub/prompts.ts';
 import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
-import { askedOf, never } from './enhancer-scene.ts';
+import { askedOf, never } from '../enhance/enhancer-scene.ts';
 
 const improved = 'A clear and well structured prompt.';
 const opened: AsyncDisposable[] = [];

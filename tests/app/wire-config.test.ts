@@ -5,8 +5,8 @@ import { test } from 'vitest';
 import { readConfig, readSettings } from '#config';
 import { HubError, silent, systemClock } from '#core';
 import type { Applied } from '#servers';
-import { createConfiguration } from '../../hub/configuration.ts';
-import { temporary } from './editing.ts';
+import { createConfiguration } from '../../hub/app/wire-config.ts';
+import { temporary } from '../config/editing.ts';
 
 const textOf = (image: string) => JSON.stringify({ servers: { one: { image } } });
 

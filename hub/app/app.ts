@@ -29,10 +29,10 @@ import {
   openStdio,
 } from '#transports';
 import { createCallToken } from './call-token.ts';
-import { type ConfigFiles, createConfiguration } from './configuration.ts';
-import { type FleetOptions, createFleet } from './fleet.ts';
-import { createPrompts } from './prompts.ts';
-import { collectGarbage, createRelief, createSettling } from './settling.ts';
+import { collectGarbage, createRelief, createSettling } from './idle-gc.ts';
+import { type ConfigFiles, createConfiguration } from './wire-config.ts';
+import { createPrompts } from './wire-prompts.ts';
+import { type FleetOptions, createFleet } from './wire-servers.ts';
 
 export type AppOptions = Omit<FleetOptions, 'configs'> & {
   readonly files: ConfigFiles;
