@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import { rebuildContainer } from '../../hub/broker/container.ts';
-import { createOptions } from '../../hub/runtimes/docker/options.ts';
+import { createOptions } from '../../hub/runtimes/docker/container/options.ts';
 import { owner } from './bodies.ts';
 
 const target: DockerTarget = {

@@ -7,7 +7,7 @@ import { configOf, createRecordingLog, until, createTestEras } from '#helpers/hu
 import { freePort } from '#helpers/port';
 import type { Instance } from '#runtimes';
 import { createRemoteRuntime } from '#runtimes/remote';
-import { toHubError } from '../../hub/runtimes/docker/engine-error.ts';
+import { toHubError } from '../../hub/runtimes/docker/engine/errors.ts';
 import { type Server, createServer, describeServer, planLaunch } from '#servers';
 
 /** Answers initialize and has no lists; the hub's other messages are taken. */

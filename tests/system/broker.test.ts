@@ -11,7 +11,7 @@ import { type Service, isObject, silent, systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { createDockerRuntime } from '#runtimes/docker';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { readBuildContext, readLock } from '../../hub/runtimes/docker/build-context.ts';
+import { readBuildContext, readLock } from '../../hub/runtimes/docker/image/build-context.ts';
 import { containerBody, owner } from '../broker/bodies.ts';
 
 const enginePath = '/var/run/docker.sock';

@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, test } from 'vitest';
 import { HubError } from '#core';
 import { describeWithEngine } from '#helpers/engine';
-import { readBuildContext } from '../../hub/runtimes/docker/build-context.ts';
+import { readBuildContext } from '../../hub/runtimes/docker/image/build-context.ts';
 import { answering, askerOf, createHub, docker, factOf, specOf } from '../runtimes/docker/hub.ts';
 
 /** Writes so many MiB to a file, or tells what a folder holds. */

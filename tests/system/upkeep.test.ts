@@ -126,7 +126,7 @@ describeWithEngine('what servers leave', () => {
       await docker.getImage(name).tag({ repo: tag, tag: other.slice(tag.length + 1) });
       await assert.rejects(hub.upkeep.discard({ kind: 'image', name }), {
         code: 'HUB_ENGINE_REFUSED',
-        message: /is kept, as another hub uses it\. To remove it all the same: docker image rm/,
+        message: /is kept because another hub uses it\. To remove it anyway: docker image rm/,
       });
       assert.equal(await exists(docker.getImage(name)), true);
       await docker.getImage(other).remove();
@@ -143,8 +143,8 @@ describeWithEngine('what servers leave', () => {
     makeImage(tag, { test: hub.hubId });
     const name = `${hub.hubName}-foreign`;
     await docker.createVolume({ Name: name, Labels: { test: hub.hubId } });
-    const { createEngine } = await import('../../hub/runtimes/docker/client.ts');
-    const { parseAddress } = await import('../../hub/runtimes/docker/address.ts');
+    const { createEngine } = await import('../../hub/runtimes/docker/engine/client.ts');
+    const { parseAddress } = await import('../../hub/runtimes/docker/engine/address.ts');
     const address = /unix:\S+docker\.sock/.exec(
       (await hub.runtime.probe(AbortSignal.timeout(5_000))).detail,
     );

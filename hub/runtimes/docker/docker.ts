@@ -1,76 +1,62 @@
 import { randomBytes } from 'node:crypto';
-import {
-  type Clock,
-  type Log,
-  type Service,
-  DeadlineExceeded,
-  HubError,
-  messageOf,
-  sleep,
-} from '#core';
-import type {
-  DockerTarget,
-  Instance,
-  LaunchEvents,
-  LaunchSpec,
-  PackageSource,
-  Runtime,
-  Upkeep,
-} from '#runtimes';
-import { parseAddress } from './address.ts';
-import { type Attachment, createAttachment } from './attach.ts';
-import { createEngine } from './client.ts';
-import type { BuildLimits } from './engine.ts';
-import { createEngineEvents } from './events.ts';
+import { type Clock, type Log, type Service, DeadlineExceeded, messageOf, sleep } from '#core';
+import type { Instance, LaunchSpec, PackageSource, Runtime, Upkeep } from '#runtimes';
+import { adopt } from './container/adopt.ts';
+import { createContainer } from './container/create.ts';
+import { hubLabel, managedLabel } from './container/labels.ts';
+import { launch } from './container/launch.ts';
+import { createNames } from './container/names.ts';
+import { nameOf } from './container/options.ts';
+import { createRun } from './container/run.ts';
+import { targetOf, throwIfCancelled } from './container/spec.ts';
+import { createTurns } from './container/turns.ts';
+import { parseAddress } from './engine/address.ts';
+import { createEngine } from './engine/client.ts';
+import type { BuildLimits } from './engine/engine.ts';
+import { isUnheard, toHubError } from './engine/errors.ts';
+import { createEngineEvents } from './engine/events.ts';
 import { type EngineVersion, type Exposure, createExposure } from './exposure.ts';
-import { isUnheard, toHubError } from './engine-error.ts';
-import { createImageUsers } from './image-users.ts';
-import { createImageVolumes, declaredVolumes } from './image-volumes.ts';
-import { createImages } from './images.ts';
-import { createInstance, readHandle } from './instance.ts';
-import { digestLabel, hubLabel, managedLabel } from './labels.ts';
-import type { Locks } from './lock.ts';
-import { createContainer, createNetwork, targetOf, toLaunchError } from './launch.ts';
-import { type Image, createOptions, nameOf, userOf } from './options.ts';
-import { createNames } from './names.ts';
-import { removeLeftNetwork } from './left-network.ts';
-import { type Tidied, createTidying } from './tidying.ts';
-import { createTurns } from './turns.ts';
+import { createImages } from './image/images.ts';
+import type { Locks } from './image/lock.ts';
+import { createImageUsers } from './image/users.ts';
+import { removeBuildNetwork } from './leftovers/build-network.ts';
+import { type Tidied, createTidying } from './leftovers/tidying.ts';
 import { createUpkeep } from './upkeep.ts';
-import { createVolumeBound } from './volume-bound.ts';
-import { createVolumeWatch } from './volume-watch.ts';
+import { createVolumeBound } from './volumes/bound.ts';
+import { createImageVolumes } from './volumes/declared.ts';
+import { createVolumeWatch } from './volumes/watch.ts';
 
 export type DockerRuntimeOptions = {
-  /** Tells this hub's containers from those of any other on the same engine; a label on each. */
+  /** Identifies the containers of this hub on a shared engine; stored as a label. */
   readonly hubId: string;
-  /** The prefix of the names of containers, networks and volumes, and their compose project. */
+  /** Prefix of the names of containers, networks and volumes, and the name of their compose project. */
   readonly hubName: string;
-  /** As in DOCKER_HOST; undefined for the platform's default. */
+  /** In the format of DOCKER_HOST. Undefined: the default of the platform. */
   readonly dockerHost: string | undefined;
-  /** The folder of the build contexts: `npm/` and `python/` in it. */
+  /** Folder of the build contexts `npm/` and `python/`. */
   readonly imagesDir: string;
-  /** How long building or pulling an image may take. */
+  /** Timeout for building or pulling an image. */
   readonly buildTimeoutMs?: number;
-  /** What each step of a build may use. */
+  /** Limits of each build step. */
   readonly buildLimits?: BuildLimits;
-  /** The grace for servers that still run when the runtime itself is stopped. */
+  /** Grace period for servers that are running when the runtime stops. */
   readonly stopGraceMs?: number;
-  /** Minimum time between two looks at the sizes of volumes. */
+  /** Minimum interval between measurements of the volumes. */
   readonly volumeCheckMs?: number;
 };
 
 type Needs = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether a container that nobody runs is going to be taken back by its handle: it is left alone. */
+  /** True if the container is going to be adopted by its handle, so it must not be removed. */
   readonly isAwaited: (containerId: string) => boolean;
-  /** As `process.platform` says it. */
+  /** As in `process.platform`. */
   readonly platform?: string;
-  /** Whether there should be an engine: it is looked for from the start on. Absent: there should. */
+  /** True if the hub needs an engine, so `start` connects to it. Default: true. */
   readonly isExpected?: () => boolean;
-  /** Keeps what packages were resolved to. Absent: nobody does. */
+  /** Stores the resolved dependencies of packages. Absent: not stored. */
   readonly locks?: Locks;
-  /** The package of the same name in another registry, as entries name it. Never rejects. */
+  /** Finds the package of the same name in another registry, in the notation of config entries. Never rejects. */
   readonly findElsewhere?: (
     source: PackageSource,
     signal: AbortSignal,
@@ -84,78 +70,27 @@ const defaults = {
   volumeCheckMs: 10_000,
 };
 const probeMs = 2_000;
-/** How long the hub waits, when it starts, for what an earlier run has left to be removed. */
+/** Maximum time in ms that the start of the hub waits for the removal of leftovers. */
 const beginMs = 2_000;
 
 /**
- * Runs servers in containers of a Docker engine. As a service of the app it removes, when it starts,
- * what an earlier run of the same hub has left, and when it stops, what still runs. Throws
- * HUB_LAUNCH_INVALID for a `dockerHost` that cannot be read.
+ * Runs servers in containers of a Docker engine. As a service, `start` removes the leftovers of earlier runs of the
+ * same hub, and `stop` stops all running servers. Throws HUB_LAUNCH_INVALID for an invalid `dockerHost`.
  */
 export function createDockerRuntime(
   options: DockerRuntimeOptions,
   needs: Needs,
 ): Runtime & Service & { readonly upkeep: Upkeep; readonly exposure: Exposure } {
-  const { clock } = needs;
-  const log = needs.log.child({ part: 'docker' });
-  const owner = { hubId: options.hubId, hubName: options.hubName };
-  const label = `${hubLabel}=${owner.hubId}`;
-  const place = parseAddress(options.dockerHost);
-  const engine = createEngine(place, clock);
-  const exposure = createExposure(place, needs.platform ?? process.platform);
-  const turns = createTurns({ clock });
-  const imageVolumes = createImageVolumes({
-    engine,
-    owner,
-    create: (name, spec, body) => createContainer(name, body, spec, { engine, log, owner }),
-  });
-  const volumeBound = createVolumeBound(
-    owner,
-    createVolumeWatch({ ...defaults, ...options }.volumeCheckMs, { engine, clock, log }),
-  );
-  const names = createNames({ log, owe: () => tidying.owe() });
-  const { findElsewhere } = needs;
-  const users = createImageUsers({ engine, owner });
-  const images = createImages(
-    { ...defaults, ...options },
-    {
-      engine,
-      clock,
-      users,
-      locks: needs.locks,
-      withNetwork,
-      ...(findElsewhere && { findElsewhere }),
-    },
-  );
-  const instances = new Set<Instance>();
-  const tidying = createTidying(label, {
-    engine,
-    clock,
-    log,
-    isHeld: name => names.has(name),
-    isAwaited: needs.isAwaited,
-  });
-  let tidied: Promise<Tidied> | undefined;
-  const onConnected = () => void (tidied = tidying.now());
-  const events = createEngineEvents(label, { engine, clock, log, onConnected });
+  const parts = createParts(options, needs);
+  const { engine, events, exposure, images, instances, tidying, turns, owner } = parts;
 
-  /** A build may reach the registry, and no container: on the engine's default network it could. */
-  async function withNetwork<T>(work: (network: string) => Promise<T>): Promise<T> {
-    // No server's name begins with a dot.
-    const name = `${owner.hubName}-.build-${randomBytes(6).toString('hex')}`;
-    await using made = names.hold(name);
-    await engine.createNetwork(name, { [hubLabel]: owner.hubId, [managedLabel]: 'true' });
-    made.add(`network ${name}`, () => removeLeftNetwork(name, { engine, clock }));
-    return await work(name);
-  }
-
-  async function versionOf(signal: AbortSignal): Promise<EngineVersion> {
+  async function probeVersion(signal: AbortSignal): Promise<EngineVersion> {
     const version = await engine.version({ timeoutMs: probeMs, signal });
     exposure.learn(version);
     return version;
   }
 
-  /** Work for which a launch has its time. Where that is over it is the engine that does not answer. */
+  /** Runs work within the launch timeout of the spec. A timeout means that the engine does not answer. */
   async function inTime<T>(spec: LaunchSpec, work: (late: AbortSignal) => Promise<T>): Promise<T> {
     try {
       return await turns.take(nameOf(owner, spec), spec.timeoutMs, work);
@@ -166,170 +101,22 @@ export function createDockerRuntime(
     }
   }
 
-  /** `signal` aborts also when the engine has taken too long. */
-  async function launch(
-    spec: LaunchSpec,
-    image: Image,
-    report: LaunchEvents,
-    signal: AbortSignal,
-  ): Promise<Instance> {
-    const target = targetOf(spec);
-    const name = nameOf(owner, spec);
-    throwIfCancelled(spec, signal);
-    if (names.has(name))
-      throw new HubError('HUB_CONTAINER_NAME_TAKEN', `${name} runs already. Stop it first`);
-
-    await using made = names.hold(name);
-    if (target.network === 'bridge') {
-      const network = await createNetwork(spec, { engine, log, owner });
-      made.add(`network ${network}`, () => engine.removeNetwork(network));
-      throwIfCancelled(spec, signal);
-    }
-    // Not aborted midway: the engine might make a container whose id is then not known.
-    const { scratch, volumes } = await imageVolumes.placesOf(spec, target, image);
-    throwIfCancelled(spec, signal);
-    const whole = { ...target, volumes: [...target.volumes, ...volumes] };
-    await volumeBound.check(spec, whole);
-    const user = userOf(target, image);
-    if (target.user === undefined && user !== image.user && image.user !== '')
-      log.info(
-        { server: spec.server, image: image.reference, imageUser: image.user, user },
-        'the user of the image may be root: it runs as another. Set "user" to a number to change it',
-      );
-    const body = createOptions(owner, spec, whole, image, scratch);
-    const id = await createContainer(name, body, spec, { engine, log, owner });
-    made.add(`container ${name}`, () => engine.removeContainer(id));
-    throwIfCancelled(spec, signal);
-
-    const attachment = createAttachment(await engine.attach(id), spec, line => report.stderr(line));
-    // It may have ended before the engine has answered to its start: what it leaves is then awaited.
-    const left = Promise.withResolvers<AsyncDisposable>();
-    const instance = run(
-      {
-        id,
-        name,
-        image,
-        spec,
-        target: whole,
-        attachment,
-        isAdoptable: spec.digest !== undefined,
-        left: left.promise,
-      },
-      report,
-    );
-    try {
-      await engine.startContainer(id, signal);
-      throwIfCancelled(spec, signal);
-    } catch (error) {
-      attachment.end({ reason: messageOf(error) });
-      left.resolve(new AsyncDisposableStack());
-      throw toLaunchError(error, spec);
-    }
-    left.resolve(made.move());
-    return instance;
-  }
-
-  /** The engine may have done what it could not answer to, without telling its id. */
-  async function afterwards(error: unknown): Promise<never> {
+  /** A call without an answer may have created objects whose ids are unknown. */
+  async function removeUnknown(error: unknown): Promise<never> {
     if (isUnheard(error) && (await tidying.now()) === 'unheard') tidying.owe();
     throw error;
-  }
-
-  /** Follows a container to its end. What is `left` of it then is removed, unless it may still run. */
-  function run(
-    container: {
-      readonly id: string;
-      readonly name: string;
-      readonly image: Image;
-      readonly spec: LaunchSpec;
-      readonly target: DockerTarget;
-      readonly attachment: Attachment;
-      readonly isAdoptable: boolean;
-      readonly left: Promise<AsyncDisposable>;
-    },
-    report: LaunchEvents,
-  ): Instance {
-    const { id, name, image, spec, target, attachment, isAdoptable, left } = container;
-    const instance = createInstance(
-      {
-        id,
-        name,
-        image: image.reference,
-        imageId: image.id,
-        memoryBytes: target.limits.memoryBytes,
-        attachment,
-        ...(target.volumes.length > 0 && {
-          watchVolumes: exceeded => volumeBound.watch(spec, target, exceeded),
-        }),
-        async release(end) {
-          const made = await left;
-          instances.delete(instance);
-          if (!end.isUnheard && !(end.isLost && isAdoptable))
-            return await made[Symbol.asyncDispose]();
-          // Removed as soon as nobody awaits it any more and the engine answers.
-          names.leave(name);
-          tidying.owe();
-        },
-      },
-      { engine, events, clock, log, report },
-    );
-    instances.add(instance);
-    return instance;
-  }
-
-  /** `late` aborts when the engine has taken too long: it is left as it is then, to be taken back later. */
-  async function adopt(
-    spec: LaunchSpec,
-    handle: string,
-    report: LaunchEvents,
-    signal: AbortSignal,
-    late: AbortSignal,
-  ): Promise<Instance | undefined> {
-    const target = targetOf(spec);
-    const name = nameOf(owner, spec);
-    const { id, startedAt } = readHandle(handle);
-    const found = await engine.findContainer(id);
-    late.throwIfAborted();
-    if (found?.labels[hubLabel] !== owner.hubId || names.has(name)) return undefined;
-    await using made = names.hold(name);
-    const image = await images.find(target.image);
-    const isSame =
-      found.name === name &&
-      found.state.isRunning &&
-      found.state.startedAt === startedAt &&
-      spec.digest !== undefined &&
-      found.labels[digestLabel] === spec.digest &&
-      found.imageId === image?.id;
-    late.throwIfAborted();
-    const socket = isSame && !signal.aborted ? await engine.attach(id) : undefined;
-    if (late.aborted) socket?.destroy();
-    late.throwIfAborted();
-    if (target.network === 'bridge') made.add(`network ${name}`, () => engine.removeNetwork(name));
-    made.add(`container ${name}`, () => engine.removeContainer(id));
-    throwIfCancelled(spec, signal);
-    if (!image || !socket) return undefined;
-    const attachment = createAttachment(socket, { ...spec, isTakenOver: true }, line =>
-      report.stderr(line),
-    );
-    const left = Promise.resolve(made.move());
-    const volumes = declaredVolumes(spec, target, image);
-    const whole = { ...target, volumes: [...target.volumes, ...volumes] };
-    return run(
-      { id, name, image, spec, target: whole, attachment, isAdoptable: true, left },
-      report,
-    );
   }
 
   return {
     name: 'docker',
     kind: 'docker',
-    upkeep: createUpkeep({ engine, images, users, owner }),
+    upkeep: createUpkeep(parts),
     exposure,
     async start(signal) {
       if (!(needs.isExpected?.() ?? true)) return;
-      // What is left of an earlier run takes no name from what is started meanwhile.
-      const begun = events.start().then(() => tidied);
-      await Promise.race([begun, sleep(beginMs, { clock, signal })]);
+      // Leftovers must be gone before new servers take their names.
+      const begun = events.start().then(() => parts.tidied());
+      await Promise.race([begun, sleep(beginMs, { clock: needs.clock, signal })]);
     },
     async stop() {
       const { stopGraceMs: graceMs } = { ...defaults, ...options };
@@ -339,13 +126,10 @@ export function createDockerRuntime(
     },
     async probe(signal) {
       try {
-        const { version, os } = await versionOf(signal);
-        if (os !== 'linux')
-          return {
-            healthy: false,
-            detail: `the engine at ${engine.address} runs ${os} containers`,
-          };
-        return { healthy: true, detail: `Docker Engine ${version} at ${engine.address}` };
+        const { version, os } = await probeVersion(signal);
+        return os === 'linux'
+          ? { healthy: true, detail: `Docker Engine ${version} at ${engine.address}` }
+          : { healthy: false, detail: `the engine at ${engine.address} runs ${os} containers` };
       } catch (error) {
         return { healthy: false, detail: messageOf(error) };
       }
@@ -355,13 +139,13 @@ export function createDockerRuntime(
       void events.start();
       try {
         const { image: wanted } = targetOf(spec);
-        // Whether it can reach the hub is known before anything of it runs.
-        if (!exposure.isKnown) await versionOf(signal);
+        // Exposure must be known before any code of the server runs.
+        if (!exposure.isKnown) await probeVersion(signal);
         exposure.launching(spec);
-        const tell = (text: string) => report.progress(text);
-        const image = await images.provide(wanted, tell, signal, spec.timeoutMs);
+        const progress = (text: string) => report.progress(text);
+        const image = await images.provide(wanted, progress, signal, spec.timeoutMs);
         return await inTime(spec, late =>
-          launch(spec, image, report, AbortSignal.any([signal, late])).catch(afterwards),
+          launch(spec, image, report, AbortSignal.any([signal, late]), parts).catch(removeUnknown),
         );
       } catch (error) {
         throwIfCancelled(spec, signal);
@@ -371,9 +155,9 @@ export function createDockerRuntime(
     async adopt(spec, handle, report, signal) {
       void events.start();
       try {
-        return await inTime(spec, late => adopt(spec, handle, report, signal, late));
+        return await inTime(spec, late => adopt(spec, handle, report, { signal, late }, parts));
       } catch (error) {
-        // Whoever stops it now does not await it any more.
+        // If the server is stopped now, its container is no longer awaited and must be removed.
         if (isUnheard(error)) tidying.owe();
         throw error;
       }
@@ -384,11 +168,68 @@ export function createDockerRuntime(
   };
 }
 
-function throwIfCancelled(spec: LaunchSpec, signal: AbortSignal): void {
-  if (!signal.aborted) return;
-  if (signal.reason instanceof HubError) throw signal.reason;
-  throw new HubError('HUB_CALL_CANCELLED', `the start of ${spec.server} was cancelled`, {
-    cause: signal.reason,
-    data: { server: spec.server },
+/** Creates and connects the parts of the runtime. */
+function createParts(given: DockerRuntimeOptions, needs: Needs) {
+  const { clock } = needs;
+  const log = needs.log.child({ part: 'docker' });
+  const options = { ...defaults, ...given };
+  const owner = { hubId: options.hubId, hubName: options.hubName };
+  const label = `${hubLabel}=${owner.hubId}`;
+  const address = parseAddress(options.dockerHost);
+  const engine = createEngine(address, clock);
+  const instances = new Set<Instance>();
+  const names = createNames({ log, owe: () => tidying.owe() });
+  const tidying = createTidying(label, {
+    engine,
+    clock,
+    log,
+    isHeld: name => names.has(name),
+    isAwaited: needs.isAwaited,
   });
+  let tidied: Promise<Tidied> | undefined;
+  const onConnected = () => void (tidied = tidying.now());
+  const events = createEngineEvents(label, { engine, clock, log, onConnected });
+  const volumeWatch = createVolumeWatch(options.volumeCheckMs, { engine, clock, log });
+  const volumeBound = createVolumeBound(owner, volumeWatch);
+  const users = createImageUsers({ engine, owner });
+
+  /** Runs a build in a network of its own: in the default network it could reach other containers. */
+  async function withNetwork<T>(work: (network: string) => Promise<T>): Promise<T> {
+    // Cannot collide with a server: their names do not begin with a dot.
+    const name = `${owner.hubName}-.build-${randomBytes(6).toString('hex')}`;
+    await using made = names.hold(name);
+    await engine.createNetwork(name, { [hubLabel]: owner.hubId, [managedLabel]: 'true' });
+    made.add(`network ${name}`, () => removeBuildNetwork(name, { engine, clock }));
+    return await work(name);
+  }
+
+  const { locks, findElsewhere } = needs;
+  return {
+    engine,
+    log,
+    owner,
+    names,
+    instances,
+    events,
+    tidying,
+    tidied: () => tidied,
+    exposure: createExposure(address, needs.platform ?? process.platform),
+    turns: createTurns({ clock }),
+    users,
+    images: createImages(options, {
+      engine,
+      clock,
+      users,
+      locks,
+      withNetwork,
+      ...(findElsewhere && { findElsewhere }),
+    }),
+    imageVolumes: createImageVolumes({
+      engine,
+      owner,
+      create: (name, spec, body) => createContainer(name, body, spec, { engine, log, owner }),
+    }),
+    volumeBound,
+    run: createRun(instances, { engine, events, clock, log, owner, names, tidying, volumeBound }),
+  };
 }

@@ -1,30 +1,30 @@
 import { type Event, createEmitter } from '#core';
 import type { LaunchSpec } from '#runtimes';
-import type { Address } from './address.ts';
+import type { Address } from './engine/address.ts';
 
-/** What an engine says about itself. */
+/** Version of an engine. */
 export type EngineVersion = {
   readonly version: string;
   readonly os: string;
-  /** The name of the product, where it is more than an engine: `Docker Desktop 4.48.0 (207573)`. */
+  /** Product that contains the engine, such as `Docker Desktop 4.48.0 (207573)`. Empty for a plain engine. */
   readonly product: string;
   readonly kernel: string;
 };
 
-/** What lets containers connect to ports on the loopback interface of the hub's machine. */
+/** Tells if containers can connect to the loopback interface of the hub's machine. */
 export interface Exposure {
-  /** The product that forwards such connections; undefined where the engine does not, or is not known yet. */
+  /** Product that forwards such connections. Undefined if none does, or before the engine has answered. */
   readonly forwarder: string | undefined;
-  /** A server that this run of the hub has launched, or built, with a network; undefined where none was. */
+  /** A server with a network that this run of the hub has launched or built, if any. */
   readonly networked: string | undefined;
   readonly changed: Event<void>;
 }
 
 type Recorder = Exposure & {
-  /** Whether an engine has said what it is. */
+  /** True after `learn`. */
   readonly isKnown: boolean;
   learn(version: EngineVersion): void;
-  /** Called before anything of a launch runs. */
+  /** Call it before any code of the server runs. */
   launching(spec: LaunchSpec): void;
 };
 
@@ -60,7 +60,7 @@ export function createExposure(address: Address, platform: string): Recorder {
   };
 }
 
-/** Products whose containers reach the loopback interface of the machine as host.docker.internal. */
+/** Products whose containers reach the loopback interface of the host as host.docker.internal. */
 const products: readonly (readonly [name: string, sign: RegExp])[] = [
   ['Docker Desktop', /Docker Desktop|linuxkit/i],
   ['OrbStack', /orbstack/i],
@@ -70,9 +70,9 @@ const products: readonly (readonly [name: string, sign: RegExp])[] = [
 ];
 
 /**
- * The product that forwards connections of containers to the loopback interface of the hub's machine. On Linux a
- * plain engine does not: rootless engines switch it off unless told otherwise (rootlesskit, --disable-host-loopback). On
- * other systems every local engine is in a virtual machine, whose networks forward as a rule.
+ * Returns the product that forwards connections of containers to the loopback interface of the hub's machine. A plain
+ * engine on Linux does not: rootless engines disable it by default (rootlesskit, --disable-host-loopback). On other
+ * systems every local engine runs in a virtual machine, which usually forwards.
  */
 export function forwarderOf(
   { product, kernel }: Pick<EngineVersion, 'product' | 'kernel'>,

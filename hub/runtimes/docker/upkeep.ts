@@ -1,13 +1,13 @@
 import { HubError } from '#core';
 import type { Belonging, LaunchSpec, Upkeep } from '#runtimes';
-import type { Engine } from './engine.ts';
-import { isRefusal } from './engine-error.ts';
-import type { ImageUsers } from './image-users.ts';
-import type { Images } from './images.ts';
-import { hubLabel, managedLabel } from './labels.ts';
-import { declaredVolumes } from './image-volumes.ts';
-import { targetOf } from './launch.ts';
-import { type Owner, volumeName } from './options.ts';
+import type { Engine } from './engine/engine.ts';
+import { isRefusal } from './engine/errors.ts';
+import type { ImageUsers } from './image/users.ts';
+import type { Images } from './image/images.ts';
+import { hubLabel, managedLabel } from './container/labels.ts';
+import { declaredVolumes } from './volumes/declared.ts';
+import { targetOf } from './container/spec.ts';
+import { type Owner, volumeName } from './container/options.ts';
 
 type Needs = {
   readonly engine: Pick<Engine, 'findImage' | 'findVolume' | 'removeVolume'>;
@@ -17,8 +17,7 @@ type Needs = {
 };
 
 /**
- * The images and volumes of servers in containers. An image that was pulled belongs to the engine, and a
- * volume that another hub has made to that one: neither is a belonging here.
+ * Images and volumes of servers in containers. Pulled images and volumes of other hubs are not belongings of a server.
  */
 export function createUpkeep({ engine, images, users, owner }: Needs): Upkeep {
   const isOurImage = async (reference: string) =>
@@ -78,14 +77,14 @@ export function createUpkeep({ engine, images, users, owner }: Needs): Upkeep {
 function foreign(kind: Belonging['kind'], name: string): HubError {
   return new HubError(
     'HUB_ENGINE_REFUSED',
-    `the ${kind} ${name} was not made by this hub, which leaves it alone`,
+    `the ${kind} ${name} was not created by this hub, so it is not removed`,
   );
 }
 
 function inUse(kind: Belonging['kind'], name: string, words: string, cause: unknown): HubError {
   return new HubError(
     'HUB_ENGINE_REFUSED',
-    `the ${kind} ${name} is in use: ${words}. Remove what uses it, then it (docker ${kind} rm ${name})`,
+    `the ${kind} ${name} is in use: ${words}. Remove its users first, then remove it (docker ${kind} rm ${name})`,
     { cause },
   );
 }

@@ -8,7 +8,7 @@ import { test } from 'vitest';
 import { systemClock } from '#core';
 import { createRecordingLog } from '#helpers/hub';
 import { createDockerRuntime } from '#runtimes/docker';
-import { parseAddress } from '../../../hub/runtimes/docker/address.ts';
+import { parseAddress } from '../../../hub/runtimes/docker/engine/address.ts';
 import { forwarderOf } from '../../../hub/runtimes/docker/exposure.ts';
 
 const socket = 'unix:///var/run/docker.sock';

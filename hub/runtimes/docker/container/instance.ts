@@ -1,0 +1,189 @@
+import { type Clock, type HubError, type Log, DeadlineExceeded, messageOf, within } from '#core';
+import type { Exit, Instance, LaunchEvents } from '#runtimes';
+import type { Attachment } from './attach.ts';
+import type { Engine } from '../engine/engine.ts';
+import { isUnheard } from '../engine/errors.ts';
+import type { EngineEvents } from '../engine/events.ts';
+import { exitOf } from './exit.ts';
+import { usageOf } from './stats.ts';
+
+type Needs = {
+  readonly engine: Pick<Engine, 'findContainer' | 'waitForContainer' | 'stopContainer' | 'stats'>;
+  readonly events: EngineEvents;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly report: LaunchEvents;
+};
+
+type Running = {
+  readonly id: string;
+  readonly name: string;
+  readonly image: string;
+  readonly imageId: string;
+  readonly memoryBytes: number;
+  readonly attachment: Attachment;
+  /** Watches the volumes of the container. `exceeded` stops it. Absent: no volumes. */
+  readonly watchVolumes?: (exceeded: (why: HubError) => void) => Disposable;
+  /**
+   * Removes everything that was created for the container. `isLost`: the container may still be running. `isUnheard`:
+   * the engine did not answer, so its state is unknown. Must not throw.
+   */
+  readonly release: (end: {
+    readonly isLost: boolean;
+    readonly isUnheard: boolean;
+  }) => Promise<void>;
+};
+
+/** Timeout in ms for the rest of the output after the exit. */
+const drainMs = 1_000;
+/** Timeout in ms for the exit after the end of the output. */
+const endingMs = 2_000;
+/** Timeout in ms for inspecting a container. Pending calls of the server fail only after it. */
+const inspectMs = 5_000;
+
+/**
+ * Supervises a container until its removal. Call it before the container is started: otherwise the events of a container
+ * that exits immediately are missed.
+ */
+export function createInstance(running: Running, needs: Needs): Instance {
+  const { id, name, attachment } = running;
+  const { engine, clock, log } = needs;
+  /** Resolves when the container may have exited. */
+  const suspected = Promise.withResolvers<void>();
+  let wasShort = false;
+  let broken: Error | undefined;
+  let stopping: Promise<Exit> | undefined;
+  /** The container may still be running and may be adopted, so it must not be stopped. */
+  let isLost = false;
+  /** Error of the engine that did not answer. */
+  let unheard: unknown;
+  /** Why the hub stopped the container. */
+  let refusal: HubError | undefined;
+  /** The stop call. Resolves when the container has exited, or when the call failed. */
+  let halting: Promise<void> | undefined;
+
+  const watch = needs.events.watch(id, event => {
+    if (event === 'die') suspected.resolve();
+    else if (event === 'oom') reportShortage();
+    else void recheck();
+  });
+  void attachment.over.then(error => {
+    broken = error;
+    suspected.resolve();
+  });
+  const exited = conclude();
+  const volumes = running.watchVolumes?.(why => {
+    log.warn({ container: name }, why.message);
+    refusal = why;
+    void (stopping ??= stop(0));
+  });
+
+  /** Reports that memory ran out. The kernel may kill a child process while the server continues. */
+  function reportShortage(): void {
+    wasShort = true;
+    const limit = `${Math.round(running.memoryBytes / 2 ** 20)} MiB`;
+    log.warn({ container: name, limit }, 'out of memory: the kernel killed a process in it');
+    needs.report.progress(`out of memory (limit ${limit}): the kernel killed a process in it`);
+  }
+
+  /** Checks the container after events may have been missed. If the engine does not answer, the attached stream ends. */
+  async function recheck(): Promise<void> {
+    const found = await engine.findContainer(id).catch(() => 'unknown' as const);
+    if (found === undefined || (found !== 'unknown' && !found.state.isRunning)) suspected.resolve();
+  }
+
+  async function conclude(): Promise<Exit> {
+    await suspected.promise;
+    const found = await findExit();
+    const exit = refusal ? { ...found, detail: refusal.message, refusal } : found;
+    isLost = exit.lost === true;
+    attachment.end({ reason: exit.detail });
+    watch[Symbol.dispose]();
+    volumes?.[Symbol.dispose]();
+    await running.release({ isLost, isUnheard: unheard !== undefined });
+    return exit;
+  }
+
+  /** Fails immediately if the engine has not answered before. */
+  async function look() {
+    if (unheard !== undefined) throw unheard;
+    return await engine.findContainer(id, { timeoutMs: inspectMs });
+  }
+
+  /** Asks the engine for the exit state. The container may be running although its stream has ended. */
+  async function findExit(): Promise<Exit> {
+    try {
+      let found = await look();
+      if (found?.state.isRunning) {
+        if (!halting) await engine.waitForContainer(id, endingMs).catch(() => undefined);
+        // A server that is being stopped may close its output first, and still has its grace period.
+        await halting;
+        found = await look();
+      }
+      if (!found) return { detail: `its container ${name} was removed by someone else` };
+      if (found.state.isRunning)
+        return {
+          lost: !stopping,
+          detail: `the connection to it ended (${broken ? messageOf(broken) : 'closed'}) while it was running`,
+        };
+      await within(drainMs, { clock }, () => attachment.over).catch(ignoreDeadline);
+      const { exitCode, oomKilled } = found.state;
+      const { memoryBytes } = running;
+      return exitOf({ exitCode, oomKilled: oomKilled || wasShort, memoryBytes });
+    } catch (error) {
+      // Its state is unknown until the engine answers again.
+      unheard = error;
+      return { lost: true, detail: `lost: ${messageOf(error)}` };
+    }
+  }
+
+  async function halt(graceMs: number): Promise<void> {
+    try {
+      await engine.stopContainer(id, Math.ceil(graceMs / 1000));
+    } catch (error) {
+      // The container has already exited, or the engine does not answer. The removal kills it in both cases.
+      if (isUnheard(error)) unheard = error;
+      log.debug(
+        { container: name, problem: messageOf(error) },
+        'the engine did not stop the container',
+      );
+    }
+  }
+
+  async function stop(graceMs: number): Promise<Exit> {
+    attachment.channel.close('stopped');
+    await (halting = halt(graceMs));
+    suspected.resolve();
+    return await exited;
+  }
+
+  return {
+    about: { containerId: id.slice(0, 12), containerName: name, image: running.image },
+    identity: running.imageId,
+    channel: attachment.channel,
+    async handle() {
+      const found = await engine.findContainer(id);
+      return `${id} ${found?.state.startedAt ?? ''}`;
+    },
+    exited,
+    stop: ({ graceMs }) => (isLost ? exited : (stopping ??= stop(graceMs))),
+    async usage() {
+      try {
+        return usageOf(await engine.stats(id));
+      } catch (error) {
+        log.debug({ container: name, problem: messageOf(error) }, 'no statistics');
+        return undefined;
+      }
+    },
+  };
+}
+
+/** Parses a handle: a container and its start time. A restarted container has lost its MCP session. */
+export function readHandle(handle: string): { readonly id: string; readonly startedAt: string } {
+  const [id = '', startedAt = ''] = handle.split(' ');
+  return { id, startedAt };
+}
+
+function ignoreDeadline(error: unknown): void {
+  if (!(error instanceof DeadlineExceeded)) throw error;
+}

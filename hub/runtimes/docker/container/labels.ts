@@ -1,0 +1,57 @@
+import type { LaunchSpec } from '#runtimes';
+
+/** Marks all objects of a hub, so that its next run finds and removes leftovers. */
+export const hubLabel = 'io.agenthub.hub';
+export const serverLabel = 'io.agenthub.server';
+const instanceLabel = 'io.agenthub.instance';
+/** Keyed digest of the launch spec. Only the hub that launched the container can compute it. */
+export const digestLabel = 'io.agenthub.digest';
+/** Marks all objects of all hubs. */
+export const managedLabel = 'io.agenthub.managed';
+/** On volumes: name of the hub, which does not depend on how the hub is started. */
+export const nameLabel = 'io.agenthub.name';
+/** On images: base and package of the build. */
+export const baseLabel = 'io.agenthub.base';
+export const packageLabel = 'io.agenthub.package';
+
+type Owner = { readonly hubId: string; readonly hubName: string };
+type Launched = Pick<LaunchSpec, 'server' | 'instance' | 'digest'>;
+
+/** Labels of the objects of a server. They contain no values of its environment. */
+export function labelsOf(
+  owner: Owner,
+  { server, instance, digest }: Launched,
+): Record<string, string> {
+  return {
+    [hubLabel]: owner.hubId,
+    [serverLabel]: server,
+    ...(instance !== undefined && { [instanceLabel]: instance }),
+    ...(digest !== undefined && { [digestLabel]: digest }),
+    [managedLabel]: 'true',
+  };
+}
+
+/**
+ * Labels that make a container part of the compose project <hubName>: Docker Desktop groups it, and
+ * `docker compose down --remove-orphans` removes it (tested with compose 2.40).
+ */
+export function composeLabelsOf(
+  owner: Owner,
+  { server, instance }: Launched,
+): Record<string, string> {
+  return {
+    'com.docker.compose.project': owner.hubName,
+    // The prefix avoids collisions: compose would replace a server named like one of its own services.
+    'com.docker.compose.service': `mcp-${server}`,
+    'com.docker.compose.oneoff': 'False',
+    // Distinguishes the containers of a service. The temporary container for image volumes has 0.
+    'com.docker.compose.container-number': String(instance === undefined ? 1 : numberOf(instance)),
+    // Compose ignores containers without a config hash. Any value will do.
+    'com.docker.compose.config-hash': 'agenthub',
+    // Without it `docker compose ls` prints a warning for each container.
+    'com.docker.compose.project.config_files': '',
+  };
+}
+
+/** Instances of sessions are numbered from 1; the shared instance comes before them. */
+const numberOf = (instance: string) => (/^\d{1,6}$/.test(instance) ? Number(instance) + 1 : 0);

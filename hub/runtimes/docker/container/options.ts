@@ -1,0 +1,177 @@
+import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import type { DockerTarget, LaunchSpec } from '#runtimes';
+import { composeLabelsOf, hubLabel, labelsOf, managedLabel, nameLabel } from './labels.ts';
+
+type MountBody = {
+  readonly Type: 'bind' | 'volume';
+  readonly Source: string;
+  readonly Target: string;
+  readonly ReadOnly: boolean;
+  readonly VolumeOptions?: { readonly Labels: Readonly<Record<string, string>> };
+};
+
+/** Body of `POST /containers/create`. The type of dockerode requires more fields of a mount than the engine. */
+export type CreateBody = Omit<ContainerCreateOptions, 'HostConfig'> & {
+  readonly HostConfig: Omit<HostConfig, 'Mounts'> & { readonly Mounts: readonly MountBody[] };
+};
+
+/** The hub that owns a container. */
+export type Owner = {
+  /** Identifies the containers of this hub on a shared engine. */
+  readonly hubId: string;
+  /** Prefix of the names of containers, networks and volumes. */
+  readonly hubName: string;
+};
+
+type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
+
+/** Fields of an image that a container depends on. */
+export type Image = {
+  readonly reference: string;
+  /** Content digest. */
+  readonly id: string;
+  /** User of the image; empty for root. */
+  readonly user: string;
+  /** Folders that the image declares with `VOLUME`, as written. */
+  readonly volumes: readonly string[];
+};
+
+const home = '/home/mcp';
+const unprivileged = '65532:65532';
+
+/**
+ * Name of the container of a server, and of its network. Names of servers contain no dot, so they cannot collide with
+ * names of instances.
+ */
+export function nameOf(owner: Owner, { server, instance }: Launched): string {
+  return `${owner.hubName}-${server}${instance === undefined ? '' : `.${instance}`}`;
+}
+
+/** Name of a volume of this hub on the engine. */
+export const volumeName = (
+  owner: Pick<Owner, 'hubName'>,
+  { name }: DockerTarget['volumes'][number],
+): string => `${owner.hubName}-${name}`;
+
+/**
+ * Creates the body of `POST /containers/create` for a server. Every setting is at its strictest unless the spec loosens
+ * it. `scratch`: additional folders that get a tmpfs.
+ */
+export function createOptions(
+  owner: Owner,
+  spec: LaunchSpec,
+  target: DockerTarget,
+  image: Image,
+  scratch: readonly string[] = [],
+): CreateBody {
+  const { command, args, workingDirectory } = target;
+  return {
+    Image: image.reference,
+    User: userOf(target, image),
+    Env: Object.entries({ HOME: home, ...spec.env }).map(([key, value]) => `${key}=${value}`),
+    // A command in the spec replaces the entrypoint of the image together with its arguments.
+    ...(command !== undefined && { Entrypoint: [command] }),
+    ...((command !== undefined || args.length > 0) && { Cmd: [...args] }),
+    ...(workingDirectory !== undefined && { WorkingDir: workingDirectory }),
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    // Stdin stays open without a connection: the next run of the hub may attach again.
+    StdinOnce: false,
+    Tty: false,
+    // The hub checks the server itself.
+    Healthcheck: { Test: ['NONE'] },
+    Labels: { ...labelsOf(owner, spec), ...composeLabelsOf(owner, spec) },
+    HostConfig: hostConfig(owner, spec, target, tmpfs(target, image, scratch)),
+  };
+}
+
+function hostConfig(
+  owner: Owner,
+  spec: LaunchSpec,
+  target: DockerTarget,
+  Tmpfs: Record<string, string>,
+): CreateBody['HostConfig'] {
+  const { limits } = target;
+  return {
+    // Reaps orphaned processes, and forwards SIGTERM to servers that would ignore it as pid 1.
+    Init: true,
+    // The hub reads the exit state before it removes the container.
+    AutoRemove: false,
+    RestartPolicy: { Name: 'no' },
+    Privileged: false,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges'],
+    ReadonlyRootfs: true,
+    IpcMode: 'private',
+    Memory: limits.memoryBytes,
+    // Equal to Memory: no swap.
+    MemorySwap: limits.memoryBytes,
+    NanoCpus: Math.round(limits.cpus * 1e9),
+    PidsLimit: limits.pids,
+    NetworkMode: target.network === 'none' ? 'none' : nameOf(owner, spec),
+    Tmpfs,
+    LogConfig:
+      target.logs === 'none'
+        ? { Type: 'none', Config: {} }
+        : { Type: 'local', Config: { 'max-size': '1m', 'max-file': '2' } },
+    Mounts: mounts(owner, target),
+  };
+}
+
+/** Folders that every server may write to. Paths with a mount are skipped: the engine refuses two mounts on one path. */
+function tmpfs(
+  target: DockerTarget,
+  image: Image,
+  scratch: readonly string[],
+): Record<string, string> {
+  const taken = new Set([...target.mounts, ...target.volumes].map(mount => mount.target));
+  const options = `rw,nosuid,nodev,noexec,size=${target.limits.scratchBytes},mode=1777`;
+  // Programs expect to own their data folder. A user given by name has no known id, but the folder is world-writable.
+  const [, uid, gid] = /^(\d+)(?::(\d+))?$/.exec(userOf(target, image)) ?? [];
+  const own = `${uid === undefined ? '' : `,uid=${uid}`}${gid === undefined ? '' : `,gid=${gid}`}`;
+  return Object.fromEntries([
+    ...['/tmp', home].filter(path => !taken.has(path)).map(path => [path, options]),
+    ...scratch.map(path => [path, options + own]),
+  ]);
+}
+
+function mounts(owner: Owner, target: DockerTarget): readonly MountBody[] {
+  return [
+    // The engine refuses a missing source; the older `Binds` would create it as a folder of root.
+    ...target.mounts.map((mount): MountBody => ({
+      Type: 'bind',
+      Source: mount.source,
+      Target: mount.target,
+      ReadOnly: mount.readOnly,
+    })),
+    ...target.volumes.map((volume): MountBody => ({
+      Type: 'volume',
+      Source: volumeName(owner, volume),
+      Target: volume.target,
+      ReadOnly: false,
+      VolumeOptions: {
+        Labels: {
+          [hubLabel]: owner.hubId,
+          [managedLabel]: 'true',
+          [nameLabel]: owner.hubName,
+        },
+      },
+    })),
+  ];
+}
+
+/**
+ * The user of the config entry, otherwise the user of the image if it is a number other than 0. A name could be mapped
+ * to root by the files of the image, so an unprivileged user replaces it. A number without a group gets the group of the
+ * same number: the engine would use a group from the files of the image, or root.
+ */
+export function userOf(target: DockerTarget, image: Image): string {
+  if (target.user !== undefined) return /^\d+$/.test(target.user) ? both(target.user) : target.user;
+  const [, user, group = '0'] = /^([1-9]\d{0,8})(?::(\d{1,9}))?$/.exec(image.user) ?? [];
+  if (user === undefined) return unprivileged;
+  return Number(group) === 0 ? both(user) : image.user;
+}
+
+const both = (number: string) => `${number}:${number}`;

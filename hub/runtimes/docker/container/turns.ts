@@ -1,0 +1,45 @@
+import { type Clock, createAbortScope, unlessAborted } from '#core';
+
+/** Runs work under names. Work that times out continues in the background, and the next work of its name waits for it. */
+export interface Turns {
+  /**
+   * Runs work under a name. After `timeoutMs` it rejects with DeadlineExceeded and aborts the signal of the work, which
+   * must then clean up after itself, however late the engine answers; its result is dropped. Undefined: no timeout.
+   */
+  take<T>(
+    name: string,
+    timeoutMs: number | undefined,
+    work: (late: AbortSignal) => Promise<T>,
+  ): Promise<T>;
+}
+
+export function createTurns({ clock }: { readonly clock: Clock }): Turns {
+  /** Work that has timed out and has not ended, by name. */
+  const leftAlone = new Map<string, Promise<void>>();
+
+  return {
+    async take(name, timeoutMs, work) {
+      using late = createAbortScope(
+        [],
+        timeoutMs === undefined ? undefined : { clock, limitMs: timeoutMs },
+      );
+      const before = leftAlone.get(name);
+      const doing = (async () => {
+        await before;
+        late.signal.throwIfAborted();
+        return await work(late.signal);
+      })();
+      try {
+        return await unlessAborted(doing, late.signal);
+      } finally {
+        if (late.signal.aborted) {
+          const forget = () => {
+            if (leftAlone.get(name) === over) leftAlone.delete(name);
+          };
+          const over: Promise<void> = doing.then(forget, forget);
+          leftAlone.set(name, over);
+        }
+      }
+    },
+  };
+}

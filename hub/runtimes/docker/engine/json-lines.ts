@@ -1,0 +1,30 @@
+import type { Readable } from 'node:stream';
+import { isObject } from '#core';
+
+/** Parses a stream of one JSON object per line: events, and the progress of builds and pulls. */
+export async function* jsonLines(
+  stream: Readable,
+): AsyncGenerator<{ readonly [key: string]: unknown }> {
+  stream.setEncoding('utf8');
+  let rest = '';
+  for await (const chunk of stream) {
+    const lines = (rest + String(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const value = parse(line);
+      if (isObject(value)) yield value;
+    }
+  }
+  const value = parse(rest);
+  if (isObject(value)) yield value;
+}
+
+/** Undefined for a line that is not JSON, such as the last line of a broken connection. */
+function parse(line: string): unknown {
+  if (line.trim() === '') return undefined;
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+import { stripVTControlCharacters } from 'node:util';
+import { HubError } from '#core';
+import type { BuildLimits, BuildOptions, Engine } from '../engine/engine.ts';
+import { EngineError } from '../engine/errors.ts';
+import { jsonLines } from '../engine/json-lines.ts';
+import { createBuildOutput } from './lock.ts';
+import { isEngineCutOff, isInstallerCutOff } from './registry.ts';
+
+/** Maximum output of a failed build in its error message. Installers print the cause at the end. */
+const shownLines = 20;
+const shownCharacters = 3000;
+
+type Build = {
+  readonly engine: Pick<Engine, 'buildImage'>;
+  readonly context: Buffer;
+  readonly image: BuildOptions;
+  readonly limits: BuildLimits & { readonly network: string };
+};
+
+/** Builds an image. Resolves with the lock that the build printed. */
+export async function build(
+  { engine, context, image, limits }: Build,
+  progress: (text: string) => void,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const output = createBuildOutput();
+  const shown: string[] = [];
+  const show = (lines: readonly string[]) => {
+    for (const text of lines.flatMap(textOf)) {
+      shown.push(text);
+      if (shown.length > shownLines) shown.shift();
+      progress(text);
+    }
+  };
+  try {
+    for await (const line of jsonLines(await engine.buildImage(context, image, limits, signal))) {
+      if (typeof line['stream'] === 'string') show(output.push(line['stream']));
+      if (typeof line['error'] !== 'string') continue;
+      show(output.end());
+      throw failed(image, shown, line['error']);
+    }
+  } catch (error) {
+    throw error instanceof EngineError ? failed(image, shown, error.words, error) : error;
+  }
+  return output.lock();
+}
+
+/** Messages of the builder that do not help an operator. */
+const bookkeeping =
+  /^( ---> |Step \d+\/\d+ : |Removing intermediate |Successfully (built|tagged) )/;
+
+/** The readable text of an output line, if any. */
+function textOf(line: string): readonly string[] {
+  const text = stripVTControlCharacters(line).trimEnd();
+  return text === '' || bookkeeping.test(text) ? [] : [text];
+}
+
+function failed(
+  image: BuildOptions,
+  output: readonly string[],
+  words: string,
+  cause?: unknown,
+): HubError {
+  // If a command failed, the cause is in its output; the builder only repeats the command.
+  const isStep = words.includes('returned a non-zero code') && output.length > 0;
+  const why = isStep ? output.join('\n').slice(-shownCharacters) : words;
+  return (isStep ? isInstallerCutOff(why) : isEngineCutOff(words))
+    ? new HubError(
+        'HUB_REGISTRY_UNREACHABLE',
+        `the image for ${image.package} could not be built, as a registry cannot be reached:\n${why}`,
+        { cause, data: { retryable: true } },
+      )
+    : new HubError(
+        'HUB_IMAGE_BUILD_FAILED',
+        `the image for ${image.package} could not be built:\n${why}`,
+        { cause },
+      );
+}

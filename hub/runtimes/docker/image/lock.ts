@@ -1,0 +1,61 @@
+import { gunzipSync } from 'node:zlib';
+import type { Folder } from '#store';
+
+/** Output line of a build that contains its lock. Written by the scripts in `images/`. */
+const told = /^agenthub-lock ([A-Za-z0-9+/=]+)$/;
+/** Enough for about 10,000 dependencies. */
+const mostLineCharacters = 4 * 2 ** 20;
+const mostLockBytes = 16 * 2 ** 20;
+
+/** The resolved dependencies of packages, by image tag. A rebuild installs the same versions. */
+export type Locks = Pick<Folder, 'read' | 'write' | 'remove'>;
+
+/** Splits the output of a build into lines, and extracts the lock. */
+export interface BuildOutput {
+  /** Returns the completed lines, without the lock. */
+  push(text: string): readonly string[];
+  /** Returns the rest of the last line. */
+  end(): readonly string[];
+  /** The first lock: install scripts of packages, which could print another, run later. */
+  lock(): string | undefined;
+}
+
+export function createBuildOutput(): BuildOutput {
+  let rest = '';
+  let lock: string | undefined;
+
+  function take(line: string): readonly string[] {
+    const [, encoded] = told.exec(line) ?? [];
+    if (encoded === undefined) return [line];
+    lock ??= decode(encoded);
+    return [];
+  }
+
+  return {
+    push(text) {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > mostLineCharacters) rest = '';
+      return lines.flatMap(take);
+    },
+    end: () => (rest === '' ? [] : take(rest)),
+    lock: () => lock,
+  };
+}
+
+function decode(encoded: string): string | undefined {
+  try {
+    return gunzipSync(Buffer.from(encoded, 'base64'), {
+      maxOutputLength: mostLockBytes,
+    }).toString();
+  } catch {
+    return undefined;
+  }
+}
+
+/** File name of the lock of an image. Contains no slash or colon. */
+export const lockName = (tag: string) =>
+  tag
+    .replace(/^agenthub\//, '')
+    .replaceAll('/', '-')
+    .replace(':', '@');

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { HubError } from '#core';
+import type { PackageSource } from '#runtimes';
+import type { BuildOptions } from '../engine/engine.ts';
+import { baseLabel, managedLabel, packageLabel } from '../container/labels.ts';
+
+/** Folder of `images/` with the build context of an ecosystem. */
+export const baseOf: Readonly<Record<PackageSource['ecosystem'], string>> = {
+  npm: 'npm',
+  pypi: 'python',
+};
+
+/** Accepts only names and versions of registries, so no path, URL, option or white space reaches an installer. */
+const forms: Readonly<Record<PackageSource['ecosystem'], { form: RegExp; example: string }>> = {
+  npm: {
+    form: /^((?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*)(?:@([a-z0-9^~<>=*][a-z0-9^~<>=*.+-]*))?$/i,
+    example: '@modelcontextprotocol/server-memory@2026.8.31',
+  },
+  pypi: {
+    form: /^([a-z0-9][a-z0-9._-]*(?:\[[a-z0-9,._-]+\])?)(?:(?:==|~=|!=|>=|<=|<|>)([a-z0-9][a-z0-9.+!*,<>=~-]*))?$/i,
+    example: 'mcp-server-time==2026.10.19',
+  },
+};
+
+/**
+ * The image of a package. Its tag depends only on the package and the build context, so an image is built once and
+ * later starts need no registry. Throws HUB_LAUNCH_INVALID for an invalid spec.
+ */
+export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
+  const { ecosystem, spec, with: extras = [], python } = source;
+  const { form, example } = forms[ecosystem];
+  const [, name, version = 'latest'] = form.exec(spec) ?? [];
+  if (name === undefined)
+    throw new HubError(
+      'HUB_LAUNCH_INVALID',
+      `"${spec}" is no package of ${ecosystem}. Write its name and version, such as ${example}`,
+    );
+  for (const extra of extras)
+    if (!form.test(extra))
+      throw new HubError(
+        'HUB_LAUNCH_INVALID',
+        `"${extra}" is no package of ${ecosystem}, so it cannot be installed beside ${spec}. Write its name and version, such as ${example}`,
+      );
+  // Absent options do not change the digest, so the tags of existing images stay the same.
+  const more = extras.length > 0 || python !== undefined ? JSON.stringify([extras, python]) : '';
+  const digest = createHash('sha256').update(context).update(spec).update(more).digest('hex');
+  const hash = digest.slice(0, 12);
+  const base = baseOf[ecosystem];
+  const tag = `${tidy(version).slice(0, 100) || 'latest'}-${hash}`;
+  return {
+    tag: `agenthub/${base}-${tidy(name).slice(0, 100)}:${tag}`,
+    package: spec,
+    ...(extras.length > 0 && { with: extras }),
+    ...(python !== undefined && { base: `python:${python}-slim` }),
+    labels: { [managedLabel]: 'true', [baseLabel]: base, [packageLabel]: spec },
+  };
+}
+
+/** Replaces characters that are not allowed in repositories or tags. */
+function tidy(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.]+|\.{2,}/g, '-')
+    .replaceAll(/^[.-]+|[.-]+$/g, '')
+    .replaceAll(/[.-]{2,}/g, '-');
+}

@@ -1,0 +1,51 @@
+import { HubError, isObject } from '#core';
+import type { Engine } from '../engine/engine.ts';
+import { EngineError } from '../engine/errors.ts';
+import { jsonLines } from '../engine/json-lines.ts';
+import { isEngineCutOff } from './registry.ts';
+
+export async function pull(
+  engine: Pick<Engine, 'pullImage'>,
+  reference: string,
+  progress: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const [name, tag] = splitReference(reference);
+  try {
+    for await (const line of jsonLines(await engine.pullImage(name, tag, signal))) {
+      if (typeof line['error'] === 'string') throw missing(reference, line['error']);
+      // Lines with byte counts are skipped: they arrive many times per second.
+      if (typeof line['status'] === 'string' && !isObject(line['progressDetail']))
+        progress(line['status']);
+    }
+  } catch (error) {
+    throw error instanceof EngineError ? missing(reference, error.words, error) : error;
+  }
+}
+
+/** Without a tag the engine would pull all tags. */
+function splitReference(reference: string): readonly [name: string, tag: string] {
+  const [name = reference, digest] = reference.split('@');
+  if (digest !== undefined) return [name, digest];
+  const colon = reference.lastIndexOf(':');
+  return colon > reference.lastIndexOf('/')
+    ? [reference.slice(0, colon), reference.slice(colon + 1)]
+    : [reference, 'latest'];
+}
+
+export function missing(reference: string, words: string, cause?: unknown): HubError {
+  const image = `the image ${reference} is not on this engine`;
+  return isEngineCutOff(words)
+    ? new HubError(
+        'HUB_REGISTRY_UNREACHABLE',
+        `${image}, and its registry cannot be reached: ${words}. ` +
+          `Check the network and the name, or bring it there (docker pull ${reference})`,
+        { cause, data: { retryable: true } },
+      )
+    : new HubError(
+        'HUB_IMAGE_MISSING',
+        `${image} and could not be pulled: ${words}. ` +
+          `Check its name, or bring it there (docker pull ${reference})`,
+        { cause },
+      );
+}

@@ -1,0 +1,60 @@
+import { createSingleFlight } from '#core';
+
+/** Runs work once for all concurrent callers. */
+export interface SharedWork {
+  /**
+   * Joins the work on a key, or begins it. `progress` receives the messages of the work after the join. A caller leaves
+   * when its signal aborts; the work is aborted when its last caller leaves.
+   */
+  join(key: string, work: Work, progress: Progress, signal: AbortSignal): Promise<void>;
+}
+
+type Progress = (text: string) => void;
+type Work = (progress: Progress, signal: AbortSignal) => Promise<void>;
+
+/** Runs at most `maxAtOnce` pieces of work at once. */
+export function createSharedWork(maxAtOnce: number): SharedWork {
+  const flights = createSingleFlight<void>();
+  const listeners = new Map<string, Set<Progress>>();
+  const waiting: (() => void)[] = [];
+  let active = 0;
+
+  async function inTurn(run: () => Promise<void>): Promise<void> {
+    if (active < maxAtOnce) active++;
+    else await new Promise<void>(resolve => waiting.push(resolve));
+    try {
+      await run();
+    } finally {
+      // Hands its slot to the next in line.
+      const next = waiting.shift();
+      if (next) next();
+      else active--;
+    }
+  }
+
+  return {
+    async join(key, work, progress, signal) {
+      signal.throwIfAborted();
+      // Aborted work keeps its listeners; new work on the same key gets its own.
+      const heard = (flights.has(key) ? listeners.get(key) : undefined) ?? new Set<Progress>();
+      listeners.set(key, heard);
+      // Wrapped: two callers may pass the same function.
+      const listener = (text: string) => progress(text);
+      heard.add(listener);
+      const tell = (text: string) => {
+        for (const one of heard) one(text);
+      };
+      const run = (ending: AbortSignal) =>
+        inTurn(async () => {
+          ending.throwIfAborted();
+          await work(tell, ending);
+        });
+      try {
+        await flights.join(key, run, signal);
+      } finally {
+        heard.delete(listener);
+        if (!flights.has(key)) listeners.delete(key);
+      }
+    },
+  };
+}

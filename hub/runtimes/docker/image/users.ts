@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { HubError } from '#core';
+import type { Engine } from '../engine/engine.ts';
+import type { Owner } from '../container/options.ts';
+
+type Needs = {
+  readonly engine: Pick<Engine, 'findImage' | 'tagImage' | 'removeImage'>;
+  readonly owner: Pick<Owner, 'hubId'>;
+};
+
+/**
+ * Records which hubs use the image of a package. All hubs of an engine share these images, and no container of a stopped
+ * server protects its image. So each hub adds a tag of its own to the images that it uses.
+ */
+export interface ImageUsers {
+  /** Records that this hub uses the image. `tags` are its current tags. Never rejects. */
+  join(reference: string, tags: readonly string[]): Promise<void>;
+  /**
+   * Removes the image. If another hub uses it, removes only the tag of this hub and rejects with HUB_ENGINE_REFUSED.
+   */
+  remove(reference: string): Promise<void>;
+}
+
+const mark = /\.h-[0-9a-f]{12}$/;
+
+export function createImageUsers({ engine, owner }: Needs): ImageUsers {
+  const hub = createHash('sha256').update(owner.hubId).digest('hex').slice(0, 12);
+  const ownMark = (reference: string) => `${reference}.h-${hub}`;
+
+  return {
+    async join(reference, tags) {
+      const wanted = ownMark(reference);
+      if (tags.includes(wanted)) return;
+      const colon = wanted.lastIndexOf(':');
+      await engine
+        .tagImage(reference, wanted.slice(0, colon), wanted.slice(colon + 1))
+        // Not fatal: at worst another hub removes the image, and the next start builds it again.
+        .catch(() => undefined);
+    },
+    async remove(reference) {
+      const own = ownMark(reference);
+      const tags = (await engine.findImage(reference))?.tags ?? [];
+      const others = tags.filter(
+        tag => tag !== own && tag.startsWith(reference) && mark.test(tag),
+      ).length;
+      if (tags.includes(own)) await engine.removeImage(own);
+      if (others > 0)
+        throw new HubError(
+          'HUB_ENGINE_REFUSED',
+          `the image ${reference} is kept because ${others === 1 ? 'another hub uses' : `${others} other hubs use`} it. To remove it anyway: docker image rm -f $(docker image inspect -f '{{.Id}}' ${reference})`,
+        );
+      await engine.removeImage(reference);
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { posix } from 'node:path';
+import type { DockerTarget, LaunchSpec } from '#runtimes';
+import type { Engine } from '../engine/engine.ts';
+import {
+  type CreateBody,
+  type Image,
+  type Owner,
+  createOptions,
+  nameOf,
+  volumeName,
+} from '../container/options.ts';
+
+/** Folders that an image declares with `VOLUME`, by their replacement. */
+export type ImageVolumes = {
+  /** Folders that are empty in the image. Each gets a tmpfs. */
+  readonly scratch: readonly string[];
+  /** Folders with content in the image. Each gets a named volume, into which the engine copies the content. */
+  readonly volumes: DockerTarget['volumes'];
+};
+
+type Needs = {
+  readonly engine: Pick<Engine, 'findVolume' | 'removeVolume' | 'volumeSizes' | 'removeContainer'>;
+  readonly owner: Owner;
+  /** Creates a container that is never started. */
+  readonly create: (name: string, spec: LaunchSpec, body: CreateBody) => Promise<string>;
+};
+
+/** Instance name of the temporary container. Cannot collide with the instances of sessions. */
+const lookInstance = 'volumes';
+
+/**
+ * Replaces the anonymous volumes of images, which have no size limit. To find the empty folders it creates a container,
+ * once per image: the engine copies the folders into volumes, which are then measured.
+ */
+export function createImageVolumes({ engine, owner, create }: Needs) {
+  /** By image id and volumes. */
+  const known = new Map<string, ImageVolumes>();
+
+  async function look(
+    spec: LaunchSpec,
+    target: DockerTarget,
+    image: Image,
+    volumes: DockerTarget['volumes'],
+  ): Promise<ImageVolumes> {
+    const kept = await Promise.all(
+      volumes.map(async volume =>
+        (await engine.findVolume(volumeName(owner, volume))) ? [volume] : [],
+      ),
+    );
+    const full = new Set(kept.flat());
+    const unknown = volumes.filter(volume => !full.has(volume));
+    if (unknown.length > 0) {
+      const looked: LaunchSpec = {
+        server: spec.server,
+        instance: lookInstance,
+        target,
+        env: {},
+        maxLineBytes: 0,
+        maxWaitingBytes: 0,
+      };
+      const body = createOptions(
+        owner,
+        looked,
+        { ...target, network: 'none', mounts: [], volumes: unknown },
+        image,
+      );
+      const id = await create(nameOf(owner, looked), looked, body);
+      try {
+        const sizes = await engine.volumeSizes();
+        for (const volume of unknown)
+          if ((sizes.get(volumeName(owner, volume)) ?? 0) > 0) full.add(volume);
+      } finally {
+        await engine.removeContainer(id);
+        for (const volume of unknown)
+          if (!full.has(volume)) await engine.removeVolume(volumeName(owner, volume));
+      }
+    }
+    return {
+      scratch: volumes.filter(volume => !full.has(volume)).map(volume => volume.target),
+      volumes: volumes.filter(volume => full.has(volume)),
+    };
+  }
+
+  return {
+    /** Sorts the folders that the config entry does not mount. Rejects with HubError. */
+    async placesOf(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<ImageVolumes> {
+      const volumes = declaredVolumes(spec, target, image);
+      if (volumes.length === 0) return { scratch: [], volumes: [] };
+      const key = JSON.stringify([image.id, volumes]);
+      const found = known.get(key) ?? (await look(spec, target, image, volumes));
+      known.set(key, found);
+      return found;
+    },
+  };
+}
+
+/** The volumes of the declared folders that the config entry does not mount. */
+export function declaredVolumes(
+  { server }: Pick<LaunchSpec, 'server'>,
+  { mounts, volumes }: Pick<DockerTarget, 'mounts' | 'volumes'>,
+  image: Pick<Image, 'volumes'>,
+): DockerTarget['volumes'] {
+  const taken = new Set([...mounts, ...volumes].map(mount => mount.target));
+  // Normalized: for a path with a trailing slash the engine would add its own volume.
+  const declared = new Set(image.volumes.map(path => posix.resolve('/', path)));
+  return [...declared]
+    .filter(path => !taken.has(path))
+    .map(path => ({ name: `${server}.${nameIn(path)}`, target: path }));
+}
+
+/** A readable name for a path. A part of its digest makes it unique. */
+function nameIn(path: string): string {
+  const readable = path
+    .slice(1)
+    .replaceAll(/[^a-zA-Z0-9_-]+/g, '-')
+    .slice(0, 40);
+  return `${readable}-${createHash('sha256').update(path).digest('hex').slice(0, 6)}`;
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { HubError } from '#core';
+import { readBuildContext, readLock } from '../../../../hub/runtimes/docker/image/build-context.ts';
+
+test('the files of a folder become an archive that tar reads, without pages for people', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'context-'));
+  try {
+    writeFileSync(join(folder, 'Dockerfile'), 'FROM x\n');
+    writeFileSync(join(folder, 'empty'), '');
+    writeFileSync(join(folder, 'block'), 'b'.repeat(512));
+    writeFileSync(join(folder, 'README.md'), '# For people');
+    mkdirSync(join(folder, 'sub'));
+    const archive = await readBuildContext(folder);
+    assert.equal(archive.length % 512, 0);
+    const tar = (...args: readonly string[]) =>
+      execFileSync('tar', [...args], { input: archive, encoding: 'utf8' });
+    assert.equal(tar('-tf', '-'), 'Dockerfile\nblock\nempty\n');
+    assert.equal(tar('-xOf', '-', 'Dockerfile'), 'FROM x\n');
+    assert.equal(tar('-xOf', '-', 'block'), 'b'.repeat(512));
+    assert.deepEqual(await readBuildContext(folder), archive, 'the same files, the same bytes');
+    assert.equal(readLock(archive), undefined);
+    for (const lock of ['', 'a==1\n', 'ü'.repeat(500)]) {
+      const locked = await readBuildContext(folder, lock);
+      assert.equal(readLock(locked), lock);
+      const held = execFileSync('tar', ['-xOf', '-', 'lock'], { input: locked, encoding: 'utf8' });
+      assert.equal(held, lock);
+    }
+    for (const none of [Buffer.alloc(0), Buffer.from('no archive'), Buffer.alloc(5000, 'x')])
+      assert.equal(readLock(none), undefined);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a folder that is absent is named', async () => {
+  await assert.rejects(
+    readBuildContext('/no/such/folder'),
+    (error: unknown) => error instanceof HubError && error.message.includes('/no/such/folder'),
+  );
+});

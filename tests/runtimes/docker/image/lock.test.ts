@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { gzipSync } from 'node:zlib';
+import { test } from 'vitest';
+import { createBuildOutput, lockName } from '../../../../hub/runtimes/docker/image/lock.ts';
+
+const told = (lock: string) => `agenthub-lock ${gzipSync(lock).toString('base64')}\n`;
+
+test('the lock is taken from a line of the output, however that is cut, and not shown', () => {
+  const text = `Step 1\n${told('{"a":1}')}added 1 package\nend`;
+  for (let size = 1; size < 20; size += 6) {
+    const output = createBuildOutput();
+    const shown: string[] = [];
+    for (let at = 0; at < text.length; at += size)
+      shown.push(...output.push(text.slice(at, at + size)));
+    shown.push(...output.end());
+    assert.deepEqual(shown, ['Step 1', 'added 1 package', 'end']);
+    assert.equal(output.lock(), '{"a":1}');
+  }
+});
+
+test('the first counts: scripts of packages run after it', () => {
+  const output = createBuildOutput();
+  output.push(told('true') + told('false'));
+  assert.equal(output.lock(), 'true');
+});
+
+test('what cannot be read is no lock', () => {
+  const output = createBuildOutput();
+  assert.deepEqual(output.push('agenthub-lock AAAA\nagenthub-lock !\n'), ['agenthub-lock !']);
+  assert.equal(output.lock(), undefined);
+});
+
+test('a lock has the name of its image', () => {
+  assert.equal(
+    lockName('agenthub/npm-left-pad:1.3.0-0123456789ab'),
+    'npm-left-pad@1.3.0-0123456789ab',
+  );
+});
