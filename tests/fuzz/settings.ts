@@ -1,4 +1,5 @@
 import { afterAll } from 'vitest';
+import { byLength } from '#helpers/length';
 
 const { FUZZ_SEED, FUZZ_COUNT } = process.env;
 
@@ -9,9 +10,9 @@ export const seed = FUZZ_SEED === undefined ? Date.now() % 2 ** 31 : Number(FUZZ
 export const seedOf = (ofAll: number, number: number): number =>
   (ofAll + Math.imul(number, 0x9e3779b1)) >>> 0;
 
-const total = Number(FUZZ_COUNT ?? 100_000);
+const total = Number(FUZZ_COUNT ?? byLength({ short: 20_000, long: 100_000 }));
 
-/** A part of FUZZ_COUNT, which is 100,000 on each transport, and at the router, unless it is set. */
+/** A part of the messages that are sent over each transport, and to the router. */
 export const share = (of: number): number => Math.round(total * of);
 
 /** What servers have in that: messages that no server should send. The rest is clients'. */
