@@ -18,7 +18,7 @@ import {
   isExclusive,
   maxEras,
   maxHandles,
-  nextVariant,
+  successorVariant,
   planLaunch,
   serverFolder,
 } from '#servers';
@@ -132,7 +132,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
   /** What all clients share may outlive the hub. */
   const specOf = (wanted: ServerConfig, instance?: string): LaunchSpec => {
     const spec = planLaunch(wanted, place, instance);
-    if (instance !== undefined && instance !== nextVariant) return spec;
+    if (instance !== undefined && instance !== successorVariant) return spec;
     return { ...spec, digest: digestOf({ ...spec, instance: '' }, dataDir.secret) };
   };
 

@@ -16,7 +16,7 @@ export {
   type BulkheadSnapshot,
   createBulkhead,
 } from './bulkhead.ts';
-export { type IntensityOptions, createIntensity } from './intensity.ts';
+export { type RestartLimit, recordRestart } from './intensity.ts';
 export { createMemorySharing } from './memory-sharing.ts';
 export { loadRedisSharing } from './redis.ts';
 export type { RedisSharingOptions } from './redis-sharing.ts';

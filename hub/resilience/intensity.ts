@@ -1,17 +1,16 @@
-import type { Clock } from '#core';
+export type RestartLimit = { readonly maxRestarts: number; readonly windowMs: number };
 
-export type IntensityOptions = { readonly maxRestarts: number; readonly windowMs: number };
-
-/** Counts restarts inside a sliding window. `record` answers whether one more is still allowed. */
-export function createIntensity(options: IntensityOptions, clock: Clock): { record(): boolean } {
-  let restarts: number[] = [];
-  return {
-    record() {
-      const now = clock.monotonic();
-      const recent = restarts.filter(at => now - at < options.windowMs);
-      // One past the limit is enough to know that the limit is passed.
-      restarts = [...recent, now].slice(-(options.maxRestarts + 1));
-      return restarts.length <= options.maxRestarts;
-    },
-  };
+/**
+ * Records a restart at `nowMs` after those at `earlierMs`, and tells whether the limit for a sliding window
+ * still allows it. Pure.
+ */
+export function recordRestart(
+  earlierMs: readonly number[],
+  nowMs: number,
+  { maxRestarts, windowMs }: RestartLimit,
+): { readonly restartsMs: readonly number[]; readonly isAllowed: boolean } {
+  const recent = earlierMs.filter(atMs => nowMs - atMs < windowMs);
+  // One restart past the limit is enough to know that the limit is exceeded.
+  const restartsMs = [...recent, nowMs].slice(-(maxRestarts + 1));
+  return { restartsMs, isAllowed: restartsMs.length <= maxRestarts };
 }

@@ -4,7 +4,7 @@ export { type Eras, createEras, maxEras } from './eras.ts';
 export { type Handle, type Handles, createHandles, digestOf, maxHandles } from './handles.ts';
 export { type Introduction, hubInfo } from './handshake.ts';
 export type { Gate, Leave, Waiting } from './gate.ts';
-export { needAnswer } from './health.ts';
+export { needAnswer } from './lifecycle/health.ts';
 export type { ClientOfSession } from './client-of-session.ts';
 export type { Instances, OwnInstance } from './instances.ts';
 export {
@@ -26,7 +26,8 @@ export {
   serverFolder,
   volumesOf,
 } from './plan.ts';
-export { graceMs, nextVariant, startServer } from './start.ts';
+export { successorVariant } from './lifecycle/next.ts';
+export { graceMs, startServer } from './start.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server.ts';
 export { type Applied, type Servers, createServers } from './servers.ts';
 export { createServer } from './supervise.ts';

@@ -1,6 +1,6 @@
 import { type Clock, type Event, HubError, createEmitter } from '#core';
 import type { ClientOfSession } from './client-of-session.ts';
-import { refusalOf } from './refusal.ts';
+import { refusalOf } from './lifecycle/refusal.ts';
 import type { Own, Server } from './server.ts';
 
 /** An instance that a session has for itself. */

@@ -10,7 +10,7 @@ import type { Eras } from './eras.ts';
 import type { AwayCode } from './failures.ts';
 import type { Gate } from './gate.ts';
 import type { Introduction } from './handshake.ts';
-import type { Health } from './health.ts';
+import type { Health } from './lifecycle/health.ts';
 import type { KeptListings } from './kept-listing.ts';
 import type { CacheScope, ListKind, Listing } from './listing.ts';
 import type { Misfit } from './misfits.ts';

@@ -70,8 +70,6 @@ export type StartNeeds = Pick<
 
 /** How long a server has from the end of its input to its end. */
 export const graceMs = 5_000;
-/** The variant of an instance that takes the place of one that has none. */
-export const nextVariant = 'next';
 /** Tells the instance that an era is found out with from those that are used. */
 const probeInstance = 'probe';
 

@@ -1,88 +1,61 @@
+import { createEmitter } from '#core';
 import type { ServerConfig } from '#config';
-import { HubError, createEmitter, messageOf } from '#core';
-import type { Instance, LaunchEvents } from '#runtimes';
-import { type Asked, type Told, type Upstream, createLimitedLog } from '#upstream';
-import { goneError } from './failures.ts';
+import type { LaunchEvents } from '#runtimes';
+import { type Asked, type Told, createLimitedLog } from '#upstream';
 import { createGate } from './gate.ts';
-import type { Life } from './life.ts';
+import { createInstanceEnds } from './lifecycle/end-instance.ts';
+import { whenRunning } from './lifecycle/ready.ts';
+import { type Runner, createRunner } from './lifecycle/runner.ts';
+import { createServerRecord } from './lifecycle/server-record.ts';
 import { type ListKind, emptyListing, listKinds } from './listing.ts';
-import { createLoop } from './loop.ts';
 import { createMemory } from './memory.ts';
 import { leftOutOf } from './misfits.ts';
 import { createOffers } from './offers.ts';
-import { type ReadyNeeds, whenRunning } from './ready.ts';
-import { createReconfiguring } from './reconfigure.ts';
-import { closedFor, refusalOf } from './refusal.ts';
-import type { Interest, Own, Server, ServerNeeds, ServerStatus } from './server.ts';
-import { type StartNeeds, type Started, launchServer, startServer } from './start.ts';
-import { createStatusLog } from './status-log.ts';
-import { createStderrRing, lastWordsOf } from './stderr-ring.ts';
-
-/** How long the exit of a process may come after the end of its stdout, to be named in errors. */
-const exitNoticeMs = 1_000;
+import type { Interest, Own, Server, ServerNeeds } from './server.ts';
+import { type StartNeeds, launchServer, startServer } from './start.ts';
 
 /**
- * One server, which a loop takes from state to state. One that a session has for itself (`own`) is not started
- * again when it ends, but by the next call.
+ * One server. An instance of it that belongs to a session or to the clients of one era (`own`) is a server of
+ * its own; that of a session is not restarted when it ends, but started by the next call.
  */
 export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own): Server {
-  const { clock, redact = text => text } = needs;
-  const { name } = first;
-  let config = first;
-  const log = needs.log.child({ server: name, ...(own && { instance: own.instance }) });
-  const memory = createMemory(() => config, { ...needs, log }, own);
+  const { clock } = needs;
+  const log = needs.log.child({ server: first.name, ...(own && { instance: own.instance }) });
+  const record = createServerRecord(
+    {
+      config: first,
+      audience: own ? (own.isShared ? 'era' : 'session') : 'all',
+      isInstance: own !== undefined,
+    },
+    { ...needs, log },
+  );
+  const { stderr } = record;
+  const memory = createMemory(() => record.config, { ...needs, log }, own);
   const output = createLimitedLog(log, { clock });
-  /** One that several clients share is restarted as any other. */
-  const isOwn = own !== undefined && !own.isShared;
-  const logStatus = createStatusLog(log, { clock, isOwn });
-  const changed = createEmitter<ServerStatus>();
   const listed = createEmitter<ListKind>();
   const notified = createEmitter<Told>();
   const asked = createEmitter<Asked>();
   const wrote = createEmitter<string>();
   const advice: string[] = [];
-  const stderr = createStderrRing(clock, redact);
-  let status: ServerStatus = { state: 'stopped', byHand: false };
   const sharedGate = own?.isShared ? own.base.gate : undefined;
+  const start = (): void => runner.dispatch({ type: 'start' });
   const gate =
     sharedGate ??
-    createGate(config, {
+    createGate(first, {
       clock,
-      // One session's own trouble is no reason to refuse the others.
-      breaker: own ? undefined : needs.breakerOf?.(config),
+      // The failures of one session's instance must not refuse the calls of others.
+      breaker: own ? undefined : needs.breakerOf?.(first),
       revive() {
-        if (status.state === 'failed') start();
+        if (record.status.state === 'failed') start();
       },
     });
   let interest: Interest = { resources: [], tasks: [] };
-  /** What those are told that wait for an instance of a session. */
-  let failure: HubError | undefined;
   const offers = createOffers(own?.base.listing ?? emptyListing, {
     changed: listed.fire,
     leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
   });
-  /** What it offers is what it offered in an earlier run of the hub. */
+  /** The listing is that of an earlier run of the hub. */
   let isRecalled = false;
-  let lastError: Server['lastError'];
-  let closed: HubError | undefined;
-  /** Whoever stopped it last wants it to stay so. */
-  let isByHand = false;
-  /** The instance that was launched last has come up. */
-  let hasRun = false;
-
-  function become(next: ServerStatus): void {
-    status = next;
-    const running = loop.life?.running;
-    logStatus(next, running ? { ...running.instance.about, era: running.introduction.era } : {});
-    changed.fire(next);
-  }
-
-  function failed(error: unknown): string {
-    const message = redact(messageOf(error));
-    lastError = { at: clock.now(), message, stderr: stderr.text() };
-    if (own) failure = error instanceof HubError ? error : gone(message, error);
-    return message;
-  }
 
   const events: LaunchEvents = {
     stderr(line) {
@@ -92,9 +65,11 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     },
     progress(text) {
       log.info({}, text);
-      if (status.state === 'starting') become({ ...status, progress: text });
+      runner.dispatch({ type: 'progress', text });
     },
   };
+
+  const ends = createInstanceEnds(first.name, clock, (how, cause) => record.gone(how, cause));
 
   const starting: Omit<StartNeeds, 'variant'> = {
     ...needs,
@@ -103,133 +78,57 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     events,
     own,
     interest: () => interest,
-    maxNotifications: () => config.maxNotifications,
+    maxNotifications: () => record.config.maxNotifications,
     notified: notified.fire,
     asked: asked.fire,
     replace(kind, reading, isAnnounced) {
       offers.replace(kind, reading, isAnnounced);
-      memory.keep(offers.listing, loop.life?.running.instance.identity);
+      memory.keep(offers.listing, runner.current?.running.instance.identity);
     },
     announce: listed.fire,
-    isCurrent: upstream => loop.life?.running.upstream === upstream,
+    isCurrent: upstream => runner.current?.running.upstream === upstream,
     launching() {
-      hasRun = false;
+      record.hasRun = false;
       stderr.clear();
     },
-    opened: (instance, upstream) => void failWhenGone(instance, upstream),
+    opened: (instance, upstream) => void ends.failOnClose(instance, upstream),
   };
 
-  /** Answers every request in flight when the channel ends, and says how the server ended. */
-  async function failWhenGone(instance: Instance, upstream: Upstream): Promise<void> {
-    const { reason, error } = await instance.channel.closed;
-    const late = Promise.withResolvers<undefined>();
-    using _timer = clock.after(exitNoticeMs, () => late.resolve(undefined));
-    const exit = await Promise.race([instance.exited, late.promise]);
-    upstream.fail(gone(exit?.detail ?? reason, error));
-  }
-
-  function gone(how: string, cause: unknown): HubError {
-    return goneError(name, how, lastWordsOf(stderr, hasRun), cause);
-  }
-
-  function took(life: Life, started: Started): void {
-    hasRun = true;
-    isRecalled = false;
-    life.subscription?.want(interest);
-    for (const kind of listKinds) offers.replace(kind, started.lists[kind]);
-    life.rereads.begin();
-    memory.began(started);
-    memory.keep(offers.listing, started.running.instance.identity);
-  }
-
-  const loop = createLoop({
+  const runner: Runner = createRunner({
     ...needs,
     log,
-    config: () => config,
-    isOwn,
-    become,
-    start: (signal, variant) => startServer(config, { ...starting, variant }, signal),
-    startBeside: (next, signal, variant) =>
-      launchServer(next, { ...starting, variant, launching() {} }, signal),
-    took,
-    forget: () => memory.forget(),
-    gone,
-    stderr: () => stderr.text(),
-    failed,
+    record,
+    ends,
+    isExclusive: needs.isExclusive,
     isHeard: () =>
       interest.resources.length + interest.tasks.length > 0 || needs.instances.isHeard(server),
-    idle() {
-      log.info({}, 'had nothing to do for its "idle_stop": it is stopped until it is called');
-      // Whoever calls it meanwhile waits for the next instance.
-      void end(true);
+    host: {
+      launch: (variant, signal) => startServer(record.config, { ...starting, variant }, signal),
+      launchBeside: (config, variant, signal) =>
+        launchServer(config, { ...starting, variant, launching() {} }, signal),
+      onStarted(started) {
+        record.hasRun = true;
+        isRecalled = false;
+        started.subscription?.want(interest);
+        for (const kind of listKinds) offers.replace(kind, started.lists[kind]);
+        started.rereads.begin();
+        memory.began(started);
+        memory.keep(offers.listing, started.running.instance.identity);
+      },
+      useConfig(config) {
+        record.config = config;
+        if (!sharedGate) gate.configure(config);
+      },
+      resetAdmission: () => gate.reset(),
+      forgetHandle: () => memory.forget(),
     },
-  });
-
-  function start(): void {
-    if (closed) return;
-    isByHand = false;
-    loop.begin();
-  }
-
-  async function end(hasEnded: boolean): Promise<void> {
-    const wasGoing = loop.isGoing;
-    const over = loop.end();
-    if (wasGoing) become({ state: 'stopping', since: clock.now(), hasEnded });
-    await over;
-    // What it lost the connection to, and waits for, is not waited for any more.
-    if (!loop.isGoing) await memory.forget();
-    // Somebody may have started it again meanwhile.
-    if (!loop.isGoing) become({ state: 'stopped', byHand: isByHand });
-  }
-
-  function configure(next: ServerConfig): void {
-    config = next;
-    if (!sharedGate) gate.configure(next);
-    loop.configure();
-  }
-
-  const refusal = () =>
-    closed ??
-    (own && status.state === 'failed'
-      ? failure
-      : refusalOf(config, status, stderr.text(), clock.monotonic()));
-
-  const waiting: ReadyNeeds = {
-    clock,
-    config: () => config,
-    changed: changed.event,
-    status: () => status,
-    running: () => loop.life?.running,
-    refusal,
-    start,
-  };
-
-  // An instance of a session that ended, or is about to, makes room for another.
-  const ready = async () =>
-    loop.life?.running ?? (await whenRunning(waiting, !own || closed !== undefined));
-
-  const reconfiguring = createReconfiguring({
-    clock,
-    config: () => config,
-    status: () => status,
-    loop,
-    gate,
-    isOwn: own !== undefined,
-    isClosed: () => closed !== undefined,
-    configure,
-    isExclusive: one => needs.isExclusive?.(one) ?? false,
-    start,
-    stop: () => end(false),
-    ready,
-    stderr: () => stderr.text(),
-    redact,
   });
 
   const server: Server = {
     get config() {
-      return config;
+      return record.config;
     },
-    changed: changed.event,
+    changed: record.changed,
     listed: listed.event,
     notified: notified.event,
     asked: asked.event,
@@ -237,28 +136,28 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     gate,
     advice,
     get status() {
-      return status;
+      return record.status;
     },
     get listing() {
       return offers.listing;
     },
     get running() {
-      return loop.life?.running;
+      return runner.current?.running;
     },
     get health() {
-      return loop.life?.health;
+      return runner.current?.health;
     },
     get restarts() {
-      return loop.restarts;
+      return runner.restarts;
     },
     get instances() {
       return needs.instances.count(server);
     },
     get lastError() {
-      return lastError;
+      return record.lastError;
     },
     get refusedEntry() {
-      return reconfiguring.refusedEntry;
+      return runner.refusedEntry;
     },
     stderr: () => stderr.text(),
     advise(text) {
@@ -272,39 +171,42 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     },
     watch(wanted) {
       interest = wanted;
-      loop.life?.subscription?.want(wanted);
+      runner.current?.subscription?.want(wanted);
     },
     freshUntil: offers.freshUntil,
     scope: offers.scope,
     misfits: offers.misfits,
     async recall() {
       const kept = await memory.recall();
-      if (!kept || loop.life) return;
+      if (!kept || runner.current) return;
       isRecalled = true;
       offers.show(kept.listing);
-      // Nobody waits for the engine, which may be away.
+      // Not awaited: the engine may be unreachable.
       void memory.isOutdated(kept).then(isOutdated => {
         if (isOutdated && isRecalled) offers.show(emptyListing);
       });
     },
     async refresh(kind) {
-      await loop.life?.rereads.refresh(kind);
+      await runner.current?.rereads.refresh(kind);
     },
     start,
-    stop(byHand) {
-      isByHand = byHand;
-      return end(false);
-    },
-    reconfigure: reconfiguring.reconfigure,
+    stop: byHand => runner.end({ type: 'stop', byHand }),
+    reconfigure: runner.reconfigure,
     get closed() {
-      return closed;
+      return record.closed;
     },
     async close(why) {
-      closed ??= closedFor(name, why);
+      record.close(why);
       if (!sharedGate) gate.close();
-      await Promise.all([end(false), memory.written()]);
+      await Promise.all([runner.end({ type: 'close' }), memory.written()]);
     },
-    ready,
+    // An instance of a session that has ended, or is about to, makes room for another.
+    ready: async () =>
+      runner.current?.running ??
+      (await whenRunning(
+        { clock, record, running: () => runner.current?.running, start },
+        !own || record.closed !== undefined,
+      )),
   };
   return server;
 }

@@ -1,50 +1,49 @@
 import type { ServerConfig } from '#config';
 import type { Clock, Log } from '#core';
+import type { Started } from '../start.ts';
 import { type Health, watchRunning } from './health.ts';
 import { watchIdle } from './idle.ts';
-import type { Started } from './start.ts';
 
-/** How an instance came to its end, as far as it is seen from here. */
+/** How an instance ended. */
 export type Ending = {
-  /** Why its channel failed, where it did. */
+  /** The error of its channel, if that failed. */
   readonly cause?: Error | undefined;
-  /** Why it was taken for dead, where it was. */
-  readonly died?: string;
+  /** Why the hub considers it unresponsive, if it does. */
+  readonly unresponsive?: string;
 };
 
-/** One instance of a server that runs, watched until it is let go. */
-export type Life = Pick<Started, 'running' | 'rereads' | 'subscription'> & {
+/** The running instance of a server, watched until it is detached. */
+export type RunningInstance = Started & {
   /** On the monotonic clock, in milliseconds. */
-  readonly since: number;
+  readonly sinceMs: number;
   readonly health: Health;
-  /** Settles when it has ended, or is to be ended as it does not answer. Never rejects. */
+  /** Resolves when the instance has ended or does not respond. Never rejects. */
   readonly ended: Promise<Ending>;
-  /** Has other times of the config in force. */
+  /** Applies the intervals of a changed config. */
   retime(): void;
-  /** Nobody listens to it and watches over it any more. */
-  letGo(): void;
+  /** Stops watching the instance and listening to it. */
+  detach(): void;
 };
 
-export type LifeNeeds = {
+export type RunningInstanceNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
   readonly hubVersion: string;
-  /** Whether a client wants to hear of what it tells by itself. */
+  /** Whether a client listens to notifications of the server. */
   readonly isHeard: () => boolean;
-  /** It has had nothing to do for as long as its config says. */
+  /** Called when the instance had no work for `idle_stop`. */
   readonly idle: () => void;
 };
 
-/** Watches over a server that has been started. */
-export function createLife(
+/** Watches the health, the idle time and the end of an instance. */
+export function watchInstance(
   config: () => Pick<ServerConfig, 'healthCheckIntervalMs' | 'idleStopMs'>,
   started: Started,
-  needs: LifeNeeds,
-): Life {
-  const { running, rereads, subscription } = started;
-  const { instance, upstream } = running;
-  const watch = watchRunning(config, running, needs);
+  needs: RunningInstanceNeeds,
+): RunningInstance {
+  const { instance, upstream } = started.running;
+  const watch = watchRunning(config, started.running, needs);
   const idleWatch = watchIdle(config, {
     clock: needs.clock,
     calls: () => upstream.relayed(),
@@ -54,13 +53,11 @@ export function createLife(
   const ended = Promise.race<Ending>([
     instance.exited.then(() => ({})),
     instance.channel.closed.then(({ error }) => ({ cause: error })),
-    watch.unresponsive.then(died => ({ died })),
+    watch.unresponsive.then(unresponsive => ({ unresponsive })),
   ]);
   return {
-    running,
-    rereads,
-    subscription,
-    since: needs.clock.monotonic(),
+    ...started,
+    sinceMs: needs.clock.monotonic(),
     get health() {
       return watch.health;
     },
@@ -69,10 +66,10 @@ export function createLife(
       watch.retime();
       idleWatch.retime();
     },
-    letGo() {
+    detach() {
       watch[Symbol.dispose]();
       idleWatch[Symbol.dispose]();
-      subscription?.stop();
+      started.subscription?.stop();
     },
   };
 }

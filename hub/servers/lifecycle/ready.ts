@@ -1,19 +1,15 @@
-import type { ServerConfig } from '#config';
-import type { Clock, Event, HubError } from '#core';
-import type { Running, ServerStatus } from './server.ts';
+import type { Clock, HubError } from '#core';
+import type { Running, ServerStatus } from '../server.ts';
+import type { ServerRecord } from './server-record.ts';
 
 /** A restart that is due within this time is waited for, in milliseconds. */
 const maxWaitMs = 5_000;
 
 export type ReadyNeeds = {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-  readonly config: () => Pick<ServerConfig, 'callTimeoutMs'>;
-  readonly changed: Event<ServerStatus>;
-  readonly status: () => ServerStatus;
+  readonly record: Pick<ServerRecord, 'config' | 'status' | 'changed' | 'refusal'>;
   readonly running: () => Running | undefined;
-  /** Why the server takes no call as it stands now. */
-  readonly refusal: () => HubError | undefined;
-  /** Begins to run, unless it does. */
+  /** Starts the server, unless it is active. */
   readonly start: () => void;
 };
 
@@ -23,14 +19,14 @@ export type ReadyNeeds = {
  * with HubError. `isRefused` is false where even what has failed is started.
  */
 export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promise<Running> {
-  const { clock, changed, refusal } = needs;
-  const waitMs = Math.min(maxWaitMs, needs.config().callTimeoutMs);
+  const { clock, record } = needs;
+  const waitMs = Math.min(maxWaitMs, record.config.callTimeoutMs);
   let hasSeenStart = false;
 
   function refused(): HubError | undefined {
-    const status = needs.status();
+    const { status } = record;
     hasSeenStart ||= status.state === 'starting';
-    return !hasSeenStart && isBackWithin(waitMs, status) ? undefined : refusal();
+    return !hasSeenStart && isBackWithin(waitMs, status) ? undefined : record.refusal();
   }
 
   function isBackWithin(leftMs: number, status: ServerStatus): boolean {
@@ -41,9 +37,9 @@ export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promis
   const first = isRefused ? refused() : undefined;
   if (first) throw first;
   const { promise, resolve, reject } = Promise.withResolvers<Running>();
-  using _ = changed(() => {
+  using _ = record.changed(() => {
     const running = needs.running();
-    if (needs.status().state === 'running' && running) resolve(running);
+    if (record.status.state === 'running' && running) resolve(running);
     else {
       const error = refused();
       if (error) reject(error);
@@ -51,7 +47,7 @@ export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promis
   });
   // What takes longer to end than its restart was to take.
   using _late = clock.after(waitMs, () => {
-    const error = hasSeenStart ? undefined : refusal();
+    const error = hasSeenStart ? undefined : record.refusal();
     if (error && isRefused) reject(error);
   });
   needs.start();

@@ -3,8 +3,8 @@ import { describe, test } from 'vitest';
 import { silent } from '#core';
 import { type ManualClock, createManualClock } from '#helpers/clock';
 import { until } from '#helpers/hub';
-import { maxMisses, watchHealth } from '../../hub/servers/health.ts';
-import { call, configFor, keeps, supervise } from './scripted.ts';
+import { maxMisses, watchHealth } from '../../../hub/servers/lifecycle/health.ts';
+import { call, configFor, keeps, supervise } from '../scripted.ts';
 
 function watch(clock: ManualClock, intervalMs = 30_000) {
   const scene = { intervalMs, answers: true, isAtWork: false, asked: 0, deaths: [] as string[] };

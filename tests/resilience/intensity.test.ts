@@ -2,7 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { backoffMs } from '#core';
-import { createIntensity } from '#resilience';
+import { type RestartLimit, recordRestart } from '#resilience';
+
+/** Records restarts by a clock that the test moves. */
+function createIntensity(limit: RestartLimit, clock: { monotonic(): number }) {
+  let restarts: readonly number[] = [];
+  return {
+    record() {
+      const { restartsMs, isAllowed } = recordRestart(restarts, clock.monotonic(), limit);
+      restarts = restartsMs;
+      return isAllowed;
+    },
+  };
+}
 
 test('allows three restarts in a minute and refuses the fourth, until the first is a minute old', () => {
   const clock = createManualClock();

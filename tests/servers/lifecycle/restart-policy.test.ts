@@ -1,24 +1,46 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { type Code, HubError } from '#core';
+import type { ServerConfig } from '#config';
+import { type Clock, type Code, HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { until } from '#helpers/hub';
-import { createRestarts } from '../../hub/servers/restarts.ts';
-import { configFor, supervise } from './scripted.ts';
+import {
+  decideRestart,
+  historyAfterRun,
+  noRestarts,
+} from '../../../hub/servers/lifecycle/restart-policy.ts';
+import { configFor, supervise } from '../scripted.ts';
 
 const minuteMs = 60_000;
+
+/** Decides one failure after the other, with the history of those before. */
+function createRestarts(config: ServerConfig, clock: Pick<Clock, 'now' | 'monotonic'>) {
+  let history = noRestarts;
+  return {
+    ran(durationMs: number) {
+      history = historyAfterRun(history, durationMs);
+    },
+    after(error: unknown, why: string) {
+      const decided = decideRestart(
+        config,
+        history,
+        { error, why, isClean: false },
+        { now: clock.now(), monotonicMs: clock.monotonic(), random: 0 },
+      );
+      history = decided.history;
+      return decided;
+    },
+  };
+}
 
 /** What becomes of a server that may be restarted once and ends whenever it has run for so long. */
 function statesOf(runMs: number, runs: number): readonly string[] {
   const clock = createManualClock();
-  const restarts = createRestarts(configFor({ maxRestarts: 1, startTimeoutMs: minuteMs }), {
-    clock,
-    random: () => 0,
-  });
+  const restarts = createRestarts(configFor({ maxRestarts: 1, startTimeoutMs: minuteMs }), clock);
   return Array.from({ length: runs }, () => {
     clock.advance(runMs);
     restarts.ran(runMs);
-    const { status, delayMs = 0 } = restarts.after(new Error('exited'), 'exited', false);
+    const { status, delayMs = 0 } = restarts.after(new Error('exited'), 'exited');
     clock.advance(delayMs);
     return `${status.state} ${delayMs}`;
   });
@@ -34,9 +56,9 @@ test('restarts after shorter runs add up', () => {
 
 test('an engine that is away is looked for every two seconds at the latest, a server elsewhere every thirty', () => {
   const last = (code: Code) => {
-    const restarts = createRestarts(configFor({}), { clock: createManualClock(), random: () => 0 });
+    const restarts = createRestarts(configFor({}), createManualClock());
     const waits = Array.from({ length: 10 }, () => {
-      const { status, delayMs } = restarts.after(new HubError(code, 'away'), 'away', false);
+      const { status, delayMs } = restarts.after(new HubError(code, 'away'), 'away');
       assert.equal(status.state, 'unreachable');
       return delayMs;
     });

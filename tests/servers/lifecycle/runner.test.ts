@@ -4,7 +4,7 @@ import type { ServerConfig } from '#config';
 import { HubError, systemClock } from '#core';
 import { until } from '#helpers/hub';
 import { createMemorySharing, createSharedBreaker } from '#resilience';
-import { call, configFor, keeps, supervise } from './scripted.ts';
+import { call, configFor, keeps, supervise } from '../scripted.ts';
 
 const second = configFor({ description: 'second' });
 const third = configFor({ description: 'third' });

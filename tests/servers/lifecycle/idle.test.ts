@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { until } from '#helpers/hub';
-import { watchIdle } from '../../hub/servers/idle.ts';
-import { call, configFor, keeps, supervise } from './scripted.ts';
+import { watchIdle } from '../../../hub/servers/lifecycle/idle.ts';
+import { call, configFor, keeps, supervise } from '../scripted.ts';
 
 function watch(idleStopMs: number | undefined) {
   const clock = createManualClock();

@@ -1,0 +1,106 @@
+import type { ServerConfig } from '#config';
+import { backoffMs } from '#core';
+import { recordRestart } from '#resilience';
+import { awayCodeOf, isLasting, withoutName } from '../failures.ts';
+import type { ServerStatus } from '../server.ts';
+
+/** Restarts and failures since the server was started or its config changed. */
+export type RestartHistory = {
+  readonly failures: number;
+  /** Times of the restarts that count against `max_restarts`, on the monotonic clock. */
+  readonly restartsMs: readonly number[];
+};
+
+/** How a start failed or a running instance ended. */
+export type Failure = {
+  readonly error: unknown;
+  /** The message of the error, redacted. */
+  readonly why: string;
+  /** The server exited by itself with code 0. */
+  readonly isClean: boolean;
+};
+
+/** The time, and a random number from 0 to 1 for the jitter. */
+export type Moment = {
+  readonly now: number;
+  readonly monotonicMs: number;
+  readonly random: number;
+};
+
+export type Decision = {
+  readonly history: RestartHistory;
+  readonly status: Extract<
+    ServerStatus,
+    { state: 'backing_off' | 'unreachable' | 'failed' | 'stopped' }
+  >;
+  /** Delay until the next start; undefined if the server is not restarted. */
+  readonly delayMs: number | undefined;
+};
+
+export const noRestarts: RestartHistory = { failures: 0, restartsMs: [] };
+
+/** A run longer than this clears the restart history. */
+const stableMs = 5 * 60_000;
+const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
+/** The engine is on this machine or near it, so it can be polled more often. */
+const engineBackoff = { ...backoff, maxMs: 2_000 };
+
+/** The history after a run of `ranMs`. Pure. */
+export const historyAfterRun = (history: RestartHistory, ranMs: number): RestartHistory =>
+  ranMs > stableMs ? noRestarts : history;
+
+/** Decides whether and when a server is restarted after a failure. Pure. */
+export function decideRestart(
+  config: Pick<ServerConfig, 'name' | 'maxRestarts' | 'restart' | 'startTimeoutMs'>,
+  before: RestartHistory,
+  { error, why, isClean }: Failure,
+  { now, monotonicMs, random }: Moment,
+): Decision {
+  const { name, maxRestarts, restart, startTimeoutMs } = config;
+  const giveUp = (history: RestartHistory, reason: string): Decision => ({
+    history,
+    status: { state: 'failed', since: now, why: reason },
+    delayMs: undefined,
+  });
+  // The operator must fix the cause first: a retry would fail in the same way.
+  if (isLasting(error)) return giveUp(before, why);
+  const failed = { ...before, failures: before.failures + 1 };
+  const code = awayCodeOf(error);
+  // A server that has done its work is started again by the next call.
+  if (isClean && restart !== 'permanent')
+    return {
+      history: failed,
+      status: { state: 'stopped', byHand: false },
+      delayMs: undefined,
+    };
+  let history: RestartHistory = failed;
+  // An unreachable engine, registry or host is not the server's fault: it is retried without limit.
+  if (!code) {
+    if (restart === 'temporary')
+      return giveUp(
+        failed,
+        `restarts are off ("restart_on_failure" and "restart" in its entry): ${withoutName(name, why)}`,
+      );
+    // Starts that time out, and the delays between them, must all fall into the window; otherwise a server
+    // that never comes up would be retried without limit.
+    const windowMs = stableMs + maxRestarts * (startTimeoutMs + backoff.maxMs);
+    const { restartsMs, isAllowed } = recordRestart(before.restartsMs, monotonicMs, {
+      maxRestarts,
+      windowMs,
+    });
+    history = { ...failed, restartsMs };
+    const restarts = maxRestarts === 1 ? 'restart' : 'restarts';
+    if (!isAllowed)
+      return giveUp(history, `gave up after ${maxRestarts} ${restarts}: ${withoutName(name, why)}`);
+  }
+  const bounds = code === 'HUB_ENGINE_UNREACHABLE' ? engineBackoff : backoff;
+  const delayMs = backoffMs(bounds, failed.failures, () => random);
+  const retry = { until: now + delayMs, due: monotonicMs + delayMs, why };
+  return {
+    history,
+    status: code
+      ? { state: 'unreachable', since: now, code, ...retry }
+      : { state: 'backing_off', ...retry },
+    delayMs,
+  };
+}
