@@ -1,35 +1,21 @@
 import { type Clock, HubError, type Log } from '#core';
-import type { Principal } from '#policy';
-import {
-  type Reply,
-  type Request,
-  errorAnswer,
-  metaKeys,
-  rawText,
-  readMessage,
-  stringAt,
-} from '#rpc';
+import { type ReplyBytes, errorAnswer, readMessage } from '#rpc';
 import type { Tracer } from '#telemetry';
-import { type Call, needInitialized, readCall } from './call.ts';
-import type { MethodNeeds } from './method.ts';
-import { methodOf } from './methods/method-of.ts';
-import { type Observer, createClientNames, nameOf, serverMsOf } from './observer.ts';
+import type { Answerer, ResolvedCall } from './call.ts';
+import { type Observer, createClientNames, createEpoch } from './observer.ts';
+import { FailedCall, type Reply } from './reply.ts';
 import { createRequestIds } from './request-ids.ts';
-import type { Exchange, SessionState } from './session.ts';
-import { noteError, traceparentIn } from './trace.ts';
+import { noteError, traced } from './trace.ts';
 
-/** Answers requests, whatever comes of them. */
+/** Answers each call exactly once, whatever happens to it. */
 export interface Answering {
   /** The bytes of the answer: exactly one, and never a rejection. */
-  answer(
-    request: Request,
-    session: SessionState,
-    exchange: Exchange,
-    principal: Principal,
-  ): Promise<Reply>;
-  /** Requests that are being answered, without those that only listen. */
+  answer(call: ResolvedCall): Promise<ReplyBytes>;
+  /** The answer to a request that cannot be read. */
+  refuse(call: ResolvedCall, error: unknown): ReplyBytes;
+  /** Requests that are being answered, without open subscription streams. */
   readonly inFlight: number;
-  /** From now on what is cancelled was cancelled because the hub stops. */
+  /** From now on a cancelled call is answered as one that the hub's stop cancelled. */
   stop(): void;
 }
 
@@ -37,13 +23,19 @@ export type AnsweringNeeds = {
   readonly log: Log;
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly newId: () => string;
-  /** Absent: nobody wants to know. */
+  /** Absent: no observer. */
   readonly observer?: Observer;
   /** Absent: nothing is traced. */
   readonly tracer?: Tracer;
 };
 
-export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds): Answering {
+const listening = 'subscriptions/listen';
+
+/**
+ * Runs the steps of a call: registers it in its session while it is being answered, turns errors into answers and
+ * tells the observer. All of this shares one `then`: each turn and each frame counts on the path of a call.
+ */
+export function createAnswering(steps: Answerer, needs: AnsweringNeeds): Answering {
   const { clock, observer, tracer } = needs;
   const clientOf = createClientNames();
   const ids = createRequestIds(needs);
@@ -51,103 +43,82 @@ export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds)
   let answering = 0;
   let isStopping = false;
 
-  /** Without `async`, as is all on the way of a call: each such frame costs half a kilobyte of memory. */
-  function answer(
-    request: Request,
-    session: SessionState,
-    exchange: Exchange,
-    principal: Principal,
-  ): Promise<Reply> {
-    const sinceMs = clock.monotonic();
-    let call: Call | undefined;
-    const failed = (cause: unknown) => {
-      const error = known(request, call, cause);
-      const reply = errorAnswer(rawText(request.bytes, request.id), error);
-      const written = call?.trace && readMessage(reply);
-      if (call && written?.kind === 'answer') noteError(call, written);
-      observe(request, session, principal, call, sinceMs, error.code, reply);
-      return reply;
-    };
+  function answer(untraced: ResolvedCall): Promise<ReplyBytes> {
+    const resolved = tracer ? traced(untraced, tracer) : untraced;
+    const { id, session, cancellation, request } = resolved.call;
+    const { inFlight } = session;
     try {
-      call = readCall(request, session, exchange, principal, clock);
-      if (tracer) call.trace = traced(tracer, call, sinceMs);
-      needInitialized(call);
-      const {
-        id,
-        session: { inFlight },
-      } = call;
       if (inFlight.has(id))
         throw new HubError('HUB_REQUEST_INVALID', `the id ${id} is in use by a request in flight`);
-      const answered = methodOf(call)(call, methodNeeds);
-      if (!(answered instanceof Promise)) {
-        observe(request, session, principal, call, sinceMs, call.outcome, answered);
-        return Promise.resolve(answered);
-      }
-      inFlight.set(id, call);
-      const isCounted = request.method !== listening;
-      if (isCounted) answering++;
-      const begun = call;
-      const over = (error: unknown) => {
-        if (isCounted) answering--;
-        inFlight.delete(id);
-        begun.leave?.over(error, begun.wasSent);
-      };
+      const answered = steps(resolved);
+      if (!(answered instanceof Promise)) return Promise.resolve(observed(resolved, answered));
+      inFlight.set(id, cancellation);
+      const count = request.method === listening ? 0 : 1;
+      answering += count;
       return answered.then(
         reply => {
-          over(undefined);
-          observe(request, session, principal, begun, sinceMs, begun.outcome, reply);
-          return reply;
+          answering -= count;
+          inFlight.delete(id);
+          return observed(resolved, reply);
         },
         (error: unknown) => {
-          over(error);
-          return failed(error);
+          answering -= count;
+          inFlight.delete(id);
+          return failed(resolved, error);
         },
       );
     } catch (error) {
-      call?.leave?.over(error, call.wasSent);
-      return Promise.resolve(failed(error));
+      return Promise.resolve(failed(resolved, error));
     }
   }
 
-  function observe(
-    request: Request,
-    session: SessionState,
-    principal: Principal,
-    call: Call | undefined,
-    sinceMs: number,
-    outcome: string,
-    reply: Reply,
-  ): void {
-    const { method } = request;
-    if (!observer || method === listening) return;
-    const nowMs = clock.monotonic();
-    const tookMs = nowMs - sinceMs;
-    observer({
-      method,
-      name: nameOf(request, call),
-      server: call?.server,
-      session: session.key,
-      principal,
-      client: clientOf(session, request, call?.meta),
-      at: epochMs(nowMs) + sinceMs,
-      tookMs,
-      serverMs: call ? serverMsOf(call, nowMs) : 0,
-      outcome,
-      request: request.bytes,
-      reply,
-      trace: call?.trace,
+  function failed(resolved: ResolvedCall, cause: unknown): ReplyBytes {
+    const { id, trace } = resolved.call;
+    const isSent = cause instanceof FailedCall;
+    const error = describe(resolved, isSent ? cause.error : cause);
+    const bytes = errorAnswer(id, error);
+    const written = trace && readMessage(bytes);
+    if (written?.kind === 'answer') noteError(resolved.call, written);
+    return observed(resolved, {
+      bytes,
+      outcome: error.code,
+      serverMs: isSent ? cause.serverMs : 0,
     });
   }
 
-  function known(request: Request, call: Call | undefined, error: unknown): HubError {
-    if (!(error instanceof HubError)) return ids.bug(error, request);
+  function describe(resolved: ResolvedCall, error: unknown): HubError {
+    if (!(error instanceof HubError)) return ids.bug(error, resolved.call.request);
     return isStopping && error.code === 'HUB_CALL_CANCELLED'
       ? stopping(error)
-      : ids.failed(error, request, call);
+      : ids.failed(error, resolved.call.request, resolved);
+  }
+
+  function observed({ call, server, name }: ResolvedCall, reply: Reply): ReplyBytes {
+    const { request, session, principal, meta, arrivedMs, trace } = call;
+    const { method } = request;
+    if (!observer || method === listening) return reply.bytes;
+    const nowMs = clock.monotonic();
+    observer({
+      method,
+      name,
+      server: server?.config.name,
+      session: session.key,
+      principal,
+      client: clientOf(session, request, meta),
+      at: epochMs(nowMs) + arrivedMs,
+      tookMs: nowMs - arrivedMs,
+      serverMs: reply.serverMs,
+      outcome: reply.outcome,
+      request: request.bytes,
+      reply: reply.bytes,
+      trace,
+    });
+    return reply.bytes;
   }
 
   return {
     answer,
+    refuse: failed,
     get inFlight() {
       return answering;
     },
@@ -157,40 +128,6 @@ export function createAnswering(methodNeeds: MethodNeeds, needs: AnsweringNeeds)
   };
 }
 
-const traced = (
-  tracer: Tracer,
-  { request, id, meta, era, session, exchange }: Call,
-  beganMs: number,
-) =>
-  tracer({
-    traceparent: traceparentIn(request, meta),
-    httpTraceparent: exchange.traceparent,
-    requestId: id,
-    protocolVersion:
-      era === 'modern'
-        ? stringAt(request.bytes, meta?.get(metaKeys.protocolVersion))
-        : session.protocolVersion,
-    beganMs,
-  });
-
-const listening = 'subscriptions/listen';
-
-/** How long what is between the two clocks is taken to stay the same, in milliseconds. */
-const epochFreshMs = 1_000;
-
-/** When the monotonic clock was at 0: looked up no more than once a second. */
-function createEpoch(clock: AnsweringNeeds['clock']): (nowMs: number) => number {
-  let epochMs = 0;
-  let knownMs = -Infinity;
-  return nowMs => {
-    if (nowMs - knownMs > epochFreshMs) {
-      epochMs = clock.now() - nowMs;
-      knownMs = nowMs;
-    }
-    return epochMs;
-  };
-}
-
-/** What is cancelled because the hub stops is nothing that its client has cancelled. */
+/** The error of a call that was cancelled because the hub stops: its client did not cancel it. */
 const stopping = ({ message, data }: HubError) =>
   new HubError('HUB_SHUTTING_DOWN', message, { data: { ...data, retryable: true } });

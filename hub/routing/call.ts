@@ -1,8 +1,9 @@
-import { type Clock, HubError } from '#core';
+import { HubError } from '#core';
 import type { Principal } from '#policy';
 import {
-  type Answer,
+  type Edit,
   type Era,
+  type LogLevel,
   type Request,
   type Span,
   RpcError,
@@ -11,134 +12,199 @@ import {
   membersOf,
   metaKeys,
   modernVersion,
+  nameMember,
   rawText,
   rpcCodes,
   stringAt,
 } from '#rpc';
-import type { Leave, Server } from '#servers';
+import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
-import type { Exchange, Flying, SessionState } from './session.ts';
+import { type Cancellation, createCancellation } from './cancellation.ts';
+import type { Reply } from './reply.ts';
+import type { Exchange, SessionState } from './session.ts';
 
 /** The members of an object, by name. */
 export type Members = ReadonlyMap<string, Span>;
 
-/** One request of a client, as it is being answered. */
-export type Call = Flying & {
+/** A request of a client. */
+export type Call = {
   readonly request: Request;
   /** The client's id as JSON text. */
   readonly id: string;
-  /** How the client speaks, which each request tells. */
+  /** The era of the client, which each request tells. */
   readonly era: Era;
   readonly params: Members;
-  /** The members of `params._meta`; undefined where there is none. */
+  /** The members of `params._meta`; undefined if there is none. */
   readonly meta: Members | undefined;
+  /** The log level of a request of the stateless revision; undefined for all other requests. */
+  readonly logLevel: LogLevel | 'none' | undefined;
   readonly session: SessionState;
   /** Who sent the request. */
   readonly principal: Principal;
   readonly exchange: Exchange;
-  /** Of the server that it is sent to; undefined before, and where it is sent to none. */
-  leave: Leave | undefined;
-  /** How much of its time has passed in the queue of that server. */
-  waitedMs: number;
-  /** The server has got it. */
-  wasSent: boolean;
-  /** The name of the server that it is for; undefined where the hub answers by itself. */
-  server: string | undefined;
-  /** The string in params that the hub has read last: what the request names, where its method names something. */
-  named: string | undefined;
-  /** What the server's answer says, the last one where it took several. */
-  outcome: 'ok' | 'tool_error' | 'error';
-  /** Since when the server has it, in milliseconds on the monotonic clock; `atHub` where it has not. */
-  sentMs: number;
-  /** How much of its time the server has had it until then. */
-  serverMs: number;
-  /** Where it stands among traces; undefined where the hub traces nothing. */
-  trace: Trace | undefined;
-  /** By which that is measured. */
-  readonly clock: Pick<Clock, 'monotonic'>;
-  /** What must see the answer, and the instance that it is of, before whatever comes after it. */
-  seen: ((answer: Answer, instance: Server) => void) | undefined;
+  readonly cancellation: Cancellation;
+  /** When it arrived, in milliseconds on the monotonic clock. */
+  readonly arrivedMs: number;
+  /** Undefined if the hub traces nothing. */
+  readonly trace: Trace | undefined;
 };
+
+/** What the hub remembers from the result of a call. */
+export type Remembered =
+  /** A task of the session, and one that any client without a session may ask for. */
+  | { readonly kind: 'task' | 'public_task' }
+  | { readonly kind: 'subscription'; readonly uri: string; readonly publicUri: string };
+
+/** A call whose destination is decided. */
+export type ResolvedCall = {
+  readonly call: Call;
+  /** The server that the call is for; undefined if the hub answers it. */
+  readonly server: Server | undefined;
+  /** The instance of the server that works on the call, once admitted there; undefined if it is the server itself. */
+  readonly instance: Server | undefined;
+  /** What the request names: a tool, a prompt, a URI or a task, as the client wrote it. */
+  readonly name: string | undefined;
+  /** Replacements in the request, such as the server's own name for a tool. */
+  readonly edits: readonly Edit[];
+  readonly remembered: Remembered | undefined;
+  /** Puts the client's names into the answer. */
+  readonly restored: ((answer: Buffer) => Buffer) | undefined;
+  /** How long the call waited for admission, in milliseconds. */
+  readonly waitedMs: number;
+  /** The hub's own answer. Absent: the call is relayed to the server. */
+  readonly answer: ((call: Call) => Reply | Promise<Reply>) | undefined;
+};
+
+/** Answers a call, or passes it to the next step. */
+export type Step = (call: ResolvedCall, next: Answerer) => Reply | Promise<Reply>;
+export type Answerer = (call: ResolvedCall) => Reply | Promise<Reply>;
+
+export const noEdits: readonly Edit[] = [];
+
+/** A call that `server` answers. */
+export const callTo = (
+  server: Server,
+  call: Call,
+  edits: readonly Edit[] = noEdits,
+  name = nameIn(call),
+  remembered?: Remembered,
+  restored?: ResolvedCall['restored'],
+): ResolvedCall => ({
+  call,
+  server,
+  instance: undefined,
+  name,
+  edits,
+  remembered,
+  restored,
+  waitedMs: 0,
+  answer: undefined,
+});
+
+/** A call that the hub answers, perhaps with what it asks `server`. */
+export const ownCall = (
+  call: Call,
+  answer: NonNullable<ResolvedCall['answer']>,
+  server?: Server,
+  name = nameIn(call),
+): ResolvedCall => ({
+  call,
+  server,
+  instance: undefined,
+  name,
+  edits: noEdits,
+  remembered: undefined,
+  restored: undefined,
+  waitedMs: 0,
+  answer,
+});
 
 const none: Members = new Map();
 
-/** No time on the monotonic clock. */
-export const atHub = -1;
-
-/** Methods that only the stateless revision has: without its metadata they are refused. */
+/** Methods of the stateless revision only. They are refused without its metadata. */
 const modernMethods = new Set(['server/discover', 'subscriptions/listen']);
 
 /**
- * Reads what decides where a request goes. Throws HUB_REQUEST_INVALID where a member stands twice, and
- * what MCP 2026-07-28 asks for where its metadata is wanting.
+ * Reads what decides where a request goes. Throws HUB_REQUEST_INVALID if a member is duplicated, and the
+ * error of MCP 2026-07-28 if its metadata is incomplete.
  */
 export function readCall(
   request: Request,
   session: SessionState,
   exchange: Exchange,
   principal: Principal,
-  clock: Call['clock'],
+  arrivedMs: number,
 ): Call {
   const params = request.params ? membersOf(request.bytes, request.params) : none;
-  if (!params) throw twice('"params"');
+  if (!params) throw duplicated('"params"');
   const meta = metaOf(request, params);
   const era =
     meta?.has(metaKeys.protocolVersion) === true || modernMethods.has(request.method)
       ? 'modern'
       : 'legacy';
-  if (era === 'modern') {
-    const metadata = checkMetadata(request.bytes, meta);
-    if (!metadata.valid) throw metadata.error;
-    const level = stringAt(request.bytes, meta?.get(metaKeys.logLevel));
-    session.requestLevel = isLogLevel(level) ? level : 'none';
-  }
-  const id = rawText(request.bytes, request.id);
   return {
     request,
-    id,
+    id: rawText(request.bytes, request.id),
     era,
     params,
     meta,
+    logLevel: era === 'modern' ? requestedLevel(request, meta) : undefined,
     session,
     principal,
     exchange,
-    flight: undefined,
-    isCancelled: false,
-    leave: undefined,
-    waitedMs: 0,
-    wasSent: false,
-    server: undefined,
-    named: undefined,
-    outcome: 'ok',
-    sentMs: atHub,
-    serverMs: 0,
+    cancellation: createCancellation(),
+    arrivedMs,
     trace: undefined,
-    clock,
-    seen: undefined,
   };
+}
+
+/** A request that cannot be read any further. */
+export const unreadCall = (
+  request: Request,
+  session: SessionState,
+  exchange: Exchange,
+  principal: Principal,
+  arrivedMs: number,
+): Call => ({
+  request,
+  id: rawText(request.bytes, request.id),
+  era: 'legacy',
+  params: membersOf(request.bytes, request.params) ?? none,
+  meta: undefined,
+  logLevel: undefined,
+  session,
+  principal,
+  exchange,
+  cancellation: createCancellation(),
+  arrivedMs,
+  trace: undefined,
+});
+
+function requestedLevel({ bytes }: Request, meta: Members | undefined): LogLevel | 'none' {
+  const metadata = checkMetadata(bytes, meta);
+  if (!metadata.valid) throw metadata.error;
+  const level = stringAt(bytes, meta?.get(metaKeys.logLevel));
+  return isLogLevel(level) ? level : 'none';
 }
 
 function metaOf(request: Request, params: Members): Members | undefined {
   const span = params.get('_meta');
-  // What is no object holds nothing, and is the server's to refuse.
+  // A `_meta` that is not an object is forwarded; the server validates it.
   if (!span || request.bytes[span.start] !== 0x7b) return undefined;
   const meta = membersOf(request.bytes, span);
-  if (!meta) throw twice('"params._meta"');
+  if (!meta) throw duplicated('"params._meta"');
   return meta;
 }
 
-const twice = (where: string) =>
+const duplicated = (where: string) =>
   new HubError('HUB_REQUEST_INVALID', `a member of ${where} stands twice`);
 
-/** What a client may send before `initialize` (MCP, lifecycle). */
+/** Requests that a client may send before `initialize` (MCP, lifecycle). */
 const beforeInitialize = new Set(['initialize', 'ping']);
 
-/**
- * Throws HUB_REQUEST_INVALID where a client that opens a session has not said yet who it is: until then
- * it could only be taken for another.
- */
-export function needInitialized({ era, request, session }: Call): void {
-  if (session.client || era === 'modern' || session.isSessionless) return;
+/** Throws HUB_REQUEST_INVALID if a client with a session has not sent `initialize`. */
+export function requireInitialized({ logLevel, request, session }: Call): void {
+  if (session.client || logLevel !== undefined || session.isSessionless) return;
   if (beforeInitialize.has(request.method)) return;
   throw new RpcError(
     rpcCodes.invalidRequest,
@@ -147,20 +213,8 @@ export function needInitialized({ era, request, session }: Call): void {
   );
 }
 
-/** Tells whatever works on the call that nobody waits, and whatever will. */
-export function cancelCall(call: Flying, reason: string | undefined): void {
-  call.isCancelled = true;
-  call.flight?.cancel(reason);
-}
-
-/** Throws HUB_CALL_CANCELLED where nobody waits any more: to be asked after each wait. */
-export function needWanted({ isCancelled, request }: Call): void {
-  if (isCancelled)
-    throw new HubError('HUB_CALL_CANCELLED', `the client cancelled ${request.method}`);
-}
-
-/** The string under a key of params. Throws HUB_REQUEST_INVALID where it is none. */
-export function needString(
+/** The string under a key of params. Throws HUB_REQUEST_INVALID if there is none. */
+export function requireString(
   call: Call,
   members: Members | undefined,
   key: string,
@@ -170,6 +224,11 @@ export function needString(
   const text = stringAt(call.request.bytes, span);
   if (!span || text === undefined)
     throw new HubError('HUB_REQUEST_INVALID', `"${path}" must be a string`);
-  if (members === call.params) call.named = text;
   return { span, text };
+}
+
+/** What a request names; undefined for methods that name nothing, and if it is not a string. */
+export function nameIn({ request, params }: Call): string | undefined {
+  const member = nameMember(request.method);
+  return member === undefined ? undefined : stringAt(request.bytes, params.get(member));
 }

@@ -1,8 +1,9 @@
 import type { Clock } from '#core';
-import type { Edit, LogLevel, Span } from '#rpc';
+import type { LogLevel, Span } from '#rpc';
 import type { Server } from '#servers';
 import type { Asked } from '#upstream';
 import type { Call } from './call.ts';
+import type { ServerReply } from './reply.ts';
 import type { RequestStates } from './request-state.ts';
 
 /** One call at a server, over as many requests of its client as it takes. */
@@ -18,9 +19,9 @@ export interface Conversation {
   /** Asks the client what the server wants to know, as soon as the client can be asked. */
   take(asked: Asked): void;
   /** The answer to the request that it begins with. */
-  readonly first: Promise<Buffer>;
+  readonly first: Promise<ServerReply>;
   /** Goes on with what the client answers, by key. Throws HUB_STATE_INVALID in any round but the last. */
-  resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<Buffer>;
+  resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<ServerReply>;
   /** The server does not want to know any more what it asked by this id, which is JSON text. */
   withdrawn(serverId: string): void;
   /** Ends it: the server is told that nobody waits. */
@@ -30,7 +31,6 @@ export interface Conversation {
 export type ConversationOptions = {
   readonly id: string;
   readonly client: string;
-  readonly edits: readonly Edit[];
   /** What the client can be asked. */
   readonly capabilities: { readonly [name: string]: unknown };
   /** The client wants log messages from this level on, or none. */
@@ -41,7 +41,7 @@ export type ConversationOptions = {
 };
 
 export type ConversationNeeds = {
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly states: RequestStates;
   /** Keeps it while its client is away. Throws HUB_INPUTS_FULL. */
   readonly suspend: (conversation: Conversation) => void;

@@ -11,15 +11,16 @@ import {
 import type { Running, Server } from '#servers';
 import type { Asked, Caller, Exchange, Owner } from '#upstream';
 import { lacking } from './asks.ts';
-import type { Call } from './call.ts';
+import type { Call, ResolvedCall } from './call.ts';
+import { setWork } from './cancellation.ts';
 import { callNeeds, refusedCapability } from './capabilities.ts';
 import { carrierOf } from './carrier.ts';
 import type { Conversation, ConversationNeeds, ConversationOptions } from './conversation-types.ts';
 import { clientMetadata, dress, undress } from './dress.ts';
 import { isWanted } from './levels.ts';
-import { returned, sent } from './observer.ts';
+import { FailedCall, type ServerReply } from './reply.ts';
 import { invalid } from './request-state.ts';
-import { readAnswer } from './send.ts';
+import { outcomeOf, readAnswer } from './send.ts';
 import { withTrace } from './trace.ts';
 import { pagesWanted } from './url-elicitation.ts';
 
@@ -35,8 +36,8 @@ const maxVisits = 10;
 /** What a server asks within this time, the client is asked at once. */
 const gatherMs = 10;
 
-/** How a request of the client ends: with what the server wants to know, or with its answer. */
-type Outcome = { readonly bytes: Buffer; readonly done: boolean };
+/** How a request of the client ends: with the questions of the server, or with its answer. */
+type Outcome = ServerReply & { readonly done: boolean };
 
 /** While nobody listens, what the server says about the call is of no use. */
 const nowhere: Exchange = { related() {} };
@@ -44,7 +45,7 @@ const nowhere: Exchange = { related() {} };
 /** Sends a call to a server that keeps a session. Throws HubError where the server cannot take it. */
 export function createConversation(
   options: ConversationOptions,
-  opening: Call,
+  { call: opening, edits: ownEdits, waitedMs }: ResolvedCall,
   server: Server,
   { upstream }: Running,
   needs: ConversationNeeds,
@@ -52,6 +53,7 @@ export function createConversation(
   const { method } = opening.request;
   /** The request of the client that waits for an answer now; the last one, while it is away. */
   let call = opening;
+  let attachedMs = 0;
   let away = false;
   let round = 0;
   let lastKey = 0;
@@ -108,8 +110,9 @@ export function createConversation(
     },
   };
 
-  const seen = (answer: Answer) => returned(call, answer);
-  const caller: Caller = { owner, exchange: nowhere, progressToken: undefined, seen };
+  const caller: Caller = { owner, exchange: nowhere, progressToken: undefined };
+  /** How long the server has worked on the request that waits for an answer. */
+  const serverMs = () => needs.clock.monotonic() - attachedMs;
 
   /** Makes a request of the client the one that is answered. */
   function attach(next: Call): void {
@@ -118,8 +121,9 @@ export function createConversation(
     away = false;
     caller.exchange = next.exchange;
     caller.progressToken = token && rawText(next.request.bytes, token);
-    next.flight = flight;
-    sent(next);
+    setWork(next.cancellation, cancellable);
+    attachedMs = needs.clock.monotonic();
+    if (next.trace) next.trace.sentMs ??= attachedMs;
   }
 
   /** Answers the client with what the server wants to know, and waits for it to come back. */
@@ -147,7 +151,8 @@ export function createConversation(
     turn = newTurn();
     const { id, visits } = options;
     const state = needs.states.issue({ id, round, visits }, call, waitMs);
-    asking.resolve({ bytes: inputRequired(`{${requests.join(',')}}`, state), done: false });
+    const bytes = inputRequired(`{${requests.join(',')}}`, state);
+    asking.resolve({ bytes, outcome: 'ok', serverMs: serverMs(), done: false });
   }
 
   const inputRequired = (requests: string, requestState: string) =>
@@ -207,18 +212,35 @@ export function createConversation(
     return inputRequired(JSON.stringify(pages), state);
   }
 
-  const reply = ({ bytes, done }: Outcome) => (done ? finished(bytes) : bytes);
+  function reply(outcome: Outcome): ServerReply {
+    if (!outcome.done) return outcome;
+    try {
+      return { ...outcome, bytes: finished(outcome.bytes) };
+    } catch (error) {
+      throw new FailedCall(error, outcome.serverMs);
+    }
+  }
 
   const token = opening.meta?.get('progressToken');
-  const edits = withTrace(opening, [...options.edits, ...undress(opening)], clientMetadata);
+  const edits = withTrace(opening, [...ownEdits, ...undress(opening)], clientMetadata);
   const relayed = upstream.relay(
-    { request: opening.request, id: opening.id, edits, progressToken: token },
+    {
+      request: opening.request,
+      edits,
+      progressToken: token,
+      answered: (answer): Outcome => ({
+        bytes: answer.bytes,
+        outcome: outcomeOf(call, answer),
+        serverMs: serverMs(),
+        done: true,
+      }),
+      failed: error => new FailedCall(error, serverMs()),
+    },
     caller,
     server.config.callTimeoutMs,
-    opening.waitedMs,
+    waitedMs,
   );
-  opening.wasSent = true;
-  const flight = {
+  const cancellable = {
     cancel: (reason: string | undefined) => giveUp(reason ?? 'the client cancelled'),
   };
   const conversation: Conversation = {
@@ -262,12 +284,12 @@ export function createConversation(
   };
   attach(opening);
   relayed.answer.then(
-    bytes => {
+    answer => {
       isAnswered = true;
       needs.over(conversation);
       // A question that is left is of another call. One that the client was asked already it may still answer.
       if (!away || needs.callsWith(conversation).length === 0) handOver();
-      turn.resolve({ bytes, done: true });
+      turn.resolve(answer);
     },
     (error: unknown) => {
       needs.over(conversation);

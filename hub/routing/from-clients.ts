@@ -3,7 +3,7 @@ import { type Notification, membersOf, rawText, stringAt } from '#rpc';
 import type { Servers } from '#servers';
 import type { Upstream } from '#upstream';
 import type { Asks } from './asks.ts';
-import { cancelCall } from './call.ts';
+import { cancelCall } from './cancellation.ts';
 import type { OlderClients } from './older-clients.ts';
 import type { SessionState } from './session.ts';
 

@@ -1,20 +1,13 @@
 import { type Clock, HubError, isObject } from '#core';
-import {
-  type Edit,
-  type Notification,
-  isLogLevel,
-  membersOf,
-  metaKeys,
-  rawText,
-  stringAt,
-  valueOf,
-} from '#rpc';
+import { type Notification, membersOf, metaKeys, rawText, stringAt, valueOf } from '#rpc';
 import type { Running, Server } from '#servers';
-import { type Call, needWanted } from './call.ts';
+import type { Call, ResolvedCall } from './call.ts';
+import { throwIfCancelled } from './cancellation.ts';
 import { clientIdentityOf } from './client-identity.ts';
 import type { Conversation } from './conversation-types.ts';
 import { createConversation } from './conversation.ts';
 import type { Levels } from './levels.ts';
+import type { ServerReply } from './reply.ts';
 import { type RequestStates, invalid } from './request-state.ts';
 
 /**
@@ -24,9 +17,9 @@ import { type RequestStates, invalid } from './request-state.ts';
  */
 export interface Inputs {
   /** Begins a call, also where the client has only visited the pages that it was sent to. */
-  call(call: Call, edits: readonly Edit[], server: Server, running: Running): Promise<Buffer>;
+  call(resolved: ResolvedCall, server: Server, running: Running): Promise<ServerReply>;
   /** Goes on with a call that waits for the answers in this request; undefined where none does. */
-  resume(call: Call): Promise<Buffer> | undefined;
+  resume(call: Call): Promise<ServerReply> | undefined;
   /** A server does not want to know any more what it asked. */
   withdrawn(server: Server, notification: Notification): void;
   /** Gives up all calls that wait. */
@@ -40,7 +33,7 @@ const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
 const maxWaiting = 1_000;
 
 export type InputsNeeds = {
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly states: RequestStates;
   readonly levels: Pick<Levels, 'atLeast'>;
   readonly newId: () => string;
@@ -52,34 +45,32 @@ export function createInputs(needs: InputsNeeds): Inputs {
   const open = new Set<Conversation>();
 
   async function begin(
-    call: Call,
-    edits: readonly Edit[],
+    resolved: ResolvedCall,
     server: Server,
     running: Running,
     visits: number,
-  ): Promise<Buffer> {
+  ): Promise<ServerReply> {
+    const { call } = resolved;
     const { request, meta } = call;
-    const level = valueOf(request.bytes, meta?.get(metaKeys.logLevel));
     const capabilities = valueOf(request.bytes, meta?.get(metaKeys.clientCapabilities));
     // An instance of the client's own works for no other, whatever the client calls itself.
     const client =
       server.config.instance === 'session' ? 'own' : (clientIdentityOf(call) ?? call.session.key);
-    const logLevel = isLogLevel(level) ? level : undefined;
+    const logLevel = call.logLevel === 'none' ? undefined : call.logLevel;
     using levels = new DisposableStack();
     if (logLevel !== undefined) levels.use(await needs.levels.atLeast(server, running, logLevel));
-    needWanted(call);
+    throwIfCancelled(call);
     const held = new DisposableStack();
     const begun = createConversation(
       {
         id: needs.newId(),
         client,
-        edits,
         capabilities: isObject(capabilities) ? capabilities : {},
         logLevel,
         mayAsk: inputMethods.has(request.method),
         visits,
       },
-      call,
+      resolved,
       server,
       running,
       {
@@ -122,16 +113,17 @@ export function createInputs(needs: InputsNeeds): Inputs {
         membersOf(request.bytes, params.get('inputResponses')) ?? new Map(),
       );
     },
-    async call(call, edits, server, running) {
+    async call(resolved, server, running) {
+      const { call } = resolved;
       const { request, params } = call;
       const span = inputMethods.has(request.method) ? params.get('requestState') : undefined;
-      if (!span) return await begin(call, edits, server, running, 0);
+      if (!span) return await begin(resolved, server, running, 0);
       const text = stringAt(request.bytes, span);
       if (text === undefined) throw invalid('must be a string');
       const state = needs.states.verify(text, call);
       if (state.round > 0) throw invalid('is of a call that is over');
       needVisits(call, server);
-      return await begin(call, edits, server, running, state.visits);
+      return await begin(resolved, server, running, state.visits);
     },
     withdrawn(server, { bytes, params }) {
       const id = membersOf(bytes, params)?.get('requestId');

@@ -12,6 +12,7 @@ import {
 } from '#rpc';
 import type { ListKind, Server } from '#servers';
 import type { Call } from './call.ts';
+import { setWork } from './cancellation.ts';
 import { changeMethods } from './changes.ts';
 import type { View } from './session.ts';
 import type { Subscriber } from './subscriptions.ts';
@@ -147,12 +148,12 @@ export function createListens(needs: ListensNeeds): Listens {
           resolve(encodeResult(id, `{"resultType":"complete","_meta":${meta}}`));
         },
       };
-      call.flight = {
+      setWork(call.cancellation, {
         cancel() {
           over();
           reject(new HubError('HUB_CALL_CANCELLED', 'the client does not listen any more'));
         },
-      };
+      });
       listens.add(listen);
       return {
         listen,

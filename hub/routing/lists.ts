@@ -1,5 +1,5 @@
 import { type Clock, HubError } from '#core';
-import { type Reply, modernVersion } from '#rpc';
+import { type ReplyBytes, modernVersion } from '#rpc';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
 import type { Catalog, Entry } from './catalog.ts';
 
@@ -10,7 +10,7 @@ export interface Lists {
    * it. Items that the schema of the revision refuses are left out: a strict client would refuse them all.
    * Throws HUB_REQUEST_INVALID for a cursor of no page.
    */
-  answer(kind: ListKind, cursor: string | undefined, id: string, revision: string): Reply;
+  answer(kind: ListKind, cursor: string | undefined, id: string, revision: string): ReplyBytes;
   /**
    * Reads again what servers gave for a while that is over. Resolves when that is done, or when it has
    * taken a second: then the list is what is known, and changes when the server answers after all.

@@ -1,8 +1,8 @@
 import type { Clock, JsonObject, Log } from '#core';
-import type { Reply } from '#rpc';
+import type { ReplyBytes } from '#rpc';
 import type { Server, Servers } from '#servers';
 import type { Asks } from './asks.ts';
-import type { Call } from './call.ts';
+import { type Answerer, type Call, type ResolvedCall, ownCall } from './call.ts';
 import type { Catalog } from './catalog.ts';
 import type { Inputs } from './inputs.ts';
 import type { Levels } from './levels.ts';
@@ -12,6 +12,7 @@ import type { Offering } from './offering.ts';
 import type { OlderClients } from './older-clients.ts';
 import type { OwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
+import { hubReply } from './reply.ts';
 import type { StatelessClients } from './stateless-clients.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import type { Tasks } from './tasks.ts';
@@ -38,7 +39,7 @@ export type MethodNeeds = {
   readonly prompts: PromptSource | undefined;
   /** Whether what works for this session may be stopped to make room for another. */
   readonly mayEnd: (session: object) => boolean;
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Log;
   readonly hubVersion: string;
   /** Has a server that is listened to tell what somebody wants to know now. */
@@ -47,10 +48,30 @@ export type MethodNeeds = {
   readonly logLevelChanged: () => void;
   /** What `hub://servers` reads as. */
   readonly snapshot: () => JsonObject;
+  /** Relays a call to its server, as the steps of all calls do. */
+  readonly relay: Answerer;
+  /** Sends an admitted call to its server. */
+  readonly bridge: Answerer;
 };
 
-/** Handles one request; the bytes of the answer. Throws HubError for an error answer. */
-export type Method = (call: Call, needs: MethodNeeds) => Reply | Promise<Reply>;
+/** Decides who answers a call, and as what. Throws HubError for an error answer. */
+export type Method = (call: Call, needs: MethodNeeds) => ResolvedCall;
+
+/** A method that the hub answers with these bytes. */
+export const own =
+  (
+    answer: (call: Call, needs: MethodNeeds) => ReplyBytes | Promise<ReplyBytes>,
+    serverFor?: (call: Call) => Server | undefined,
+  ): Method =>
+  (call, needs) =>
+    ownCall(
+      call,
+      traced => {
+        const bytes = answer(traced, needs);
+        return bytes instanceof Promise ? bytes.then(hubReply) : hubReply(bytes);
+      },
+      serverFor?.(call),
+    );
 
 /** The server of a view that shows one. Throws where it shows all: only a bug comes here. */
 export function serverOf({ session }: Call): Server {

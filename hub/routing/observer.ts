@@ -1,20 +1,9 @@
-import { isObject } from '#core';
+import { type Clock, isObject } from '#core';
 import type { Principal } from '#policy';
-import {
-  type Answer,
-  type Reply,
-  type Request,
-  membersOf,
-  metaKeys,
-  nameMember,
-  rawText,
-  stringAt,
-} from '#rpc';
-import { type Call, atHub } from './call.ts';
+import { type ReplyBytes, type Request, metaKeys, rawText } from '#rpc';
 import { type Trace, redactText } from '#telemetry';
-import { saysError } from './says-error.ts';
+import type { Call } from './call.ts';
 import type { SessionState } from './session.ts';
-import { noteError } from './trace.ts';
 
 /** A request of a client that has been answered. */
 export type Observed = {
@@ -47,7 +36,7 @@ export type Observed = {
   /** The whole message as it came; belongs to others, who may write into it later. */
   readonly request: Buffer;
   /** The whole answer as it goes out; belongs to others, as the request does. */
-  readonly reply: Reply;
+  readonly reply: ReplyBytes;
   /** Where it stands among traces; undefined where the hub traces nothing. */
   readonly trace: Trace | undefined;
 };
@@ -57,40 +46,6 @@ export type Observed = {
  * listen, which would seem to take hours. Must not throw, and must copy what bytes it keeps.
  */
 export type Observer = (call: Observed) => void;
-
-/** A server has the call from now on. */
-export function sent(call: Call): void {
-  call.sentMs = call.clock.monotonic();
-  if (call.trace) call.trace.sentMs ??= call.sentMs;
-}
-
-/** A server has answered. */
-export function returned(call: Call, answer: Answer): void {
-  if (call.sentMs !== atHub) call.serverMs += call.clock.monotonic() - call.sentMs;
-  call.sentMs = atHub;
-  if (answer.failed) {
-    call.outcome = 'error';
-    noteError(call, answer);
-  } else
-    call.outcome =
-      call.request.method === 'tools/call' && saysError(answer.bytes, answer.payload)
-        ? 'tool_error'
-        : 'ok';
-}
-
-/** How long servers have had a call that ends now; where one has it still, until now. */
-export const serverMsOf = ({ serverMs, sentMs }: Call, nowMs: number): number =>
-  sentMs === atHub ? serverMs : serverMs + nowMs - sentMs;
-
-/** What a request names; undefined for methods that name nothing, and where it is no string. */
-export function nameOf(request: Request, call: Call | undefined): string | undefined {
-  const member = nameMember(request.method);
-  if (member === undefined) return undefined;
-  if (call?.named !== undefined) return call.named;
-  // What was passed on without a look, or refused before, is read here.
-  const params = call?.params ?? membersOf(request.bytes, request.params);
-  return stringAt(request.bytes, params?.get(member));
-}
 
 /** More clients that say themselves in each request are forgotten, and read again. */
 const maxNames = 1_000;
@@ -130,4 +85,20 @@ export function named(clientInfo: string): string {
   return redactText(text)
     .replaceAll(/\p{Cc}/gu, ' ')
     .slice(0, maxNameLength);
+}
+
+/** How long the difference of the two clocks is reused, in milliseconds. */
+const epochFreshMs = 1_000;
+
+/** The time at which the monotonic clock was at 0, computed at most once a second. */
+export function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: number) => number {
+  let epochMs = 0;
+  let knownMs = -Infinity;
+  return nowMs => {
+    if (nowMs - knownMs > epochFreshMs) {
+      epochMs = clock.now() - nowMs;
+      knownMs = nowMs;
+    }
+    return epochMs;
+  };
 }

@@ -1,12 +1,14 @@
 import { HubError, isObject } from '#core';
 import { RpcError, encodeResult, rawText, rpcCodes, valueOf } from '#rpc';
 import type { ListKind } from '#servers';
-import { type Call, needWanted } from './call.ts';
+import type { Call } from './call.ts';
+import { throwIfCancelled } from './cancellation.ts';
 import { clientNameOf } from './client-name.ts';
 import { completeResult } from './dress.ts';
 import { ownPromptName, ownToolName } from './own-items.ts';
 import type { ImprovedPrompt, PromptSource, PromptStep } from './prompt-source.ts';
-import { whileImproving } from './improve.ts';
+import { type Reply, hubReply } from './reply.ts';
+import { whileImproving } from './steps/improve.ts';
 
 /**
  * Answers for the hub's own tool or prompt; undefined where the name is of none that is offered. Throws
@@ -17,14 +19,14 @@ export function answerOwn(
   name: string,
   call: Call,
   source: PromptSource | undefined,
-): Promise<Buffer> | undefined {
+): Promise<Reply> | undefined {
   if (!source?.isOffered) return undefined;
   if (kind === 'tool' && name === ownToolName) return callTool(call, source);
   if (kind === 'prompt' && name === ownPromptName) return getPrompt(call, source);
   return undefined;
 }
 
-async function callTool(call: Call, source: PromptSource): Promise<Buffer> {
+async function callTool(call: Call, source: PromptSource): Promise<Reply> {
   if (call.era === 'legacy' && call.params.has('task'))
     throw new RpcError(
       rpcCodes.methodNotFound,
@@ -41,7 +43,7 @@ async function callTool(call: Call, source: PromptSource): Promise<Buffer> {
   });
 }
 
-async function getPrompt(call: Call, source: PromptSource): Promise<Buffer> {
+async function getPrompt(call: Call, source: PromptSource): Promise<Reply> {
   const given = promptOf(call);
   if (given.wrong !== undefined) throw new HubError('HUB_REQUEST_INVALID', given.wrong);
   const improved = await improve(call, given.prompt, source);
@@ -52,13 +54,13 @@ async function getPrompt(call: Call, source: PromptSource): Promise<Buffer> {
   });
 }
 
-function refuse(call: Call, why: string): Buffer {
-  call.outcome = 'tool_error';
-  return answer(call, { content: [{ type: 'text', text: why }], isError: true });
-}
+const refuse = (call: Call, why: string): Reply => ({
+  ...answer(call, { content: [{ type: 'text', text: why }], isError: true }),
+  outcome: 'tool_error',
+});
 
 const answer = ({ id, era }: Call, result: object) =>
-  encodeResult(id, era === 'modern' ? completeResult(result) : JSON.stringify(result));
+  hubReply(encodeResult(id, era === 'modern' ? completeResult(result) : JSON.stringify(result)));
 
 type Given =
   | { readonly prompt: string; readonly wrong?: undefined }
@@ -80,7 +82,7 @@ async function improve(call: Call, prompt: string, source: PromptSource): Promis
   const improved = await whileImproving(call, signal =>
     source.enhance({ prompt, client }, signal, progressOf(call)),
   );
-  needWanted(call);
+  throwIfCancelled(call);
   return improved;
 }
 

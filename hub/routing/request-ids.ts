@@ -1,6 +1,6 @@
 import { type Clock, type Code, HubError, type Log, kindOf } from '#core';
 import { type Request, RpcError } from '#rpc';
-import type { Call } from './call.ts';
+import type { ResolvedCall } from './call.ts';
 
 type Needs = {
   readonly log: Log;
@@ -32,7 +32,7 @@ export function createRequestIds({ log, clock, newId }: Needs) {
 
   return {
     /** A failure that is no bug. */
-    failed(error: HubError, { method }: Request, call: Call | undefined): HubError {
+    failed(error: HubError, { method }: Request, resolved: ResolvedCall | undefined): HubError {
       const kind = kindOf(error);
       if (kind !== 'timeout' && kind !== 'unavailable') return error;
       // It has a code that its kind does not tell.
@@ -44,8 +44,8 @@ export function createRequestIds({ log, clock, newId }: Needs) {
         {
           request: id,
           method,
-          server: call?.server,
-          session: call?.session.key,
+          server: resolved?.server?.config.name,
+          session: resolved?.call.session.key,
           code,
           error: message,
         },

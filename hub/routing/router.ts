@@ -2,13 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, type JsonObject, type Log, HubError, createSlotMap } from '#core';
 import type { Naming } from '#config';
 import type { Principal } from '#policy';
-import { type Message, type Request, encodeCall, errorAnswer, rawText } from '#rpc';
+import {
+  type Message,
+  type ReplyBytes,
+  type Request,
+  encodeCall,
+  errorAnswer,
+  rawText,
+} from '#rpc';
 import { type Server, type Servers, describeServer } from '#servers';
 import type { Tracer } from '#telemetry';
 import { createAnnouncements } from './announcements.ts';
 import { createAnswering } from './answering.ts';
 import { createAsks } from './asks.ts';
-import { cancelCall } from './call.ts';
+import { ownCall, readCall, unreadCall } from './call.ts';
+import { cancelCall } from './cancellation.ts';
 import { changeMethods } from './changes.ts';
 import { createCollisionLog } from './collision-log.ts';
 import { createFromClients } from './from-clients.ts';
@@ -24,9 +32,22 @@ import { createOlderClients } from './older-clients.ts';
 import { createOwnOfferings } from './own-offerings.ts';
 import { createOwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
+import { createBridge, createResumeStep, instanceFor } from './relay.ts';
 import { createRequestStates } from './request-state.ts';
-import type { InstanceHolder, OpenSession, Over, Session, SessionState, View } from './session.ts';
+import { resolveCall } from './resolve.ts';
+import type {
+  Exchange,
+  InstanceHolder,
+  OpenSession,
+  Over,
+  Session,
+  SessionState,
+  View,
+} from './session.ts';
 import { type SessionOptions, createSessionState } from './session-state.ts';
+import { createAdmissionStep } from './steps/admission.ts';
+import { compose } from './steps/compose.ts';
+import { createImproveStep } from './steps/improve.ts';
 import { createStatelessClients } from './stateless-clients.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import { createTasks } from './tasks.ts';
@@ -116,6 +137,27 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     statelessClients,
     olderClients,
   });
+  const bridgeNeeds = {
+    servers,
+    statelessClients,
+    olderClients,
+    mayEnd,
+    clock,
+    asks,
+    pages,
+    tasks,
+    subscriptions,
+    inputs,
+  };
+  const bridge = createBridge(bridgeNeeds);
+  const relay = compose(
+    [
+      createImproveStep({ source: needs.prompts, catalog }),
+      createResumeStep(inputs),
+      createAdmissionStep((server, call) => instanceFor(server, call, bridgeNeeds)),
+    ],
+    bridge,
+  );
   const methodNeeds: MethodNeeds = {
     servers,
     catalog,
@@ -142,6 +184,8 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         for (const one of [server, ...servers.instances.list(server)]) levels.update(one);
     },
     snapshot,
+    relay,
+    bridge,
   };
   const announce = createAnnouncements({
     clock,
@@ -219,7 +263,27 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   });
 
   let lastSession = 0;
-  const answering = createAnswering(methodNeeds, needs);
+  const answering = createAnswering(
+    resolved => (resolved.answer ? resolved.answer(resolved.call) : relay(resolved)),
+    needs,
+  );
+
+  function answer(
+    request: Request,
+    session: SessionState,
+    exchange: Exchange,
+    principal: Principal,
+  ): Promise<ReplyBytes> {
+    const arrivedMs = clock.monotonic();
+    try {
+      const call = readCall(request, session, exchange, principal, arrivedMs);
+      if (call.logLevel !== undefined) session.requestLevel = call.logLevel;
+      return answering.answer(resolveCall(call, methodNeeds));
+    } catch (error) {
+      const unread = unreadCall(request, session, exchange, principal, arrivedMs);
+      return Promise.resolve(answering.refuse(ownCall(unread, unanswered), error));
+    }
+  }
 
   return {
     get sessionCount() {
@@ -271,7 +335,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         if (message.kind === 'request')
           return isOver
             ? Promise.resolve(refuseLate(message))
-            : answering.answer(message, state, exchange, principal);
+            : answer(message, state, exchange, principal);
         if (isOver) return Promise.resolve(undefined);
         if (message.kind === 'notification') notified(message, state);
         else asks.answered(state, message);
@@ -305,6 +369,10 @@ const openSessionOf = ({ key, client, over, view, ...state }: SessionState): Ope
   openedAt: state.openedAt,
   inFlight: state.inFlight.size,
 });
+
+const unanswered = () => {
+  throw new TypeError('a request that cannot be read has no other answer');
+};
 
 /** The answer to a request that came after the end of its session. */
 const refuseLate = ({ bytes, id }: Request) =>

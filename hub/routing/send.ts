@@ -1,93 +1,139 @@
-import { isObject } from '#core';
-import { type Answer, type Edit, rawText, readMessage, rpcCodes, valueOf } from '#rpc';
+import { type Clock, isObject } from '#core';
+import { type Answer, type Edit, rawText, readMessage, replace, rpcCodes, valueOf } from '#rpc';
 import type { Running, Server } from '#servers';
-import type { Caller } from '#upstream';
-import { type Call, needWanted } from './call.ts';
+import type { Call, ResolvedCall } from './call.ts';
+import { setWork, throwIfCancelled } from './cancellation.ts';
 import { adviseEra } from './era-advice.ts';
-import { returned, sent } from './observer.ts';
+import { FailedCall, type Reply, type ServerReply } from './reply.ts';
+import { saysError } from './says-error.ts';
+import type { Subscriptions } from './subscriptions.ts';
+import { inPayload } from './task-messages.ts';
+import type { Tasks } from './tasks.ts';
+import { noteError } from './trace.ts';
 import { type Pages, keepPages } from './url-elicitation.ts';
 
+export type SendNeeds = {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly pages: Pages;
+  readonly tasks: Pick<Tasks, 'made' | 'route'>;
+  readonly subscriptions: Pick<Subscriptions, 'add'>;
+};
+
 /**
- * Sends a request as it is, on behalf of its session. A call whose headers a server refuses is sent once
- * more: its tools want others than the hub knew of (MCP 2026-07-28, `x-mcp-header`).
+ * Sends a request to the instance that works on it, on behalf of its session. A call whose headers a server refuses is
+ * sent once more: its tools require others than the hub knew of (MCP 2026-07-28, `x-mcp-header`).
  */
-export function pass(
-  call: Call,
+export function send(
+  resolved: ResolvedCall,
   edits: readonly Edit[],
   server: Server,
   running: Running,
-  pages: Pages,
-): Promise<Buffer> {
-  const seen = seenBy(call, server, running, pages);
+  needs: SendNeeds,
+): Promise<ServerReply> {
+  const reply = sendOnce(resolved, edits, server, running, needs);
   const isOverHttp =
     running.introduction.era === 'modern' && server.config.launch.kind === 'remote';
-  if (!isOverHttp || call.request.method !== 'tools/call')
-    return send(call, edits, server, running, seen);
-  let isRefused = false;
-  const first = send(call, edits, server, running, answer => {
-    isRefused = isHeaderMismatch(answer);
-    seen?.(answer);
-  });
-  return first.then(async bytes => {
-    if (!isRefused) return bytes;
+  if (!isOverHttp || resolved.call.request.method !== 'tools/call') return reply;
+  return reply.then(async first => {
+    if (!isHeaderMismatch(first)) return first;
     await server.refresh('tool');
-    return await send(call, edits, server, running, seen);
+    return await sendOnce(resolved, edits, server, running, needs);
   });
 }
 
-/**
- * What sees the answer first, and by that how long it took. A refusal may name pages, whose end is told to
- * nobody else later.
- */
-function seenBy(
-  call: Call,
-  server: Server,
-  { introduction }: Running,
-  pages: Pages,
-): Caller['seen'] {
-  const { session, seen } = call;
-  const isLegacy = introduction.era === 'legacy';
-  return answer => {
-    returned(call, answer);
-    if (isLegacy && answer.failed) keepPages(answer, server, session, pages);
-    else if (!isLegacy && call.outcome !== 'ok') adviseEra(answer, server);
-    seen?.(answer, server);
-  };
-}
-
-function isHeaderMismatch({ failed, bytes, payload }: Answer): boolean {
-  const error = failed ? valueOf(bytes, payload) : undefined;
+function isHeaderMismatch({ outcome, bytes }: ServerReply): boolean {
+  const error = outcome === 'error' ? valueOf(bytes, readAnswer(bytes).payload) : undefined;
   return isObject(error) && error['code'] === rpcCodes.headerMismatch;
 }
 
-function send(
-  call: Call,
+function sendOnce(
+  resolved: ResolvedCall,
   edits: readonly Edit[],
-  { config }: Server,
-  { upstream }: Running,
-  seen: Caller['seen'],
-): Promise<Buffer> {
-  const { request, id, session, exchange } = call;
-  needWanted(call);
+  server: Server,
+  running: Running,
+  needs: SendNeeds,
+): Promise<ServerReply> {
+  const { call } = resolved;
+  const { request, session, exchange } = call;
+  const { clock } = needs;
+  throwIfCancelled(call);
   const progressToken = call.meta?.get('progressToken');
-  sent(call);
-  const relayed = upstream.relay(
-    { request, id, edits, progressToken },
+  const sentMs = clock.monotonic();
+  if (call.trace) call.trace.sentMs ??= sentMs;
+  const relayed = running.upstream.relay(
+    {
+      request,
+      edits,
+      progressToken,
+      answered: answer =>
+        replyOf(resolved, answer, server, running, clock.monotonic() - sentMs, needs),
+      failed: error => new FailedCall(error, clock.monotonic() - sentMs),
+    },
     {
       owner: session,
       exchange,
       progressToken: progressToken && rawText(request.bytes, progressToken),
-      seen,
     },
-    config.callTimeoutMs,
-    call.waitedMs,
+    server.config.callTimeoutMs,
+    resolved.waitedMs,
   );
-  call.flight = relayed;
-  call.wasSent = true;
+  setWork(call.cancellation, relayed);
   return relayed.answer;
 }
 
-/** Reads an answer that the hub must look into. Throws where it is none: only a bug comes here. */
+/** What an answer says, and its bytes with the client's id. What the hub remembers of it is kept here. */
+function replyOf(
+  resolved: ResolvedCall,
+  answer: Answer,
+  server: Server,
+  { introduction }: Running,
+  serverMs: number,
+  needs: SendNeeds,
+): ServerReply {
+  const { call } = resolved;
+  const outcome = outcomeOf(call, answer);
+  // Refusals may name pages. Their end is told to nobody else later.
+  if (introduction.era === 'legacy') {
+    if (answer.failed) keepPages(answer, server, call.session, needs.pages);
+  } else if (outcome !== 'ok') adviseEra(answer, server);
+  const task = resolved.remembered && remember(resolved, answer, server, needs);
+  const bytes = answer.id ? replace(answer.bytes, answer.id, call.id) : answer.bytes;
+  return { bytes: task ? inPayload(bytes, task.taskId, task.publicId) : bytes, outcome, serverMs };
+}
+
+/** What an answer says of its call. The code of an error is noted for the spans of the call. */
+export function outcomeOf(call: Call, answer: Answer): Reply['outcome'] {
+  if (answer.failed) {
+    noteError(call, answer);
+    return 'error';
+  }
+  return call.request.method === 'tools/call' && saysError(answer.bytes, answer.payload)
+    ? 'tool_error'
+    : 'ok';
+}
+
+/** Messages about a task or a resource may follow the answer at once. */
+function remember(
+  { call, server: base, remembered }: ResolvedCall,
+  answer: Answer,
+  instance: Server,
+  { tasks, subscriptions }: SendNeeds,
+) {
+  const { session, cancellation } = call;
+  switch (remembered?.kind) {
+    case 'task':
+      return tasks.made(base ?? instance, instance, answer, session);
+    case 'public_task':
+      return tasks.route(base ?? instance, answer);
+    case 'subscription':
+      // A client that left meanwhile would stay subscribed for ever.
+      if (!answer.failed && !cancellation.isCancelled)
+        subscriptions.add(instance, remembered.uri, session, remembered.publicUri);
+  }
+  return undefined;
+}
+
+/** Reads an answer that the hub must look into. Throws if it is none, which is a bug. */
 export function readAnswer(bytes: Buffer): Answer {
   const message = readMessage(bytes);
   if (message.kind !== 'answer') throw new TypeError('an answer was expected');

@@ -1,8 +1,9 @@
 import type { KeyedSlotMap } from '#core';
 import type { Principal } from '#policy';
-import type { LogLevel, Message, Reply } from '#rpc';
+import type { LogLevel, Message, ReplyBytes } from '#rpc';
 import type { ClientOfSession, Server } from '#servers';
-import type { Exchange, Owner, Relayed } from '#upstream';
+import type { Exchange, Owner } from '#upstream';
+import type { Cancellation } from './cancellation.ts';
 import type { Offering } from './offering.ts';
 
 export type { Exchange } from '#upstream';
@@ -38,21 +39,14 @@ export interface Session {
    * that goes to the exchange, requests of the server to the client among it. `principal` is who sent
    * the message, with the grants of now.
    */
-  accept(message: Message, exchange: Exchange, principal: Principal): Promise<Reply | undefined>;
+  accept(
+    message: Message,
+    exchange: Exchange,
+    principal: Principal,
+  ): Promise<ReplyBytes | undefined>;
   /** Cancels what is in flight and forgets the client. Safe to call twice. */
   close(reason: string): void;
 }
-
-/** What can be stopped because its client does not want it any more. */
-export type Cancellable = Pick<Relayed, 'cancel'>;
-
-/** A request that is being answered. */
-export type Flying = {
-  /** What works on it now, and can be told to stop. */
-  flight: Cancellable | undefined;
-  /** Nobody waits for the answer any more. */
-  isCancelled: boolean;
-};
 
 /** A request of a server that a client has not answered yet. */
 export interface Ask {
@@ -93,7 +87,7 @@ export type SessionState = Owner &
     /** What the newest request of a client without a session asked for; undefined where there was none. */
     requestLevel: LogLevel | 'none' | undefined;
     /** Requests that are being answered, by the client's id as JSON text. */
-    readonly inFlight: KeyedSlotMap<Flying>;
+    readonly inFlight: KeyedSlotMap<Cancellation>;
     /** What the client is asked, by the hub's id as JSON text. */
     readonly asks: Map<string, Ask>;
   };

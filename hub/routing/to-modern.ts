@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { type Clock, HubError, backoffMs, isObject } from '#core';
 import {
   type Answer,
-  type Edit,
   type Members as MemberTexts,
   type Span,
   membersOf,
@@ -16,13 +15,14 @@ import {
 import type { Running, Server } from '#servers';
 import { asLegacy } from './as-legacy.ts';
 import { type Asks, capabilitiesOf, lacking } from './asks.ts';
-import { type Call, needWanted } from './call.ts';
+import type { Call, ResolvedCall } from './call.ts';
+import { setWork, throwIfCancelled } from './cancellation.ts';
 import { refusedCapability } from './capabilities.ts';
 import { notFoundAsBefore } from './dress.ts';
-import { pass, readAnswer } from './send.ts';
+import { FailedCall, type ServerReply } from './reply.ts';
+import { type SendNeeds, readAnswer, send } from './send.ts';
 import type { SessionState } from './session.ts';
 import { traceMembers } from './trace.ts';
-import type { Pages } from './url-elicitation.ts';
 
 /** How often a server may ask for more, or for time, before it gives a result. */
 const maxRounds = 20;
@@ -31,9 +31,8 @@ const pause = { firstMs: 100, maxMs: 5_000, jitter: 0 };
 /** How much it may ask for at once. */
 const maxInputs = 32;
 
-export type ToModernNeeds = {
+export type ToModernNeeds = SendNeeds & {
   readonly asks: Asks;
-  readonly pages: Pages;
   readonly clock: Pick<Clock, 'after'>;
 };
 
@@ -43,66 +42,80 @@ export type ToModernNeeds = {
  * revision has it, by requests on the way of the call.
  */
 export async function toModern(
-  call: Call,
-  edits: readonly Edit[],
+  resolved: ResolvedCall,
   server: Server,
   running: Running,
   needs: ToModernNeeds,
-): Promise<Buffer> {
-  const { name } = server.config;
+): Promise<ServerReply> {
+  const { call, edits } = resolved;
   let more: MemberTexts = {};
   let pauses = 0;
+  let serverMs = 0;
   for (let round = 0; round < maxRounds; round++) {
-    const bytes = await pass(
-      call,
-      [...edits, ...metadata(call, more)],
-      server,
-      running,
-      needs.pages,
-    );
+    const all = [...edits, ...metadata(call, more)];
+    const reply = await send(resolved, all, server, running, needs).catch(addTime(serverMs));
+    serverMs += reply.serverMs;
+    const { bytes, outcome } = reply;
     const answer = readAnswer(bytes);
     const result = answer.failed ? undefined : membersOf(bytes, answer.payload);
-    if (stringAt(bytes, result?.get('resultType')) !== 'input_required')
-      return answer.failed
+    if (stringAt(bytes, result?.get('resultType')) !== 'input_required') {
+      const converted = answer.failed
         ? notFoundAsBefore(answer, call.request.method)
         : asLegacy(answer, result, call, edits, server);
-    const wanted = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
-    const state = result?.get('requestState');
-    const requestState = state && { requestState: rawText(bytes, state) };
-    if (wanted.length > 0) {
-      const inputResponses = await askAll(call, answer, wanted, server, needs.asks);
-      more = { inputResponses, ...requestState };
-    } else if (requestState) {
-      await leaveAlone(call, ++pauses, needs.clock);
-      more = requestState;
-    } else throw unfit(name, 'answered input_required and did not say what it wants');
+      return { bytes: converted, outcome, serverMs };
+    }
+    try {
+      const wanted = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
+      const state = result?.get('requestState');
+      const requestState = state && { requestState: rawText(bytes, state) };
+      if (wanted.length > 0) {
+        const inputResponses = await askAll(call, answer, wanted, server, needs.asks);
+        more = { inputResponses, ...requestState };
+      } else if (requestState) {
+        await pauseFor(call, ++pauses, needs.clock);
+        more = requestState;
+      } else throw unfit(server, 'answered input_required and did not say what it wants');
+    } catch (error) {
+      throw new FailedCall(error, serverMs);
+    }
   }
-  throw unfit(name, `asked ${maxRounds} times for more and gave no result`);
+  throw new FailedCall(
+    unfit(server, `asked ${maxRounds} times for more and gave no result`),
+    serverMs,
+  );
 }
 
-const unfit = (server: string, what: string) =>
-  new HubError('HUB_SERVER_PROTOCOL', `${server} ${what}`, { data: { server } });
+/** Rethrows the failure of a round with the time of the rounds before it. */
+const addTime =
+  (serverMs: number) =>
+  (error: unknown): never => {
+    if (error instanceof FailedCall) throw new FailedCall(error.error, serverMs + error.serverMs);
+    throw serverMs === 0 ? error : new FailedCall(error, serverMs);
+  };
+
+const unfit = ({ config }: Server, what: string) =>
+  new HubError('HUB_SERVER_PROTOCOL', `${config.name} ${what}`, { data: { server: config.name } });
 
 /** Waits before a server is asked again that wants nothing else; a client that cancels ends the wait. */
-async function leaveAlone(call: Call, times: number, clock: ToModernNeeds['clock']): Promise<void> {
-  needWanted(call);
+async function pauseFor(call: Call, times: number, clock: ToModernNeeds['clock']): Promise<void> {
+  throwIfCancelled(call);
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = clock.after(
     backoffMs(pause, times, () => 0),
     resolve,
   );
-  call.flight = {
+  setWork(call.cancellation, {
     cancel() {
       timer[Symbol.dispose]();
       resolve();
     },
-  };
+  });
   await promise;
-  needWanted(call);
+  throwIfCancelled(call);
 }
 
 /** The edits by which a request tells what MCP 2026-07-28 wants in each, and carries `more`. */
-function metadata(call: Call, more: MemberTexts): readonly Edit[] {
+function metadata(call: Call, more: MemberTexts) {
   const { request, params, meta, session } = call;
   const own = { ...metadataOf(session), ...traceMembers(call) };
   const metaSpan = params.get('_meta');
@@ -139,10 +152,10 @@ async function askAll(
   asks: Asks,
 ): Promise<string> {
   const { session, exchange } = call;
-  needWanted(call);
+  throwIfCancelled(call);
   if (members.length > maxInputs)
     throw unfit(
-      server.config.name,
+      server,
       `asks for ${members.length} inputs at once; the hub passes on ${maxInputs}`,
     );
   const wanted = members.map(([key, span]) => {
@@ -158,12 +171,12 @@ async function askAll(
     method,
     ...asks.ask(session, method, params, exchange),
   }));
-  const flight = {
+  const questions = {
     cancel(reason: string | undefined) {
       for (const one of asking) one.cancel(reason ?? 'the call was cancelled');
     },
   };
-  call.flight = flight;
+  setWork(call.cancellation, questions);
   try {
     const answers = await Promise.all(
       asking.map(async ({ key, method, answer }) => {
@@ -175,8 +188,8 @@ async function askAll(
     );
     return `{${answers.join(',')}}`;
   } catch (error) {
-    flight.cancel('another question was refused');
-    needWanted(call);
+    questions.cancel('another question was refused');
+    throwIfCancelled(call);
     throw error;
   }
 }

@@ -3,19 +3,32 @@ import {
   type Edit,
   type Members,
   membersOf,
+  metaKeys,
   setMembers,
   stringAt,
   valueOf,
 } from '#rpc';
-import type { Call } from './call.ts';
+import type { Tracer } from '#telemetry';
+import type { Call, ResolvedCall } from './call.ts';
 
 /** The member of `params._meta` that tells where a request stands in a trace (W3C Trace Context). */
 const key = 'traceparent';
 const nothing: Members = {};
 
-/** What a request says of the trace that it is part of. */
-export const traceparentIn = ({ bytes }: Call['request'], meta: Call['meta']): string | undefined =>
-  stringAt(bytes, meta?.get(key));
+/** The call with its place in a trace. */
+export function traced(resolved: ResolvedCall, tracer: Tracer): ResolvedCall {
+  const { call } = resolved;
+  const { request, id, meta, session, exchange, arrivedMs } = call;
+  const textOf = (name: string) => stringAt(request.bytes, meta?.get(name));
+  const trace = tracer({
+    traceparent: textOf(key),
+    httpTraceparent: exchange.traceparent,
+    requestId: id,
+    protocolVersion: textOf(metaKeys.protocolVersion) ?? session.protocolVersion,
+    beganMs: arrivedMs,
+  });
+  return { ...resolved, call: { ...call, trace } };
+}
 
 /** The member of `_meta` by which a server learns of the hub's span; none where the hub traces nothing. */
 export const traceMembers = ({ trace }: Pick<Call, 'trace'>): Members =>

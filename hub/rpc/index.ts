@@ -51,7 +51,7 @@ export {
   protocolVersions,
   tasksExtension,
 } from './protocol.ts';
-export { type Reply, whole } from './reply.ts';
+export { type ReplyBytes, whole } from './reply.ts';
 export type { Span } from './scan.ts';
 export {
   type Edit,

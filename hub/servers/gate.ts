@@ -13,6 +13,8 @@ import { isHalted } from './failures.ts';
 
 /** Leave for a call, which is given back when the call is over. Calls may have the same one. */
 export type Leave = {
+  /** How long the call waited for it, in milliseconds. */
+  readonly waitedMs: number;
   /**
    * `error` is what came of the call instead of an answer of the server; `wasSent` where the server had
    * got it by then. Called once for each call.
@@ -20,10 +22,11 @@ export type Leave = {
   over(error: unknown, wasSent: boolean): void;
 };
 
-/** Whoever waits for a call may give it up, and learns how long it has waited: it has one time for all. */
+/** A call that waits for its leave. */
 export type Waiting = {
-  flight: { cancel(reason: string | undefined): void } | undefined;
-  waitedMs: number;
+  readonly leave: Promise<Leave>;
+  /** Ends the wait: the leave is rejected with HUB_CALL_CANCELLED. */
+  cancel(): void;
 };
 
 /** Lets calls through to one server: no more at once than it may have, and none while its breaker is open. */
@@ -31,9 +34,9 @@ export interface Gate {
   /**
    * Leave for a call of this owner, among whom the calls that must wait are shared fairly. At once where
    * there is room and the breaker is closed. Throws, or rejects with, HUB_BREAKER_OPEN, HUB_SERVER_BUSY and
-   * HUB_CALL_CANCELLED; `waiting` gets what gives the wait up, and how long it took.
+   * HUB_CALL_CANCELLED.
    */
-  enter(owner: string, waiting: Waiting): Leave | Promise<Leave>;
+  enter(owner: string): Leave | Waiting;
   /** Has the bounds of another config in force for calls that come; what it launches has a breaker of its own. */
   configure(config: GateConfig): void;
   /** Closes the breaker: the operator has started the server anew. */
@@ -87,8 +90,9 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
     }
   }
 
-  function createLeave(from: Bulkhead, permit: Permit | undefined): Leave {
+  function createLeave(from: Bulkhead, permit: Permit | undefined, waitedMs: number): Leave {
     return {
+      waitedMs,
       over(error, wasSent) {
         // Before its place is given on: this may be the call after which nobody is to have it.
         if (permit && !isClosed) count(permit, error, wasSent);
@@ -99,7 +103,7 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
 
   function leave(from: Bulkhead, permit: Permit | undefined): Leave {
     if (usual?.from !== from || usual.permit !== permit)
-      usual = { from, permit, leave: createLeave(from, permit) };
+      usual = { from, permit, leave: createLeave(from, permit, 0) };
     return usual.leave;
   }
 
@@ -116,15 +120,12 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
     from: Bulkhead,
     owner: string,
     permit: Permit | undefined,
-    waiting: Waiting,
+    signal: AbortSignal,
   ): Promise<Leave> {
-    const given = new AbortController();
     const since = clock.monotonic();
-    waiting.flight = { cancel: () => given.abort() };
     try {
-      await from.wait(owner, bounds.callTimeoutMs, given.signal);
-      waiting.waitedMs = clock.monotonic() - since;
-      return leave(from, permit);
+      await from.wait(owner, bounds.callTimeoutMs, signal);
+      return createLeave(from, permit, clock.monotonic() - since);
     } catch (error) {
       permit?.cancelled();
       throw error;
@@ -134,14 +135,19 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
   async function enterOnTrial(
     open: SharedBreaker,
     owner: string,
-    waiting: Waiting,
+    signal: AbortSignal,
   ): Promise<Leave> {
     const permit = await open.trial();
     if (permit.kind === 'refused') throw refuse(permit);
     revive();
     return bulkhead.enter()
       ? leave(bulkhead, permit)
-      : await queue(bulkhead, owner, permit, waiting);
+      : await queue(bulkhead, owner, permit, signal);
+  }
+
+  function waitFor(begin: (signal: AbortSignal) => Promise<Leave>): Waiting {
+    const given = new AbortController();
+    return { leave: begin(given.signal), cancel: () => given.abort() };
   }
 
   const heard = breaker?.changed(({ state, until = 0, why = '', failures }) => {
@@ -151,12 +157,15 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
   });
 
   return {
-    enter(owner, waiting) {
+    enter(owner) {
       const admitted = breaker?.admit();
-      if (breaker && admitted?.kind === 'trial') return enterOnTrial(breaker, owner, waiting);
+      if (breaker && admitted?.kind === 'trial')
+        return waitFor(signal => enterOnTrial(breaker, owner, signal));
       if (admitted?.kind === 'refused') throw refuse(admitted);
       const permit = admitted?.kind === 'permit' ? admitted : undefined;
-      return bulkhead.enter() ? leave(bulkhead, permit) : queue(bulkhead, owner, permit, waiting);
+      return bulkhead.enter()
+        ? leave(bulkhead, permit)
+        : waitFor(signal => queue(bulkhead, owner, permit, signal));
     },
     configure(next) {
       const isSame =

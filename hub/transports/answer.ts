@@ -1,5 +1,13 @@
 import { Buffer } from 'node:buffer';
-import { type Reply, encodeError, membersOf, rawText, readMessage, rpcCodes, whole } from '#rpc';
+import {
+  type ReplyBytes,
+  encodeError,
+  membersOf,
+  rawText,
+  readMessage,
+  rpcCodes,
+  whole,
+} from '#rpc';
 import type { HttpResponse } from './http-message.ts';
 
 /** A connection that takes nothing of an answer for this long is dropped, as its client does not read. */
@@ -9,7 +17,7 @@ export const stalledMs = 60_000;
 export function sendJson(
   response: HttpResponse,
   status: number,
-  body: Reply,
+  body: ReplyBytes,
   headers?: Readonly<Record<string, string>>,
 ): void {
   response.writeHead(status, {
@@ -29,12 +37,12 @@ export function sendJson(
 }
 
 /** How long an answer is, in bytes. */
-export function lengthOf(body: Reply): number {
+export function lengthOf(body: ReplyBytes): number {
   return Buffer.isBuffer(body) ? body.length : body.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** The answers to a batch as one message. They are not made into text, which V8 has only so long. */
-export function batchOf(answers: readonly Reply[]): Buffer {
+export function batchOf(answers: readonly ReplyBytes[]): Buffer {
   const pieces = answers.flatMap((answer, at) => [at === 0 ? opening : separator, whole(answer)]);
   return Buffer.concat([...pieces, closing]);
 }

@@ -4,7 +4,7 @@ import type { Exchange, Over, Session } from '#routing';
 import {
   type Malformed,
   type Message,
-  type Reply,
+  type ReplyBytes,
   type Request,
   allowsBatches,
   encodeError,
@@ -130,7 +130,7 @@ export function createConnection(
     return undefined;
   }
 
-  function answerTo(request: Request): Promise<Reply | undefined> {
+  function answerTo(request: Request): Promise<ReplyBytes | undefined> {
     const problem = refusal();
     if (problem) return Promise.resolve(errorAnswer(rawText(request.bytes, request.id), problem));
     const answer = session.accept(request, exchange, principal);
@@ -143,22 +143,22 @@ export function createConnection(
   }
 
   // One function for all calls, as there are many of these.
-  const answered = (answer: Reply | undefined): Reply | undefined => {
+  const answered = (answer: ReplyBytes | undefined): ReplyBytes | undefined => {
     inFlight--;
     return answer;
   };
-  const listened = (answer: Reply | undefined): Reply | undefined => {
+  const listened = (answer: ReplyBytes | undefined): ReplyBytes | undefined => {
     listening--;
     return answer;
   };
 
-  function answerOf(message: Message | Malformed): Promise<Reply | undefined> {
+  function answerOf(message: Message | Malformed): Promise<ReplyBytes | undefined> {
     if (message.kind === 'malformed') return Promise.resolve(malformedAnswer(message));
     if (message.kind === 'request') return answerTo(message);
     return session.accept(message, exchange, principal);
   }
 
-  const sendAnswer = (answer: Reply | undefined): void => {
+  const sendAnswer = (answer: ReplyBytes | undefined): void => {
     if (answer) send(whole(answer));
   };
 

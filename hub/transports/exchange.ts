@@ -1,5 +1,5 @@
 import type { Exchange } from '#routing';
-import { type Reply, whole } from '#rpc';
+import { type ReplyBytes, whole } from '#rpc';
 import { batchOf, sendJson } from './answer.ts';
 import type { EventStream } from './event-stream.ts';
 import type { HttpResponse } from './http-message.ts';
@@ -61,7 +61,7 @@ function openStream(post: Post): EventStream {
 }
 
 /** Sends the answers, one for each request of the POST: as JSON, unless there is a stream. */
-export function finish(post: Post, answers: readonly Reply[]): void {
+export function finish(post: Post, answers: readonly ReplyBytes[]): void {
   const { response, http, options } = post;
   const [only] = answers;
   if (!only) response.writeHead(202).end();

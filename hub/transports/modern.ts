@@ -6,7 +6,7 @@ import {
   type Malformed,
   type Message,
   type Notification,
-  type Reply,
+  type ReplyBytes,
   type Request,
   errorAnswer,
   rawText,
@@ -131,7 +131,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
     void session.accept(request, one, principal).then(reply => finish(one, reply));
   }
 
-  function finish(one: Answering, reply: Reply | undefined): void {
+  function finish(one: Answering, reply: ReplyBytes | undefined): void {
     if (!active.delete(one)) return;
     try {
       if (reply) send(one, reply);
@@ -191,7 +191,7 @@ function begin(one: Answering): void {
 }
 
 /** Sends the answer: as JSON, unless there is a stream already or the client wants one. */
-function send(one: Answering, reply: Reply): void {
+function send(one: Answering, reply: ReplyBytes): void {
   const { response, streams, listens, accepts } = one;
   // The status is for whoever does not read the body: it cannot be told once a stream began.
   const status = streams || !Buffer.isBuffer(reply) ? 200 : statusOf(reply);

@@ -4,7 +4,7 @@ import type { Router, Session, View } from '#routing';
 import {
   type Malformed,
   type Message,
-  type Reply,
+  type ReplyBytes,
   type Request,
   allowsBatches,
   isKnownVersion,
@@ -233,7 +233,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       );
   }
 
-  function send(post: Post, number: number, answers: readonly Reply[]): void {
+  function send(post: Post, number: number, answers: readonly ReplyBytes[]): void {
     const { http, options: how } = post;
     try {
       finish(post, answers);
@@ -317,7 +317,7 @@ async function answersTo(
   messages: readonly (Message | Malformed)[],
   post: Post,
   principal: Principal,
-): Promise<readonly Reply[]> {
+): Promise<readonly ReplyBytes[]> {
   const answers = await Promise.all(
     messages.map(async message =>
       message.kind === 'malformed'

@@ -1,13 +1,16 @@
+import type { HubError } from '#core';
 import type { Answer, Edit, LogLevel, Notification, Request, Span } from '#rpc';
 
 /** A client's request on its way to a server: the message and what must differ in it. */
-export type Outbound = {
+export type Outbound<T> = {
   readonly request: Request;
-  /** The client's id of it, as JSON text. */
-  readonly id: string;
   /** Replacements besides those of the id and the progress token, which are the upstream's own. */
   readonly edits: readonly Edit[];
   readonly progressToken: Span | undefined;
+  /** Makes the reply of the answer, before the next message of the server is read. Must not throw. */
+  readonly answered: (answer: Answer) => T;
+  /** Makes the rejection of the failure of a request that was sent. */
+  readonly failed: (error: HubError) => Error;
 };
 
 /**
@@ -65,14 +68,11 @@ export type Caller = {
   exchange: Exchange;
   /** By what the client knows the progress of its request, as JSON text. */
   progressToken: string | undefined;
-  /** Sees the answer before whatever the server sends after it. Must not throw. */
-  readonly seen: ((answer: Answer) => void) | undefined;
 };
 
 /** A request in flight. */
-export type Relayed = {
-  /** The answer with the client's own id. Rejects with HubError when there is none. */
-  readonly answer: Promise<Buffer>;
+export type Relayed<T> = {
+  readonly answer: Promise<T>;
   /** Tells the server that nobody waits any more, and rejects the answer with HUB_CALL_CANCELLED. */
   cancel(reason: string | undefined): void;
 };

@@ -9,7 +9,6 @@ import {
   encodeResult,
   membersOf,
   rawText,
-  replace,
   splice,
 } from '#rpc';
 import { createAbandoned } from './abandoned.ts';
@@ -23,7 +22,7 @@ import { createCallTimer, createInFlight } from './pending-requests.ts';
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
 export interface Upstream {
   /** Relays a client's request, which has waited for so long. Throws HubError where the server cannot take it. */
-  relay(outbound: Outbound, caller: Caller, timeoutMs: number, waitedMs?: number): Relayed;
+  relay<T>(outbound: Outbound<T>, caller: Caller, timeoutMs: number, waitedMs?: number): Relayed<T>;
   /** The hub's own request: its answer, whose payload is a result. Rejects with HubError. */
   request(method: string, params: object | undefined, timeoutMs: number): Promise<Answer>;
   /** A request without a time limit, which `cancel` ends without an answer. Throws HubError. */
@@ -164,7 +163,6 @@ export function createUpstream(
     const id = answer.id ? Number(rawText(answer.bytes, answer.id)) : NaN;
     const entry = take(id);
     if (entry) {
-      entry.caller?.seen?.(answer);
       entry.settle(answer);
       return;
     }
@@ -237,14 +235,15 @@ export function createUpstream(
   });
 
   return {
-    relay({ request, id: clientId, edits, progressToken }, caller, timeoutMs, waitedMs) {
-      const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    relay<T>(outbound: Outbound<T>, caller: Caller, timeoutMs: number, waitedMs?: number) {
+      const { request, edits, progressToken } = outbound;
+      const { promise, resolve, reject } = Promise.withResolvers<T>();
       const id = begin(
         request.method,
         caller,
         timeoutMs,
-        answer => resolve(answer.id ? replace(answer.bytes, answer.id, clientId) : answer.bytes),
-        reject,
+        answer => resolve(outbound.answered(answer)),
+        error => reject(outbound.failed(error)),
         waitedMs,
       );
       relayed++;

@@ -5,6 +5,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
+import { admitted } from '#helpers/calls';
 import { startHub, until, ownerHeaders } from '#helpers/hub';
 import { call, openSession, posting, send } from '../transports/raw.ts';
 
@@ -356,7 +357,7 @@ describe('POST /mcp/{server}/{method}', () => {
 
   test('says in a header when a busy server is worth another try', async () => {
     await using hub = await startHub([{ name: 'echo', maxConcurrentCalls: 1, maxQueuedCalls: 0 }]);
-    const leave = await hub.server('echo').gate.enter('ada', { flight: undefined, waitedMs: 0 });
+    const leave = await admitted(hub.server('echo').gate, 'ada');
     const params = { name: 'echo', arguments: { text: 'a' } };
     const refused = await post(`${hub.url}/mcp/echo/tools/call`, params);
     assert.equal(refused.status, 503);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError, silent } from '#core';
+import { asBytes } from '#helpers/calls';
 import { createFixtureServers, until } from '#helpers/hub';
-import { type Message, rawText, readMessage } from '#rpc';
+import { type Message, readMessage } from '#rpc';
 import type { Instances, Server } from '#servers';
 import {
   createStatelessClients,
@@ -52,12 +53,11 @@ async function callInFlight(server: Server): Promise<() => 'in flight' | 'over'>
   const over = () => void (state = 'over');
   upstream
     .relay(
-      { request, id: rawText(request.bytes, request.id), edits: [], progressToken: undefined },
+      asBytes(request),
       {
         owner: { isAsked: false, asked() {}, told() {} },
         exchange: { related() {} },
         progressToken: undefined,
-        seen: undefined,
       },
       60_000,
     )

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError } from '#core';
+import { admitted, admittedAtOnce } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { createMemorySharing, createSharedBreaker } from '#resilience';
 import { breakerKeyOf } from '#servers';
-import { type Leave, type Waiting, createGate } from '../../hub/servers/gate.ts';
+import { type Leave, createGate } from '../../hub/servers/gate.ts';
 import { call, configFor, keeps, supervise } from './scripted.ts';
 
 function openGate(
@@ -26,7 +27,6 @@ function openGate(
     ),
     revive: () => void revived++,
   });
-  const waiting = (): Waiting => ({ flight: undefined, waitedMs: 0 });
   return {
     clock,
     gate,
@@ -34,27 +34,23 @@ function openGate(
       return revived;
     },
     /** A call that is let through at once. */
-    enter: (owner = 'ada'): Leave => {
-      const entered = gate.enter(owner, waiting());
-      return entered instanceof Promise ? assert.fail('it waits') : entered;
-    },
+    enter: (owner = 'ada'): Leave => admittedAtOnce(gate, owner),
     /** A call that must wait; how it ended is in `order`. */
     wait(
       owner: string,
       order: string[],
       begun: (leave: Leave) => void = () => {},
-    ): { readonly waiting: Waiting; readonly over: Promise<void> } {
-      const held = waiting();
-      const entered = gate.enter(owner, held);
-      assert.ok(entered instanceof Promise);
-      const over = entered.then(
+    ): { readonly cancel: () => void; readonly over: Promise<void> } {
+      const entered = gate.enter(owner);
+      if (!('leave' in entered)) return assert.fail('it does not wait');
+      const over = entered.leave.then(
         leave => {
           order.push(owner);
           begun(leave);
         },
         (error: unknown) => void order.push(error instanceof HubError ? error.code : String(error)),
       );
-      return { waiting: held, over };
+      return { cancel: () => entered.cancel(), over };
     },
     state: () => gate.snapshot().breaker?.['state'],
   };
@@ -71,7 +67,7 @@ describe('what a breaker counts', () => {
       enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
     }
     assert.equal(state(), 'open');
-    assert.throws(() => gate.enter('ada', { flight: undefined, waitedMs: 0 }), {
+    assert.throws(() => gate.enter('ada'), {
       code: 'HUB_BREAKER_OPEN',
       data: { server: 'scripted', retryable: true, retryAfterMs: 30_000 },
     });
@@ -113,8 +109,7 @@ describe('what a breaker counts', () => {
     const { server } = scene;
     const inFlight = async () => {
       await server.ready();
-      const leave = server.gate.enter('ada', { flight: undefined, waitedMs: 0 });
-      assert.ok(!(leave instanceof Promise));
+      const leave = admittedAtOnce(server.gate, 'ada');
       const one = scene.newest;
       const failed = call(server, { hold: true }).catch((error: unknown) => error);
       await keeps(one);
@@ -146,8 +141,8 @@ describe('an open breaker', () => {
     const scene = openGate();
     for (let call = 1; call <= 3; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
     scene.clock.advance(30_000);
-    const trial = scene.gate.enter('ada', { flight: undefined, waitedMs: 0 });
-    assert.throws(() => scene.gate.enter('grace', { flight: undefined, waitedMs: 0 }), {
+    const trial = admitted(scene.gate, 'ada');
+    assert.throws(() => scene.gate.enter('grace'), {
       code: 'HUB_BREAKER_OPEN',
     });
     const leave = await trial;
@@ -216,11 +211,12 @@ describe('calls that wait for a place', () => {
   test('learn how much of their time is left', async () => {
     const scene = openGate({ maxConcurrentCalls: 1 });
     const leave = scene.enter();
-    const { waiting, over } = scene.wait('ada', []);
+    let waitedMs: number | undefined;
+    const { over } = scene.wait('ada', [], given => (waitedMs = given.waitedMs));
     scene.clock.advance(700);
     leave.over(undefined, true);
     await over;
-    assert.equal(waiting.waitedMs, 700);
+    assert.equal(waitedMs, 700);
   });
 
   test('are refused at once where as many wait as may', async () => {
@@ -238,7 +234,7 @@ describe('calls that wait for a place', () => {
     const order: string[] = [];
     const ada = scene.wait('ada', order);
     const grace = scene.wait('grace', order);
-    ada.waiting.flight?.cancel('not wanted');
+    ada.cancel();
     await ada.over;
     leave.over(undefined, true);
     await grace.over;

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError, isObject, silent } from '#core';
+import { asBytes } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { type Fixture, createFixtureServers, createRecordingLog, until } from '#helpers/hub';
-import { rawText, readMessage } from '#rpc';
+import { readMessage } from '#rpc';
 import { type Server, type Servers, describeServer } from '#servers';
 
 const clientOf = (name: string) => ({
@@ -38,12 +39,11 @@ async function call(server: Server, tool: string): Promise<unknown> {
   );
   if (request.kind !== 'request') return assert.fail(request.kind);
   const { answer } = upstream.relay(
-    { request, id: rawText(request.bytes, request.id), edits: [], progressToken: undefined },
+    asBytes(request),
     {
       owner: { isAsked: false, asked() {}, told() {} },
       exchange: { related() {} },
       progressToken: undefined,
-      seen: undefined,
     },
     600_000,
   );

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import type { ServerConfig } from '#config';
 import { type Clock, type JsonObject, HubError, isObject, silent, systemClock } from '#core';
+import { asBytes } from '#helpers/calls';
 import { configOf, createTestEras, until } from '#helpers/hub';
-import { type Receiver, rawText, readMessage } from '#rpc';
+import { type Receiver, readMessage } from '#rpc';
 import type { Exit, Instance } from '#runtimes';
 import { type Server, type ServerNeeds, createServer } from '#servers';
 
@@ -218,12 +219,11 @@ export async function call(
   );
   if (request.kind !== 'request') return assert.fail(request.kind);
   const { answer } = upstream.relay(
-    { request, id: rawText(request.bytes, request.id), edits: [], progressToken: undefined },
+    asBytes(request),
     {
       owner: { isAsked: false, asked() {}, told() {} },
       exchange: { related() {} },
       progressToken: undefined,
-      seen: undefined,
     },
     10_000,
   );

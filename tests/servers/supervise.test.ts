@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'vitest';
 import { HubError, isObject, silent, systemClock } from '#core';
+import { asBytes } from '#helpers/calls';
 import {
   type Fixture,
   configOf,
@@ -11,7 +12,7 @@ import {
   until,
 } from '#helpers/hub';
 import { createProcessRuntime } from '#runtimes/process';
-import { rawText, readMessage } from '#rpc';
+import { readMessage } from '#rpc';
 import { type Server, createServer, describeServer } from '#servers';
 
 /** One supervised fixture server. */
@@ -40,15 +41,8 @@ async function call(server: Server, name: string, given: object = {}): Promise<u
     owner: { isAsked: false, asked() {}, told() {} },
     exchange: { related() {} },
     progressToken: undefined,
-    seen: undefined,
   };
-  const outbound = {
-    request,
-    id: rawText(request.bytes, request.id),
-    edits: [],
-    progressToken: undefined,
-  };
-  const answer = await upstream.relay(outbound, caller, 10_000).answer;
+  const answer = await upstream.relay(asBytes(request), caller, 10_000).answer;
   return JSON.parse(answer.toString());
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError, isObject } from '#core';
+import { asBytes } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
 import { type Receiver, createLineChannel, membersOf, rawText, readMessage } from '#rpc';
@@ -93,12 +94,11 @@ function relay(
   const token = progressToken && rawText(request.bytes, progressToken);
   const related: string[] = [];
   const relayed = upstream.relay(
-    { request, id: rawText(request.bytes, request.id), edits: [], progressToken },
+    asBytes(request, progressToken),
     {
       owner: options.owner ?? newOwner(),
       exchange: { related: bytes => void related.push(bytes.toString()) },
       progressToken: token,
-      seen: undefined,
     },
     options.timeoutMs ?? 5_000,
     options.waitedMs,

@@ -1,25 +1,13 @@
 import { HubError } from '#core';
-import {
-  type Edit,
-  RpcError,
-  encodeResult,
-  latestVersion,
-  membersOf,
-  modernVersion,
-  rpcCodes,
-} from '#rpc';
+import { RpcError, encodeResult, latestVersion, membersOf, modernVersion, rpcCodes } from '#rpc';
 import type { ListKind } from '#servers';
-import { type Call, needString } from '../call.ts';
-import type { Catalog, Entry } from '../catalog.ts';
+import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
+import type { Catalog } from '../catalog.ts';
 import { completeResult } from '../dress.ts';
-import { relayBetter } from '../improve.ts';
-import type { Method, MethodNeeds } from '../method.ts';
+import { type Method, type MethodNeeds, own } from '../method.ts';
 import { type Offering, serversUri } from '../offering.ts';
 import { answerOwn } from '../own-enhance.ts';
 import { ownNames } from '../own-items.ts';
-import { relay } from '../relay.ts';
-import { inPayload } from '../task-messages.ts';
-import type { Task } from '../tasks.ts';
 import { withUri } from '../uris.ts';
 import { discoverAll, initializeAll, ping, setLevel } from './hub.ts';
 import { listenAll } from './listen.ts';
@@ -40,11 +28,17 @@ const unknownName = (kind: ListKind, name: string) =>
   );
 
 /** The hub's own answer to a call by a name that no server has. */
-function answerSelf(kind: ListKind, name: string, call: Call, needs: MethodNeeds): Promise<Buffer> {
-  const answered = answerOwn(kind, name, call, needs.prompts);
-  if (answered) return answered;
-  throw unknownName(kind, name);
-}
+const callOwn = (kind: ListKind, name: string, call: Call, needs: MethodNeeds): ResolvedCall =>
+  ownCall(
+    call,
+    traced => {
+      const answered = answerOwn(kind, name, traced, needs.prompts);
+      if (answered) return answered;
+      throw unknownName(kind, name);
+    },
+    undefined,
+    name,
+  );
 
 function needResource(needs: MethodNeeds, uri: string, call: Call) {
   const found = catalogFor(call, needs).findResource(uri);
@@ -63,136 +57,123 @@ function needResource(needs: MethodNeeds, uri: string, call: Call) {
 const revisionOf = ({ era, session }: Call) =>
   era === 'modern' ? modernVersion : (session.protocolVersion ?? latestVersion);
 
-const list =
-  (kind: ListKind): Method =>
-  (call, needs) => {
+const list = (kind: ListKind): Method =>
+  own((call, needs) => {
     const { lists } = offeringFor(call, needs);
     const cursor = call.params.has('cursor')
-      ? needString(call, call.params, 'cursor', 'params.cursor').text
+      ? requireString(call, call.params, 'cursor', 'params.cursor').text
       : undefined;
     const answer = () => lists.answer(kind, cursor, call.id, revisionOf(call));
     return lists.freshen(kind)?.then(answer) ?? answer();
-  };
+  });
 
 /** Tools and prompts are called by their public names and known to their servers by their own. */
 const byName =
   (kind: ListKind): Method =>
   (call, needs) => {
-    const { span, text } = needString(call, call.params, 'name', 'params.name');
+    const { span, text } = requireString(call, call.params, 'name', 'params.name');
     const entry = catalogFor(call, needs).find(kind, text);
-    if (!entry) return answerSelf(kind, text, call, needs);
-    const edits = entry.name === text ? [] : [{ span, text: JSON.stringify(entry.name) }];
-    return send(kind, call, edits, entry, needs);
+    if (!entry) return callOwn(kind, text, call, needs);
+    const edits = entry.name === text ? noEdits : [{ span, text: JSON.stringify(entry.name) }];
+    return callTo(entry.server, call, edits, text);
   };
-
-/** Only where a rule names anything, calls are looked at for prompts. */
-const send = (
-  kind: ListKind,
-  call: Call,
-  edits: readonly Edit[],
-  entry: Entry,
-  needs: MethodNeeds,
-): Promise<Buffer> =>
-  needs.prompts?.named === undefined
-    ? relay(call, edits, entry.server, needs)
-    : relayBetter(kind, call, edits, entry, needs);
 
 const callByName = byName('tool');
 
-/** A call that may make a task: which server has it is kept, for those that ask for it later. */
+/** A call that may make a task: the hub remembers its server, for requests about the task. */
 const callTool: Method = (call, needs) => {
-  const { session, params, era } = call;
-  const makesTask = era === 'modern' ? knowsTasks(call) : params.has('task');
-  if (!makesTask) return callByName(call, needs);
-  const { span, text } = needString(call, params, 'name', 'params.name');
-  const entry = catalogFor(call, needs).find('tool', text);
-  if (!entry) return answerSelf('tool', text, call, needs);
-  const { server, name } = entry;
-  let made: Task | undefined;
-  call.seen = (answer, instance) => {
-    made =
-      era === 'modern'
-        ? needs.tasks.route(server, answer)
-        : needs.tasks.made(server, instance, answer, session);
-  };
-  return send('tool', call, [{ span, text: JSON.stringify(name) }], entry, needs).then(bytes =>
-    made ? inPayload(bytes, made.taskId, made.publicId) : bytes,
-  );
+  const resolved = callByName(call, needs);
+  const isModern = call.era === 'modern';
+  const makesTask = isModern ? knowsTasks(call) : call.params.has('task');
+  return makesTask
+    ? { ...resolved, remembered: { kind: isModern ? 'public_task' : 'task' } }
+    : resolved;
 };
 
 const isOwn = (call: Call) =>
-  needString(call, call.params, 'uri', 'params.uri').text === serversUri;
+  requireString(call, call.params, 'uri', 'params.uri').text === serversUri;
 
 /** Where the resource of a request is, and the edits by which its server knows it. */
 function findResource(call: Call, needs: MethodNeeds) {
-  const { span, text } = needString(call, call.params, 'uri', 'params.uri');
+  const { span, text } = requireString(call, call.params, 'uri', 'params.uri');
   const { server, uri } = needResource(needs, text, call);
-  return { server, uri, text, edits: uri === text ? [] : [{ span, text: JSON.stringify(uri) }] };
+  const edits = uri === text ? noEdits : [{ span, text: JSON.stringify(uri) }];
+  return { server, uri, publicUri: text, edits };
 }
 
+const readOwn = own((call, needs) => {
+  const snapshot = JSON.stringify(needs.snapshot());
+  const result = {
+    contents: [{ uri: serversUri, mimeType: 'application/json', text: snapshot }],
+  };
+  return encodeResult(
+    call.id,
+    call.era === 'modern'
+      ? completeResult(result, { ttlMs: 0, cacheScope: 'private' })
+      : JSON.stringify(result),
+  );
+});
+
 const read: Method = (call, needs) => {
-  if (isOwn(call)) {
-    const snapshot = JSON.stringify(needs.snapshot());
-    const result = {
-      contents: [{ uri: serversUri, mimeType: 'application/json', text: snapshot }],
-    };
-    return encodeResult(
-      call.id,
-      call.era === 'modern'
-        ? completeResult(result, { ttlMs: 0, cacheScope: 'private' })
-        : JSON.stringify(result),
-    );
-  }
-  const { server, uri, text, edits } = findResource(call, needs);
-  const answered = relay(call, edits, server, needs);
-  return edits.length === 0 ? answered : answered.then(bytes => withUri(bytes, uri, text));
+  if (isOwn(call)) return readOwn(call, needs);
+  const { server, uri, publicUri, edits } = findResource(call, needs);
+  const restored =
+    uri === publicUri ? undefined : (bytes: Buffer) => withUri(bytes, uri, publicUri);
+  return callTo(server, call, edits, publicUri, undefined, restored);
 };
 
+const subscribeOwn = own((call, needs) => {
+  needs.ownResource.subscribe(call.session);
+  return encodeResult(call.id, '{}');
+});
+
+const unsubscribeOwn = own((call, needs) => {
+  needs.ownResource.unsubscribe(call.session);
+  return encodeResult(call.id, '{}');
+});
+
 const subscribe: Method = (call, needs) => {
-  if (isOwn(call)) {
-    needs.ownResource.subscribe(call.session);
-    return encodeResult(call.id, '{}');
-  }
-  const { server, uri, text, edits } = findResource(call, needs);
-  return subscribeAt(call, edits, { server, uri, publicUri: text }, needs);
+  if (isOwn(call)) return subscribeOwn(call, needs);
+  const { edits, ...resource } = findResource(call, needs);
+  return subscribeAt(call, edits, resource, needs);
 };
 
 const unsubscribe: Method = (call, needs) => {
-  if (isOwn(call)) {
-    needs.ownResource.unsubscribe(call.session);
-    return encodeResult(call.id, '{}');
-  }
+  if (isOwn(call)) return unsubscribeOwn(call, needs);
   const { edits, ...resource } = findResource(call, needs);
   return unsubscribeAt(call, edits, resource, false, needs);
 };
 
-const complete: Method = async (call, needs) => {
+/** The hub's own prompts have no completions. */
+const completeOwn = own(call => {
+  const nothing = { completion: { values: [] } };
+  return encodeResult(
+    call.id,
+    call.era === 'modern' ? completeResult(nothing) : JSON.stringify(nothing),
+  );
+});
+
+const complete: Method = (call, needs) => {
   const ref = membersOf(call.request.bytes, call.params.get('ref'));
-  const type = needString(call, ref, 'type', 'params.ref.type').text;
+  const type = requireString(call, ref, 'type', 'params.ref.type').text;
   if (type === 'ref/prompt') {
-    const { span, text } = needString(call, ref, 'name', 'params.ref.name');
+    const { span, text } = requireString(call, ref, 'name', 'params.ref.name');
     const entry = catalogFor(call, needs).find('prompt', text);
-    if (entry)
-      return await relay(call, [{ span, text: JSON.stringify(entry.name) }], entry.server, needs);
-    if (!needs.prompts?.isOffered || !ownNames.prompt.includes(text))
-      throw unknownName('prompt', text);
-    const nothing = { completion: { values: [] } };
-    return encodeResult(
-      call.id,
-      call.era === 'modern' ? completeResult(nothing) : JSON.stringify(nothing),
-    );
+    if (entry) return callTo(entry.server, call, [{ span, text: JSON.stringify(entry.name) }]);
+    if (needs.prompts?.isOffered && ownNames.prompt.includes(text)) return completeOwn(call, needs);
+    throw unknownName('prompt', text);
   }
   if (type !== 'ref/resource')
     throw new HubError(
       'HUB_REQUEST_INVALID',
       `"params.ref.type" is ${JSON.stringify(type)}; it must be ref/prompt or ref/resource`,
     );
-  const { span, text } = needString(call, ref, 'uri', 'params.ref.uri');
+  const { span, text } = requireString(call, ref, 'uri', 'params.ref.uri');
   const catalog = catalogFor(call, needs);
   const entry = catalog.find('template', text) ?? catalog.find('resource', text);
   if (!entry)
     throw new HubError('HUB_NAME_UNKNOWN', `no server has the template ${JSON.stringify(text)}`);
-  return await relay(call, [{ span, text: JSON.stringify(entry.name) }], entry.server, needs);
+  return callTo(entry.server, call, [{ span, text: JSON.stringify(entry.name) }]);
 };
 
 /** What both kinds of clients ask the endpoint of all servers. */

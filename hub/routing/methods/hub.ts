@@ -15,13 +15,15 @@ import {
   valueOf,
 } from '#rpc';
 import { type Introduction, type Server, hubInfo } from '#servers';
-import type { Call } from '../call.ts';
+import { type Call, callTo, ownCall } from '../call.ts';
 import { completeResult, discovered } from '../dress.ts';
-import { type Method, serverOf } from '../method.ts';
-import { reach, relayTo, workerFor } from '../relay.ts';
+import { type Method, type MethodNeeds, own, serverOf } from '../method.ts';
+import { startFor, workerFor } from '../relay.ts';
+import { type Reply, hubReply } from '../reply.ts';
 import { readAnswer } from '../send.ts';
+import { admit } from '../steps/admission.ts';
 
-export const ping: Method = ({ id }) => encodeResult(id, '{}');
+export const ping = own(({ id }) => encodeResult(id, '{}'));
 
 /**
  * The revision to agree on: the client's, where the hub knows it, else the newest (MCP, lifecycle).
@@ -54,7 +56,7 @@ const capabilitiesOfAll = {
 };
 
 /** The hub introduces itself as one server that has what all its servers have. */
-export const initializeAll: Method = (call, needs) => {
+export const initializeAll = own((call, needs) => {
   const protocolVersion = negotiate(call);
   introduce(call);
   call.session.protocolVersion = protocolVersion;
@@ -70,13 +72,13 @@ export const initializeAll: Method = (call, needs) => {
       serverInfo: { ...hubInfo, version: needs.hubVersion },
     }),
   );
-};
+});
 
 /** How long clients may keep what the hub says of itself, in milliseconds. */
 const discoverTtlMs = 60_000;
 
 /** The same to a client that opens no session. */
-export const discoverAll: Method = ({ id }, needs) => {
+export const discoverAll = own(({ id }, needs) => {
   const result = {
     supportedVersions: modernVersions,
     capabilities: { ...capabilitiesOfAll, ...extensionsOf(needs.servers.all) },
@@ -84,7 +86,7 @@ export const discoverAll: Method = ({ id }, needs) => {
   };
   const cache = { ttlMs: discoverTtlMs, cacheScope: 'public' } as const;
   return encodeResult(id, completeResult(result, cache));
-};
+});
 
 /** The extensions that any of the servers has. */
 function extensionsOf(servers: readonly Server[]): object {
@@ -94,7 +96,7 @@ function extensionsOf(servers: readonly Server[]): object {
 }
 
 /** The server's own introduction, with nothing changed but the revision agreed on with this client. */
-export const initializeOne: Method = async (call, needs) => {
+async function answerInitialize(call: Call, needs: MethodNeeds): Promise<Buffer> {
   const protocolVersion = negotiate(call);
   const server = serverOf(call);
   const { session } = call;
@@ -102,7 +104,7 @@ export const initializeOne: Method = async (call, needs) => {
   introduce(call);
   // What it says to the hub it says to all: an instance of its own the client needs with its first call.
   const greeted = async () => {
-    const running = await reach(call, server);
+    const running = await startFor(call, server);
     return server.config.instance === 'shared'
       ? (await workerFor(server, call, needs)).running
       : running;
@@ -119,7 +121,12 @@ export const initializeOne: Method = async (call, needs) => {
   const edits = span ? [{ span, text: JSON.stringify(protocolVersion) }] : [];
   const id = answer.id ? [{ span: answer.id, text: call.id }] : [];
   return splice(answer.bytes, [...id, ...edits]);
-};
+}
+
+export const initializeOne = own(answerInitialize, call => {
+  const server = serverOf(call);
+  return server.running ? undefined : server;
+});
 
 /** What a server that needs no `initialize` would have answered to it. */
 function initialized(introduction: Introduction, protocolVersion: string): object {
@@ -135,9 +142,9 @@ function initialized(introduction: Introduction, protocolVersion: string): objec
 }
 
 /** What the server says of itself to clients without a session. */
-export const discoverOne: Method = async (call, needs) => {
+async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
   const server = serverOf(call);
-  const { introduction } = await reach(call, server);
+  const { introduction } = await startFor(call, server);
   if (introduction.era === 'legacy') {
     const { answer } = introduction;
     const said = discovered(valueOf(answer.bytes, answer.payload));
@@ -145,19 +152,28 @@ export const discoverOne: Method = async (call, needs) => {
       { supportedVersions: modernVersions, ...said },
       { ttlMs: 0, cacheScope: 'private' },
     );
-    return encodeResult(call.id, result);
+    return hubReply(encodeResult(call.id, result));
   }
   // What it says to the hub it says to all: an instance of its own the client needs with its first call.
-  const bytes = await relayTo(server, call, [], needs);
+  return await admit(server, call, waitedMs =>
+    needs.bridge({ ...callTo(server, call), restored: withVersions, waitedMs }),
+  );
+}
+
+export const discoverOne: Method = (call, needs) =>
+  ownCall(call, traced => answerDiscover(traced, needs), serverOf(call));
+
+/** The answer of a server with the versions of the hub. */
+function withVersions(bytes: Buffer): Buffer {
   const answer = readAnswer(bytes);
   const members = membersOf(bytes, answer.payload);
   if (answer.failed || !members) return bytes;
   const versions = { supportedVersions: JSON.stringify(modernVersions) };
   return splice(bytes, setMembers(answer.payload, members, versions));
-};
+}
 
 /** The level is kept by session; servers are asked for the most talkative of all. */
-export const setLevel: Method = ({ request, id, params, session }, needs) => {
+export const setLevel = own(({ request, id, params, session }, needs) => {
   const level = valueOf(request.bytes, params.get('level'));
   if (!isLogLevel(level))
     throw new HubError(
@@ -167,4 +183,4 @@ export const setLevel: Method = ({ request, id, params, session }, needs) => {
   session.logLevel = level;
   needs.logLevelChanged();
   return encodeResult(id, '{}');
-};
+});

@@ -1,7 +1,8 @@
 import { isObject, messageOf } from '#core';
 import type { Server } from '#servers';
-import { type Call, needWanted } from '../call.ts';
-import { type Method, type MethodNeeds, serverOf } from '../method.ts';
+import type { Call } from '../call.ts';
+import { throwIfCancelled } from '../cancellation.ts';
+import { type Method, type MethodNeeds, own, serverOf } from '../method.ts';
 import { readFilter } from '../listens.ts';
 import { serversUri } from '../offering.ts';
 import { whenReady } from '../ready.ts';
@@ -16,12 +17,13 @@ type Wanted = { readonly server: Server; readonly uri: string; readonly publicUr
  * Listens as the stateless revision has it: the hub tells of all the lists of a view, whether its
  * servers do or not, and of the resources that their servers can be subscribed to.
  */
-const listen =
-  (find: (uri: string, call: Call, needs: MethodNeeds) => Wanted | undefined): Method =>
-  async (call, needs) => {
+const listen = (
+  find: (uri: string, call: Call, needs: MethodNeeds) => Wanted | undefined,
+): Method =>
+  own(async (call, needs) => {
     const filter = readFilter(call);
     const source = await sourceOf(call, needs);
-    needWanted(call);
+    throwIfCancelled(call);
     const client = instanceKeyOf(call);
     const isOwn = (instance: Server) => needs.statelessClients.isOf(client, instance);
     const opened = needs.listens.open(call, source, filter, isOwn, closed => {
@@ -59,7 +61,7 @@ const listen =
     });
     if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
     return await opened.answer;
-  };
+  });
 
 /** Whose lists a client is told of: those of the instance that it has for itself, where it has one. */
 async function sourceOf(call: Call, needs: MethodNeeds): Promise<View> {

@@ -1,46 +1,46 @@
 import { HubError, isObject } from '#core';
 import { RpcError, encodeResult, metaKeys, rawText, rpcCodes, tasksExtension, valueOf } from '#rpc';
 import type { Server } from '#servers';
-import { type Call, needString } from '../call.ts';
-import { type Method, type MethodNeeds, serverOf } from '../method.ts';
-import { instanceFor, relay } from '../relay.ts';
+import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
+import { type Method, own, serverOf } from '../method.ts';
+import { instanceFor } from '../relay.ts';
 import { readAnswer } from '../send.ts';
 import { inPayload } from '../task-messages.ts';
 import { type Task, tasksIn } from '../tasks.ts';
 
-const taskIdOf = (call: Call) => needString(call, call.params, 'taskId', 'params.taskId');
+const taskIdOf = (call: Call) => requireString(call, call.params, 'taskId', 'params.taskId');
 
 /** Passes a request about a task on: the server knows it by its own id, and the client by the public one. */
-function reach(call: Call, { server, taskId, publicId }: Task, needs: MethodNeeds) {
-  if (taskId === publicId) return relay(call, [], server, needs);
-  const { span } = taskIdOf(call);
-  return relay(call, [{ span, text: JSON.stringify(taskId) }], server, needs).then(bytes =>
-    inPayload(bytes, taskId, publicId),
-  );
+function reach(call: Call, { server, taskId, publicId }: Task): ResolvedCall {
+  const { span, text } = taskIdOf(call);
+  if (taskId === publicId) return callTo(server, call, noEdits, text);
+  const edits = [{ span, text: JSON.stringify(taskId) }];
+  return callTo(server, call, edits, text, undefined, bytes => inPayload(bytes, taskId, publicId));
 }
 
 /** A task of the session, at whatever server it is; that of another session is unknown to it. */
 const reachTask: Method = (call, needs) =>
-  reach(call, needs.tasks.get(call.session, taskIdOf(call).text), needs);
+  reach(call, needs.tasks.get(call.session, taskIdOf(call).text));
 
 /** The server lists the tasks of all its clients: those of the session are left. */
-const listOne: Method = async (call, needs) => {
-  const bytes = await relay(call, [], serverOf(call), needs);
-  const answer = readAnswer(bytes);
-  if (answer.failed) return bytes;
-  const own = new Set(needs.tasks.of(call.session).map(({ taskId }) => taskId));
-  const result = valueOf(bytes, answer.payload);
-  const next = isObject(result) ? result['nextCursor'] : undefined;
-  const tail = next === undefined ? '' : `,"nextCursor":${JSON.stringify(next)}`;
-  const tasks = tasksIn(answer, taskId => own.has(taskId)).join(',');
-  return encodeResult(call.id, `{"tasks":[${tasks}]${tail}}`);
+const listOne: Method = (call, needs) => {
+  return callTo(serverOf(call), call, noEdits, undefined, undefined, bytes => {
+    const answer = readAnswer(bytes);
+    if (answer.failed) return bytes;
+    const result = valueOf(bytes, answer.payload);
+    const known = new Set(needs.tasks.of(call.session).map(({ taskId }) => taskId));
+    const next = isObject(result) ? result['nextCursor'] : undefined;
+    const tail = next === undefined ? '' : `,"nextCursor":${JSON.stringify(next)}`;
+    const tasks = tasksIn(answer, taskId => known.has(taskId)).join(',');
+    return encodeResult(call.id, `{"tasks":[${tasks}]${tail}}`);
+  });
 };
 
 /** Of more tasks of one session, the newest are listed. */
 const maxListed = 100;
 
 /** Each server is asked for what it knows of the session's tasks; one that is gone has none. */
-const listAll: Method = async (call, needs) => {
+const listAll = own(async (call, needs) => {
   const { id, session } = call;
   const known = needs.tasks.of(session).slice(-maxListed);
   const told = await Promise.all(
@@ -62,7 +62,7 @@ const listAll: Method = async (call, needs) => {
     }),
   );
   return encodeResult(id, `{"tasks":[${told.filter(text => text !== undefined).join(',')}]}`);
-};
+});
 
 const byId = ['tasks/get', 'tasks/result', 'tasks/cancel'].map(name => [name, reachTask] as const);
 
@@ -94,17 +94,22 @@ async function needModern(server: Server, method: string): Promise<void> {
     );
 }
 
-const reachAtOne: Method = async (call, needs) => {
-  await needModern(serverOf(call), call.request.method);
-  return await relay(call, [], serverOf(call), needs);
-};
+const reachAtOne: Method = (call, needs) =>
+  ownCall(
+    call,
+    async traced => {
+      await needModern(serverOf(traced), traced.request.method);
+      return await needs.relay(callTo(serverOf(traced), traced));
+    },
+    serverOf(call),
+  );
 
-const reachAtAny: Method = async (call, needs) => {
+const reachAtAny: Method = (call, needs) => {
   const { text } = taskIdOf(call);
   const task = needs.tasks.routeOf(text);
   if (!task)
     throw new HubError('HUB_NAME_UNKNOWN', `"params.taskId": no task is ${JSON.stringify(text)}`);
-  return await reach(call, task, needs);
+  return reach(call, task);
 };
 
 /** The same for clients without a session (the tasks extension of MCP 2026-07-28). */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { ServerConfig } from '#config';
 import { HubError, systemClock } from '#core';
+import { admitted } from '#helpers/calls';
 import { until } from '#helpers/hub';
 import { createMemorySharing, createSharedBreaker } from '#resilience';
 import { call, configFor, keeps, supervise } from '../scripted.ts';
@@ -63,7 +64,7 @@ describe('a server that has failed', () => {
       await using scene = supervise(was, { script, breakerOf: () => breaker });
       scene.server.start();
       await until(() => scene.server.status.state === 'failed');
-      const leave = await scene.server.gate.enter('ada', { flight: undefined, waitedMs: 0 });
+      const leave = await admitted(scene.server.gate, 'ada');
       leave.over(new HubError('HUB_SERVER_START_FAILED', 'it did not start'), false);
       assert.equal(breaker.state, 'open');
       await scene.server.reconfigure(configFor({ ...was, ...remedy }), false);

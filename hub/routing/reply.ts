@@ -1,0 +1,30 @@
+import type { Code } from '#core';
+import type { ReplyBytes } from '#rpc';
+
+/** The answer to a request, and what the hub knows of it. */
+export type Reply = {
+  /** The whole JSON-RPC answer with the client's id. */
+  readonly bytes: ReplyBytes;
+  /** `tool_error`: a result with `isError`. `error`: an error of the server. A code: an error of the hub. */
+  readonly outcome: 'ok' | 'tool_error' | 'error' | Code;
+  /** How long servers worked on the request, in milliseconds. */
+  readonly serverMs: number;
+};
+
+/** A reply made from the answer of a server. */
+export type ServerReply = Reply & { readonly bytes: Buffer };
+
+/** A result of the hub's own. */
+export const hubReply = (bytes: ReplyBytes): Reply => ({ bytes, outcome: 'ok', serverMs: 0 });
+
+/** A request that failed after it was sent to a server. Steps read it; clients get the error. */
+export class FailedCall extends Error {
+  readonly error: unknown;
+  readonly serverMs: number;
+
+  constructor(error: unknown, serverMs: number) {
+    super('the call failed at its server', { cause: error });
+    this.error = error;
+    this.serverMs = serverMs;
+  }
+}

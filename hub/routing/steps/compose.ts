@@ -1,0 +1,9 @@
+import type { Answerer, Step } from '../call.ts';
+
+/** One function of all steps, the first outermost. Absent steps cost nothing. */
+export function compose(steps: readonly (Step | undefined)[], last: Answerer): Answerer {
+  return steps.reduceRight<Answerer>(
+    (next, step) => (step ? call => step(call, next) : next),
+    last,
+  );
+}

@@ -1,0 +1,126 @@
+import { type Edit, type Span, elementsOf, membersOf, splice, stringAt, whole } from '#rpc';
+import type { Catalog } from '../catalog.ts';
+import type { Call, ResolvedCall, Step } from '../call.ts';
+import { setWork, throwIfCancelled } from '../cancellation.ts';
+import { clientNameOf } from '../client-name.ts';
+import type { PromptSource } from '../prompt-source.ts';
+import type { Reply } from '../reply.ts';
+import { readAnswer } from '../send.ts';
+
+/** More texts of one call are passed on unchanged. */
+const maxTexts = 16;
+/** Messages of a prompt that are read. */
+const maxMessages = 100;
+
+/** The kind of item that a call uses. */
+const kinds: ReadonlyMap<string, 'tool' | 'prompt'> = new Map([
+  ['tools/call', 'tool'],
+  ['prompts/get', 'prompt'],
+]);
+
+export type ImproveNeeds = {
+  readonly source: PromptSource | undefined;
+  readonly catalog: Pick<Catalog, 'list'>;
+};
+
+/**
+ * Improves the prompts in the arguments of a tool, or in what a prompt of a server says for the user, if the rule of
+ * the client says so: their strings are replaced in the bytes. A prompt that cannot be improved within the time of
+ * the rule stays as it is. Undefined if the hub improves no prompts.
+ */
+export function createImproveStep({ source, catalog }: ImproveNeeds): Step | undefined {
+  if (!source) return undefined;
+
+  /** The name of what the call uses on the endpoint of all servers. */
+  function publicNameOf({ call, server, name }: ResolvedCall, kind: 'tool' | 'prompt') {
+    if (call.session.view === 'all') return name;
+    return catalog.list(kind).find(entry => entry.server === server && entry.name === name)
+      ?.publicName;
+  }
+
+  return (resolved, next) => {
+    const { call, server, edits } = resolved;
+    const { named } = source;
+    const kind = named && server && kinds.get(call.request.method);
+    const publicName = kind && publicNameOf(resolved, kind);
+    if (!named || publicName === undefined) return next(resolved);
+    const client = clientNameOf(call);
+    if (kind === 'prompt' && named.improves(publicName, client))
+      return Promise.resolve(next(resolved)).then(reply => withBetterMessages(call, reply, source));
+    const names = kind === 'tool' ? named.argumentsOf(publicName, client) : undefined;
+    // The answers of a client to a server's questions belong to the call that was improved already.
+    if (!names || isAnswering(resolved)) return next(resolved);
+    const given = membersOf(call.request.bytes, call.params.get('arguments'));
+    const spans = names.flatMap(name => given?.get(name) ?? []);
+    const improve = async (): Promise<Reply> => {
+      const better = await betterTexts(call, call.request.bytes, spans, source);
+      return await next({ ...resolved, edits: [...edits, ...better] });
+    };
+    return improve();
+  };
+}
+
+/** Whether the request continues a call that a server with sessions works on. */
+const isAnswering = ({ call, server }: ResolvedCall) =>
+  call.era === 'modern' &&
+  call.params.has('requestState') &&
+  server?.running?.introduction.era === 'legacy';
+
+async function withBetterMessages(call: Call, reply: Reply, source: PromptSource): Promise<Reply> {
+  const bytes = whole(reply.bytes);
+  const { failed, payload } = readAnswer(bytes);
+  const messages = failed ? undefined : membersOf(bytes, payload)?.get('messages');
+  const spans = elementsOf(bytes, messages, maxMessages).flatMap(message => {
+    const members = membersOf(bytes, message);
+    if (stringAt(bytes, members?.get('role')) !== 'user') return [];
+    const content = membersOf(bytes, members?.get('content'));
+    return stringAt(bytes, content?.get('type')) === 'text' ? (content?.get('text') ?? []) : [];
+  });
+  const edits = await betterTexts(call, bytes, spans, source);
+  return edits.length === 0 ? reply : { ...reply, bytes: splice(bytes, edits) };
+}
+
+/** The edits that replace the strings in these spans by better ones. Throws HUB_CALL_CANCELLED. */
+async function betterTexts(
+  call: Call,
+  bytes: Buffer,
+  spans: readonly Span[],
+  source: PromptSource,
+): Promise<readonly Edit[]> {
+  const client = clientNameOf(call);
+  const texts = spans.slice(0, maxTexts).flatMap(span => {
+    const prompt = stringAt(bytes, span);
+    return prompt === undefined ? [] : [{ span, prompt }];
+  });
+  if (texts.length === 0) return [];
+  const improved = await whileImproving(call, signal =>
+    Promise.all(
+      texts.map(async ({ span, prompt }) => ({
+        span,
+        ...(await source.enhance({ prompt, client }, signal)),
+      })),
+    ),
+  );
+  throwIfCancelled(call);
+  return improved
+    .filter(({ enhanced }) => enhanced)
+    .map(({ span, prompt }) => ({ span, text: JSON.stringify(prompt) }));
+}
+
+/** Runs work that ends early if the client cancels the call. Throws HUB_CALL_CANCELLED then. */
+export async function whileImproving<T>(
+  call: Call,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  throwIfCancelled(call);
+  const ended = new AbortController();
+  setWork(call.cancellation, { cancel: reason => ended.abort(reason) });
+  try {
+    return await work(ended.signal);
+  } catch (error) {
+    throwIfCancelled(call);
+    throw error;
+  } finally {
+    setWork(call.cancellation, undefined);
+  }
+}
