@@ -9,7 +9,7 @@ import {
   kindOf,
   messageOf,
 } from '#core';
-import { readMessage, valueOf } from '#rpc';
+import { readMessage, valueOf } from '#jsonrpc';
 
 const statusOfKind: Readonly<Record<ErrorKind, number>> = {
   invalid: 400,

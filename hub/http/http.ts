@@ -3,23 +3,23 @@ import type { RequestListener } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Service, HubError, addressOf, messageOf } from '#core';
-import { errorAnswer } from '#rpc';
+import { errorAnswer } from '#jsonrpc';
 import type { MetricFamily } from '#telemetry';
 import { idOf, noBudget, retryAfterSeconds } from '#transports';
-import type { FamiliesNeeds } from './families.ts';
 import { createAdmission, isMcp, refusalBody } from './admission.ts';
+import { createContainerUsages } from './container-usage.ts';
 import { createCors } from './cors.ts';
 import { type Patience, createEntrance } from './entrance.ts';
 import { bugOf, problemOf, retryAfter, statusOf } from './errors.ts';
-import { createContainerUsages } from './container-usage.ts';
+import type { FamiliesNeeds } from './families.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import type { GuardedRequest } from './guarded-request.ts';
+import type { HttpNeeds } from './http-needs.ts';
 import { type Listening, addressesOfNetworks, listenOn } from './listen.ts';
-import { createRefusalLog } from './refusal-log.ts';
 import { createLogin } from './login/login.ts';
 import { createMethods } from './methods.ts';
-import type { HttpNeeds } from './http-needs.ts';
 import { createPeers } from './peers.ts';
+import { createRefusalLog } from './refusal-log.ts';
 import { registerRoutes } from './registering.ts';
 
 export type HttpOptions = GuardOptions & {

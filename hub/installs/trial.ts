@@ -1,6 +1,6 @@
 import type { ServerConfig } from '#config';
 import { type JsonObject, HubError, messageOf, silent } from '#core';
-import { errorAnswer, rawText } from '#rpc';
+import { errorAnswer, rawText } from '#jsonrpc';
 import type { Instance, LaunchEvents } from '#runtimes';
 import {
   type Listing,

@@ -1,5 +1,5 @@
 import type { Clock } from '#core';
-import { encodeCall } from '#rpc';
+import { encodeCall } from '#jsonrpc';
 import type { ListKind, Server } from '#servers';
 import { changeMethods } from './changes.ts';
 import type { Listens } from './listens.ts';

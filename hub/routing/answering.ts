@@ -1,5 +1,5 @@
 import { type Clock, HubError, type Log } from '#core';
-import { type ReplyBytes, errorAnswer, readMessage } from '#rpc';
+import { type ReplyBytes, errorAnswer, readMessage } from '#jsonrpc';
 import type { Tracer } from '#telemetry';
 import type { Answerer, ResolvedCall } from './call.ts';
 import { type Observer, createClientNames, createEpoch } from './observer.ts';

@@ -3,14 +3,14 @@ import {
   type Edit,
   type Span,
   elementsOf,
-  legacyTool,
   membersOf,
   rawText,
   setMembers,
   splice,
   stringAt,
   valueOf,
-} from '#rpc';
+} from '#jsonrpc';
+import { legacyTool } from '#mcp';
 import type { Item, Server } from '#servers';
 import type { Call } from './call.ts';
 

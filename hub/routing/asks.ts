@@ -10,7 +10,7 @@ import {
   rpcCodes,
   splice,
   stringAt,
-} from '#rpc';
+} from '#jsonrpc';
 import type { Exchange, Question } from '#upstream';
 import { isClientMethod, refusedCapability } from './capabilities.ts';
 import type { SessionState } from './session.ts';

@@ -1,22 +1,24 @@
 import { HubError } from '#core';
-import type { Principal } from '#policy';
 import {
   type Edit,
-  type Era,
-  type LogLevel,
   type Request,
-  type Span,
   RpcError,
-  checkMetadata,
-  isLogLevel,
+  type Span,
   membersOf,
-  metaKeys,
-  modernVersion,
-  nameMember,
   rawText,
   rpcCodes,
   stringAt,
-} from '#rpc';
+} from '#jsonrpc';
+import {
+  type Era,
+  type LogLevel,
+  checkMetadata,
+  isLogLevel,
+  metaKeys,
+  modernVersion,
+  nameMember,
+} from '#mcp';
+import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
 import { type Cancellation, createCancellation } from './cancellation.ts';

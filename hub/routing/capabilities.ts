@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import { type Request, encodeError, membersOf, rpcCodes, stringAt } from '#rpc';
+import { type Request, encodeError, membersOf, rpcCodes, stringAt } from '#jsonrpc';
 
 /** Which capability of a client answers which request of a server (MCP 2025-11-25, client features). */
 const needed: ReadonlyMap<string, string> = new Map([

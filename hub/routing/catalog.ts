@@ -1,6 +1,6 @@
 import type { Naming } from '#config';
 import { type Event, createEmitter } from '#core';
-import { membersOf, splice } from '#rpc';
+import { membersOf, splice } from '#jsonrpc';
 import {
   type Fault,
   type Item,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '#core';
+import { valueOf } from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import { principalKey } from '#policy';
-import { metaKeys, valueOf } from '#rpc';
 import type { Call } from './call.ts';
 
 /** A longer identity is kept as its digest. */

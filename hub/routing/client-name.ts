@@ -1,5 +1,6 @@
 import { isObject } from '#core';
-import { metaKeys, valueOf } from '#rpc';
+import { valueOf } from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import type { Call } from './call.ts';
 
 /** What the client of a call calls itself; undefined where it does not say. */

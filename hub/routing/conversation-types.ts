@@ -1,5 +1,6 @@
 import type { Clock } from '#core';
-import type { LogLevel, Span } from '#rpc';
+import type { Span } from '#jsonrpc';
+import type { LogLevel } from '#mcp';
 import type { Server } from '#servers';
 import type { Asked } from '#upstream';
 import type { Call } from './call.ts';

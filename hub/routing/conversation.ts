@@ -7,7 +7,7 @@ import {
   rawText,
   rpcCodes,
   valueOf,
-} from '#rpc';
+} from '#jsonrpc';
 import type { Running, Server } from '#servers';
 import type { Asked, Caller, Exchange, Owner } from '#upstream';
 import { lacking } from './asks.ts';

@@ -4,13 +4,13 @@ import {
   type Edit,
   dropMembers,
   membersOf,
-  metaKeys,
   rpcCodes,
   setMembers,
   splice,
   stringAt,
   valueOf,
-} from '#rpc';
+} from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import type { Call } from './call.ts';
 import { readAnswer } from './send.ts';
 

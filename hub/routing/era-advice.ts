@@ -1,4 +1,4 @@
-import type { Answer } from '#rpc';
+import type { Answer } from '#jsonrpc';
 import type { Server } from '#servers';
 
 /** What the official SDKs answer where a server sends a request to its client, which MCP 2026-07-28 does not have. */

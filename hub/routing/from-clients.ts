@@ -1,5 +1,5 @@
 import { type Log, messageOf } from '#core';
-import { type Notification, membersOf, rawText, stringAt } from '#rpc';
+import { type Notification, membersOf, rawText, stringAt } from '#jsonrpc';
 import type { Servers } from '#servers';
 import type { Upstream } from '#upstream';
 import type { Asks } from './asks.ts';

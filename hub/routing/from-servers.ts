@@ -1,5 +1,5 @@
 import { type Log, HubError } from '#core';
-import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#rpc';
+import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
 import type { Server } from '#servers';
 import type { About, Asked, Exchange, Owner, Told } from '#upstream';
 import type { Asks } from './asks.ts';

@@ -1,5 +1,6 @@
 import { type Clock, HubError, isObject } from '#core';
-import { type Notification, membersOf, metaKeys, rawText, stringAt, valueOf } from '#rpc';
+import { type Notification, membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import type { Running, Server } from '#servers';
 import type { Call, ResolvedCall } from './call.ts';
 import { throwIfCancelled } from './cancellation.ts';

@@ -1,5 +1,5 @@
 import { type Clock, type Log, isObject, messageOf } from '#core';
-import { type LogLevel, isLogLevel, logLevels } from '#rpc';
+import { type LogLevel, isLogLevel, logLevels } from '#mcp';
 import type { Running, Server } from '#servers';
 import type { SessionState } from './session.ts';
 

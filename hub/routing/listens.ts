@@ -4,12 +4,12 @@ import {
   encodeCall,
   encodeResult,
   membersOf,
-  metaKeys,
   setMembers,
   splice,
   stringAt,
   valueOf,
-} from '#rpc';
+} from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import type { ListKind, Server } from '#servers';
 import type { Call } from './call.ts';
 import { setWork } from './cancellation.ts';

@@ -1,5 +1,6 @@
 import { type Clock, HubError } from '#core';
-import { type ReplyBytes, modernVersion } from '#rpc';
+import type { ReplyBytes } from '#jsonrpc';
+import { modernVersion } from '#mcp';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
 import type { Catalog, Entry } from './catalog.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock, JsonObject, Log } from '#core';
-import type { ReplyBytes } from '#rpc';
+import type { ReplyBytes } from '#jsonrpc';
 import type { Server, Servers } from '#servers';
 import type { Asks } from './asks.ts';
 import { type Answerer, type Call, type ResolvedCall, ownCall } from './call.ts';

@@ -1,6 +1,7 @@
 import { type Clock, isObject } from '#core';
+import { type ReplyBytes, type Request, rawText } from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import type { Principal } from '#policy';
-import { type ReplyBytes, type Request, metaKeys, rawText } from '#rpc';
 import { type Trace, redactText } from '#telemetry';
 import type { Call } from './call.ts';
 import type { SessionState } from './session.ts';

@@ -1,5 +1,5 @@
 import { HubError, isObject } from '#core';
-import { RpcError, encodeResult, rawText, rpcCodes, valueOf } from '#rpc';
+import { RpcError, encodeResult, rawText, rpcCodes, valueOf } from '#jsonrpc';
 import type { ListKind } from '#servers';
 import type { Call } from './call.ts';
 import { throwIfCancelled } from './cancellation.ts';

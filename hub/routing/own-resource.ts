@@ -1,5 +1,5 @@
 import type { Clock } from '#core';
-import { encodeCall } from '#rpc';
+import { encodeCall } from '#jsonrpc';
 import { serversUri } from './offering.ts';
 import type { Subscriber } from './subscriptions.ts';
 

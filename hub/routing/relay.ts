@@ -1,4 +1,4 @@
-import { whole } from '#rpc';
+import { whole } from '#jsonrpc';
 import type { Running, Server } from '#servers';
 import type { Answerer, Call, ResolvedCall, Step } from './call.ts';
 import { instanceKeyOf } from './client-identity.ts';

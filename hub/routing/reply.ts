@@ -1,5 +1,5 @@
 import type { Code } from '#core';
-import type { ReplyBytes } from '#rpc';
+import type { ReplyBytes } from '#jsonrpc';
 
 /** The answer to a request, and what the hub knows of it. */
 export type Reply = {

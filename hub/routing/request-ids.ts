@@ -1,5 +1,5 @@
 import { type Clock, type Code, HubError, type Log, kindOf } from '#core';
-import { type Request, RpcError } from '#rpc';
+import { type Request, RpcError } from '#jsonrpc';
 import type { ResolvedCall } from './call.ts';
 
 type Needs = {

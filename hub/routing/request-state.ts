@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, HubError } from '#core';
+import { rawText } from '#jsonrpc';
 import { principalKey } from '#policy';
-import { rawText } from '#rpc';
 import type { Call } from './call.ts';
 
 /** What a `requestState` of the hub stands for. */

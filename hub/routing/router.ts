@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, type JsonObject, type Log, HubError, createSlotMap } from '#core';
 import type { Naming } from '#config';
-import type { Principal } from '#policy';
+import { type Clock, type JsonObject, type Log, HubError, createSlotMap } from '#core';
 import {
   type Message,
   type ReplyBytes,
@@ -9,7 +8,8 @@ import {
   encodeCall,
   errorAnswer,
   rawText,
-} from '#rpc';
+} from '#jsonrpc';
+import type { Principal } from '#policy';
 import { type Server, type Servers, describeServer } from '#servers';
 import type { Tracer } from '#telemetry';
 import { createAnnouncements } from './announcements.ts';
@@ -24,8 +24,8 @@ import { createFromServers } from './from-servers.ts';
 import { createInputs } from './inputs.ts';
 import { createLevels } from './levels.ts';
 import { createListens } from './listens.ts';
-import type { Collision } from './names.ts';
 import type { MethodNeeds } from './method.ts';
+import type { Collision } from './names.ts';
 import { type Observer, named } from './observer.ts';
 import { createOffering } from './offering.ts';
 import { createOlderClients } from './older-clients.ts';
@@ -35,6 +35,7 @@ import type { PromptSource } from './prompt-source.ts';
 import { createBridge, createResumeStep, instanceFor } from './relay.ts';
 import { createRequestStates } from './request-state.ts';
 import { resolveCall } from './resolve.ts';
+import { type SessionOptions, createSessionState } from './session-state.ts';
 import type {
   Exchange,
   InstanceHolder,
@@ -44,11 +45,10 @@ import type {
   SessionState,
   View,
 } from './session.ts';
-import { type SessionOptions, createSessionState } from './session-state.ts';
+import { createStatelessClients } from './stateless-clients.ts';
 import { createAdmissionStep } from './steps/admission.ts';
 import { compose } from './steps/compose.ts';
 import { createImproveStep } from './steps/improve.ts';
-import { createStatelessClients } from './stateless-clients.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import { createTasks } from './tasks.ts';
 import { createPages } from './url-elicitation.ts';

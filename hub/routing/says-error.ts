@@ -1,4 +1,4 @@
-import { type Span, membersOf } from '#rpc';
+import { type Span, membersOf } from '#jsonrpc';
 
 /** In larger results the flag is looked for at both ends only, by its text alone. */
 const maxSearchedBytes = 64 * 1024;

@@ -1,5 +1,5 @@
 import { type Clock, isObject } from '#core';
-import { type Answer, type Edit, rawText, readMessage, replace, rpcCodes, valueOf } from '#rpc';
+import { type Answer, type Edit, rawText, readMessage, replace, rpcCodes, valueOf } from '#jsonrpc';
 import type { Running, Server } from '#servers';
 import type { Call, ResolvedCall } from './call.ts';
 import { setWork, throwIfCancelled } from './cancellation.ts';

@@ -1,5 +1,5 @@
 import { createKeyedSlotMap } from '#core';
-import { valueOf } from '#rpc';
+import { valueOf } from '#jsonrpc';
 import type { Asks } from './asks.ts';
 import { isWanted } from './levels.ts';
 import type { SessionState } from './session.ts';

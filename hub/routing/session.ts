@@ -1,6 +1,7 @@
 import type { KeyedSlotMap } from '#core';
+import type { Message, ReplyBytes } from '#jsonrpc';
+import type { LogLevel } from '#mcp';
 import type { Principal } from '#policy';
-import type { LogLevel, Message, ReplyBytes } from '#rpc';
 import type { ClientOfSession, Server } from '#servers';
 import type { Exchange, Owner } from '#upstream';
 import type { Cancellation } from './cancellation.ts';

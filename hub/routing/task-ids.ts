@@ -1,4 +1,5 @@
-import { type Span, membersOf, metaKeys, splice, stringAt } from '#rpc';
+import { type Span, membersOf, splice, stringAt } from '#jsonrpc';
+import { metaKeys } from '#mcp';
 
 /** The task that a message says it belongs to; `object` is its params or its result. */
 export function relatedTaskIn(bytes: Buffer, object: Span | undefined): string | undefined {

@@ -1,4 +1,4 @@
-import { type Notification, type Request, readMessage } from '#rpc';
+import { type Notification, type Request, readMessage } from '#jsonrpc';
 import type { Asked } from '#upstream';
 import { withTaskId } from './task-ids.ts';
 import type { Task } from './tasks.ts';

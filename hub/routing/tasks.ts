@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import { type Answer, elementsOf, membersOf, stringAt } from '#rpc';
+import { type Answer, elementsOf, membersOf, stringAt } from '#jsonrpc';
 import type { Server } from '#servers';
 import { createClaims } from './claims.ts';
 import type { SessionState } from './session.ts';

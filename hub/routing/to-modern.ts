@@ -5,13 +5,12 @@ import {
   type Members as MemberTexts,
   type Span,
   membersOf,
-  metaKeys,
-  modernVersion,
   rawText,
   setMembers,
   splice,
   stringAt,
-} from '#rpc';
+} from '#jsonrpc';
+import { metaKeys, modernVersion } from '#mcp';
 import type { Running, Server } from '#servers';
 import { asLegacy } from './as-legacy.ts';
 import { type Asks, capabilitiesOf, lacking } from './asks.ts';

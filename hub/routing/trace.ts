@@ -3,11 +3,11 @@ import {
   type Edit,
   type Members,
   membersOf,
-  metaKeys,
   setMembers,
   stringAt,
   valueOf,
-} from '#rpc';
+} from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import type { Tracer } from '#telemetry';
 import type { Call, ResolvedCall } from './call.ts';
 

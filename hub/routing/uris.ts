@@ -1,4 +1,4 @@
-import { type Edit, type Span, elementsOf, membersOf, splice, stringAt } from '#rpc';
+import { type Edit, type Span, elementsOf, membersOf, splice, stringAt } from '#jsonrpc';
 import { readAnswer } from './send.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import { type Answer, type Request, membersOf, stringAt, valueOf } from '#rpc';
+import { type Answer, type Request, membersOf, stringAt, valueOf } from '#jsonrpc';
 import { type Claims, createClaims } from './claims.ts';
 import type { SessionState } from './session.ts';
 

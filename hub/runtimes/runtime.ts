@@ -1,5 +1,5 @@
 import type { HubError, JsonObject } from '#core';
-import type { Channel } from '#rpc';
+import type { Channel } from '#jsonrpc';
 
 /** How a server's process ended. */
 export type Exit = {

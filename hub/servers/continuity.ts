@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { ServerConfig } from '#config';
 import { type Log, HubError, messageOf } from '#core';
-import { readMessage } from '#rpc';
+import { readMessage } from '#jsonrpc';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Handle, Handles } from './handles.ts';
 import {

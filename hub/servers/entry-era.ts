@@ -1,6 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Clock, HubError, isObject } from '#core';
-import { type Era, modernVersion, rpcCodes } from '#rpc';
+import { rpcCodes } from '#jsonrpc';
+import { type Era, modernVersion } from '#mcp';
 import type { Upstream } from '#upstream';
 import { eraToldBy } from './eras.ts';
 import { awayCodeOf, withoutName } from './failures.ts';

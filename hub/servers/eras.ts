@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ServerConfig } from '#config';
 import { type Log, HubError, isObject } from '#core';
-import { type Era, modernVersions, rpcCodes } from '#rpc';
+import { rpcCodes } from '#jsonrpc';
+import { type Era, modernVersions } from '#mcp';
 import type { Instance } from '#runtimes';
 import { type Table, createTable } from '#store';
 

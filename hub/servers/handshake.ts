@@ -1,16 +1,14 @@
 import { HubError, isObject } from '#core';
+import { type Answer, membersOf, valueOf } from '#jsonrpc';
 import {
-  type Answer,
   type Era,
   isKnownVersion,
   latestVersion,
-  membersOf,
   metaKeys,
   modernVersion,
   protocolVersions,
   tasksExtension,
-  valueOf,
-} from '#rpc';
+} from '#mcp';
 import type { Upstream } from '#upstream';
 import type { ClientOfSession } from './client-of-session.ts';
 import { eraToldBy } from './eras.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import { modernVersion, protocolVersions } from '#rpc';
+import { modernVersion, protocolVersions } from '#mcp';
 
 /**
  * What the schemas of MCP refuse in the items of lists, from 2024-11-05 to 2026-07-28

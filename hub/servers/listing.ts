@@ -1,5 +1,6 @@
 import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
-import { type Answer, type Era, elementsOf, legacyTool, membersOf, stringAt, valueOf } from '#rpc';
+import { type Answer, elementsOf, membersOf, stringAt, valueOf } from '#jsonrpc';
+import { type Era, legacyTool } from '#mcp';
 import type { Asking } from './handshake.ts';
 import { type Fault, faultsOf } from './item-faults.ts';
 

@@ -1,5 +1,5 @@
 import { type Clock, type Log, HubError, silent } from '#core';
-import type { Era } from '#rpc';
+import type { Era } from '#mcp';
 import type { Instance } from '#runtimes';
 import { createUpstream } from '#upstream';
 import { eraToldBy } from './eras.ts';

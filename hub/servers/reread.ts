@@ -1,5 +1,6 @@
 import { type Clock, type Log, isObject, messageOf } from '#core';
-import type { Era, Notification } from '#rpc';
+import type { Notification } from '#jsonrpc';
+import type { Era } from '#mcp';
 import type { Asking } from './handshake.ts';
 import { type ListKind, type Reading, listKinds, listMethods, readList } from './listing.ts';
 

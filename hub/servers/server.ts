@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import type { Clock, Event, HubError, Log } from '#core';
+import type { Era } from '#mcp';
 import type { SharedBreaker } from '#resilience';
-import type { Era } from '#rpc';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { Asked, Told, Upstream } from '#upstream';
 import type { ClientOfSession } from './client-of-session.ts';
@@ -10,8 +10,8 @@ import type { Eras } from './eras.ts';
 import type { AwayCode } from './failures.ts';
 import type { Gate } from './gate.ts';
 import type { Introduction } from './handshake.ts';
-import type { Health } from './lifecycle/health.ts';
 import type { KeptListings } from './kept-listing.ts';
+import type { Health } from './lifecycle/health.ts';
 import type { CacheScope, ListKind, Listing } from './listing.ts';
 import type { Misfit } from './misfits.ts';
 

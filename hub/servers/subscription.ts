@@ -3,14 +3,13 @@ import {
   type Answer,
   type Notification,
   membersOf,
-  metaKeys,
   rawText,
   readMessage,
   rpcCodes,
   splice,
-  tasksExtension,
   valueOf,
-} from '#rpc';
+} from '#jsonrpc';
+import { metaKeys, tasksExtension } from '#mcp';
 import type { Asking } from './handshake.ts';
 import type { Interest } from './server.ts';
 

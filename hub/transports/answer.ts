@@ -7,7 +7,7 @@ import {
   readMessage,
   rpcCodes,
   whole,
-} from '#rpc';
+} from '#jsonrpc';
 import type { HttpResponse } from './http-message.ts';
 
 /** A connection that takes nothing of an answer for this long is dropped, as its client does not read. */

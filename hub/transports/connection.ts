@@ -1,12 +1,9 @@
 import { type BatchSink, HubError, type Log, createWriteBatch } from '#core';
-import type { Principal } from '#policy';
-import type { Exchange, Over, Session } from '#routing';
 import {
   type Malformed,
   type Message,
   type ReplyBytes,
   type Request,
-  allowsBatches,
   encodeError,
   errorAnswer,
   malformedAnswer,
@@ -14,7 +11,10 @@ import {
   readMessages,
   rpcCodes,
   whole,
-} from '#rpc';
+} from '#jsonrpc';
+import { allowsBatches } from '#mcp';
+import type { Principal } from '#policy';
+import type { Exchange, Over, Session } from '#routing';
 import { batchOf, lengthOf } from './answer.ts';
 import { type ByteBudget, noBudget } from './byte-budget.ts';
 import { stopping } from './unavailable.ts';

@@ -1,4 +1,4 @@
-import { createLineSplitter } from '#rpc';
+import { createLineSplitter } from '#jsonrpc';
 import { createHeaderSplitter } from './framing-headers.ts';
 
 export type FramingOptions = {

@@ -1,22 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Router, View } from '#routing';
 import {
   type Malformed,
   type Message,
-  type ParamHeader,
   type Request,
-  type Span,
   RpcError,
+  type Span,
+  membersOf,
+  rpcCodes,
+  stringAt,
+} from '#jsonrpc';
+import {
+  type ParamHeader,
   checkMetadata,
   headerMismatch,
   mcpHeaders,
-  membersOf,
   metaKeys,
   modernVersion,
   readParamHeaders,
-  rpcCodes,
-  stringAt,
-} from '#rpc';
+} from '#mcp';
+import type { Router, View } from '#routing';
 
 /** What a request says about itself, as members by name; undefined where it says nothing readable. */
 export type Claim = {

@@ -1,7 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Clock, type Log, HubError } from '#core';
-import type { Principal } from '#policy';
-import type { Exchange, Router, Session, View } from '#routing';
 import {
   type Malformed,
   type Message,
@@ -12,7 +10,9 @@ import {
   rawText,
   rpcCodes,
   whole,
-} from '#rpc';
+} from '#jsonrpc';
+import type { Principal } from '#policy';
+import type { Exchange, Router, Session, View } from '#routing';
 import type { acceptedTypes } from './accepted.ts';
 import { refuse, sendJson, statusOf } from './answer.ts';
 import type { HttpResponse } from './http-message.ts';

@@ -1,4 +1,5 @@
-import { encodeError, modernVersions, protocolVersions } from '#rpc';
+import { encodeError } from '#jsonrpc';
+import { modernVersions, protocolVersions } from '#mcp';
 import { refuse, sendJson } from './answer.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
 

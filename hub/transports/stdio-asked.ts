@@ -7,7 +7,7 @@ import {
   membersOf,
   rawText,
   splice,
-} from '#rpc';
+} from '#jsonrpc';
 
 /**
  * What hubs ask the client, one hub after the other. Each counts its requests from one: the client gets

@@ -21,7 +21,7 @@ import {
   rawText,
   readMessages,
   valueOf,
-} from '#rpc';
+} from '#jsonrpc';
 import { createAsked } from './stdio-asked.ts';
 import { type FramesOptions, type StdioStreams, openFrames } from './stdio-frames.ts';
 import { createMemory, remembered } from './stdio-memory.ts';

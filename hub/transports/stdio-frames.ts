@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, HubError } from '#core';
-import { encodeError, errorAnswer, idAtAnEnd, rpcCodes } from '#rpc';
+import { encodeError, errorAnswer, idAtAnEnd, rpcCodes } from '#jsonrpc';
 import { createFraming } from './framing.ts';
 
 /** Where a client writes and reads: stdin and stdout of this process. */

@@ -6,7 +6,7 @@ import {
   rawText,
   splice,
   stringAt,
-} from '#rpc';
+} from '#jsonrpc';
 
 /**
  * What of a client's session lives in the hub, so that another hub can be told the same. The requests by

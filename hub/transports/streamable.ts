@@ -1,29 +1,27 @@
 import { type Clock, type Log, createSlotMap } from '#core';
-import { type Principal, isSamePrincipal } from '#policy';
-import type { Router, Session, View } from '#routing';
 import {
   type Malformed,
   type Message,
   type ReplyBytes,
   type Request,
-  allowsBatches,
-  isKnownVersion,
   malformedAnswer,
   membersOf,
-  modernVersion,
   rawText,
   readMessages,
   rpcCodes,
   stringAt,
-} from '#rpc';
+} from '#jsonrpc';
+import { allowsBatches, isKnownVersion, modernVersion } from '#mcp';
+import { type Principal, isSamePrincipal } from '#policy';
+import type { Router, Session, View } from '#routing';
 import { acceptedTypes, isJson } from './accepted.ts';
 import { idOf, refuse, sendJson } from './answer.ts';
 import { parseEventId } from './event-stream.ts';
 import { type Post, beginStream, createPost, finish } from './exchange.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
-import { createModern } from './modern.ts';
 import { isModern } from './modern-request.ts';
+import { createModern } from './modern.ts';
 import { refuseMethod, refuseVersion, refused } from './refusals.ts';
 import { type SessionTableOptions, createSessionTable } from './session-table.ts';
 import { traceparentOf } from './traceparent.ts';

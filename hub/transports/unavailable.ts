@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import { errorAnswer } from '#rpc';
+import { errorAnswer } from '#jsonrpc';
 import { sendJson } from './answer.ts';
 import type { HttpResponse } from './http-message.ts';
 

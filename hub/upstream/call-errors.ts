@@ -1,5 +1,5 @@
 import { HubError, isObject } from '#core';
-import { type Answer, valueOf } from '#rpc';
+import { type Answer, valueOf } from '#jsonrpc';
 
 /** A server took longer over a call than its `timeout`, in milliseconds, without any progress. */
 export const timedOut = (server: string, method: string, timeoutMs: number): HubError =>

@@ -1,5 +1,6 @@
 import type { HubError } from '#core';
-import type { Answer, Edit, LogLevel, Notification, Request, Span } from '#rpc';
+import type { Answer, Edit, Notification, Request, Span } from '#jsonrpc';
+import type { LogLevel } from '#mcp';
 
 /** A client's request on its way to a server: the message and what must differ in it. */
 export type Outbound<T> = {

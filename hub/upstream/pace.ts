@@ -1,5 +1,5 @@
 import type { Clock } from '#core';
-import type { Channel } from '#rpc';
+import type { Channel } from '#jsonrpc';
 import type { LimitedLog } from './limited-log.ts';
 
 /** Limits how fast the messages of a server are read that answer no request. */

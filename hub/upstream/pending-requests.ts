@@ -1,5 +1,5 @@
 import { type Clock, type HubError, type Timer, createSlotMap } from '#core';
-import type { Answer } from '#rpc';
+import type { Answer } from '#jsonrpc';
 import type { Caller } from './caller.ts';
 import { type ByOwner, type Place, createByOwner } from './ownership.ts';
 

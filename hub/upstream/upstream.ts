@@ -10,7 +10,7 @@ import {
   membersOf,
   rawText,
   splice,
-} from '#rpc';
+} from '#jsonrpc';
 import { createAbandoned } from './abandoned.ts';
 import { aboutOf, onlyCaller } from './attribution.ts';
 import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import type { Channel } from '#rpc';
+import type { Channel } from '#jsonrpc';
 import { call, record, until } from './recorder.ts';
 
 export type Bounds = { readonly maxLineBytes: number; readonly maxWaitingBytes: number };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Channel, type Message, rawText } from '#rpc';
+import { type Channel, type Message, rawText } from '#jsonrpc';
 
 /** What has come in on a channel. */
 export type Recorder = {

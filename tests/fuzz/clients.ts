@@ -4,12 +4,12 @@ import { caller } from '#helpers/principal';
 import {
   type Message,
   type Request,
+  membersOf,
   rawText,
   readMessages,
   stringAt,
-  membersOf,
   whole,
-} from '#rpc';
+} from '#jsonrpc';
 import type { Router, Session, View } from '#routing';
 import { askAgain } from './again.ts';
 import type { Generator, Made, Speaker } from './generate.ts';

@@ -1,4 +1,4 @@
-import { createRandom, randomJson, under } from '../rpc/random-json.ts';
+import { createRandom, randomJson, under } from '../jsonrpc/random-json.ts';
 import { oddIds, plainIds } from './vocabulary.ts';
 
 /** Chance that a seed replays. */

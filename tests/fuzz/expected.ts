@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Message, rawText, readMessages } from '#rpc';
+import { type Message, rawText, readMessages } from '#jsonrpc';
 import type { Speaker } from './params.ts';
 import { replay } from './settings.ts';
 

@@ -1,5 +1,5 @@
-import { metaKeys, modernVersion } from '#rpc';
-import { mutate } from '../rpc/random-json.ts';
+import { metaKeys, modernVersion } from '#mcp';
+import { mutate } from '../jsonrpc/random-json.ts';
 import { createDice } from './dice.ts';
 import { type Speaker, createParamsMaker } from './params.ts';
 import { type Members, badIds, json, keyForms, methods, objectOf, oddIds } from './vocabulary.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { encodeHeaderValue, membersOf, modernVersion, readMessages, stringAt } from '#rpc';
+import { membersOf, readMessages, stringAt } from '#jsonrpc';
+import { encodeHeaderValue, modernVersion } from '#mcp';
 import { askAgain } from './again.ts';
 import { encode, expectedOf, idOf, introduction, readOne, replyTo } from './expected.ts';
 import type { Generator, Made } from './generate.ts';

@@ -1,4 +1,4 @@
-import { logLevels, metaKeys, modernVersion } from '#rpc';
+import { logLevels, metaKeys, modernVersion } from '#mcp';
 import type { Dice } from './dice.ts';
 import { type Members, json, objectOf, tools, uris } from './vocabulary.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { HubError } from '#core';
-import { type Answer, type Request, type Span, rawText, replace } from '#rpc';
+import { type Answer, type Request, type Span, rawText, replace } from '#jsonrpc';
 import type { Gate, Leave } from '#servers';
 
 /** A request to relay as it is. Its reply is the answer with its own id. */

@@ -8,17 +8,17 @@ import manifest from '../../package.json' with { type: 'json' };
 /** The house, floor by floor. A room may use rooms on lower floors only. */
 const floors: readonly (readonly string[])[] = [
   ['core'],
-  ['redis'],
+  ['jsonrpc', 'redis'],
   [
     'activity',
     'broker',
     'cache',
     'config',
     'jobs',
+    'mcp',
     'models',
     'policy',
     'resilience',
-    'rpc',
     'store',
     'telemetry',
     'vectors',

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { isObject } from '#core';
 import type { TestHub } from '#helpers/hub';
 import { caller } from '#helpers/principal';
+import { readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
-import { readMessage, whole } from '#rpc';
 import type { View } from '#routing';
 
 type Params = { readonly [name: string]: unknown };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isObject } from '#core';
 import type { TestHub } from '#helpers/hub';
 import { caller } from '#helpers/principal';
-import { readMessage, whole } from '#rpc';
+import { readMessage, whole } from '#jsonrpc';
 import type { View } from '#routing';
 
 type Params = { readonly [name: string]: unknown };

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { type Clock, createEmitter, isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { startHub } from '#helpers/hub';
-import { modernVersion } from '#rpc';
+import { modernVersion } from '#mcp';
 import type { Server } from '#servers';
 import { createCatalog } from '../../hub/routing/catalog.ts';
 import { createLists } from '../../hub/routing/lists.ts';

@@ -3,7 +3,7 @@ import { describe, test, vi } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import { caller } from '#helpers/principal';
-import { encodeCall, readMessage } from '#rpc';
+import { encodeCall, readMessage } from '#jsonrpc';
 import { createSessionState } from '../../hub/routing/session-state.ts';
 import { openClient } from './clients.ts';
 import { at, openModern, textOf } from './modern.ts';

@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
-import { metaKeys, modernVersion } from '#rpc';
+import { metaKeys, modernVersion } from '#mcp';
 import { answer, json, stream } from '../runtimes/remote/scene.ts';
 import { startModern, startStreamable } from '../runtimes/remote/sdk-servers.ts';
 import { serve } from '../runtimes/remote/serve.ts';

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog, startHub } from '#helpers/hub';
-import { readMessage } from '#rpc';
+import { readMessage } from '#jsonrpc';
 import { createRequestIds } from '../../hub/routing/request-ids.ts';
 import { openClient } from './clients.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { HubError, silent } from '#core';
 import { asBytes } from '#helpers/calls';
 import { createFixtureServers, until } from '#helpers/hub';
-import { type Message, readMessage } from '#rpc';
+import { type Message, readMessage } from '#jsonrpc';
 import type { Instances, Server } from '#servers';
 import {
   createStatelessClients,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { dropMembers, membersOf, readMessage, splice } from '#rpc';
+import { dropMembers, membersOf, readMessage, splice } from '#jsonrpc';
 import { withTrace } from '../../hub/routing/trace.ts';
 import { createTracer } from '../../hub/telemetry/trace.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type Log, HubError, silent, systemClock } from '#core';
 import { type Fixture, configOf, createRecordingLog, createTestEras } from '#helpers/hub';
-import type { Era } from '#rpc';
+import type { Era } from '#mcp';
 import { createProcessRuntime } from '#runtimes/process';
 import { type Eras, type Server, createServers, describeServer, planLaunch } from '#servers';
 import { eraKeyOf, eraToldBy } from '../../hub/servers/eras.ts';

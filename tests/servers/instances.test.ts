@@ -4,7 +4,7 @@ import { HubError, isObject, silent } from '#core';
 import { asBytes } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { type Fixture, createFixtureServers, createRecordingLog, until } from '#helpers/hub';
-import { readMessage } from '#rpc';
+import { readMessage } from '#jsonrpc';
 import { type Server, type Servers, describeServer } from '#servers';
 
 const clientOf = (name: string) => ({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError, silent, systemClock } from '#core';
 import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
-import { type Answer, readMessage } from '#rpc';
+import { type Answer, readMessage } from '#jsonrpc';
 import { readList, readListing } from '../../hub/servers/listing.ts';
 
 /** An upstream that answers each list request with the next of these results. */

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { HubError, silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
-import { type Notification, readMessage } from '#rpc';
+import { type Notification, readMessage } from '#jsonrpc';
 import type { ListKind } from '#servers';
 import { createRereads } from '../../hub/servers/reread.ts';
 

@@ -3,7 +3,7 @@ import type { ServerConfig } from '#config';
 import { type Clock, type JsonObject, HubError, isObject, silent, systemClock } from '#core';
 import { asBytes } from '#helpers/calls';
 import { configOf, createTestEras, until } from '#helpers/hub';
-import { type Receiver, readMessage } from '#rpc';
+import { type Receiver, readMessage } from '#jsonrpc';
 import type { Exit, Instance } from '#runtimes';
 import { type Server, type ServerNeeds, createServer } from '#servers';
 

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { HubError, silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createFixtureServers, until } from '#helpers/hub';
-import { type Answer, type Notification, readMessage } from '#rpc';
+import { type Answer, type Notification, readMessage } from '#jsonrpc';
 import type { Interest } from '#servers';
 import { createSubscription } from '../../hub/servers/subscription.ts';
 

@@ -11,8 +11,8 @@ import {
   createTestEras,
   until,
 } from '#helpers/hub';
+import { readMessage } from '#jsonrpc';
 import { createProcessRuntime } from '#runtimes/process';
-import { readMessage } from '#rpc';
 import { type Server, createServer, describeServer } from '#servers';
 
 /** One supervised fixture server. */

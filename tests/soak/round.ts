@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import Docker from 'dockerode';
 import { type HubProcess, states, until } from '#helpers/hub-process';
-import { createRandom, under } from '../rpc/random-json.ts';
+import { createRandom, under } from '../jsonrpc/random-json.ts';
 import { entryOf } from './entry.ts';
 import { visit } from './visitor.ts';
 

@@ -5,7 +5,7 @@ import { toldOfCancelling } from '#fixtures/eras/cells';
 import { type ManualClock, createManualClock } from '#helpers/clock';
 import { type Era, type EraClient, type Handlers, connectEra, refusal } from '#helpers/eras';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { metaKeys, modernVersion } from '#rpc';
+import { metaKeys, modernVersion } from '#mcp';
 import { postModern } from '../transports/raw.ts';
 
 const fixtures = [

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import type { Exchange } from '#routing';
-import { type Message, encodeCall, encodeResult, rawText } from '#rpc';
 import { createRecordingLog } from '#helpers/hub';
 import { caller } from '#helpers/principal';
+import { type Message, encodeCall, encodeResult, rawText } from '#jsonrpc';
+import type { Exchange } from '#routing';
 import { createConnection } from '../../hub/transports/connection.ts';
 
 type Asked = {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { test } from 'vitest';
 import { systemClock } from '#core';
 import { caller } from '#helpers/principal';
-import { encodeCall, encodeResult } from '#rpc';
+import { encodeCall, encodeResult } from '#jsonrpc';
 import { createPost, finish } from '../../hub/transports/exchange.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
 import { createReplayBudget } from '../../hub/transports/replay-budget.ts';

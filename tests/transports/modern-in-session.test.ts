@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { startHub } from '#helpers/hub';
-import { metaKeys } from '#rpc';
+import { metaKeys } from '#mcp';
 import { modernHeaders, modernMeta, modernRequest, openSession, posting, send } from './raw.ts';
 
 const echo = [{ name: 'echo' }];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { metaKeys } from '#rpc';
+import { metaKeys } from '#mcp';
 import {
   modernHeaders as headersOf,
   modernMeta as meta,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { isObject } from '#core';
 import { until } from '#helpers/hub';
-import { encodeHeaderValue, metaKeys, modernVersion } from '#rpc';
+import { encodeHeaderValue, metaKeys, modernVersion } from '#mcp';
 
 type Json = { readonly [name: string]: unknown };
 

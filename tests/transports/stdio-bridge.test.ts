@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { describe, test } from 'vitest';
 import { systemClock } from '#core';
 import { startHub, until } from '#helpers/hub';
 import { freePort } from '#helpers/port';
-import { metaKeys, modernVersion } from '#rpc';
+import { metaKeys, modernVersion } from '#mcp';
 import { dialHub } from '#transports';
 import { type RawClient, talk } from '../contracts/client-transport.ts';
 import { openOverBridge } from './raw-clients.ts';

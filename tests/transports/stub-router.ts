@@ -4,8 +4,8 @@ import { type Server as HttpServer, createServer } from 'node:http';
 import { type Clock, systemClock } from '#core';
 import { createRecordingLog } from '#helpers/hub';
 import { caller } from '#helpers/principal';
+import { type Message, encodeCall, rawText } from '#jsonrpc';
 import type { Exchange, Session } from '#routing';
-import { type Message, encodeCall, rawText } from '#rpc';
 import { type Streamable, createStreamable } from '#transports';
 
 /** A session that a request has opened: the test answers by hand. */

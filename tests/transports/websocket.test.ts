@@ -6,7 +6,7 @@ import { describe, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { metaKeys, modernVersion } from '#rpc';
+import { metaKeys, modernVersion } from '#mcp';
 import { type RawClient, talk } from '../contracts/client-transport.ts';
 import { openWebSocket, upgradeStatus } from './raw-clients.ts';
 

@@ -4,7 +4,7 @@ import { HubError, isObject } from '#core';
 import { asBytes } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
-import { type Receiver, createLineChannel, membersOf, rawText, readMessage } from '#rpc';
+import { type Receiver, createLineChannel, membersOf, rawText, readMessage } from '#jsonrpc';
 import type { Asked, Owner, Told } from '#upstream';
 import { createUpstream } from '../../hub/upstream/upstream.ts';
 

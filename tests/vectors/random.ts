@@ -1,4 +1,4 @@
-import { createRandom } from '../rpc/random-json.ts';
+import { createRandom } from '../jsonrpc/random-json.ts';
 
 /** Gives numbers from -1 to 1, the same ones for the same seed. */
 export type Dice = () => number;

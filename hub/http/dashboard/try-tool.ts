@@ -7,9 +7,9 @@ import {
   fieldsOf,
   jsonName,
 } from '#dashboard';
+import { readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { Router } from '#routing';
-import { readMessage, whole } from '#rpc';
 import type { Server } from '#servers';
 import { parsed } from './server-views.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HubError } from '#core';
+import { type Request, membersOf, readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { Router, View } from '#routing';
-import { type Request, membersOf, readMessage, whole } from '#rpc';
 import type { Servers } from '#servers';
 import { type Connections, type Streamable, sendJson, stopping } from '#transports';
 import { headOfAnswer } from '../errors.ts';

@@ -1,5 +1,6 @@
 import { HubError } from '#core';
-import { RpcError, encodeResult, latestVersion, membersOf, modernVersion, rpcCodes } from '#rpc';
+import { RpcError, encodeResult, membersOf, rpcCodes } from '#jsonrpc';
+import { latestVersion, modernVersion } from '#mcp';
 import type { ListKind } from '#servers';
 import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
 import type { Catalog } from '../catalog.ts';

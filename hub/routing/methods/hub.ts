@@ -1,19 +1,13 @@
 import { HubError, isObject } from '#core';
+import { encodeResult, membersOf, rawText, setMembers, splice, stringAt, valueOf } from '#jsonrpc';
 import {
-  encodeResult,
   isKnownVersion,
   isLogLevel,
   latestVersion,
   logLevels,
-  membersOf,
   metaKeys,
   modernVersions,
-  rawText,
-  setMembers,
-  splice,
-  stringAt,
-  valueOf,
-} from '#rpc';
+} from '#mcp';
 import { type Introduction, type Server, hubInfo } from '#servers';
 import { type Call, callTo, ownCall } from '../call.ts';
 import { completeResult, discovered } from '../dress.ts';

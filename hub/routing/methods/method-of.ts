@@ -1,4 +1,4 @@
-import { RpcError, rpcCodes } from '#rpc';
+import { RpcError, rpcCodes } from '#jsonrpc';
 import type { Call } from '../call.ts';
 import type { Method } from '../method.ts';
 import { methodsOfAll, modernMethodsOfAll } from './all.ts';

@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import { RpcError, rpcCodes, stringAt } from '#rpc';
+import { RpcError, rpcCodes, stringAt } from '#jsonrpc';
 import { type Call, callTo, noEdits } from '../call.ts';
 import { type Method, serverOf } from '../method.ts';
 import { discoverOne, initializeOne, ping, setLevel } from './hub.ts';

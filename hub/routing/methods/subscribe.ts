@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import { type Edit, RpcError, encodeResult, rpcCodes } from '#rpc';
+import { type Edit, RpcError, encodeResult, rpcCodes } from '#jsonrpc';
 import type { Server } from '#servers';
 import { type Call, type ResolvedCall, callTo, ownCall } from '../call.ts';
 import type { MethodNeeds } from '../method.ts';

@@ -1,5 +1,6 @@
 import { HubError, isObject } from '#core';
-import { RpcError, encodeResult, metaKeys, rawText, rpcCodes, tasksExtension, valueOf } from '#rpc';
+import { RpcError, encodeResult, rawText, rpcCodes, valueOf } from '#jsonrpc';
+import { metaKeys, tasksExtension } from '#mcp';
 import type { Server } from '#servers';
 import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
 import { type Method, own, serverOf } from '../method.ts';

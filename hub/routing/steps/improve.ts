@@ -1,7 +1,7 @@
-import { type Edit, type Span, elementsOf, membersOf, splice, stringAt, whole } from '#rpc';
-import type { Catalog } from '../catalog.ts';
+import { type Edit, type Span, elementsOf, membersOf, splice, stringAt, whole } from '#jsonrpc';
 import type { Call, ResolvedCall, Step } from '../call.ts';
 import { setWork, throwIfCancelled } from '../cancellation.ts';
+import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-name.ts';
 import type { PromptSource } from '../prompt-source.ts';
 import type { Reply } from '../reply.ts';

@@ -1,7 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { finished } from 'node:stream/promises';
 import { type Clock, HubError } from '#core';
-import { createLineChannel } from '#rpc';
+import { createLineChannel } from '#jsonrpc';
 import {
   type Exit,
   type Instance,

@@ -12,7 +12,7 @@ import {
   readMessage,
   readMessages,
   stringAt,
-} from '#rpc';
+} from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
 import { type Outgoing, type Post, createOutbox } from './outbox.ts';
 

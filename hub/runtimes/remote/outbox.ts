@@ -1,5 +1,6 @@
 import { type Clock, HubError, createSlotMap, createKeyedSlotMap } from '#core';
-import { type Request, membersOf, metaKeys, rawText, readMessage, stringAt } from '#rpc';
+import { type Request, membersOf, rawText, readMessage, stringAt } from '#jsonrpc';
+import { metaKeys } from '#mcp';
 
 /** A message on its way to the server. */
 export type Outgoing = {

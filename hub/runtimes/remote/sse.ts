@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, messageOf } from '#core';
-import { RpcError, rpcCodes } from '#rpc';
+import { RpcError, rpcCodes } from '#jsonrpc';
 import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
 import { createEventParser } from './event-parser.ts';
 import { createHttpChannel } from './http-channel.ts';

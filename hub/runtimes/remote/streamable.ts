@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, createAbortScope, messageOf } from '#core';
-import { encodeHeaderValue, mcpHeaders, rawText, readMessage } from '#rpc';
+import { rawText, readMessage } from '#jsonrpc';
+import { encodeHeaderValue, mcpHeaders } from '#mcp';
 import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
 import { createHttpChannel } from './http-channel.ts';
 import type { Outgoing } from './outbox.ts';

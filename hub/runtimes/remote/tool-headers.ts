@@ -1,17 +1,15 @@
 import type { Log } from '#core';
 import {
   type Answer,
-  type ParamHeader,
   type Request,
   elementsOf,
-  headersFor,
   membersOf,
   rawText,
   readMessage,
-  readParamHeaders,
   splice,
   stringAt,
-} from '#rpc';
+} from '#jsonrpc';
+import { type ParamHeader, headersFor, readParamHeaders } from '#mcp';
 
 /** What the tools of a server want their calls to repeat in headers (MCP 2026-07-28, `x-mcp-header`). */
 export type ToolHeaders = {

@@ -1,5 +1,5 @@
 import type { Clock, Log } from '#core';
-import type { Channel } from '#rpc';
+import type { Channel } from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
 import type { HttpClient } from './http-client.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { type Log, systemClock, silent } from '#core';
 import { engineHost } from '#helpers/engine-probe';
-import type { Message } from '#rpc';
+import type { Message } from '#jsonrpc';
 import type { DockerTarget, Instance, LaunchSpec } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
 

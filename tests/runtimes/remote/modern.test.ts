@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { metaKeys, modernVersion } from '#rpc';
+import { metaKeys, modernVersion } from '#mcp';
 import type { Instance } from '#runtimes';
 import { type Recorder, call, record, until } from '../../contracts/recorder.ts';
 import { launchRemote } from './launch.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type http from 'node:http';
-import type { Channel } from '#rpc';
+import type { Channel } from '#jsonrpc';
 import type { Instance } from '#runtimes';
 import { type Recorder, call, record } from '../../contracts/recorder.ts';
 import { type LaunchOptions, launchRemote } from './launch.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { encodeResult, rawText } from '#rpc';
+import { encodeResult, rawText } from '#jsonrpc';
 import { call, record, until } from '../../contracts/recorder.ts';
 import { launchRemote } from './launch.ts';
 import { type SdkServer, startLegacy, startStreamable } from './sdk-servers.ts';

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { type Closed, type LineChannelOptions, type Channel, createLineChannel } from '#rpc';
+import { type Channel, type Closed, type LineChannelOptions, createLineChannel } from '#jsonrpc';
 import { createStderrLines } from '#runtimes';
 import { createDemux } from './demux.ts';
 

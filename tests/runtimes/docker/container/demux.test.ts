@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createLineChannel } from '#rpc';
+import { createLineChannel } from '#jsonrpc';
 import { createDemux } from '../../../../hub/runtimes/docker/container/demux.ts';
 
 const frameBytes = 32 * 1024;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { legacyTool } from '#rpc';
+import { legacyTool } from '#mcp';
 
 const wrappedOf = (outputSchema: unknown): unknown => {
   const tool = legacyTool(Buffer.from(JSON.stringify({ name: 'n', outputSchema, other: 1 })));

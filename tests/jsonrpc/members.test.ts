@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { dropMembers, membersOf, setMembers, splice } from '#rpc';
+import { dropMembers, membersOf, setMembers, splice } from '#jsonrpc';
 
 /** An object within a message, and what is to be done to it. */
 function within(text: string) {

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { type Request, membersOf, readMessage } from '#jsonrpc';
 import {
   type ParamHeader,
-  type Request,
   decodeHeaderValue,
   encodeHeaderValue,
   headerMismatch,
   headersFor,
-  membersOf,
   nameMember,
-  readMessage,
-} from '#rpc';
-import { createRandom } from './random-json.ts';
+} from '#mcp';
+import { createRandom } from '../jsonrpc/random-json.ts';
 
 function requestOf(method: string, params?: object | string): Request {
   const text = typeof params === 'string' ? params : JSON.stringify(params ?? {});

@@ -1,7 +1,5 @@
-import { RpcError, rpcCodes } from './errors.ts';
+import { RpcError, type Span, rpcCodes, stringAt } from '#jsonrpc';
 import { metaKeys, modernVersion, modernVersions } from './protocol.ts';
-import type { Span } from './scan.ts';
-import { stringAt } from './spans.ts';
 
 /** What the metadata of a request tells: by which revision it is to be read, or why it cannot be. */
 export type Metadata =

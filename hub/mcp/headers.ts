@@ -1,8 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { Request } from './message.ts';
+import { type Request, type Span, membersOf, rawText, stringAt } from '#jsonrpc';
 import type { ParamHeader } from './param-headers.ts';
-import type { Span } from './scan.ts';
-import { membersOf, rawText, stringAt } from './spans.ts';
 
 /** The headers of MCP over HTTP, as Node names them: in lower case. */
 export const mcpHeaders = {

@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import { membersOf, splice, stringAt, valueOf } from './spans.ts';
+import { membersOf, splice, stringAt, valueOf } from '#jsonrpc';
 
 /**
  * MCP 2026-07-28 lets the root of a tool's `outputSchema` be of any type, and `structuredContent` be any value

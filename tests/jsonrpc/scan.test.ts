@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { describe, test } from 'vitest';
-import { maxDepth, skipSpace, skipValue } from '../../hub/rpc/scan.ts';
+import { maxDepth, skipSpace, skipValue } from '../../hub/jsonrpc/scan.ts';
 import { createRandom, mutate, randomJson } from './random-json.ts';
 
 /** What the scanner says of a whole document. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
 import { type Code, HubError } from '#core';
 import {
   RpcError,
@@ -8,8 +9,7 @@ import {
   errorAnswer,
   malformedAnswer,
   readMessage,
-} from '#rpc';
-import { describe, test } from 'vitest';
+} from '#jsonrpc';
 
 /** What clients see: the codes are part of the hub's interface. */
 const pinned = [

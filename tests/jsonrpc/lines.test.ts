@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createLineSplitter } from '../../hub/rpc/lines.ts';
+import { createLineSplitter } from '../../hub/jsonrpc/lines.ts';
 import { createRandom, under } from './random-json.ts';
 
 const MiB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Closed, type Receiver, createLineChannel, rawText } from '#rpc';
 import { describe, test } from 'vitest';
+import { type Closed, type Receiver, createLineChannel, rawText } from '#jsonrpc';
 
 /** A channel over a sink that remembers, and what its receiver heard. */
 function open(options: { readonly maxLineBytes?: number; readonly maxWaitingBytes?: number } = {}) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { allowsBatches, isKnownVersion, isLogLevel, latestVersion, protocolVersions } from '#rpc';
 import { test } from 'vitest';
+import { allowsBatches, isKnownVersion, isLogLevel, latestVersion, protocolVersions } from '#mcp';
 
 test('knows the sessionful revisions and no other', () => {
   assert.deepEqual(protocolVersions, ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { readParamHeaders } from '#rpc';
+import { readParamHeaders } from '#mcp';
 
 const read = (inputSchema?: object) =>
   readParamHeaders(Buffer.from(JSON.stringify({ name: 't', inputSchema })));

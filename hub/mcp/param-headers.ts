@@ -1,6 +1,5 @@
 import { isObject } from '#core';
-import { type Span } from './scan.ts';
-import { membersOf } from './spans.ts';
+import { type Span, membersOf } from '#jsonrpc';
 
 /** A header that a call of a tool must repeat one argument in (MCP 2026-07-28, Streamable HTTP). */
 export type ParamHeader = {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
-import { isObject } from '#core';
-import { rawText, readMessage, readMessages, valueOf } from '#rpc';
 import { describe, test } from 'vitest';
-import { maxDepth } from '../../hub/rpc/scan.ts';
+import { isObject } from '#core';
+import { rawText, readMessage, readMessages, valueOf } from '#jsonrpc';
+import { maxDepth } from '../../hub/jsonrpc/scan.ts';
 import { createRandom, mutate, randomJson } from './random-json.ts';
 
 /** A message in few words: what it is, its id as it stands, its method, and its payload. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { elementsOf, membersOf, rawText, replace, splice, stringAt, valueOf } from '#rpc';
 import { describe, test } from 'vitest';
+import { elementsOf, membersOf, rawText, replace, splice, stringAt, valueOf } from '#jsonrpc';
 import { createRandom, randomJson, under } from './random-json.ts';
 
 const whole = (text: string) => ({

@@ -1,0 +1,25 @@
+export {
+  decodeHeaderValue,
+  encodeHeaderValue,
+  headerMismatch,
+  headersFor,
+  mcpHeaders,
+  nameMember,
+} from './headers.ts';
+export { checkMetadata } from './metadata.ts';
+export { legacyTool } from './output-schema.ts';
+export { type ParamHeader, readParamHeaders } from './param-headers.ts';
+export {
+  type Era,
+  type LogLevel,
+  allowsBatches,
+  isKnownVersion,
+  isLogLevel,
+  latestVersion,
+  logLevels,
+  metaKeys,
+  modernVersion,
+  modernVersions,
+  protocolVersions,
+  tasksExtension,
+} from './protocol.ts';
