@@ -1,6 +1,6 @@
 import type { JsonObject } from '#core';
-import { leftOutOf } from './misfits.ts';
-import type { Server } from './server.ts';
+import { leftOutOf } from './listing/misfits.ts';
+import type { Server } from './server-types.ts';
 
 /** What the API and `hub://servers` say of a server. Holds no value of its environment or headers. */
 export function describeServer(server: Server): JsonObject {

@@ -1,192 +1,212 @@
+import { createEmitter } from '#core';
 import type { ServerConfig } from '#config';
-import type { Clock, Event, HubError, Log } from '#core';
-import type { Era } from '#mcp';
-import type { SharedBreaker } from '#resilience';
-import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked, Told, Upstream } from '#upstream';
-import type { ClientOfSession } from './client-of-session.ts';
-import type { Continuity } from './continuity.ts';
-import type { Eras } from './eras.ts';
-import type { AwayCode } from './failures.ts';
-import type { Gate } from './gate.ts';
-import type { Introduction } from './handshake.ts';
-import type { KeptListings } from './kept-listing.ts';
-import type { Health } from './lifecycle/health.ts';
-import type { CacheScope, ListKind, Listing } from './listing.ts';
-import type { Misfit } from './misfits.ts';
+import type { LaunchEvents } from '#runtimes';
+import { type Asked, type Told, createLimitedLog } from '#upstream';
+import { createGate } from './admission.ts';
+import { createInstanceEnds } from './lifecycle/end-instance.ts';
+import { whenRunning } from './lifecycle/ready.ts';
+import { type Runner, createRunner } from './lifecycle/runner.ts';
+import { createServerRecord } from './lifecycle/server-record.ts';
+import { type ListKind, emptyListing, listKinds } from './listing/listing.ts';
+import { createMemory } from './persisted-state.ts';
+import { leftOutOf } from './listing/misfits.ts';
+import { createOffers } from './listing/listing-cache.ts';
+import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
+import { type StartNeeds, launchServer, startServer } from './handshake/start.ts';
 
-/** Where a server stands (spec 1.11). Every view of it, health included, derives from this. */
-export type ServerStatus =
-  | { readonly state: 'stopped'; readonly byHand: boolean }
-  | { readonly state: 'starting'; readonly since: number; readonly progress: string }
-  | { readonly state: 'running'; readonly since: number }
-  | {
-      readonly state: 'backing_off';
-      /** When it is started again, in milliseconds since the epoch: what people read. */
-      readonly until: number;
-      /** The same on the monotonic clock, by which waits are measured. */
-      readonly due: number;
-      readonly why: string;
-    }
-  | {
-      readonly state: 'stopping';
-      readonly since: number;
-      /** It ended by itself, and what is left of it is removed. */
-      readonly hasEnded: boolean;
-    }
-  | { readonly state: 'failed'; readonly since: number; readonly why: string }
-  | {
-      readonly state: 'unreachable';
-      readonly since: number;
-      /** As for `backing_off`. */
-      readonly until: number;
-      readonly due: number;
-      /** What is away. */
-      readonly code: AwayCode;
-      readonly why: string;
-    };
+/**
+ * One server. An instance of it that belongs to a session or to the clients of one era (`own`) is a server of
+ * its own; that of a session is not restarted when it ends, but started by the next call.
+ */
+export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own): Server {
+  const { clock } = needs;
+  const log = needs.log.child({ server: first.name, ...(own && { instance: own.instance }) });
+  const record = createServerRecord(
+    {
+      config: first,
+      audience: own ? (own.isShared ? 'era' : 'session') : 'all',
+      isInstance: own !== undefined,
+    },
+    { ...needs, log },
+  );
+  const { stderr } = record;
+  const memory = createMemory(() => record.config, { ...needs, log }, own);
+  const output = createLimitedLog(log, { clock });
+  const listed = createEmitter<ListKind>();
+  const notified = createEmitter<Told>();
+  const asked = createEmitter<Asked>();
+  const wrote = createEmitter<string>();
+  const advice: string[] = [];
+  const sharedGate = own?.isShared ? own.base.gate : undefined;
+  const start = (): void => runner.dispatch({ type: 'start' });
+  const gate =
+    sharedGate ??
+    createGate(first, {
+      clock,
+      // The failures of one session's instance must not refuse the calls of others.
+      breaker: own ? undefined : needs.breakerOf?.(first),
+      revive() {
+        if (record.status.state === 'failed') start();
+      },
+    });
+  let interest: Interest = { resources: [], tasks: [] };
+  const offers = createOffers(own?.base.listing ?? emptyListing, {
+    changed: listed.fire,
+    leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
+  });
+  /** The listing is that of an earlier run of the hub. */
+  let isRecalled = false;
 
-/** A server that answers: its session and what it said of itself. */
-export type Running = {
-  readonly instance: Instance;
-  readonly upstream: Upstream;
-  readonly introduction: Introduction;
-};
-
-/** What clients want to hear of from a server of the stateless revision. */
-export type Interest = {
-  /** URIs of resources, as the server knows them. */
-  readonly resources: readonly string[];
-  /** Ids of tasks, as the server knows them. */
-  readonly tasks: readonly string[];
-};
-
-/** One configured server, kept as its config wants it. */
-export interface Server {
-  readonly config: ServerConfig;
-  readonly status: ServerStatus;
-  readonly changed: Event<ServerStatus>;
-  /**
-   * Fires with the list that differs from what it was, or of which the server says that it changed; after a
-   * restart for every list that differs.
-   */
-  readonly listed: Event<ListKind>;
-  /** Notifications that are about no request in flight, except those on lists. */
-  readonly notified: Event<Told>;
-  /** Requests of the server to a client. Each must be answered, once, by the only listener. */
-  readonly asked: Event<Asked>;
-  /** What it offers; what it last offered while it is not running. */
-  readonly listing: Listing;
-  readonly running: Running | undefined;
-  /** Undefined while it does not run. */
-  readonly health: Health | undefined;
-  readonly restarts: number;
-  /** Lets calls through to it, or not. */
-  readonly gate: Gate;
-  /** How many instances sessions have of it for themselves. */
-  readonly instances: number;
-  /** What the operator should change in the server's entry, as sentences. */
-  readonly advice: readonly string[];
-  /** `stderr` is what it had written by then, shortened. */
-  readonly lastError:
-    { readonly at: number; readonly message: string; readonly stderr: string } | undefined;
-  /**
-   * Why the entry that the config has for it now is not in force, and since when; undefined where it is. The
-   * one in `config` goes on, until the other is tried again.
-   */
-  readonly refusedEntry: { readonly at: number; readonly error: HubError } | undefined;
-  /** The end of what it wrote to stderr. */
-  stderr(): string;
-  /** Fires with each line that it writes to stderr, as it is: what must not be shown may stand in it. */
-  readonly wrote: Event<string>;
-  /** Adds to the advice and logs it, unless it was given before. */
-  advise(text: string): void;
-  /**
-   * Says all that clients want to hear of, in place of what was said before. Without effect on a server
-   * that keeps a session: its clients subscribe.
-   */
-  watch(interest: Interest): void;
-  /**
-   * Until when the list may be given as it is, in milliseconds on the monotonic clock. 0 for a server that
-   * keeps a session, which says nothing about it.
-   */
-  freshUntil(kind: ListKind): number;
-  scope(kind: ListKind): CacheScope;
-  /** What of its listing is left out of the lists of all servers, for clients whose revision refuses it. */
-  misfits(): readonly Misfit[];
-  /** Shows what it offered when it last ran, until it runs again. */
-  recall(): Promise<void>;
-  /** Reads a list again. Never rejects: a list that cannot be read stays as it is. */
-  refresh(kind: ListKind): Promise<void>;
-  /** Begins to run, unless it does. Resolves at once: `running` or `failed` is told by `changed`. */
-  start(): void;
-  /** Ends it and resolves when nothing of it is left. `byHand`: calls do not start it again. */
-  stop(byHand: boolean): Promise<void>;
-  /**
-   * Has another config in force from now on. `isReplaced`: what runs was launched otherwise; the new one is
-   * started, takes its place, and the old one ends when it has answered what it was asked. Rejects
-   * with HubError where the new one does not come up: the old one then stays as it was.
-   */
-  reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void>;
-  /**
-   * Ends it for good: whoever asks for it from here on is refused with HUB_SHUTTING_DOWN, or with
-   * HUB_SERVER_UNKNOWN where it was `removed` from the config.
-   */
-  close(why: 'stopping' | 'removed'): Promise<void>;
-  /** Why nobody can use it any more, once it is closed. */
-  readonly closed: HubError | undefined;
-  /** Resolves when it answers, starting it when needed. Rejects with HubError when it cannot. */
-  ready(): Promise<Running>;
-}
-
-export type ServerNeeds = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: () => number;
-  readonly hubVersion: string;
-  /** Takes out of what a server says whatever must not be shown. Absent: nothing must not. */
-  readonly redact?: (text: string) => string;
-  readonly eras: Eras;
-  /** The breaker of a server that all clients share; absent where there is none. */
-  readonly breakerOf?: (config: ServerConfig) => SharedBreaker;
-  /** Absent where no server outlives the hub. */
-  readonly continuity?: Continuity;
-  /** Whether two instances must not run at once, as what they write to is the same. Throws HubError. */
-  readonly isExclusive?: (config: ServerConfig) => boolean;
-  /** That of what the config launches, by which its listing is kept. Throws HubError. */
-  readonly digestOf?: (config: ServerConfig) => string;
-  /**
-   * By what the program is known that the config would launch now; undefined where nothing tells. Rejects with
-   * HubError where the engine cannot be asked.
-   */
-  readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
-  /** What servers offered when they last ran. */
-  readonly keptListings?: KeptListings;
-  /** The instances that sessions have for themselves, and what clients want to hear. */
-  readonly instances: {
-    count(server: Server): number;
-    isHeard(server: Server): boolean;
+  const events: LaunchEvents = {
+    stderr(line) {
+      stderr.add(line);
+      wrote.fire(line);
+      output.info({ stderr: line }, 'stderr');
+    },
+    progress(text) {
+      log.info({}, text);
+      runner.dispatch({ type: 'progress', text });
+    },
   };
-  /**
-   * Launches an instance as the config says, on the runtime that the app chose. `instance` tells it from
-   * the one that all clients share.
-   */
-  readonly launch: (
-    config: ServerConfig,
-    events: LaunchEvents,
-    signal: AbortSignal,
-    instance?: string,
-  ) => Promise<Instance>;
-};
 
-/** What makes a server an instance of another: one that a session has for itself, or that clients of one era share. */
-export type Own = {
-  /** Tells it from the other instances of `base`, in names and in the log. */
-  readonly instance: string;
-  readonly base: Server;
-  readonly client: ClientOfSession | undefined;
-  /** The era of the clients that it works for: it is spoken to in that one, where it speaks both and "era" is "auto". */
-  readonly era: Era;
-  /** It works for several clients, which share the limits and the breaker of `base` with all others. */
-  readonly isShared: boolean;
-};
+  const ends = createInstanceEnds(first.name, clock, (how, cause) => record.gone(how, cause));
+
+  const starting: Omit<StartNeeds, 'variant'> = {
+    ...needs,
+    log,
+    output,
+    events,
+    own,
+    interest: () => interest,
+    maxNotifications: () => record.config.maxNotifications,
+    notified: notified.fire,
+    asked: asked.fire,
+    replace(kind, reading, isAnnounced) {
+      offers.replace(kind, reading, isAnnounced);
+      memory.keep(offers.listing, runner.current?.running.instance.identity);
+    },
+    announce: listed.fire,
+    isCurrent: upstream => runner.current?.running.upstream === upstream,
+    launching() {
+      record.hasRun = false;
+      stderr.clear();
+    },
+    opened: (instance, upstream) => void ends.failOnClose(instance, upstream),
+  };
+
+  const runner: Runner = createRunner({
+    ...needs,
+    log,
+    record,
+    ends,
+    isExclusive: needs.isExclusive,
+    isHeard: () =>
+      interest.resources.length + interest.tasks.length > 0 || needs.instances.isHeard(server),
+    host: {
+      launch: (variant, signal) => startServer(record.config, { ...starting, variant }, signal),
+      launchBeside: (config, variant, signal) =>
+        launchServer(config, { ...starting, variant, launching() {} }, signal),
+      onStarted(started) {
+        record.hasRun = true;
+        isRecalled = false;
+        started.subscription?.want(interest);
+        for (const kind of listKinds) offers.replace(kind, started.lists[kind]);
+        started.rereads.begin();
+        memory.began(started);
+        memory.keep(offers.listing, started.running.instance.identity);
+      },
+      useConfig(config) {
+        record.config = config;
+        if (!sharedGate) gate.configure(config);
+      },
+      resetAdmission: () => gate.reset(),
+      forgetHandle: () => memory.forget(),
+    },
+  });
+
+  const server: Server = {
+    get config() {
+      return record.config;
+    },
+    changed: record.changed,
+    listed: listed.event,
+    notified: notified.event,
+    asked: asked.event,
+    wrote: wrote.event,
+    gate,
+    advice,
+    get status() {
+      return record.status;
+    },
+    get listing() {
+      return offers.listing;
+    },
+    get running() {
+      return runner.current?.running;
+    },
+    get health() {
+      return runner.current?.health;
+    },
+    get restarts() {
+      return runner.restarts;
+    },
+    get instances() {
+      return needs.instances.count(server);
+    },
+    get lastError() {
+      return record.lastError;
+    },
+    get refusedEntry() {
+      return runner.refusedEntry;
+    },
+    stderr: () => stderr.text(),
+    advise(text) {
+      if (own) {
+        own.base.advise(text);
+        return;
+      }
+      if (advice.includes(text)) return;
+      advice.push(text);
+      log.warn({}, text);
+    },
+    watch(wanted) {
+      interest = wanted;
+      runner.current?.subscription?.want(wanted);
+    },
+    freshUntil: offers.freshUntil,
+    scope: offers.scope,
+    misfits: offers.misfits,
+    async recall() {
+      const kept = await memory.recall();
+      if (!kept || runner.current) return;
+      isRecalled = true;
+      offers.show(kept.listing);
+      // Not awaited: the engine may be unreachable.
+      void memory.isOutdated(kept).then(isOutdated => {
+        if (isOutdated && isRecalled) offers.show(emptyListing);
+      });
+    },
+    async refresh(kind) {
+      await runner.current?.rereads.refresh(kind);
+    },
+    start,
+    stop: byHand => runner.end({ type: 'stop', byHand }),
+    reconfigure: runner.reconfigure,
+    get closed() {
+      return record.closed;
+    },
+    async close(why) {
+      record.close(why);
+      if (!sharedGate) gate.close();
+      await Promise.all([runner.end({ type: 'close' }), memory.written()]);
+    },
+    // An instance of a session that has ended, or is about to, makes room for another.
+    ready: async () =>
+      runner.current?.running ??
+      (await whenRunning(
+        { clock, record, running: () => runner.current?.running, start },
+        !own || record.closed !== undefined,
+      )),
+  };
+  return server;
+}

@@ -1,9 +1,9 @@
 import { type Config, type ServerConfig, diffConfigs } from '#config';
 import { type Event, HubError, createEmitter, untilAborted } from '#core';
 import type { Backlog, WriteFailure } from '#store';
-import { type Instances, createInstances } from './instances.ts';
-import type { Server, ServerNeeds } from './server.ts';
-import { createServer } from './supervise.ts';
+import { type Instances, createInstances } from './instances/instances.ts';
+import type { Server, ServerNeeds } from './server-types.ts';
+import { createServer } from './server.ts';
 
 /** What became of a config that took the place of another. */
 export type Applied = {

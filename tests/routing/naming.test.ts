@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { createEmitter, systemClock } from '#core';
 import { configOf } from '#helpers/hub';
 import { type ListKind, type Server, listMethods } from '#servers';
-import { createGate } from '../../hub/servers/gate.ts';
+import { createGate } from '../../hub/servers/admission.ts';
 import { createCatalog } from '../../hub/routing/catalog.ts';
 
 /** A server that offers what it is told to, and nothing while it has not been told. */

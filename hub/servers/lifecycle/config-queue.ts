@@ -1,6 +1,6 @@
 import type { ServerConfig } from '#config';
 import { type Clock, HubError } from '#core';
-import type { Server } from '../server.ts';
+import type { Server } from '../server-types.ts';
 import type { ServerRecord } from './server-record.ts';
 import type { Event } from './state.ts';
 

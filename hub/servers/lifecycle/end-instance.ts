@@ -2,8 +2,8 @@ import { type Clock, HubError } from '#core';
 import type { Instance } from '#runtimes';
 import type { Upstream } from '#upstream';
 import { haltedError } from '../failures.ts';
-import type { Running } from '../server.ts';
-import { graceMs } from '../start.ts';
+import type { Running } from '../server-types.ts';
+import { graceMs } from '../handshake/start.ts';
 import type { Ending } from './running-instance.ts';
 
 /** Ends the instances of one server and fails their pending requests. Nothing else does either. */

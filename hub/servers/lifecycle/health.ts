@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Log, messageOf } from '#core';
 import type { Upstream } from '#upstream';
-import { type Introduction, asModern, needAlive } from '../handshake.ts';
+import { type Introduction, asModern, needAlive } from '../handshake/handshake.ts';
 
 /** What is known of a running server's health. */
 export type Health = {

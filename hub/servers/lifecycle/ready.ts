@@ -1,5 +1,5 @@
 import type { Clock, HubError } from '#core';
-import type { Running, ServerStatus } from '../server.ts';
+import type { Running, ServerStatus } from '../server-types.ts';
 import type { ServerRecord } from './server-record.ts';
 
 /** A restart that is due within this time is waited for, in milliseconds. */

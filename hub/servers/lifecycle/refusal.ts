@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { HubError } from '#core';
 import { withoutName } from '../failures.ts';
-import type { ServerStatus } from '../server.ts';
+import type { ServerStatus } from '../server-types.ts';
 
 /**
  * Why a server in this state takes no call, or undefined where it runs or may be started. `now` is on the

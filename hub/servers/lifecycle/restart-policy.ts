@@ -2,7 +2,7 @@ import type { ServerConfig } from '#config';
 import { backoffMs } from '#core';
 import { recordRestart } from '#resilience';
 import { awayCodeOf, isLasting, withoutName } from '../failures.ts';
-import type { ServerStatus } from '../server.ts';
+import type { ServerStatus } from '../server-types.ts';
 
 /** Restarts and failures since the server was started or its config changed. */
 export type RestartHistory = {

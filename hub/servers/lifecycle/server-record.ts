@@ -1,8 +1,8 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Event, type Log, HubError, createEmitter, messageOf } from '#core';
 import { goneError } from '../failures.ts';
-import type { Running, Server, ServerStatus } from '../server.ts';
-import { createStderrRing, lastWordsOf } from '../stderr-ring.ts';
+import type { Running, Server, ServerStatus } from '../server-types.ts';
+import { createStderrRing, lastWordsOf } from './stderr-ring.ts';
 import { closedFor, refusalOf } from './refusal.ts';
 import type { Failure } from './restart-policy.ts';
 import type { Facts } from './state.ts';

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '#config';
-import type { ServerStatus } from '../server.ts';
+import type { ServerStatus } from '../server-types.ts';
 import { type Failure, type Moment, type RestartHistory, noRestarts } from './restart-policy.ts';
 
 /** Identifies an instance within one server. */

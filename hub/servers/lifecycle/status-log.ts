@@ -1,5 +1,5 @@
 import type { Clock, Log } from '#core';
-import type { ServerStatus } from '../server.ts';
+import type { ServerStatus } from '../server-types.ts';
 
 /**
  * Writes the life of a server to its log: one line for each state that it comes to. `about` is what

@@ -8,7 +8,7 @@ import {
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
 import { isRefusedBy } from '#servers';
-import { faultsOf } from '../../hub/servers/item-faults.ts';
+import { faultsOf } from '../../../hub/servers/listing/item-faults.ts';
 
 const icon = {
   src: 'https://example.com/i.png',

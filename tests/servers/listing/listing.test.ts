@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { HubError, silent, systemClock } from '#core';
 import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
 import { type Answer, readMessage } from '#jsonrpc';
-import { readList, readListing } from '../../hub/servers/listing.ts';
+import { readList, readListing } from '../../../hub/servers/listing/listing.ts';
 
 /** An upstream that answers each list request with the next of these results. */
 function answering(results: readonly (object | HubError)[]) {

@@ -7,7 +7,7 @@ import { silent } from '#core';
 import { until } from '#helpers/hub';
 import { type Listing, createKeptListings } from '#servers';
 import { createFolder } from '#store';
-import { call, supervise } from './scripted.ts';
+import { call, supervise } from '../scripted.ts';
 
 async function open() {
   const path = await mkdtemp(join(tmpdir(), 'agenthub-listings-'));

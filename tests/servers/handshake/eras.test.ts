@@ -5,7 +5,7 @@ import { type Fixture, configOf, createRecordingLog, createTestEras } from '#hel
 import type { Era } from '#mcp';
 import { createProcessRuntime } from '#runtimes/process';
 import { type Eras, type Server, createServers, describeServer, planLaunch } from '#servers';
-import { eraKeyOf, eraToldBy } from '../../hub/servers/eras.ts';
+import { eraKeyOf, eraToldBy } from '../../../hub/servers/handshake/eras.ts';
 
 /** A server that speaks one era or both, and never a session of the other. */
 const speaks = (era: '2025' | '2026' | 'both', more: Partial<Fixture> = {}): Fixture => ({

@@ -5,7 +5,7 @@ import { admitted, admittedAtOnce } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { createMemorySharing, createSharedBreaker } from '#resilience';
 import { breakerKeyOf } from '#servers';
-import { type Leave, createGate } from '../../hub/servers/gate.ts';
+import { type Leave, createGate } from '../../hub/servers/admission.ts';
 import { call, configFor, keeps, supervise } from './scripted.ts';
 
 function openGate(

@@ -1,7 +1,7 @@
 import { type Clock, type Log, isObject, messageOf } from '#core';
 import type { Notification } from '#jsonrpc';
 import type { Era } from '#mcp';
-import type { Asking } from './handshake.ts';
+import type { Asking } from '../handshake/handshake.ts';
 import { type ListKind, type Reading, listKinds, listMethods, readList } from './listing.ts';
 
 /** Reads lists again, of which a server says that they changed or which may have. */

@@ -10,7 +10,7 @@ import { configOf, createTestEras } from '#helpers/hub';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { createServers, planLaunch } from '#servers';
 
-const program = join(import.meta.dirname, '../fixtures/conformance/server.mjs');
+const program = join(import.meta.dirname, '../../fixtures/conformance/server.mjs');
 
 /** A server over HTTP that speaks one era or both. */
 async function listening(era: string) {

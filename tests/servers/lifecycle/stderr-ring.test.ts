@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
-import { createStderrRing, lastWordsOf } from '../../hub/servers/stderr-ring.ts';
+import { createStderrRing, lastWordsOf } from '../../../hub/servers/lifecycle/stderr-ring.ts';
 
 test('what was written since the launch may say why a start failed, however long ago', () => {
   const clock = createManualClock();

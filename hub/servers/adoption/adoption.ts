@@ -12,7 +12,7 @@ import {
   discover,
   introductionOf,
   needAlive,
-} from './handshake.ts';
+} from '../handshake/handshake.ts';
 
 /** How servers go on that outlive the hub, or the hub's connection to them. */
 export type Continuity = {

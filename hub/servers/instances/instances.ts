@@ -1,7 +1,7 @@
 import { type Clock, type Event, HubError, createEmitter } from '#core';
 import type { ClientOfSession } from './client-of-session.ts';
-import { refusalOf } from './lifecycle/refusal.ts';
-import type { Own, Server } from './server.ts';
+import { refusalOf } from '../lifecycle/refusal.ts';
+import type { Own, Server } from '../server-types.ts';
 
 /** An instance that a session has for itself. */
 export type OwnInstance = {

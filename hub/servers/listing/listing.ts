@@ -1,7 +1,7 @@
 import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
 import { type Answer, elementsOf, membersOf, stringAt, valueOf } from '#jsonrpc';
 import { type Era, legacyTool } from '#mcp';
-import type { Asking } from './handshake.ts';
+import type { Asking } from '../handshake/handshake.ts';
 import { type Fault, faultsOf } from './item-faults.ts';
 
 export const listKinds = ['tool', 'resource', 'template', 'prompt'] as const;

@@ -4,7 +4,7 @@ import { rpcCodes } from '#jsonrpc';
 import { type Era, modernVersion } from '#mcp';
 import type { Upstream } from '#upstream';
 import { eraToldBy } from './eras.ts';
-import { awayCodeOf, withoutName } from './failures.ts';
+import { awayCodeOf, withoutName } from '../failures.ts';
 import { type Greeting, type Introduction, introduce } from './handshake.ts';
 
 /** How long before the end of its time a silent server is asked in the other era as well. */

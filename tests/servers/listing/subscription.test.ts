@@ -5,7 +5,7 @@ import { createManualClock } from '#helpers/clock';
 import { createFixtureServers, until } from '#helpers/hub';
 import { type Answer, type Notification, readMessage } from '#jsonrpc';
 import type { Interest } from '#servers';
-import { createSubscription } from '../../hub/servers/subscription.ts';
+import { createSubscription } from '../../../hub/servers/listing/subscription.ts';
 
 const mark = 'io.modelcontextprotocol/subscriptionId';
 const none: Interest = { resources: [], tasks: [] };

@@ -5,7 +5,7 @@ import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
 import { type Notification, readMessage } from '#jsonrpc';
 import type { ListKind } from '#servers';
-import { createRereads } from '../../hub/servers/reread.ts';
+import { createRereads } from '../../../hub/servers/listing/reread.ts';
 
 /** Lets all that has been answered be taken in. */
 const settled = () => new Promise(resolve => setImmediate(resolve));

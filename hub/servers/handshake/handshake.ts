@@ -10,7 +10,7 @@ import {
   tasksExtension,
 } from '#mcp';
 import type { Upstream } from '#upstream';
-import type { ClientOfSession } from './client-of-session.ts';
+import type { ClientOfSession } from '../instances/client-of-session.ts';
 import { eraToldBy } from './eras.ts';
 
 /** What a server said when it was initialised or discovered. */

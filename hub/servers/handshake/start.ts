@@ -9,7 +9,7 @@ import {
   createPace,
   createUpstream,
 } from '#upstream';
-import { reintroduce, takeBack } from './continuity.ts';
+import { reintroduce, takeBack } from '../adoption/adoption.ts';
 import { introduceAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
 import { eraKeyOf, maySpeakOlder, olderKeyOf, takeForNewer } from './eras.ts';
 import {
@@ -19,12 +19,12 @@ import {
   asModern,
   introduce,
 } from './handshake.ts';
-import { type ListKind, type Reading, readListing } from './listing.ts';
+import { type ListKind, type Reading, readListing } from '../listing/listing.ts';
 import { probeEra } from './probe.ts';
-import { type Rereads, type RereadsNeeds, createRereads, isListChange } from './reread.ts';
-import type { Interest, Own, Running, ServerNeeds } from './server.ts';
+import { type Rereads, type RereadsNeeds, createRereads, isListChange } from '../listing/reread.ts';
+import type { Interest, Own, Running, ServerNeeds } from '../server-types.ts';
 import { duringStart } from './start-deadline.ts';
-import { type Subscription, createSubscription } from './subscription.ts';
+import { type Subscription, createSubscription } from '../listing/subscription.ts';
 
 /** A server that has been launched and greeted, and whose lists have been read. */
 export type Started = {

@@ -1,5 +1,5 @@
 import type { Clock } from '#core';
-import type { LastWords } from './failures.ts';
+import type { LastWords } from '../failures.ts';
 
 /** The last lines that a server wrote to stderr since it was launched, bounded in lines and in bytes. */
 export type StderrRing = {

@@ -7,7 +7,7 @@ import { HubError, silent } from '#core';
 import { until } from '#helpers/hub';
 import { type Handles, type ServerNeeds, createHandles } from '#servers';
 import { createTable } from '#store';
-import { type Scripted, call, configFor, supervise } from './scripted.ts';
+import { type Scripted, call, configFor, supervise } from '../scripted.ts';
 
 const digestOf = ({ description }: { readonly description: string | undefined }) =>
   `digest of ${description}`;

@@ -10,8 +10,8 @@ import {
   valueOf,
 } from '#jsonrpc';
 import { metaKeys, tasksExtension } from '#mcp';
-import type { Asking } from './handshake.ts';
-import type { Interest } from './server.ts';
+import type { Asking } from '../handshake/handshake.ts';
+import type { Interest } from '../server-types.ts';
 
 /**
  * The one `subscriptions/listen` that the hub keeps open with a server of the stateless revision, for all

@@ -1,10 +1,10 @@
 import type { ServerConfig } from '#config';
 import type { Log } from '#core';
-import { writeDown } from './continuity.ts';
-import type { Kept } from './kept-listing.ts';
-import type { Listing } from './listing.ts';
-import type { Own, ServerNeeds } from './server.ts';
-import type { Started } from './start.ts';
+import { writeDown } from './adoption/adoption.ts';
+import type { Kept } from './listing/kept-listing.ts';
+import type { Listing } from './listing/listing.ts';
+import type { Own, ServerNeeds } from './server-types.ts';
+import type { Started } from './handshake/start.ts';
 
 /** What of a server is kept beyond the run of the hub. */
 export interface Memory {
