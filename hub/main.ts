@@ -253,7 +253,8 @@ const cli = createCli({
     // Not of a `.env`: the client runs in folders whose files must not decide who gets the token.
     const settings = readSettings(process.env);
     const log = await openLogOf(settings);
-    const { bridgeStdio, dialHub, maxMessageBytes } = await import('#transports');
+    const { bridgeStdio, dialHub } = await import('#connector');
+    const { maxMessageBytes } = await import('#transports');
     const { callTokenFile, readKey } = await import('#store');
     const hub = {
       url: options.url ?? addressOf({ ...settings, isSecure: settings.tls !== undefined }),

@@ -6,6 +6,7 @@ import { type Clock, type Log, type Service, startAll, systemClock } from '#core
 import { type ConfigControl, type Engine, createHttp, createSocketTables } from '#http';
 import { createLazyInstalls, createPins, registriesOf } from '#installs';
 import { createJobs } from '#jobs';
+import type { StdioStreams } from '#jsonrpc';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createRouter } from '#routing';
 import { breakerKeyOf } from '#servers';
@@ -19,7 +20,6 @@ import {
   loadOtlpExporter,
 } from '#telemetry';
 import {
-  type StdioStreams,
   createByteBudget,
   createConnections,
   createSse,

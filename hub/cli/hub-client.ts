@@ -135,7 +135,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
       return await promise;
     } catch (error) {
       signal.throwIfAborted();
-      const { unreachable } = await import('#transports');
+      const { unreachable } = await import('#connector');
       throw unreachable({ url }, error);
     } finally {
       clearTimeout(timer);
@@ -147,7 +147,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
     const body = parse(text);
     const problem = await errorOf(isObject(body) ? body['error'] : undefined);
     if (problem) return problem;
-    const { refused } = await import('#transports');
+    const { refused } = await import('#connector');
     return refused({ url, server: undefined }, answer.statusCode ?? 0, undefined);
   }
 

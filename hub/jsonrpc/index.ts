@@ -32,3 +32,4 @@ export {
   stringAt,
   valueOf,
 } from './spans.ts';
+export { type FramesOptions, type StdioStreams, openFrames } from './stdio-frames.ts';

@@ -15,8 +15,6 @@ export {
 export { maxMessageBytes } from './connection.ts';
 export type { HttpRequest, HttpResponse } from './http-message.ts';
 export { type Sse, createSse, messagesPath } from './sse.ts';
-export { type BridgeNeeds, type BridgeOptions, bridgeStdio } from './stdio-bridge.ts';
-export type { StdioStreams } from './stdio-frames.ts';
 export { type Stdio, type StdioNeeds, type StdioOptions, openStdio } from './stdio.ts';
 export {
   type Streamable,
@@ -24,13 +22,5 @@ export {
   type StreamableOptions,
   createStreamable,
 } from './streamable.ts';
-export {
-  type DialAddress,
-  type Link,
-  type LinkHandlers,
-  dialHub,
-  refused,
-  unreachable,
-} from './websocket-dial.ts';
 export { retryAfterSeconds, stopping } from './unavailable.ts';
 export { type WebSockets, type WebSocketsOptions, createWebSockets } from './websocket.ts';

@@ -1,9 +1,9 @@
 import type { Clock, Log } from '#core';
+import { type FramesOptions, type StdioStreams, openFrames } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { View } from '#routing';
 import type { Connections } from './connection-table.ts';
 import type { Wire } from './connection.ts';
-import { type FramesOptions, type StdioStreams, openFrames } from './stdio-frames.ts';
 
 /** The one client on stdin and stdout. */
 export interface Stdio {

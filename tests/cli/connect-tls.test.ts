@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { dialHub } from '#connector';
 import { systemClock } from '#core';
 import { startHub } from '#helpers/hub';
-import { dialHub } from '#transports';
 
 const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
 const folder = mkdtempSync(join(tmpdir(), 'agenthub-connect-tls-'));

@@ -29,7 +29,7 @@ const floors: readonly (readonly string[])[] = [
   ['enhance', 'documentation', 'routing'],
   ['agents'],
   ['tasks'],
-  ['dashboard', 'transports'],
+  ['connector', 'dashboard', 'transports'],
   ['cli', 'http'],
 ];
 
@@ -51,7 +51,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
   pino: ['telemetry'],
   'pino-pretty': ['telemetry'],
   'smol-toml': ['clients'],
-  ws: ['transports'],
+  ws: ['connector', 'transports'],
   yaml: ['config'],
   zod: ['broker', 'config', 'http'],
 };

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { WebSocket } from 'ws';
+import { bridgeStdio, dialHub } from '#connector';
 import { isObject, silent, systemClock } from '#core';
 import { type TestHub, until } from '#helpers/hub';
-import { type StdioStreams, bridgeStdio, dialHub, maxMessageBytes, openStdio } from '#transports';
+import type { StdioStreams } from '#jsonrpc';
+import { maxMessageBytes, openStdio } from '#transports';
 import type { Json, RawClient } from '../contracts/client-transport.ts';
 import { type Response, posting, send } from './raw.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createFraming } from '../../hub/transports/framing.ts';
+import { createFraming } from '../../hub/jsonrpc/framing.ts';
 
 type Heard =
   { message: string } | { oversized: readonly [string, string, number] } | { broken: string };

@@ -1,5 +1,5 @@
-import { createLineSplitter } from '#jsonrpc';
-import { createHeaderSplitter } from './framing-headers.ts';
+import { createHeaderSplitter } from './header-splitter.ts';
+import { createLineSplitter } from './lines.ts';
 
 export type FramingOptions = {
   /** Longer messages are discarded as they arrive, in bytes. */

@@ -1,7 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, HubError } from '#core';
-import { encodeError, errorAnswer, idAtAnEnd, rpcCodes } from '#jsonrpc';
+import { encodeError, errorAnswer, rpcCodes } from './errors.ts';
 import { createFraming } from './framing.ts';
+import { idAtAnEnd } from './line-channel.ts';
 
 /** Where a client writes and reads: stdin and stdout of this process. */
 export type StdioStreams = { readonly input: Readable; readonly output: Writable };

@@ -10,22 +10,24 @@ import {
 } from '#core';
 import {
   type Answer,
+  type FramesOptions,
   type Malformed,
   type Message,
   type Request,
+  type StdioStreams,
   encodeCall,
   encodeResult,
   errorAnswer,
   malformedAnswer,
   membersOf,
+  openFrames,
   rawText,
   readMessages,
   valueOf,
 } from '#jsonrpc';
-import { createAsked } from './stdio-asked.ts';
-import { type FramesOptions, type StdioStreams, openFrames } from './stdio-frames.ts';
-import { createMemory, remembered } from './stdio-memory.ts';
-import type { Link, LinkHandlers } from './websocket-dial.ts';
+import { createAsked } from './asked.ts';
+import type { Link, LinkHandlers } from './dial.ts';
+import { createMemory, remembered } from './memory.ts';
 
 export type BridgeOptions = FramesOptions & {
   /** How long calls in flight have to be answered after the client wrote its last, in milliseconds. */

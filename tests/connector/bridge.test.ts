@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, test } from 'vitest';
+import { dialHub } from '#connector';
 import { systemClock } from '#core';
 import { startHub, until } from '#helpers/hub';
 import { freePort } from '#helpers/port';
 import { metaKeys, modernVersion } from '#mcp';
-import { dialHub } from '#transports';
 import { type RawClient, talk } from '../contracts/client-transport.ts';
-import { openOverBridge } from './raw-clients.ts';
+import { openOverBridge } from '../transports/raw-clients.ts';
 
 const echo = [{ name: 'echo' }];
 /** An address that nobody else is given while no hub is there. */

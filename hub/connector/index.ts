@@ -1,0 +1,2 @@
+export { bridgeStdio } from './bridge.ts';
+export { dialHub, refused, unreachable } from './dial.ts';
