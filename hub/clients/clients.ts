@@ -3,15 +3,16 @@ import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
 import { HubError } from '#core';
-import { type ClientName, type ClientScope, clientNames } from './client.ts';
+import { type ClientName, type ClientScope, clientNames } from './client/client.ts';
 import {
-  type WriteWhole,
   type FileChange,
+  type WriteWhole,
   readExactly,
   writeBack,
   writeWithBackup,
-} from './client-file.ts';
-import { withValue } from './client-text.ts';
+} from './client/file.ts';
+import { withValue } from './client/text.ts';
+import { type ClientMachine, configFileOf } from './config-locations.ts';
 import {
   type ConnectPlan,
   type ConnectTarget,
@@ -21,12 +22,11 @@ import {
   sourceOf,
 } from './connect-plan.ts';
 import { valuesOf, withVariables } from './dotenv.ts';
+import type { Variable } from './extract-secrets.ts';
 import { type FoundServers, type ImportSelection, findServers } from './find-servers.ts';
 import { type HubAddress, pointsToHub } from './hub-entry.ts';
 import { type ImportItem, type ImportPlan, planImport } from './import-plan.ts';
 import { type ImportRecord, type UndoableImport, createImportRecords } from './import-record.ts';
-import { type ClientMachine, configFileOf } from './config-locations.ts';
-import type { Variable } from './extract-secrets.ts';
 import { type IsAllowed, tighten } from './tighten.ts';
 
 /** One client file, and whether the hub is in it. */

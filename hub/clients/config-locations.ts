@@ -1,5 +1,5 @@
 import { posix, win32 } from 'node:path';
-import { type ClientName, type ClientScope, clientNames } from './client.ts';
+import { type ClientName, type ClientScope, clientNames } from './client/client.ts';
 
 /** The properties of a machine that decide where clients keep their files. */
 export type ClientMachine = {

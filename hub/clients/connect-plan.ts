@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { HubError, type JsonObject, isObject } from '#core';
-import { type ClientName, type ClientScope, clients } from './client.ts';
-import { backupsOf, readExactly } from './client-file.ts';
-import { type ClientSource, isBlank, valueAt, valueOf, withValue } from './client-text.ts';
+import { type ClientName, type ClientScope, clients } from './client/client.ts';
+import { backupsOf, readExactly } from './client/file.ts';
+import { type ClientSource, isBlank, valueAt, valueOf, withValue } from './client/text.ts';
+import { type ClientMachine, configFileOf } from './config-locations.ts';
 import {
   type HubAddress,
   hubEntry,
@@ -11,7 +12,6 @@ import {
   isSameHub,
   keepUserSettings,
 } from './hub-entry.ts';
-import { type ClientMachine, configFileOf } from './config-locations.ts';
 
 /** The entry to write: its client, scope and name. */
 export type ConnectTarget = {

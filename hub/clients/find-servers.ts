@@ -1,10 +1,10 @@
 import { access } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { HubError } from '#core';
-import { type ClientName, type ClientScope, clientNames, clients } from './client.ts';
-import type { ClientSource } from './client-text.ts';
-import { serversIn, sourceOf } from './connect-plan.ts';
+import { type ClientName, type ClientScope, clientNames, clients } from './client/client.ts';
+import type { ClientSource } from './client/text.ts';
 import { type ClientMachine, configFileOf } from './config-locations.ts';
+import { serversIn, sourceOf } from './connect-plan.ts';
 
 /** A server entry found in a client's file. */
 export type FoundServer = {

@@ -1,5 +1,5 @@
 import { type JsonObject, isObject } from '#core';
-import type { ClientName } from './client.ts';
+import type { ClientName } from './client/client.ts';
 
 /** How clients reach the hub. */
 export type HubAddress = {

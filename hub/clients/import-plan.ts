@@ -8,11 +8,11 @@ import {
   warningsOf,
 } from '#config';
 import { HubError, type JsonObject } from '#core';
+import { readClientEntry } from './client/entry.ts';
 import { withVariables } from './dotenv.ts';
-import { readClientEntry } from './client-entry.ts';
+import { type Variable, createSecretExtractor } from './extract-secrets.ts';
 import type { FoundServer, FoundServers } from './find-servers.ts';
 import { isConnectEntry } from './hub-entry.ts';
-import { type Variable, createSecretExtractor } from './extract-secrets.ts';
 import { translate } from './translate.ts';
 
 /** What an import does with a found server. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HubError, isObject } from '#core';
-import { type WriteWhole, type FileChange, readExactly, writeBack } from './client-file.ts';
+import { type FileChange, type WriteWhole, readExactly, writeBack } from './client/file.ts';
 
 /** What an import changed, as `import --undo` shows it. */
 export type UndoableImport = {

@@ -1,8 +1,8 @@
 export { findBridge } from './bridge-command.ts';
-export { type ClientName, type ClientScope, clientNames, clients } from './client.ts';
+export { type ClientName, type ClientScope, clientNames, clients } from './client/client.ts';
 export {
-  type Clients,
   type ClientState,
+  type Clients,
   type HubFiles,
   type ImportResult,
   createClients,
@@ -12,11 +12,11 @@ export { type DiffLine, diffTexts } from './text-diff.ts';
 export type { FoundServers, ImportSelection } from './find-servers.ts';
 export {
   type HubAddress,
+  defaultEntryName,
   endpointOf,
   hubEntry,
   tokenIn,
   tokenVariable,
-  defaultEntryName,
 } from './hub-entry.ts';
 export type { ImportItem, ImportPlan } from './import-plan.ts';
 export type { UndoableImport } from './import-record.ts';

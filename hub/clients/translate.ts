@@ -1,9 +1,9 @@
 import { type CommandLine, plainLine } from '#config';
 import { type JsonObject, isSecretName } from '#core';
-import type { ClientName } from './client.ts';
-import { type ClientFolders, hubText } from './client-variables.ts';
+import type { ClientName } from './client/client.ts';
+import type { ClientEntry } from './client/entry.ts';
+import { type ClientFolders, hubText } from './client/variables.ts';
 import { type DockerRun, readDockerRun } from './docker-run.ts';
-import type { ClientEntry } from './client-entry.ts';
 import type { SecretExtractor } from './extract-secrets.ts';
 
 /** An entry of the hub's config, or the reason why there is none. */

@@ -15,7 +15,7 @@ export {
   diffConfigs,
   settingsToRestartFor,
 } from './diff.ts';
-export { type ConfigEditor, createConfigEditor, unwritable } from './edit.ts';
+export { type ConfigEditor, createConfigEditor, unwritable } from './edit/edit.ts';
 export { type Environment, variablesIn } from './expand-variables.ts';
 export { schemaJson } from './export.ts';
 export { type Loosening, type LooseningKind, findLoosenings } from './loosenings.ts';
@@ -25,7 +25,7 @@ export { type CommandLine, plainLine } from './launcher.ts';
 export type { GuardedPlace } from './guarded-places.ts';
 export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
-export { type LoadOptions, type ConfigReading, loadConfig, readConfig } from './load.ts';
+export { type ConfigReading, type LoadOptions, loadConfig, readConfig } from './load.ts';
 export {
   type ConfigChange,
   type ConfigSource,

@@ -1,10 +1,10 @@
 import type { Json } from '#core';
-import { insertInBraces, removeFromBraces, replaceInBraces } from './edit-braces.ts';
-import { outlineJson, readJson } from './json.ts';
-import { type SyntaxNode, type SourceText, attachSource } from './source-map.ts';
 import { documentOf } from './document.ts';
+import { insertInBraces, removeFromBraces, replaceInBraces } from './edit/braces.ts';
+import { outlineJson, readJson } from './json.ts';
 import { type Outline, type Splice, splice } from './outline.ts';
 import { invalidFile } from './problem.ts';
+import { type SyntaxNode, type SourceText, attachSource } from './source-map.ts';
 
 /** A JSON file that belongs to another program. May contain comments and trailing commas. */
 export type JsonText = {

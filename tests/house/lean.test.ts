@@ -52,7 +52,7 @@ test('no first use has to load the type stripper: all of the hub is compiled bef
 });
 
 test('OpenTelemetry is only loaded where there is an endpoint to send to (decisions/0007)', () => {
-  const [telemetry, otel] = ['index', 'otel'].map(
+  const [telemetry, otel] = ['index', 'otel/otel'].map(
     name => pathToFileURL(`hub/telemetry/${name}.ts`).href,
   );
   const script = `

@@ -1,8 +1,8 @@
 import type { Attributes, HrTime, SpanContext } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
-import type { Redaction } from './redact.ts';
-import type { Trace } from './trace.ts';
+import type { Redaction } from '../redact.ts';
+import type { Trace } from '../trace.ts';
 
 /** The parts of an answered request that spans use. Arguments and results are not among them. */
 export type FinishedCall = {

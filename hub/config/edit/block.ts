@@ -7,7 +7,7 @@ import {
   lineBreakOf,
   lineStart,
   nextLine,
-} from './outline.ts';
+} from '../outline.ts';
 
 /** Formats an object as YAML, without a trailing line break. */
 export type WriteYaml = (value: object, indent: number) => string;

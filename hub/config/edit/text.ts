@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '#core';
-import { insertInBlock, insertInEmpty, removeFromBlock, replaceInBlock } from './edit-block.ts';
-import { insertInBraces, removeFromBraces, replaceInBraces } from './edit-braces.ts';
-import type { Format } from './document.ts';
-import { outlineJson } from './json.ts';
-import { type Outline, type OutlineEntry, type Splice, splice } from './outline.ts';
+import type { Format } from '../document.ts';
+import { outlineJson } from '../json.ts';
+import { type Outline, type OutlineEntry, type Splice, splice } from '../outline.ts';
+import { insertInBlock, insertInEmpty, removeFromBlock, replaceInBlock } from './block.ts';
+import { insertInBraces, removeFromBraces, replaceInBraces } from './braces.ts';
 
 /** Text of a config file whose server entries can be edited. Everything else stays unchanged. */
 export interface EditableText {
@@ -24,7 +24,7 @@ const forms = ['servers', 'mcpServers'];
 export async function editableText(whole: string, format: Format): Promise<EditableText> {
   const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = whole.slice(byteOrderMark.length);
-  const yaml = format === 'yaml' ? await import('./yaml.ts') : undefined;
+  const yaml = format === 'yaml' ? await import('../yaml.ts') : undefined;
   const comments = yaml ? 'yaml' : 'json';
   const root = yaml ? yaml.outlineYaml(text) : outlineJson(text);
   const groups = (root?.entries ?? []).filter(({ key }) => forms.includes(key));

@@ -1,9 +1,9 @@
 import type { Clock, Log, Service } from '#core';
-import type { MetricFamily } from './exposition.ts';
-import { type Operation, createOperations, createMetricProducer } from './otel-metrics.ts';
-import { type FinishedCall, createSpans } from './otel-spans.ts';
-import type { Redaction } from './redact.ts';
-import { type Sampling, type Tracer, createHex, createTracer } from './trace.ts';
+import type { MetricFamily } from '../exposition.ts';
+import type { Redaction } from '../redact.ts';
+import { type Sampling, type Tracer, createHex, createTracer } from '../trace.ts';
+import { type Operation, createMetricProducer, createOperations } from './metrics.ts';
+import { type FinishedCall, createSpans } from './spans.ts';
 
 /** Endpoints and settings of the OTLP export. */
 export type OtlpOptions = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { isObject } from '#core';
-import { documentOf, parseText } from '../../hub/config/document.ts';
-import { editableText } from '../../hub/config/edit-text.ts';
+import { documentOf, parseText } from '../../../hub/config/document.ts';
+import { editableText } from '../../../hub/config/edit/text.ts';
 
 // Files as nobody writes them: what an edit makes of them is read again and compared.
 

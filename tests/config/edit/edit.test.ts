@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { loadConfig } from '#config';
 import type { JsonObject } from '#core';
-import { createEditor, temporary } from './editing.ts';
+import { createEditor, temporary } from '../editing.ts';
 
 const entry = { image: 'new:1', args: ['a b', '$$5'], env: { KEY: '- x: "y"' } };
 

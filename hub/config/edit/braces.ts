@@ -9,7 +9,7 @@ import {
   lineEnd,
   lineStart,
   nextLine,
-} from './outline.ts';
+} from '../outline.ts';
 
 /** Comment syntax inside the braces. */
 export type Comments = 'json' | 'yaml';

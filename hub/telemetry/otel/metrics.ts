@@ -5,7 +5,7 @@ import type {
   MetricProducer,
   ScopeMetrics,
 } from '@opentelemetry/sdk-metrics';
-import type { MetricFamily, MetricLabels } from './exposition.ts';
+import type { MetricFamily, MetricLabels } from '../exposition.ts';
 
 /** The parts of an answered request that the OpenTelemetry metrics use. Times are in ms. */
 export type Operation = {

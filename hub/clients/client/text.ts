@@ -18,7 +18,7 @@ const byteOrderMark = '\uFEFF';
 /** Parsers are loaded on demand: few commands read clients' files, and fewer read TOML. */
 const readers = {
   json: async () => (await loadJsonText()).readJsonText,
-  toml: async () => (await import('./toml-text.ts')).readTomlText,
+  toml: async () => (await import('../toml-text.ts')).readTomlText,
 };
 
 /**

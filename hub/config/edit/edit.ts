@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
 import { HubError, type JsonObject, messageOf } from '#core';
-import type { Config, ServerConfig } from './config.ts';
-import { type Difference, diffConfigs } from './diff.ts';
-import { parseText } from './document.ts';
-import { inheritedServers } from './extends.ts';
-import { type ReadText, codeOf, formatOf, misnamed, readText, unreadable } from './files.ts';
-import { type LoadOptions, readConfig } from './load.ts';
-import { type SourceNode, isNull, valueOf } from './source-map.ts';
-import { withoutInheritance } from './merge.ts';
-import { serverName } from './server-schema.ts';
-import { type ReadBytes, noShippedFiles } from './shipped.ts';
+import type { Config, ServerConfig } from '../config.ts';
+import { type Difference, diffConfigs } from '../diff.ts';
+import { parseText } from '../document.ts';
+import { inheritedServers } from '../extends.ts';
+import { type ReadText, codeOf, formatOf, misnamed, readText, unreadable } from '../files.ts';
+import { type LoadOptions, readConfig } from '../load.ts';
+import { withoutInheritance } from '../merge.ts';
+import { serverName } from '../server-schema.ts';
+import { type ReadBytes, noShippedFiles } from '../shipped.ts';
+import { type SourceNode, isNull, valueOf } from '../source-map.ts';
 
 /** Edits server entries in config files. All other text stays the same, byte for byte. */
 export interface ConfigEditor {
@@ -139,7 +139,7 @@ async function prepare(
   if (before.error && !root) throw before.error;
   const inherited = await inheritedServers(file, { ...options, readText: withText(file, text) });
   // Loaded on demand: most hubs never write their config.
-  const { editableText } = await import('./edit-text.ts');
+  const { editableText } = await import('./text.ts');
   const editable = await editableText(text, format);
   const inheritance = inherited.get(name);
   const below = inheritance?.location.source.file;

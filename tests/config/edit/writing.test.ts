@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { readConfig } from '#config';
 import { writeWhole } from '#store';
-import { createEditor, temporary } from './editing.ts';
+import { createEditor, temporary } from '../editing.ts';
 
 const empty = '{\n  "servers": {}\n}\n';
 const entry = { image: 'new:1' };

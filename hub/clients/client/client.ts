@@ -1,4 +1,4 @@
-import type { ClientFormat } from './client-text.ts';
+import type { ClientFormat } from './text.ts';
 
 /** Clients that the hub can be connected to. */
 export const clientNames = [
