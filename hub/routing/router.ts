@@ -49,6 +49,7 @@ import { createStatelessClients } from './stateless-clients.ts';
 import { createAdmissionStep } from './steps/admission.ts';
 import { compose } from './steps/compose.ts';
 import { createImproveStep } from './steps/improve.ts';
+import { type Permits, createPolicyStep } from './steps/policy.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import { createTasks } from './tasks.ts';
 import { createPages } from './url-elicitation.ts';
@@ -90,6 +91,8 @@ export type RouterNeeds = {
   readonly newId: () => string;
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptSource;
+  /** Decides what principals may list and call. Absent: everything. */
+  readonly permits?: Permits;
   /** Hears of each request that was answered. */
   readonly observer?: Observer;
   /** Gives each request its place in a trace. Absent: nothing is traced. */
@@ -264,7 +267,9 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
 
   let lastSession = 0;
   const answering = createAnswering(
-    resolved => (resolved.answer ? resolved.answer(resolved.call) : relay(resolved)),
+    compose([createPolicyStep(needs.permits, catalog)], resolved =>
+      resolved.answer ? resolved.answer(resolved.call) : relay(resolved),
+    ),
     needs,
   );
 

@@ -4,9 +4,9 @@ import { isObject } from '#core';
 import { type TestHub, startHub } from '#helpers/hub';
 import { splice } from '#jsonrpc';
 import type { NamedByRules } from '#routing';
-import { openClient } from './clients.ts';
-import { at, openModern, textOf } from './modern.ts';
-import { createHeldWork, createScriptedPrompts } from './scripted-prompts.ts';
+import { openClient } from '../clients.ts';
+import { at, openModern, textOf } from '../modern.ts';
+import { createHeldWork, createScriptedPrompts } from '../scripted-prompts.ts';
 
 /** By the rule of everybody but `other` the text of echo is a prompt, and so is what `greet` says. */
 const named: NamedByRules = {
