@@ -48,6 +48,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
     if (discarding) {
       discarding.bytes += part.length;
       discarding.tail = endOf(discarding.tail, part);
+      freeBuffer(part);
     } else if (length > options.maxLineBytes) {
       const before = held.subarray(0, waiting);
       discarding = {
