@@ -147,7 +147,7 @@ describe('a request of a server', () => {
     const client = await clientOf(hub, all, () => undefined);
     const told = client.call('ask', { method: 'roots/list', params: {} });
     await until(() => client.asked.length === 1);
-    await new Promise(resolve => setTimeout(resolve, 1_000));
+    clock.advance(1_000);
     clock.advance(10 * 60_000 + 1);
     assert.match(messageOf(await told), /within 10 minutes/);
     assert.equal(client.told.at(-1)?.['method'], 'notifications/cancelled');

@@ -133,9 +133,11 @@ describe('names for all', () => {
 
   test('a thousand wishes for one name are still named in time', () => {
     const wishes = Array.from({ length: 1_000 }, () => ({ server: 'a', name: 'same' }));
-    const started = performance.now();
+    // The time of the processor: what else the machine does is not counted.
+    const started = process.cpuUsage();
     const { names } = named(wishes);
+    const { user, system } = process.cpuUsage(started);
     assert.equal(new Set(names).size, wishes.length);
-    assert.ok(performance.now() - started < 10_000);
+    assert.ok((user + system) / 1_000 < 10_000);
   });
 });
