@@ -4,26 +4,48 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const all = 'tests/**/*.test.ts';
 /** What these find out depends on the time that things take, or on the memory of the machine. */
 const alone = [
-  ...['breaker', 'clock', 'config', 'disk', 'redis', 'server'].map(
-    name => `tests/faults/${name}.test.ts`,
-  ),
+  'tests/faults/{breaker,clock,config,disk,redis,server}.test.ts',
   'tests/resilience/redis-faults.test.ts',
   'tests/system/idle-memory.test.ts',
 ];
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
 
-/** Vitest begins with the largest files. These are small and run long: at the end one worker would wait for them. */
-class LongFirst extends BaseSequencer {
+/** The files that take longest, the longest first. Begun late, one would keep a single worker busy at the end. */
+const longest = [
+  'faults/engine',
+  'system/conformance',
+  'faults/engine-away',
+  'soak/churn',
+  'system/npm-start',
+  'system/docker-images',
+  'system/package',
+  'dashboard/browser/actions',
+  'system/docker-silence',
+  'system/compose',
+  'system/bridging',
+  'system/install',
+  'fuzz/over-http',
+  'faults/hub',
+  'cache/redis-faults',
+  'system/dropped-sessions',
+  'system/broker',
+  'house/build',
+].map(name => `/tests/${name}.test.ts`);
+
+/** Vitest's own order begins with the largest files. */
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification) => /\/tests\/(?:fuzz|soak)\//.test(moduleId);
-    return [...sorted.filter(isLong), ...sorted.filter(file => !isLong(file))];
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = longest.findIndex(name => moduleId.endsWith(name));
+      return at < 0 ? longest.length : at;
+    };
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
 export default defineConfig({
   test: {
-    sequence: { sequencer: LongFirst },
+    sequence: { sequencer: LongestFirst },
     globalSetup: ['tests/helpers/global-setup.ts'],
     projects: [
       {
@@ -31,7 +53,8 @@ export default defineConfig({
           name: 'together',
           include: [all],
           exclude: [...configDefaults.exclude, ...alone],
-          maxWorkers: 2,
+          // One more than a small machine has cores: most of the long tests wait for containers.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
           ...timeouts,
         },
