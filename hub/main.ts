@@ -173,7 +173,7 @@ const stdio = { input: process.stdin, output: process.stdout };
 let opened: OpenLog | undefined;
 async function openLogOf({ logLevel, logFormat }: Settings, redaction?: Redaction): Promise<Log> {
   const format = logFormat ?? (process.stderr.isTTY ? 'pretty' : 'json');
-  opened = await openLog({ level: logLevel, format }, process.stderr, redaction);
+  opened = await openLog({ level: logLevel, format }, process.stderr, systemClock, redaction);
   return opened.log;
 }
 

@@ -1,5 +1,5 @@
 import { type DestinationStream, pino } from 'pino';
-import type { Log } from '#core';
+import type { Clock, Log } from '#core';
 import { type Redaction, redactFields, shapesOnly } from './redact.ts';
 
 export type LogOptions = {
@@ -26,6 +26,7 @@ const closeMs = 1_000;
 export async function openLog(
   options: LogOptions,
   stream: NodeJS.WriteStream & { readonly fd: number },
+  clock: Pick<Clock, 'after'>,
   redaction: Redaction = shapesOnly,
 ): Promise<OpenLog> {
   const lines = stream.isTTY ? terminalLines(stream.fd) : pipeLines(stream);
@@ -34,10 +35,9 @@ export async function openLog(
     log,
     async close() {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, closeMs);
+      using _timer = clock.after(closeMs, resolve);
       lines.onFlushed(resolve);
       await promise;
-      clearTimeout(timer);
     },
   };
 }
