@@ -1,17 +1,17 @@
 import type { HubError, JsonObject } from '#core';
 import type { Channel } from '#jsonrpc';
 
-/** How a server's process ended. */
+/** How a server exited. */
 export type Exit = {
   readonly code?: number;
   readonly signal?: string;
-  /** The kernel ended it because it used more memory than its limit. */
+  /** The kernel killed it because it exceeded its memory limit. */
   readonly outOfMemory?: boolean;
-  /** The way to it is gone, and it may still run: whoever has its handle may take it back. */
+  /** The connection is lost, but the server may still be running and may be adopted by its handle. */
   readonly lost?: boolean;
-  /** One sentence for the operator. */
+  /** Description for the operator. */
   readonly detail: string;
-  /** Why it was ended and is not started again before the operator has changed something. */
+  /** Set if the hub stopped the server and must not restart it until the operator has fixed the cause. */
   readonly refusal?: HubError;
 };
 
@@ -19,54 +19,54 @@ export type Limits = {
   readonly memoryBytes: number;
   readonly cpus: number;
   readonly pids: number;
-  /** Room in each of /tmp, HOME and the empty folders that the image declares as volumes; counts as memory. */
+  /** Size limit of each of /tmp, HOME and the empty volumes that the image declares. Counts as memory. */
   readonly scratchBytes: number;
-  /** What the server's volumes may hold together. */
+  /** Total size limit of the server's volumes. */
   readonly volumeBytes: number;
 };
 
-/** A package that an image is built from, once, with the version that the spec names. */
+/** A package that an image is built from. */
 export type PackageSource = {
   readonly ecosystem: 'npm' | 'pypi';
-  /** Name and version as the installer takes them: `@scope/name@1.2.3`, `name==1.2.3`, or a bare name. */
+  /** Name and version in the installer's notation: `@scope/name@1.2.3`, `name==1.2.3`, or a bare name. */
   readonly spec: string;
-  /** Packages of the same registry that are installed beside it. */
+  /** Additional packages of the same registry. */
   readonly with?: readonly string[];
-  /** The version of Python, such as `3.12`; absent for that of the base image. */
+  /** Python version, such as `3.12`. Absent: the version of the base image. */
   readonly python?: string;
 };
 
 export type Mount = {
-  /** An absolute path on the engine's machine. */
+  /** Absolute path on the engine's machine. */
   readonly source: string;
-  /** An absolute path in the container. */
+  /** Absolute path in the container. */
   readonly target: string;
   readonly readOnly: boolean;
 };
 
 export type Volume = { readonly name: string; readonly target: string };
 
-/** A server in a container of its own. Everything not said here is at its strictest. */
+/** A server in its own container. All other settings are at their strictest. */
 export type DockerTarget = {
   readonly kind: 'docker';
-  /** An image reference, or the package to build one from. */
+  /** Image reference, or the package to build the image from. */
   readonly image: { readonly reference: string } | { readonly package: PackageSource };
-  /** Replaces the image's entrypoint. */
+  /** Replaces the entrypoint of the image. */
   readonly command?: string;
   readonly args: readonly string[];
   readonly workingDirectory?: string;
-  /** Replaces the image's user; else the image's own, or an unprivileged one where that is root. */
+  /** Replaces the user of the image. Absent: the user of the image, or an unprivileged user instead of root. */
   readonly user?: string;
   readonly network: 'none' | 'bridge';
   readonly mounts: readonly Mount[];
-  /** Named volumes, kept when the container goes. */
+  /** Named volumes, which outlive the container. */
   readonly volumes: readonly Volume[];
   readonly limits: Limits;
-  /** `none`: nothing the server writes is kept by the engine, and `docker logs` has nothing to show. */
+  /** `none`: the engine stores no output, so `docker logs` is empty. */
   readonly logs: 'bounded' | 'none';
 };
 
-/** A child process of the hub: not isolated. */
+/** A child process of the hub. Not isolated. */
 export type ProcessTarget = {
   readonly kind: 'process';
   readonly command: string;
@@ -74,7 +74,7 @@ export type ProcessTarget = {
   readonly workingDirectory?: string;
 };
 
-/** A server that runs elsewhere and is reached over HTTP. */
+/** A remote server, reached over HTTP. */
 export type RemoteTarget = {
   readonly kind: 'remote';
   readonly transport: 'http' | 'sse';
@@ -85,33 +85,27 @@ export type RemoteTarget = {
 export type Target = DockerTarget | ProcessTarget | RemoteTarget;
 
 export type LaunchSpec = {
-  /** The server's name in the config: container names and messages are made from it. */
+  /** Name in the config, used for container names and messages. */
   readonly server: string;
-  /** Which of several instances of the server this is; absent for the one that all clients share. */
+  /** Name of an instance of a session. Absent: the instance that all clients share. */
   readonly instance?: string;
-  /**
-   * A keyed digest of all that it is launched from, by which a later run of the hub knows it for its own.
-   * Absent on what no other run may take back.
-   */
+  /** Keyed digest of the launch, which a later run of the hub verifies on adoption. Absent: not adoptable. */
   readonly digest?: string;
   readonly target: Target;
-  /** Values are secrets: they are never logged, labelled or shown. */
+  /** Values are secrets: never log, label or display them. */
   readonly env: Readonly<Record<string, string>>;
-  /** A longer line of the server fails its call and is discarded. */
+  /** Maximum length of a line. A longer line is discarded and fails its call. */
   readonly maxLineBytes: number;
   readonly maxWaitingBytes: number;
-  /**
-   * How long the engine may take to launch it or to find it again, without what it takes to build or fetch
-   * its image. In milliseconds; absent: as long as the driver thinks right.
-   */
+  /** Timeout in ms for launch or adoption, without building or pulling the image. Absent: none. */
   readonly timeoutMs?: number;
 };
 
-/** What a driver tells while it launches and while the instance lives. Must not throw. */
+/** Events of a launch and of the running instance. Must not throw. */
 export type LaunchEvents = {
-  /** One line that the server wrote to stderr, without its line break, shortened to a bound. */
+  /** A line of stderr, without line break, truncated to a maximum length. */
   stderr(line: string): void;
-  /** One line about the launch itself: an image being built, a package being fetched. */
+  /** A message about the launch, such as the progress of a build. */
   progress(text: string): void;
 };
 
@@ -120,51 +114,48 @@ export type Usage = {
   readonly memoryLimitBytes: number;
   readonly pids: number;
   readonly pidsLimit: number;
-  /** Since the start. */
+  /** Since the start of the instance. */
   readonly cpuMs: number;
 };
 
 /** A running server. */
 export interface Instance {
-  /** What identifies it to the operator: container id and name, pid, or URL. Holds no secret. */
+  /** Identification for the operator: container id and name, pid, or URL. Contains no secrets. */
   readonly about: JsonObject;
-  /** What the program itself is known by, such as the id of its image; absent where nothing tells. */
+  /** Identity of the program, such as the image id. Absent: unknown. */
   readonly identity?: string;
   readonly channel: Channel;
   /**
-   * Whether a server elsewhere may keep sessions (MCP 2025-11-25 and older), as far as that is told without opening
-   * one. Never rejects. Absent for what is launched here.
+   * True if a remote server may use sessions (MCP 2025-11-25 and earlier), as far as can be determined without opening
+   * one. Never rejects. Absent for local servers.
    */
   readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;
-  /**
-   * What another run of the hub finds it by. Absent where none can; rejects with HubError where the
-   * engine cannot be asked.
-   */
+  /** Returns the handle for a later adoption. Rejects with HubError. Absent: not adoptable. */
   readonly handle?: () => Promise<string>;
-  /** Settles exactly once, whoever ended it; never rejects. */
+  /** Resolves when the instance has exited for any reason. Never rejects. */
   readonly exited: Promise<Exit>;
   /**
-   * Ends it: closes its input, asks it to terminate, forces it after `graceMs`. Resolves when it is
-   * gone and nothing of it is left. Safe to call twice.
+   * Stops the instance: closes its input, asks it to terminate, and kills it after `graceMs`. Resolves when everything
+   * of it is removed. May be called several times.
    */
   stop(options: { readonly graceMs: number }): Promise<Exit>;
-  /** What it uses now; undefined where the driver cannot tell. */
+  /** Current resource usage; undefined if unknown. */
   usage(): Promise<Usage | undefined>;
 }
 
 export interface Runtime {
   readonly kind: Target['kind'];
-  /** Can instances be launched now? `detail` is a sentence that says why not, or what answers. */
+  /** Checks if instances can be launched now. `detail` describes the problem or the engine. */
   probe(signal: AbortSignal): Promise<{ readonly healthy: boolean; readonly detail: string }>;
   /**
-   * Starts a server and gives its stdin and stdout as a channel. Throws HubError, and leaves nothing
-   * behind, when it cannot be started or when the signal aborts.
+   * Starts a server and connects its stdin and stdout to a channel. Rejects with HubError if the server cannot be started
+   * or the signal aborts, and then removes everything it has created.
    */
   launch(spec: LaunchSpec, events: LaunchEvents, signal: AbortSignal): Promise<Instance>;
   /**
-   * Takes back a server that an earlier run of the hub has launched, as the same process, or one that the
-   * way to was lost. Undefined where it is gone or is not what the spec would launch: what is left of
-   * it is removed. Throws HubError where that cannot be told now. Absent where no server outlives its hub.
+   * Reconnects to the same process of an earlier run of the hub, or of a lost connection. Resolves with undefined if it
+   * has exited or differs from the spec, and then removes it. Rejects with HubError if that is unknown now. Absent:
+   * servers of this runtime do not outlive the hub.
    */
   readonly adopt?: (
     spec: LaunchSpec,
@@ -173,8 +164,8 @@ export interface Runtime {
     signal: AbortSignal,
   ) => Promise<Instance | undefined>;
   /**
-   * By what an instance would be known as `Instance.identity` that is launched now, where that is told without
-   * building or fetching anything. Rejects with HubError where the engine cannot be asked.
+   * The `Instance.identity` of a launch now; undefined if the image would have to be built or pulled first. Rejects with
+   * HubError.
    */
   readonly identify?: (spec: LaunchSpec) => Promise<string | undefined>;
 }

@@ -1,17 +1,17 @@
-/** Of a longer line the rest is dropped: stderr is for people to read. */
+/** The rest of a longer line is dropped. */
 const maxLineBytes = 4096;
 
-/** Cuts what a server writes to stderr into lines of bounded length; empty lines are left out. */
+/** Splits stderr into lines of limited length, without empty lines. */
 export function createStderrLines(line: (text: string) => void): {
   push(chunk: Buffer): void;
-  /** The stream is over: what is left is a line of its own. */
+  /** Emits the rest as the last line. */
   end(): void;
 } {
   let parts: Buffer[] = [];
   let filled = 0;
 
   function keep(part: Buffer): void {
-    // A copy, so that a line that never ends does not hold the memory of every chunk it came in.
+    // Copied: a reference would keep the whole chunk in memory.
     const room = Buffer.from(part.subarray(0, maxLineBytes - filled));
     if (room.length === 0) return;
     parts.push(room);
@@ -19,7 +19,7 @@ export function createStderrLines(line: (text: string) => void): {
   }
 
   function finish(): void {
-    // Bytes are joined before they are decoded, as a character may be cut by a chunk.
+    // Joined before decoding: a character may span two chunks.
     const text = Buffer.concat(parts, filled).toString('utf8').trimEnd();
     parts = [];
     filled = 0;

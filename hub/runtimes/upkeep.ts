@@ -1,24 +1,21 @@
 import type { JsonObject } from '#core';
 import type { LaunchEvents, LaunchSpec } from './runtime.ts';
 
-/** Something that was made for a server and is still there when the server does not run. */
+/** An object that was created for a server and remains when the server is stopped. */
 export type Belonging = {
   readonly kind: 'image' | 'volume' | 'folder';
-  /** What its runtime knows it by. */
+  /** Name in the runtime. */
   readonly name: string;
 };
 
-/** What servers need before they start, and what they leave when they are not wanted any more. */
+/** Prepares servers for their first start, and cleans up after their removal. */
 export interface Upkeep {
-  /**
-   * Brings there what a launch needs, and answers with what that is. Throws HubError, with the words of
-   * whoever could not do it; whoever gives up aborts the signal.
-   */
+  /** Builds or pulls what a launch needs, and returns a description. Rejects with HubError. */
   prepare(spec: LaunchSpec, events: LaunchEvents, signal: AbortSignal): Promise<JsonObject>;
-  /** All that a launch may leave, whether it is there now or not. Throws HubError where that cannot be told. */
+  /** All belongings that a launch may create, whether they exist or not. Rejects with HubError. */
   candidates(spec: LaunchSpec): Promise<readonly Belonging[]>;
-  /** What is there of it now, as far as it was made by a hub. Throws HubError where that cannot be told. */
+  /** The candidates that exist and were created by a hub. Rejects with HubError. */
   belongings(spec: LaunchSpec): Promise<readonly Belonging[]>;
-  /** Removes one; one that is gone is no error. Throws HubError where it is in use, or is not the hub's. */
+  /** Removes a belonging, if it exists. Rejects with HubError if it is in use, or does not belong to the hub. */
   discard(belonging: Belonging): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What programs on Windows cannot do without, besides what every platform hands on. */
+/** Additional variables that programs on Windows require. */
 const windowsNames = new Set([
   'APPDATA',
   'COMSPEC',
@@ -17,9 +17,8 @@ const windowsNames = new Set([
 ]);
 
 /**
- * The environment of a server: search path, home, temporary folder and locale of the hub, and what its
- * entry gives. But for the names in `also` nothing else is inherited, because the hub's environment
- * holds secrets.
+ * The environment of a server: search path, home, temporary folder and locale of the hub, the names in `also`, and the
+ * variables of its entry. Nothing else is inherited, because the environment of the hub contains secrets.
  */
 export function environmentOf(
   base: Readonly<Record<string, string | undefined>>,
@@ -28,7 +27,7 @@ export function environmentOf(
   also: readonly string[] = [],
 ): Record<string, string> {
   const windows = platform === 'win32';
-  // Windows takes PATH and Path for the same name; two of them in one environment is undefined.
+  // Names are case-insensitive on Windows. Duplicates are undefined behaviour.
   const keyOf = (name: string) => (windows ? name.toUpperCase() : name);
   const given = new Set(Object.keys(own).map(keyOf));
   const environment: Record<string, string> = {};

@@ -2,21 +2,21 @@ import { spawn } from 'node:child_process';
 import { type Clock, sleep } from '#core';
 import { createZombieCheck, linuxProcesses } from './members.ts';
 
-/** A server's process and everything it has started: npx, for one, leaves the work to a child. */
+/** The process of a server and its descendants: npx, for example, runs the server as a child. */
 export type Group = {
-  /** Asks all of it to end. */
+  /** Sends SIGTERM to all. */
   terminate(): void;
-  /** Ends all of it at once. */
+  /** Sends SIGKILL to all. */
   kill(): void;
-  /** Resolves when nothing of it lives: it is left alone for `graceMs`, then it is killed. */
+  /** Resolves when all have exited. Kills them after `graceMs`. */
   gone(graceMs: number): Promise<void>;
 };
 
 const pollMs = 20;
-/** What the kernel needs to clear away what was killed. */
+/** Timeout in ms for killed processes to disappear. */
 const clearMs = 1000;
 
-/** The group that a process leads: it was spawned `detached`, so the group has its number. */
+/** The process group of a process that was spawned `detached`, so its pid is the group id. */
 export function createGroup(
   leader: number,
   platform: NodeJS.Platform,
@@ -27,12 +27,12 @@ export function createGroup(
     try {
       return process.kill(-leader, name);
     } catch {
-      // Nobody is left, or on macOS nobody but zombies.
+      // The group is empty. On macOS it may contain zombies.
       return false;
     }
   };
-  // Where the first process of a container does not reap, the dead stay in the group for ever as
-  // zombies: signals to them succeed.
+  // If pid 1 of a container does not reap, dead processes remain in the group as zombies, and signals to them
+  // succeed.
   const isAllZombies =
     platform === 'linux' ? createZombieCheck(leader, linuxProcesses) : () => false;
   const goneWithin = async (ms: number): Promise<boolean> => {
@@ -54,11 +54,11 @@ export function createGroup(
   };
 }
 
-/** Windows knows no groups and no polite signal: taskkill ends the tree under the process. */
+/** Windows has no process groups and no SIGTERM: taskkill ends the process tree. */
 function createTree(leader: number): Group {
   const kill = () => {
     const taskkill = spawn('taskkill', ['/pid', String(leader), '/T', '/F'], { stdio: 'ignore' });
-    // It fails where the process is gone already, which is what was wanted.
+    // Fails if the process has already exited.
     taskkill.on('error', () => {});
   };
   return { terminate: kill, kill, gone: async () => {} };

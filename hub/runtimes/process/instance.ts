@@ -17,20 +17,20 @@ export type ProcessSpec = LaunchSpec & {
   readonly platform: NodeJS.Platform;
 };
 
-/** Where a pipe of the process breaks, its exit mostly follows at once and says more. */
+/** Delay in ms after a broken pipe: usually the process exits as well, which gives a better reason. */
 const exitNoticeMs = 200;
-/** What children of a process that ended unasked have to end as well. */
+/** Grace period in ms for the children of a process that exited by itself. */
 const strayGraceMs = 500;
-/** How long output is read after the end; a daemon that left the group may hold the pipes for ever. */
+/** Timeout in ms for the rest of the output: a daemon that left the group may keep the pipes open. */
 const drainMs = 1000;
 
 type Needs = {
   readonly clock: Clock;
-  /** Undefined where nothing can end it once the hub is gone. */
+  /** Undefined if processes cannot be ended after the death of the hub. */
   readonly watcher: Watcher | undefined;
 };
 
-/** A process that has been spawned, as a running server. */
+/** Creates an instance from a spawned process. */
 export function createInstance(
   child: ChildProcessWithoutNullStreams,
   spec: ProcessSpec,
@@ -38,7 +38,7 @@ export function createInstance(
   { clock, watcher }: Needs,
 ): Instance {
   const { pid } = child;
-  // Signals to the group of nobody would go to the hub's own.
+  // A signal to group 0 would go to the hub's own group.
   if (pid === undefined) throw new HubError('HUB_INTERNAL', `${spec.server} has no process`);
   const { promise: exited, resolve: settle } = Promise.withResolvers<Exit>();
   const group = createGroup(pid, spec.platform, clock);
@@ -50,7 +50,7 @@ export function createInstance(
     pause: () => void child.stdout.pause(),
     resume: () => void child.stdout.resume(),
   });
-  /** When what is left of the group is killed; set by `stop`. */
+  /** Time at which the group is killed. Set by `stop`. */
   let killAtMs: number | undefined;
   let stopping: Promise<Exit> | undefined;
   let ended: Exit | undefined;
@@ -64,10 +64,10 @@ export function createInstance(
 
   child.stdout.on('data', (chunk: Buffer) => line.push(chunk));
   child.stdout.on('end', () => broken('output'));
-  // A process that does not read any more is seen as EPIPE here. Writing must never throw.
+  // EPIPE if the process does not read any more. Writing must never throw.
   child.stdin.on('error', () => broken('input'));
   child.stdout.on('error', () => broken('output'));
-  // Such as a signal that could not be sent: the exit is what counts.
+  // Such as a failed signal. Only the exit matters.
   child.on('error', () => {});
   const stderr = createStderrLines(text => events.stderr(text));
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
@@ -79,7 +79,7 @@ export function createInstance(
     void afterExit(ended).then(settle);
   });
 
-  /** Waits until nothing of the process is left: its children, and what it wrote. */
+  /** Waits for the exit of the children and for the rest of the output. */
   async function afterExit(exit: Exit): Promise<Exit> {
     const graceMs = killAtMs === undefined ? strayGraceMs : killAtMs - clock.monotonic();
     group.terminate();
@@ -96,7 +96,7 @@ export function createInstance(
   async function end(graceMs: number): Promise<Exit> {
     killAtMs = clock.monotonic() + graceMs;
     line.channel.close(`${spec.server} was stopped`);
-    // Half of the time for a server that ends when its input does, half for one that wants a signal.
+    // Half of the grace period for servers that exit at the end of their input, half for SIGTERM.
     using _asked = clock.after(graceMs / 2, () => group.terminate());
     using _forced = clock.after(graceMs, () => group.kill());
     return await exited;

@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** The processes of this machine: their numbers, and what one of them is; undefined once it has ended. */
+/** The processes of this machine. `find` returns undefined for a process that has exited. */
 export type Processes = {
   readonly list: () => readonly string[];
   readonly find: (
@@ -9,8 +9,8 @@ export type Processes = {
 };
 
 /**
- * Answers whether nobody but zombies is left in a process group. All processes are looked through only
- * where none that was found alive before still is, as a look at one costs little and at all of them much.
+ * Checks if a process group contains only zombies. Lists all processes, which is expensive, only when none of those
+ * found before is alive.
  */
 export function createZombieCheck(group: number, { list, find }: Processes): () => boolean {
   let alive: readonly string[] = [];
@@ -25,13 +25,13 @@ export function createZombieCheck(group: number, { list, find }: Processes): () 
   };
 }
 
-/** As Linux tells in `/proc/PID/stat`: number, (name), state, parent, group. */
+/** From `/proc/PID/stat`: pid, (name), state, parent, group. */
 export const linuxProcesses: Processes = {
   list: () => readdirSync('/proc').filter(name => /^\d+$/.test(name)),
   find(pid) {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // The name may hold spaces and parentheses.
+      // The name may contain spaces and parentheses.
       const [state, , group = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
       return { group, isZombie: state === 'Z' || state === 'X' };
     } catch {

@@ -9,20 +9,17 @@ import { createWatcher } from './watcher.ts';
 import { type Invocation, onWindows } from './windows.ts';
 
 export type ProcessRuntimeOptions = {
-  /** The hub's environment. Servers inherit the search path, home and locale of it, nothing else. */
+  /** Environment of the hub. Servers inherit only search path, home and locale. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /**
-   * Names that servers inherit besides, none of them a secret: `NODE_EXTRA_CA_CERTS`, for one, without
-   * which npx fetches nothing in a network that has a certificate authority of its own.
+   * Additional variables to inherit, without secrets, such as `NODE_EXTRA_CA_CERTS`: npx needs it in networks with their
+   * own certificate authority.
    */
   readonly alsoInherited?: readonly string[];
   readonly platform: NodeJS.Platform;
 };
 
-/**
- * Runs servers as child processes of the hub, each leading a process group that ends with the hub, however that
- * ends. They are not isolated.
- */
+/** Runs servers as child processes, each in a process group that ends with the hub. They are not isolated. */
 export function createProcessRuntime(
   options: ProcessRuntimeOptions,
   needs: { readonly clock: Clock },
@@ -37,7 +34,7 @@ export function createProcessRuntime(
     async launch(spec, events, signal) {
       const { server, target } = spec;
       if (target.kind !== 'process')
-        throw new HubError('HUB_INTERNAL', `${server} is no process but ${target.kind}`);
+        throw new HubError('HUB_INTERNAL', `${server} is not a process but ${target.kind}`);
       refuseAborted(server, signal);
       refuseMissingFolder(server, target);
       const child = await start(spec, target, options);
@@ -67,8 +64,8 @@ async function start(
     const child = spawn(command, args, {
       env,
       cwd: target.workingDirectory,
-      // A group of its own: stopping must reach what the process has started, and a Ctrl-C meant
-      // for the hub must not, because the hub stops its servers in order.
+      // In its own group: a stop must reach all children of the process, and a Ctrl-C for the hub must not reach it,
+      // because the hub stops its servers in order.
       detached: platform !== 'win32',
       windowsHide: true,
       windowsVerbatimArguments: verbatim,
@@ -91,7 +88,7 @@ function startError(server: string, command: string, error: unknown): HubError {
       `${server}: "${command}" may not be executed. Make the file executable, or name another command`,
       { cause: error },
     );
-  // Node's own message of an invalid argument prints the argument, which may be a secret.
+  // The message of Node contains the argument, which may be a secret.
   const detail =
     code === 'ERR_INVALID_ARG_VALUE' ? 'an argument holds a null byte' : messageOf(error);
   return new HubError(

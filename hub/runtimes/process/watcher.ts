@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
-/** Ends the process groups of servers when the hub has ended without a word, as by SIGKILL. */
+/** Ends the process groups of servers after the hub was killed. */
 export interface Watcher {
-  /** The group that this process leads ends with the hub, until that is disposed. */
+  /** Watches the group of this process until the result is disposed. */
   watch(leader: number): Disposable;
 }
 
 /**
- * A shell, as the hub cannot do anything any more: its input ends when the hub does, however that is. It has
- * been told the groups by then, and leaves them the time of an ordinary stop: they see the end of their input
- * too, get SIGTERM after two seconds and SIGKILL after five. One that has ended is looked at no more, so that
- * none is taken for it that gets its number.
+ * A shell that outlives the hub: its input ends when the hub dies for any reason. The hub has written the groups to it
+ * before. They get the time of an ordinary stop: their input has ended, SIGTERM follows after two seconds and SIGKILL
+ * after five. A group that has exited is not checked again, because its id may be reused.
  */
 const script = `
 trap '' HUP INT TERM
@@ -35,20 +34,17 @@ do
   second=$((second + 1))
 done
 `;
-/** What the shell is called in lists of processes. */
+/** Name of the shell in process lists. */
 const shellName = 'agenthub-watcher';
 
-/**
- * For POSIX. The shell is there while there is something to watch. Where there is none, servers see the end of
- * their input alone.
- */
+/** For POSIX. The shell runs while a group is watched. Without it, servers only see the end of their input. */
 export function createWatcher(path: string | undefined): Watcher {
   const leaders = new Set<number>();
   let input: Writable | undefined;
 
   function open(): void {
     const shell = spawn('/bin/sh', ['-c', script, shellName], {
-      // It holds no folder, and is not ended by what ends the hub from its terminal.
+      // Blocks no folder, and does not get the signals of the hub's terminal.
       cwd: '/',
       detached: true,
       env: path === undefined ? {} : { PATH: path },
@@ -74,7 +70,7 @@ export function createWatcher(path: string | undefined): Watcher {
         try {
           open();
         } catch {
-          // Such as no memory for a process more: the server runs all the same.
+          // Such as out of memory. The server works without the watcher.
         }
       }
       return {

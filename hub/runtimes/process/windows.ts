@@ -1,17 +1,16 @@
 import path from 'node:path';
 
-/** A command as `spawn` takes it without a shell. */
+/** A command for `spawn` without a shell. */
 export type Invocation = {
   readonly command: string;
   readonly args: readonly string[];
-  /** The arguments are quoted already. */
+  /** True if the arguments are already quoted. */
   readonly verbatim: boolean;
 };
 
 /**
- * On Windows npx, npm and many others are batch files, which only cmd.exe can run, and Node refuses to
- * start them without a shell. The command is looked up on the search path as Windows does it; a
- * program is started as it is, a batch file through cmd.exe with every argument quoted for it.
+ * Resolves a command in the search path like Windows. Programs are started directly. Batch files, such as npx and npm,
+ * are started through cmd.exe with quoted arguments, because Node refuses to start them without a shell.
  */
 export function onWindows(
   command: string,
@@ -30,10 +29,10 @@ export function onWindows(
   };
 }
 
-/** What cmd.exe gives a meaning to, even between quotes. */
+/** Characters that are special in cmd.exe, even within quotes. */
 const special = /([()\][%!^"`<>&|;, *?])/g;
 
-/** Backslashes count only before a quote: https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments */
+/** Backslashes are special only before a quote: https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments */
 function quoted(argument: string): string {
   const escaped = argument.replace(/(\\*)"/g, String.raw`$1$1\"`).replace(/(\\*)$/, '$1$1');
   return `"${escaped}"`.replace(special, '^$1');

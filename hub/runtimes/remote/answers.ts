@@ -3,22 +3,22 @@ import { HubError, isObject } from '#core';
 import { shown } from './http-client.ts';
 import type { Endpoint } from './transport.ts';
 
-/** More of an answer that is no success is not read. */
+/** Maximum length of an error body. The rest is not read. */
 export const maxErrorBytes = 65_536;
 const maxQuotedLength = 300;
 
-/** What the body of an answer is, by its content type. */
+/** Kind of a body, by its content type. */
 export function bodyKind({ headers }: IncomingMessage): 'json' | 'events' | 'other' {
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   return type === 'application/json' ? 'json' : type === 'text/event-stream' ? 'events' : 'other';
 }
 
-/** True for a status of the 200s. */
+/** True for status 2xx. */
 export function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300;
 }
 
-/** The body, or undefined where it is longer than `maxBytes`; `bytes` says how far it was read. */
+/** Reads a body. `body` is undefined if it exceeds `maxBytes`; `bytes` is the number of bytes that were read. */
 export async function readBody(
   response: IncomingMessage,
   maxBytes: number,
@@ -35,8 +35,8 @@ export async function readBody(
 }
 
 /**
- * Why an answer is of no use, as a sentence for whoever wrote the entry of the server. Clients get it too, and
- * a server may repeat what it was sent: nothing of the credentials in the entry is in it.
+ * Error for an unusable response, with advice for the author of the config entry. Redacted: clients see the message, and a
+ * server may echo the credentials.
  */
 export function refusalOf(
   { server, redact }: Pick<Endpoint, 'server' | 'redact'>,
@@ -72,7 +72,7 @@ function locationOf(location: string, base: URL): string {
   return target ? shown(target) : 'an address that is no URL';
 }
 
-/** The server's own words: a JSON-RPC error, or a short text. A page of HTML says nothing. */
+/** The server's own error message: a JSON-RPC error or plain text. HTML is ignored. */
 function quote(response: IncomingMessage, body: Buffer | undefined): string {
   if (!body || body.length === 0) return '';
   const type = response.headers['content-type'] ?? '';

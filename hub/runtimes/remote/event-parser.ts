@@ -1,30 +1,30 @@
-/** One event of a stream, as the HTML standard has it (section 9.2.6). */
+/** A server-sent event (HTML standard, section 9.2.6). */
 export type ServerEvent = {
-  /** `message` where the stream names none. */
+  /** Default: `message`. */
   readonly type: string;
-  /** Only where this event carries one. */
+  /** Undefined if this event has none. */
   readonly id: string | undefined;
-  /** Lines are joined by a line break. Empty where the event has only an id. */
+  /** Multiple lines are joined by line breaks. Empty for an event with only an id. */
   readonly data: Buffer;
 };
 
 type EventHandlers = {
   event(event: ServerEvent): void;
-  /** An event above the bound, whose data was discarded: both its ends and its length. */
+  /** Called for an event that exceeds the limit, with the start, the end and the length of its discarded data. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
-  /** How long the server wants a client to wait before it connects again. */
+  /** Delay before a reconnect that the server requests. */
   retry(delayMs: number): void;
 };
 
-/** How much of each end of an event above the bound is kept, to find out which call it answers. */
+/** Length of the start and end of an oversized event, which identify the call that it answers. */
 const keptBytes = 1024;
-/** `data: ` before the data itself. */
+/** Length of `data: `. */
 const fieldBytes = 6;
 const empty = Buffer.alloc(0);
 
 /**
- * Reads server-sent events from bytes that are cut anywhere, in linear time. The data is never
- * decoded. An event with more than `maxBytes` of it is discarded as it arrives, in constant memory.
+ * Parses server-sent events from chunks that may end anywhere, in linear time, without decoding the data. An event with
+ * more than `maxBytes` of data is discarded while it arrives, in constant memory.
  */
 export function createEventParser(options: { readonly maxBytes: number }, on: EventHandlers) {
   let parts: Buffer[] = [];
@@ -36,7 +36,7 @@ export function createEventParser(options: { readonly maxBytes: number }, on: Ev
   let data: Buffer[] = [];
   let dataBytes = 0;
   let dropped: { readonly head: Buffer; tail: Buffer; bytes: number } | undefined;
-  /** The line that is being read is part of what is discarded. */
+  /** The current line belongs to a discarded event. */
   let droppingLine = false;
 
   function drop(value: Buffer): void {
@@ -98,10 +98,10 @@ export function createEventParser(options: { readonly maxBytes: number }, on: Ev
   }
 
   return {
-    /** The chunk's memory belongs to the parser from here on. */
+    /** The parser takes ownership of the chunk. */
     push(chunk: Buffer): void {
-      // A line ends in LF, CR or CRLF. Each is looked for once, so that many short lines in a large
-      // chunk do not cost a search through all of it every time.
+      // Lines end in LF, CR or CRLF. Remembers the next position of each, so many short lines in a large chunk do not
+      // cause a search of the whole chunk per line.
       let from = afterReturn && chunk[0] === 0x0a ? 1 : 0;
       if (chunk.length > 0) afterReturn = false;
       let feed = next(chunk, 0x0a, from);

@@ -16,25 +16,22 @@ import {
 import type { LaunchSpec } from '#runtimes';
 import { type Outgoing, type Post, createOutbox } from './outbox.ts';
 
-/** What the two transports over HTTP have in common: a channel whose messages travel by POST. */
+/** Common part of both HTTP transports: a channel that sends messages by POST. */
 export type HttpChannel = {
   readonly channel: Channel;
-  /**
-   * Bytes that the server sent: a message or a batch of them. `about` is the id of the request, as JSON
-   * text, that they came in reply to, where that is known.
-   */
+  /** Receives a message or a batch. `about`: id of the request, as JSON text, on whose response it arrived, if known. */
   receive(bytes: Buffer, about?: string): void;
-  /** A message above the bound, of which the ends are left. */
+  /** Receives the start and end of an oversized message. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
-  /** The same for the answer to a known request. */
+  /** Receives an oversized response to a known request. */
   oversizedAnswer(id: string | undefined, bytes: number): void;
-  /** True while the request with this id, as JSON text, waits for its answer. */
+  /** True while the request with this id, as JSON text, is unanswered. */
   awaits(id: string): boolean;
-  /** The revision that `initialize` was answered with. */
+  /** Negotiated revision. Undefined before the response to `initialize`. */
   protocolVersion(): string | undefined;
-  /** Settles when streams may be read on; undefined where they may now. */
+  /** Resolves when reading may continue. Undefined: now. */
   whenReadable(): Promise<void> | undefined;
-  /** Ends the channel because the server is away. */
+  /** Closes the channel with an error. */
   fail(error: Error): void;
 };
 
@@ -42,17 +39,17 @@ export type HttpChannelNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly post: Post;
-  /** What is handed over for the answer to a request. */
+  /** Replaces the response to a request. */
   readonly received?: (answer: Answer, request: Outgoing) => Answer;
-  /** True where what comes in reply to a request is handed over with its id. */
+  /** True if messages on the response of a request are passed on with its id. */
   readonly tellsWhose: boolean;
 };
 
-/** Messages that come before `listen` are kept up to this many. */
+/** Maximum number of messages that are queued before `listen`. */
 const maxEarly = 10_000;
 const noiseBytes = 2000;
 
-/** A channel that is open until it is closed or fails. A request that cannot be delivered is answered. */
+/** Creates an open channel. A request that cannot be delivered is answered with an error. */
 export function createHttpChannel(
   spec: Pick<LaunchSpec, 'server' | 'maxWaitingBytes'>,
   { clock, log, post, received = answer => answer, tellsWhose }: HttpChannelNeeds,
@@ -94,7 +91,7 @@ export function createHttpChannel(
     else if (early.length < maxEarly) early.push(give);
   }
 
-  /** The server has not answered and will not: whoever asked must not wait. */
+  /** Answers a request with an error in place of the server. */
   function answerInstead(id: string, error: unknown): void {
     const answer = readMessage(errorAnswer(id, error));
     if (answer.kind !== 'malformed') hand(to => to.message(answer));
@@ -110,7 +107,7 @@ export function createHttpChannel(
         );
       const request = outbox.find(id);
       const answer = request ? received(message, request) : message;
-      // The receiver first: what it sends upon an answer goes before what has waited for it.
+      // The receiver first: messages that it sends in reaction precede those that waited for the response.
       hand(to => to.message(answer, about));
       outbox.answered(id);
     } else hand(to => to.message(message, about));

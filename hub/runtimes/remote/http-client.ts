@@ -6,23 +6,23 @@ export type HttpRequest = {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer;
-  /** Ends the request and the reading of its answer. */
+  /** Aborts the request and the response. */
   readonly signal: AbortSignal;
-  /** Called once the whole request is on its way. */
+  /** Called when the whole request was written. */
   readonly sent?: () => void;
 };
 
-/** Connections that are kept for the next request: those to one host serve whatever runs there. */
+/** Pool of idle connections, shared by all servers on a host. */
 export type Connections = {
-  /** What a request to this address goes out by. */
+  /** Agent for requests to this URL. */
   agentFor(url: URL): Agent;
 };
 
-/** Requests in the name of one server. */
+/** HTTP client of one server. */
 export type HttpClient = {
   /**
-   * Resolves with the head of the answer, whatever its status is; redirects are not followed, because
-   * headers may hold secrets. Rejects with HUB_REMOTE_UNREACHABLE when there is none.
+   * Resolves with the response of any status. Does not follow redirects, because the headers may contain secrets. Rejects
+   * with HUB_REMOTE_UNREACHABLE.
    */
   request(request: HttpRequest): Promise<IncomingMessage>;
 };
@@ -30,16 +30,16 @@ export type HttpClient = {
 export type HttpClientOptions = { readonly server: string; readonly connectTimeoutMs: number };
 
 /**
- * An idle connection is dropped earlier than servers drop theirs (5 s in Node and uvicorn): a request
- * that goes out on a connection which is just being closed fails, and a tool call must not be repeated.
+ * Idle timeout in ms. Shorter than that of servers (5 s in Node and uvicorn): a request on a connection that the server
+ * is closing fails, and tool calls must not be repeated.
  */
 const idleMs = 4000;
-/** No more idle connections are kept to one host: as many as a server has requests under way. */
+/** Maximum number of idle connections per host. Equals the maximum number of requests in flight per server. */
 const maxIdle = 64;
 
-/** Opens nothing by itself. Idle connections end by themselves and keep no process running. */
+/** Opens no connection by itself. Idle connections do not keep the process alive. */
 export function createConnections(): Connections {
-  // The timeout of an agent only ends connections that carry no request.
+  // The timeout of an agent applies only to idle connections.
   const options = { keepAlive: true, timeout: idleMs, maxFreeSockets: maxIdle };
   const agents = { plain: new http.Agent(options), secure: new https.Agent(options) };
   return { agentFor: url => (isSecure(url) ? agents.secure : agents.plain) };
@@ -48,8 +48,8 @@ export function createConnections(): Connections {
 const isSecure = ({ protocol }: URL) => protocol === 'https:';
 
 /**
- * node:http rather than fetch: fetch ends an answer that is silent for five minutes, which the stream
- * of a quiet server is, and the setting for it is not part of Node.
+ * Uses node:http because fetch aborts a response after five minutes of silence, such as the stream of an idle server, and
+ * Node has no option to change that.
  */
 export function createHttpClient(
   options: HttpClientOptions,
@@ -63,7 +63,7 @@ export function createHttpClient(
       const request = (secure ? https : http).request(target, {
         agent: needs.connections.agentFor(target),
         method,
-        // What is compressed could be larger than every bound once it is not.
+        // No compression: decompressed bodies could exceed all limits.
         headers: { ...headers, ...length, 'accept-encoding': 'identity' },
       });
       let response: IncomingMessage | undefined;
@@ -80,7 +80,7 @@ export function createHttpClient(
       request.on('finish', () => sent?.());
       request.on('response', answer => {
         response = answer;
-        // Whoever reads it hears of the error too; without a reader it is nobody's.
+        // A reader gets the error as well; without a reader it must not crash the process.
         answer.on('error', () => {});
         resolve(answer);
       });
@@ -105,7 +105,7 @@ export function createHttpClient(
   };
 }
 
-/** A URL for people: without credentials and query, which may be secrets. */
+/** A URL for messages: without credentials and query, which may be secrets. */
 export function shown(url: URL): string {
   return url.origin + url.pathname;
 }

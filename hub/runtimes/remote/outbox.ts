@@ -2,53 +2,53 @@ import { type Clock, HubError, createSlotMap, createKeyedSlotMap } from '#core';
 import { type Request, membersOf, rawText, readMessage, stringAt } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 
-/** A message on its way to the server. */
+/** A message to the server. */
 export type Outgoing = {
   readonly bytes: Buffer;
   readonly kind: 'request' | 'notification' | 'answer';
   readonly method: string | undefined;
-  /** The id of a request, as JSON text. */
+  /** Id of a request, as JSON text. */
   readonly id: string | undefined;
   readonly request: Request | undefined;
   /**
-   * The revision that the message says of itself that it is of, as messages do since 2026-07-28. Such a
-   * request is a conversation of its own: to end its exchange is to cancel it.
+   * Revision in the metadata of the message (since 2026-07-28). Such a request belongs to no session: ending its HTTP
+   * exchange cancels it.
    */
   readonly claimed: string | undefined;
-  /** The id of the request that a cancellation is about, as JSON text. */
+  /** Id of the cancelled request, as JSON text. */
   readonly cancels: string | undefined;
 };
 
-/** Sends one message. `sent` is called once its bytes need no room here any more. */
+/** Sends a message. Calls `sent` when its bytes were written. */
 export type Post = (message: Outgoing, signal: AbortSignal, sent: () => void) => Promise<void>;
 
 export type Outbox = {
-  /** Throws HUB_SERVER_BUSY above the bound of bytes that wait. */
+  /** Queues a message. Throws HUB_SERVER_BUSY if too many bytes are waiting. */
   put(bytes: Buffer): void;
-  /** The answer to this request has come. */
+  /** Call it when the response to this request has arrived. */
   answered(id: string): void;
-  /** The request with this id, while it waits for its answer. */
+  /** The unanswered request with this id. */
   find(id: string): Outgoing | undefined;
-  /** Gives up everything that waits or is under way. */
+  /** Drops all waiting messages and aborts those in flight. */
   clear(): void;
 };
 
 export type OutboxNeeds = {
   readonly clock: Clock;
   readonly post: Post;
-  /** The message could not be delivered; where it is a request, nothing has answered it. */
+  /** Called if a message could not be delivered, unless it is a request that was answered. */
   readonly failed: (message: Outgoing, error: unknown) => void;
 };
 
-/** How long a server may take to accept what has no answer. */
+/** Timeout in ms for messages without a response. */
 const acceptMs = 30_000;
-/** How long an exchange may go on after its answer. Servers end it at once. */
+/** Maximum time in ms that an exchange may last after its response. Servers usually end it immediately. */
 const tailMs = 1000;
 
 type Lane = { readonly limit: number; readonly queue: Outgoing[]; active: number };
 const createLane = (limit: number): Lane => ({ limit, queue: [], active: 0 });
 
-/** A request under way, and what to do with it when its answer has come. */
+/** A request in flight. */
 type Exchange = {
   readonly message: Outgoing;
   release(): void;
@@ -56,10 +56,9 @@ type Exchange = {
 };
 
 /**
- * Decides when each message goes out, as HTTP exchanges overtake each other. Nothing passes
- * `initialize` before its answer, nor `notifications/initialized` before it is accepted.
- * Notifications go one at a time. Answers wait for no request: a request may be waiting for them.
- * Subscriptions, which have no end of their own, take no place of other requests.
+ * Schedules messages, because HTTP exchanges can overtake each other. No message is sent before the response to
+ * `initialize`, or before `notifications/initialized` was accepted. Notifications are sent one at a time. Responses do not
+ * wait for requests, which may be waiting for them. Subscriptions, which do not end by themselves, have their own slots.
  */
 export function createOutbox(
   options: { readonly server: string; readonly maxWaitingBytes: number },
@@ -73,11 +72,11 @@ export function createOutbox(
   };
   const laneOf = ({ kind, method }: Outgoing) =>
     method === 'subscriptions/listen' ? lanes.subscription : lanes[kind];
-  /** Requests under way whose answer has not come. */
+  /** Requests in flight without a response. */
   let awaited = createKeyedSlotMap<Exchange>();
   const open = createSlotMap<AbortController>();
   let waitingBytes = 0;
-  /** The message of the handshake that all but answers wait for. */
+  /** Message of the handshake that all messages except responses wait for. */
   let gate: Outgoing | undefined;
 
   function pump(): void {
@@ -100,7 +99,7 @@ export function createOutbox(
     });
     using deadline = new DisposableStack();
     const endWithin = (delayMs: number) => {
-      // Over HTTP with SSE the answer comes when the POST has long ended.
+      // Over HTTP with SSE the response arrives after the POST has ended.
       if (open.find(number)) deadline.use(clock.after(delayMs, () => controller.abort()));
     };
     lane.active++;
@@ -113,7 +112,7 @@ export function createOutbox(
       const unanswered = message.id === undefined || awaited.delete(message.id);
       if (unanswered && open.find(number)) failed(message, error);
     }
-    // The server has heard that nobody waits: its connection is wanted for something else.
+    // The server knows of the cancellation, so the exchange of the request can end.
     if (message.cancels !== undefined) giveUp(message.cancels);
     open.take(number);
     sent();
@@ -126,7 +125,7 @@ export function createOutbox(
     exchange?.endWithin(0);
   }
 
-  /** True where the request has not gone out: then the server need not know of either. */
+  /** Removes a request that was not sent yet. Returns true if it was found: the server needs no cancellation. */
   function takeBack(id: string): boolean {
     for (const { queue } of [lanes.request, lanes.subscription]) {
       const at = queue.findIndex(message => message.id === id);
@@ -137,7 +136,7 @@ export function createOutbox(
     return false;
   }
 
-  /** True where the request is cancelled, or is over, without a message to the server. */
+  /** Returns true if the request was cancelled, or has ended, without a message to the server. */
   function endQuietly(id: string): boolean {
     if (takeBack(id)) return true;
     const exchange = awaited.get(id);
@@ -148,7 +147,7 @@ export function createOutbox(
 
   return {
     put(bytes) {
-      // A message is always taken while nothing waits, however large it is.
+      // Accepts a message of any size if nothing is waiting.
       if (waitingBytes > 0 && waitingBytes + bytes.length > options.maxWaitingBytes)
         throw new HubError(
           'HUB_SERVER_BUSY',
@@ -186,7 +185,7 @@ function outgoing(bytes: Buffer): Outgoing {
     claimed: undefined,
     cancels: undefined,
   };
-  // What is no message is the sender's mistake; the server says what is wrong with it.
+  // Malformed messages are forwarded; the server rejects them.
   if (message.kind === 'malformed') return { ...nothing, kind: 'notification' };
   if (message.kind === 'answer') return { ...nothing, kind: 'answer' };
   const { kind, method } = message;
@@ -206,7 +205,7 @@ function isHandshake({ method }: Outgoing): boolean {
   return method === 'initialize' || method === 'notifications/initialized';
 }
 
-/** The work, done at most once. */
+/** Wraps work so that it runs at most once. */
 function once(work: () => void): () => void {
   let done = false;
   return () => {

@@ -22,10 +22,10 @@ const defaults = {
   connectTimeoutMs: 10_000,
   reconnect: { firstMs: 1000, maxMs: 30_000, attempts: 5 },
 };
-/** How long the end of a session may take where nobody says otherwise. */
+/** Default timeout in ms for ending a session. */
 const farewellMs = 5000;
 
-/** Reaches servers that run elsewhere, over streamable HTTP or the older HTTP with SSE. */
+/** Connects to remote servers over streamable HTTP, or the older HTTP with SSE. */
 export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs): Runtime {
   const { connectTimeoutMs, reconnect } = { ...defaults, ...options };
   const connections = createConnections();
@@ -64,7 +64,7 @@ function createInstance(
   const farewell = new AbortController();
   const exited = channel.closed.then(async ({ reason, error }): Promise<Exit> => {
     using late = createAbortScope([farewell.signal], { clock, limitMs: farewellMs });
-    // A server that is away has no session to end.
+    // After an error the session is already lost.
     if (!error) await transport.endSession(late.signal);
     return { detail: reason };
   });
@@ -104,7 +104,7 @@ function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect
         { cause },
       );
     }
-    // Lower case, so that the protocol's own headers replace those of the entry.
+    // Lower case: headers of the protocol override those of the entry.
     headers[name.toLowerCase()] = value;
   }
   const secrets = secretsIn(url, headers);
@@ -112,7 +112,7 @@ function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect
   return { ...spec, url, headers, reconnect, redact };
 }
 
-/** All that the hub sends of an entry and that may be secret, whatever it is called and looks like. */
+/** All values of an entry that are sent and may be secrets. */
 function secretsIn(
   { username, password, searchParams }: URL,
   headers: Readonly<Record<string, string>>,
@@ -121,7 +121,7 @@ function secretsIn(
   return [...Object.values(headers), ...searchParams.values(), ...basic];
 }
 
-/** As it stands where it is no encoded text. */
+/** Returns the text unchanged if it is not percent-encoded. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -9,9 +9,8 @@ import type { Outgoing } from './outbox.ts';
 import type { Endpoint, Transport, TransportNeeds } from './transport.ts';
 
 /**
- * HTTP with SSE (MCP 2024-11-05): one stream brings everything the server says, and its first event
- * names the address for the messages to the server. Resolves when that has come. The stream is the
- * session: when it ends, so does the channel.
+ * HTTP with SSE (MCP 2024-11-05): one stream contains all messages of the server, and its first event the URL for
+ * messages to the server. Resolves after that event. The stream is the session: the channel closes at its end.
  */
 export async function openSse(
   endpoint: Endpoint,
@@ -22,12 +21,12 @@ export async function openSse(
   const lifetime = new AbortController();
   const link = createHttpChannel(endpoint, { ...needs, post, tellsWhose: false });
   const { promise: target, resolve: found, reject: refuse } = Promise.withResolvers<URL>();
-  // Whoever waits below hears of it; when nobody does, it is no concern.
+  // Handled below. Without a waiting message the error does not matter.
   target.catch(() => {});
   void link.channel.closed.then(() => lifetime.abort());
 
   async function post(message: Outgoing, ending: AbortSignal, sent: () => void): Promise<void> {
-    // A server this old may do anything with it, also nothing, for which somebody would wait.
+    // Refused here: a server this old might never answer it.
     if (message.claimed !== undefined)
       throw new RpcError(
         rpcCodes.methodNotFound,
@@ -52,7 +51,7 @@ export async function openSse(
     const { body } = await readBody(response, maxErrorBytes);
     if (isSuccess(response)) return;
     const error = refusalOf(endpoint, address, response, body);
-    // The address is of this session only, so the server has forgotten it.
+    // The URL belongs to this session, so the session has ended.
     if (response.statusCode === 404) link.fail(error);
     throw error;
   }
@@ -90,7 +89,7 @@ export async function openSse(
 
   function locate(address: string): void {
     const named = URL.parse(address, url.href);
-    // The headers of the entry go there, so it must be the server that they are meant for.
+    // Must be the same origin, because the headers of the entry are sent there.
     if (named?.origin === url.origin) found(named);
     else
       refuse(

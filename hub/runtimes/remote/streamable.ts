@@ -9,28 +9,27 @@ import { createStreams } from './streams.ts';
 import { createToolHeaders } from './tool-headers.ts';
 import type { Endpoint, Transport, TransportNeeds } from './transport.ts';
 
-/** How long a server has to answer a GET. */
+/** Timeout in ms for the GET that checks for sessions. */
 const sessionsProbeMs = 5_000;
-/** What servers answer that know no GET. */
+/** Statuses of servers without GET. */
 const noGetStatuses = [404, 405];
 
-/** Failed connections in a row after which the server counts as gone. */
+/** Number of consecutive failed connections after which the channel fails. */
 const maxFailures = 3;
 
 /**
- * Streamable HTTP: each message is a POST, answered with JSON or with a stream. From MCP 2025-03-26 to
- * 2025-11-25 there is a session, streams are taken up again, and what the server says unasked comes on
- * the stream of a GET. A message of 2026-07-28 needs nothing before it: its headers repeat what it says,
- * and its stream is all there is to it. Opens nothing by itself.
+ * Streamable HTTP: each message is a POST, answered with JSON or a stream. MCP 2025-03-26 to 2025-11-25 have sessions,
+ * resumable streams, and a GET stream for messages outside of requests. A message of 2026-07-28 is self-contained: its
+ * headers repeat its metadata, and its stream cannot be resumed. Opens no connection by itself.
  */
 export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Transport {
   const { server, url } = endpoint;
   const { http, log } = needs;
   const lifetime = new AbortController();
   let session: string | undefined;
-  /** Undefined until the server has answered for the first time. */
+  /** Undefined before the first response. */
   let failures: number | undefined;
-  /** The server has opened a stream for a GET before. */
+  /** True after the server has opened a GET stream. */
   let streamed = false;
 
   const tools = createToolHeaders(endpoint, { log });
@@ -52,7 +51,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   });
   void link.channel.closed.then(() => lifetime.abort());
 
-  /** The headers of what belongs to the session. */
+  /** Headers of a request within the session. */
   function headers(own: Readonly<Record<string, string>>): Record<string, string> {
     const version = link.protocolVersion();
     return {
@@ -69,7 +68,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
       'content-type': 'application/json',
     };
     if (claimed === undefined)
-      // A server of both eras may look for this header before it knows the era of the message.
+      // Servers of both eras may require this header before they know the era of the message.
       return headers(method === 'initialize' ? { ...own, 'Mcp-Method': method } : own);
     return {
       ...endpoint.headers,
@@ -108,7 +107,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
       return response;
     } catch (error) {
       if (signal.aborted || !(error instanceof Error)) throw error;
-      // A server that has never answered is not worth a second try of ours: it is launched again.
+      // Without any response so far, fail immediately: the supervisor restarts the server.
       if (failures === undefined || ++failures >= maxFailures) link.fail(error);
       throw error;
     }
@@ -148,12 +147,12 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
 
   async function refused(message: Outgoing, response: IncomingMessage): Promise<void> {
     const { body } = await readBody(response, maxErrorBytes);
-    // A server may answer the request and choose a status for it, such as 404 for an unknown method.
+    // A response to the request may have an error status, such as 404 for an unknown method.
     const answer = body && answerIn(body, message);
     if (answer) return link.receive(answer);
     const error = refusalOf(endpoint, url, response, body);
     const isOfSession = session !== undefined && message.claimed === undefined;
-    // Servers that keep no list of old sessions answer 400 where the specification has 404.
+    // Some servers answer 400 instead of 404 for an unknown session.
     const isLost =
       response.statusCode === 404 ||
       (response.statusCode === 400 && /session/i.test(error.message));
@@ -192,7 +191,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     throw refusalOf(endpoint, url, response, body);
   }
 
-  /** Hears what the server says unasked, as long as the channel is open and if the server offers it. */
+  /** Reads the GET stream while the channel is open, if the server has one. */
   async function hearServer(): Promise<void> {
     try {
       await streams.follow(undefined, () => lifetime.signal.aborted, lifetime.signal);
@@ -205,7 +204,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     }
   }
 
-  /** A GET without a session changes nothing: 2026-07-28 has servers refuse it with 405. */
+  /** Sends a GET without a session, which has no effect. Servers of 2026-07-28 refuse it with 405. */
   async function mayKeepSessions(signal: AbortSignal): Promise<boolean> {
     using late = createAbortScope([signal], { clock: needs.clock, limitMs: sessionsProbeMs });
     try {
@@ -245,12 +244,12 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   };
 }
 
-/** The answer to a request in the body of an answer that is no success. */
+/** The JSON-RPC response to a request in a body with an error status, if any. */
 function answerIn(body: Buffer, { id, claimed }: Outgoing): Buffer | undefined {
   const answer = readMessage(Buffer.from(body));
   if (id === undefined || answer.kind !== 'answer') return undefined;
   if (answer.id) return rawText(answer.bytes, answer.id) === id ? body : undefined;
-  // Where no session is, there is nothing else that the error could be about.
+  // Without a session, an error without id can only belong to this request.
   return claimed === undefined
     ? undefined
     : Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${rawText(answer.bytes, answer.payload)}}`);

@@ -12,32 +12,29 @@ type Options = {
 type Needs = {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Opens the stream again after the event with this id. Rejects where the server refuses. */
+  /** Resumes the stream after the event with this id. Rejects if the server refuses. */
   readonly open: (lastEventId: string | undefined, signal: AbortSignal) => Promise<IncomingMessage>;
   readonly message: (data: Buffer, about: string | undefined) => void;
   readonly oversized: (head: Buffer, tail: Buffer, bytes: number) => void;
-  /** Settles when streams may be read on; undefined where they may now. */
+  /** Resolves when reading may continue. Undefined: now. */
   readonly whenReadable: () => Promise<void> | undefined;
 };
 
-/** A stream that has begun, in reply to the request with this id, as JSON text. */
+/** A stream that began as the response to a request. `about`: id of the request, as JSON text. */
 type Begun = { readonly stream: IncomingMessage; readonly about: string | undefined };
 
-/** Reads streams of messages, and opens those again that break before their end. */
+/** Reads streams of messages, and resumes broken ones. */
 export type Streams = {
   /**
-   * Reads until `done`. Rejects when the server refuses to go on, when it cannot be reached any more,
-   * or, for a stream that began with an answer, when it ends early and cannot be resumed.
+   * Reads until `done`. Rejects if the server refuses to resume the stream or cannot be reached, or if the response of a
+   * request ends early and cannot be resumed.
    */
   follow(first: Begun | undefined, done: () => boolean, signal: AbortSignal): Promise<void>;
-  /**
-   * Reads a stream that cannot be taken up again, to its end. Rejects with HUB_REMOTE_UNREACHABLE where
-   * it ends or breaks, and `done` is not so then.
-   */
+  /** Reads a stream that cannot be resumed. Rejects with HUB_REMOTE_UNREACHABLE if it ends before `done`. */
   read(begun: Begun, done: () => boolean): Promise<void>;
 };
 
-/** A stream that lived this long was a good one: that proxies end quiet ones is no failure. */
+/** Time in ms after which the end of a stream is not a failure: proxies close idle streams. */
 const stableMs = 10_000;
 
 /** Streams of one server (MCP 2025-11-25, transports, "Resumability and Redelivery"). */
@@ -117,7 +114,7 @@ export function createStreams(options: Options, needs: Needs): Streams {
 const early = (server: string, cause: unknown) =>
   broken(`${server} ended the stream before the answer`, server, cause);
 
-/** The server has answered, and the answer is no. */
+/** True if the server refused. */
 function isFinal(error: unknown): boolean {
   return error instanceof HubError && error.data['status'] !== undefined;
 }

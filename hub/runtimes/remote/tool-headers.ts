@@ -11,28 +11,25 @@ import {
 } from '#jsonrpc';
 import { type ParamHeader, headersFor, readParamHeaders } from '#mcp';
 
-/** What the tools of a server want their calls to repeat in headers (MCP 2026-07-28, `x-mcp-header`). */
+/** Headers that the tools of a server require for their calls (MCP 2026-07-28, `x-mcp-header`). */
 export type ToolHeaders = {
-  /**
-   * Learns from an answer to `tools/list`, and gives it without the tools that must not be called over
-   * HTTP because they declare headers against the rules.
-   */
+  /** Reads a response to `tools/list`. Returns it without tools that declare invalid headers. */
   learn(answer: Answer, request: Request): Answer;
-  /** The headers that repeat something of a request: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*`. */
+  /** Headers of a request: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*`. */
   headersOf(request: Request): Readonly<Record<string, string>>;
 };
 
-/** Tools with declared headers are known up to this many. A tool too many is left out like a bad one. */
+/** Maximum number of tools with headers. Further tools are omitted. */
 const maxTools = 10_000;
 
-/** Knows nothing until a list of tools has come: the hub reads it before any call. */
+/** Empty until the first list of tools, which the hub reads before any call. */
 export function createToolHeaders(
   { server }: { readonly server: string },
   { log }: { readonly log: Pick<Log, 'warn'> },
 ): ToolHeaders {
   const declared = new Map<string, readonly ParamHeader[]>();
 
-  /** Why the tool has to be left out; undefined where it may stay. */
+  /** Returns the reason to omit a tool, if any. */
   function refuse(tool: Buffer, name: string): string | undefined {
     const read = readParamHeaders(tool);
     if (!read.valid) return read.reason;
@@ -46,7 +43,7 @@ export function createToolHeaders(
     learn(answer, request) {
       const { bytes } = answer;
       if (answer.failed) return answer;
-      // The first page begins the list anew.
+      // The first page starts a new list.
       if (!membersOf(request.bytes, request.params)?.has('cursor')) declared.clear();
       const list = membersOf(bytes, answer.payload)?.get('tools');
       if (!list || !bytes.includes('x-mcp-header')) return answer;
@@ -57,7 +54,7 @@ export function createToolHeaders(
         if (reason !== undefined)
           log.warn(
             { server, tool: name, reason },
-            'a tool is left out: its headers are not allowed',
+            'a tool is omitted: its headers are not allowed',
           );
         return reason === undefined;
       });

@@ -3,21 +3,21 @@ import type { Channel } from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
 import type { HttpClient } from './http-client.ts';
 
-/** The server that a transport speaks to. */
+/** The server of a transport. */
 export type Endpoint = Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'> & {
   readonly url: URL;
   /** Sent with every request. Values may be secrets. */
   readonly headers: Readonly<Record<string, string>>;
   readonly reconnect: Reconnect;
-  /** Takes out of a text what the entry says in its headers and in the query of its address. */
+  /** Removes the values of the entry's headers and of its URL from a text. */
   readonly redact: (text: string) => string;
 };
 
-/** How a stream that broke is opened again, where the server says nothing else by `retry`. */
+/** Backoff for resuming a stream, unless the server sends `retry`. */
 export type Reconnect = {
   readonly firstMs: number;
   readonly maxMs: number;
-  /** Attempts in a row that bring nothing. */
+  /** Maximum number of consecutive attempts without an event. */
   readonly attempts: number;
 };
 
@@ -28,11 +28,11 @@ export type TransportNeeds = {
   readonly http: HttpClient;
 };
 
-/** A way to speak MCP over HTTP. */
+/** An HTTP transport of MCP. */
 export type Transport = {
   readonly channel: Channel;
-  /** Whether the server may keep sessions, as far as that is told without opening one. Never rejects. */
+  /** True if the server may use sessions, as far as can be determined without opening one. Never rejects. */
   readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;
-  /** Tells the server that the session is over. Never rejects. */
+  /** Ends the session at the server. Never rejects. */
   endSession(signal: AbortSignal): Promise<void>;
 };
