@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '#core';
 import type { KeepOptions } from './exact-cache.ts';
 
-/** A value with what is known of it. Times are monotonic. */
+/** A cached value. Times are monotonic. */
 export type Entry = {
   readonly value: string;
   readonly tag: string;
@@ -10,31 +10,16 @@ export type Entry = {
   readonly expiresAt: number;
 };
 
-/** Entries in the order of their use, never more than the bounds allow. */
-export interface Entries {
-  readonly size: number;
-  /** Bytes of keys and values in UTF-8. */
-  readonly bytes: number;
-  readonly evictions: number;
-  /** The entry of a key, as its latest use. */
-  use(key: string): Entry | undefined;
-  /** The entry of a key, without a use. */
-  find(key: string): Entry | undefined;
-  /** Replaces the entry of a key. A value larger than the bound is not kept. */
-  put(key: string, value: string, options: KeepOptions): void;
-  /** Removes the entries of a tag, or all; returns their number. */
-  forget(tag?: string): number;
-  /** Removes expired entries. */
-  sweep(): void;
-}
-
 export type EntriesOptions = { readonly maxEntries: number; readonly maxBytes: number };
 
-/** Expiry stays here: that of the package reads the time itself, or starts timers. */
+/**
+ * Entries in the order of their use, within bounds. Expiry is handled here, because that of the package reads the time
+ * itself or starts timers.
+ */
 export function createEntries(
   { maxEntries, maxBytes }: EntriesOptions,
   clock: Pick<Clock, 'monotonic'>,
-): Entries {
+) {
   let evictions = 0;
   /** Earliest expiry of all entries. */
   let nextExpiry = Infinity;
@@ -75,25 +60,31 @@ export function createEntries(
     get size() {
       return entries.size;
     },
+    /** Bytes of keys and values in UTF-8. */
     get bytes() {
       return entries.calculatedSize;
     },
     get evictions() {
       return evictions;
     },
-    use: key => unexpired(key, entries.get(key)),
-    find: key => unexpired(key, entries.peek(key)),
-    put(key, value, { tag, ttlMs }) {
+    /** The entry of a key, as its latest use. */
+    use: (key: string) => unexpired(key, entries.get(key)),
+    /** The entry of a key, without a use. */
+    find: (key: string) => unexpired(key, entries.peek(key)),
+    /** Replaces the entry of a key. A value larger than the bound is not kept. */
+    put(key: string, value: string, { tag, ttlMs }: KeepOptions): void {
       sweep();
       const createdAt = clock.monotonic();
       const expiresAt = createdAt + ttlMs;
       entries.set(key, { value, tag, createdAt, expiresAt });
       nextExpiry = Math.min(nextExpiry, expiresAt);
     },
-    forget(tag) {
+    /** Removes the entries of a tag, or all; returns their number. */
+    forget(tag?: string): number {
       sweep();
       return removeIf(entry => tag === undefined || entry.tag === tag);
     },
+    /** Removes expired entries. */
     sweep,
   };
 }

@@ -85,6 +85,6 @@ export interface ExactCache extends Service {
    */
   forget(tag?: string): Promise<number>;
   /** Whether entries of a tag, or any, still have to be removed. Never so in memory. */
-  isOwed?(tag?: string): boolean;
+  isForgetPending?(tag?: string): boolean;
   stats(): Promise<CacheStats>;
 }

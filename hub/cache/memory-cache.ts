@@ -1,7 +1,7 @@
 import type { Clock } from '#core';
 import { type EntriesOptions, createEntries, isKeepable } from './entries.ts';
 import type { ExactCache, Found } from './exact-cache.ts';
-import { createSingleFlight } from './single-flight.ts';
+import { createTaggedFlights } from './single-flight.ts';
 
 /** A cache of one hub, empty after a restart. A hit starts no timer and waits for no turn of the event loop. */
 export function createMemoryCache(
@@ -12,7 +12,7 @@ export function createMemoryCache(
   const { maxEntries, maxBytes } = options;
   const entries = createEntries(options, clock);
   const counted = { hits: 0, misses: 0, joined: 0 };
-  const singleFlight = createSingleFlight(() => counted.joined++);
+  const singleFlight = createTaggedFlights(() => counted.joined++);
   const since = clock.now();
   const ageMs = (createdAt: number) => Math.floor(clock.monotonic() - createdAt);
 

@@ -7,7 +7,7 @@ import { createForgetting } from './redis-forgetting.ts';
 import { createRedisIndex } from './redis-index.ts';
 import { createNews, parseMessage } from './redis-news.ts';
 import { indexScript, peekScript, removeScript, valueName } from './redis-scripts.ts';
-import { createSingleFlight } from './single-flight.ts';
+import { createTaggedFlights } from './single-flight.ts';
 
 export type RedisCacheOptions = {
   /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
@@ -71,8 +71,8 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
       random: needs.random,
       up() {
         become('up');
-        // Sent first on the connection: no later question finds what is owed.
-        void forgetting.pay();
+        // Sent first on the connection: no later question finds an entry whose removal is pending.
+        void forgetting.retry();
         index.apply({});
         void removeOlder();
       },
@@ -101,7 +101,7 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
   );
   const index = createRedisIndex(client, channel, clock);
   const forgetting = createForgetting(index, clock);
-  const singleFlight = createSingleFlight(({ from }) => {
+  const singleFlight = createTaggedFlights(({ from }) => {
     index.count(from === 'hit' ? 'hits' : 'joined');
     index.applySoon();
   });
@@ -170,13 +170,13 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
       await index.flush();
       await client.close();
     },
-    hit: key => (client.isAsked && !forgetting.isOwed() ? hit(key) : undefined),
+    hit: key => (client.isAsked && !forgetting.isForgetPending() ? hit(key) : undefined),
     getOrFill: (key, keep, fill, signal) =>
       singleFlight.join(key, keep.tag, signal, flight =>
         fillThrough(key, keep, fill, flight.signal),
       ),
     async peek(key) {
-      if (forgetting.isOwed()) return undefined;
+      if (forgetting.isForgetPending()) return undefined;
       // No prompt waits for it: a late answer will do.
       const answer = await client.tell(peekScript, [key]).atLast;
       if (!answer)
@@ -192,7 +192,7 @@ export function createRedisCache(options: RedisCacheOptions, needs: Needs): Exac
       singleFlight.forget(tag);
       return forgetting.forget(tag);
     },
-    isOwed: tag => forgetting.isOwed(tag),
+    isForgetPending: tag => forgetting.isForgetPending(tag),
     async stats() {
       return { backend: 'redis', status, ...(await index.figures()), maxEntries, maxBytes };
     },

@@ -21,19 +21,7 @@ export type Answer<T> = {
   readonly atLast: Promise<T | undefined>;
 };
 
-/** Redis for callers that cannot wait: after one late answer it sends no questions until Redis is quick again. */
-export interface RedisClient {
-  /** Whether questions are sent: there is a connection, and the last answer was not late. */
-  readonly isAsked: boolean;
-  open(): Promise<void>;
-  /** Runs a script for a caller that needs the answer. */
-  ask(script: string, values: readonly (string | number)[]): Answer<readonly string[]>;
-  /** Runs a script also while answers are late, for changes that other hubs must see. */
-  tell(script: string, values: readonly (string | number)[]): Answer<readonly string[]>;
-  /** The value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
-  read(key: string): Promise<string | undefined>;
-  close(): Promise<void>;
-}
+export type RedisClient = ReturnType<typeof createRedisClient>;
 
 type Needs = RedisLinkEvents & {
   readonly clock: Clock;
@@ -48,8 +36,11 @@ const probeScript = `return { 'here' }`;
 /** Interval of the probes while answers are late. */
 const probeMs = 500;
 
-/** A client without a connection; `open` connects it. */
-export function createRedisClient(options: RedisClientOptions, needs: Needs): RedisClient {
+/**
+ * Redis for callers that cannot wait: after one late answer it sends no questions until Redis is quick again. `open`
+ * connects it.
+ */
+export function createRedisClient(options: RedisClientOptions, needs: Needs) {
   const { prefix, reachMs, answerMs, maxRetryMs } = options;
   const { clock } = needs;
   const address = new URL(options.url).host;
@@ -131,14 +122,20 @@ export function createRedisClient(options: RedisClientOptions, needs: Needs): Re
   }
 
   return {
+    /** Whether questions are sent: there is a connection, and the last answer was not late. */
     get isAsked() {
       return link.isUp && !isLate;
     },
     open: () => link.open(),
-    ask: (script, values) => (isLate ? unanswered : tell(script, values)),
+    /** Runs a script for a caller that needs the answer. */
+    ask: (script: string, values: readonly (string | number)[]) =>
+      isLate ? unanswered : tell(script, values),
+    /** Runs a script also while answers are late, for changes that other hubs must see. */
     tell,
-    read: key => (isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key), {}))),
-    async close() {
+    /** The value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
+    read: (key: string): Promise<string | undefined> =>
+      isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key), {})),
+    async close(): Promise<void> {
       deadlines[Symbol.dispose]();
       probing?.[Symbol.dispose]();
       await link.close();

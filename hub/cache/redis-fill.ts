@@ -22,7 +22,7 @@ type Needs = {
   readonly client: RedisClient;
   readonly index: RedisIndex;
   readonly news: Pick<News, 'listen'>;
-  readonly forgetting: Pick<Forgetting, 'isOwed'>;
+  readonly forgetting: Pick<Forgetting, 'isForgetPending'>;
   /** Called if Redis refused to keep a value. */
   readonly refused: (reason: string) => void;
 };
@@ -58,7 +58,7 @@ export function createRedisFill(options: RedisFillOptions, needs: Needs) {
     async function seek(): Promise<Found | undefined> {
       let from: 'hit' | 'joined' = 'hit';
       let isDropped = false;
-      while (!forgetting.isOwed(keep.tag)) {
+      while (!forgetting.isForgetPending(keep.tag)) {
         // Before the claim: the message about the end of a fill may follow the answer at once.
         using listening = news.listen(key);
         index.use(key);

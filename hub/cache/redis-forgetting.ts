@@ -1,30 +1,18 @@
 import type { Clock } from '#core';
 import type { RedisIndex } from './redis-index.ts';
 
-/** Forgets entries, also if Redis is away when it is asked to: then as soon as Redis is back. */
-export interface Forgetting {
-  /** Forgets the entries of a tag, or all; resolves with their number. What Redis cannot forget now is owed. */
-  forget(tag?: string): Promise<number>;
-  /** Whether entries of a tag, or any, are still to be forgotten, and therefore must not be found. */
-  isOwed(tag?: string): boolean;
-  /** Forgets what is owed. Never rejects: what Redis refuses is tried again later. */
-  pay(): Promise<void>;
-  /** Ends the attempts. */
-  stop(): void;
-}
+export type Forgetting = ReturnType<typeof createForgetting>;
 
 const all = '';
-/** If more tags are owed, all entries are. */
-const maxOwed = 100;
+/** If more tags are pending, all entries are removed. */
+const maxPending = 100;
 /** Delay until the next attempt after Redis refused one. */
 const againMs = 1_000;
 
-export function createForgetting(
-  index: Pick<RedisIndex, 'apply'>,
-  clock: Pick<Clock, 'after'>,
-): Forgetting {
+/** Removes entries by tag. While Redis is away, removals stay pending until it is back. */
+export function createForgetting(index: Pick<RedisIndex, 'apply'>, clock: Pick<Clock, 'after'>) {
   /** Tags as JSON, or `all`. */
-  const owed = new Set<string>();
+  const pending = new Set<string>();
   let isStopped = false;
   let again: Disposable | undefined;
 
@@ -33,32 +21,36 @@ export function createForgetting(
     for (let cursor = '0'; ;) {
       const answer = await index.apply({ forget: { tag, cursor } }).atLast;
       if (!answer) {
-        owed.add(owed.size < maxOwed ? tag : all);
+        pending.add(pending.size < maxPending ? tag : all);
         // A Redis that refuses keeps its connection, so that no reconnection starts the next attempt.
-        if (!isStopped) again ??= clock.after(againMs, () => void pay());
+        if (!isStopped) again ??= clock.after(againMs, () => void retry());
         return forgotten;
       }
       forgotten += answer.forgotten;
       cursor = answer.cursor;
       if (cursor !== '0') continue;
-      if (tag === all) owed.clear();
-      else owed.delete(tag);
+      if (tag === all) pending.clear();
+      else pending.delete(tag);
       return forgotten;
     }
   }
 
-  async function pay(): Promise<void> {
+  /** Retries pending removals. Never rejects: after a refusal by Redis there is another attempt. */
+  async function retry(): Promise<void> {
     again?.[Symbol.dispose]();
     again = undefined;
-    await Promise.all(Array.from(owed, forgetNow));
+    await Promise.all(Array.from(pending, forgetNow));
   }
 
   return {
-    forget: tag => forgetNow(tag === undefined ? all : JSON.stringify(tag)),
-    isOwed: tag =>
-      owed.size > 0 && (tag === undefined || owed.has(all) || owed.has(JSON.stringify(tag))),
-    pay,
-    stop() {
+    /** Removes the entries of a tag, or all; resolves with their number. */
+    forget: (tag?: string) => forgetNow(tag === undefined ? all : JSON.stringify(tag)),
+    /** Whether entries of a tag, or any, must still be removed, and therefore must not be found. */
+    isForgetPending: (tag?: string) =>
+      pending.size > 0 &&
+      (tag === undefined || pending.has(all) || pending.has(JSON.stringify(tag))),
+    retry,
+    stop(): void {
       isStopped = true;
       again?.[Symbol.dispose]();
     },

@@ -41,25 +41,7 @@ export type IndexAnswer = {
   readonly isMore: boolean;
 };
 
-/** The index of the shared cache. It tells Redis of counts and uses a few milliseconds later, many at once. */
-export interface RedisIndex {
-  /** Part of the names of values; undefined if this hub does not know it now. */
-  readonly epoch: string | undefined;
-  /** The time of Redis in milliseconds, as far as the last answer tells. */
-  redisTime(): number;
-  count(name: keyof Counts): void;
-  /** Marks a key as used. Redis hears of uses before the next change. */
-  use(key: string): void;
-  /** Runs a change, with all counts and uses up to now. */
-  apply(change: IndexChange, value?: string): Answer<IndexAnswer>;
-  applySoon(): void;
-  /** Tells Redis all counts, also those that come meanwhile. For a hub that stops. */
-  flush(): Promise<void>;
-  /** The statistics of all hubs, or the latest known ones, with the counts that Redis has not taken yet. */
-  figures(): Promise<Figures>;
-  /** The epoch may be another one from now on. */
-  forgetEpoch(): void;
-}
+export type RedisIndex = ReturnType<typeof createRedisIndex>;
 
 /**
  * Delay until Redis hears of hits. A fill of another hub that ends in this time may evict an entry that was used
@@ -71,11 +53,12 @@ const maxUses = 500;
 /** Most runs of `flush`. */
 const maxFlushes = 100;
 
+/** The index of the shared cache. It tells Redis of counts and uses a few milliseconds later, many at once. */
 export function createRedisIndex(
   client: Pick<RedisClient, 'tell'>,
   channel: string,
   clock: Pick<Clock, 'after' | 'monotonic'>,
-): RedisIndex {
+) {
   /** Counts that were not sent, and those whose answer is missing. */
   let unsent = none;
   let sent = none;
@@ -121,22 +104,27 @@ export function createRedisIndex(
   }
 
   return {
+    /** Part of the names of values; undefined if this hub does not know it now. */
     get epoch() {
       return epoch;
     },
+    /** The time of Redis in milliseconds, as far as the last answer tells. */
     redisTime: () => clock.monotonic() + aheadMs,
-    count(name) {
+    count(name: keyof Counts): void {
       unsent = { ...unsent, [name]: unsent[name] + 1 };
     },
-    use(key) {
+    /** Marks a key as used. Redis hears of uses before the next change. */
+    use(key: string): void {
       uses.delete(key);
       uses.add(key);
       if (uses.size < maxUses) applySoon();
       else apply({});
     },
+    /** Runs a change, with all counts and uses up to now. */
     apply,
     applySoon,
-    async flush() {
+    /** Tells Redis all counts, also those that come meanwhile. For a hub that stops. */
+    async flush(): Promise<void> {
       // Redis answers the reads of the last hits before the first run, and they are counted before the second.
       let isIdle = false;
       for (let run = 0; run < maxFlushes; run++) {
@@ -145,12 +133,14 @@ export function createRedisIndex(
         isIdle = unsent === none;
       }
     },
-    async figures() {
+    /** The statistics of all hubs, or the latest known ones, with the counts that Redis has not taken yet. */
+    async figures(): Promise<Figures> {
       // More entries may have expired than one run removes.
       while ((await apply({}).inTime())?.isMore);
       return { ...seen, ...sum(seen, sum(sent, unsent)) };
     },
-    forgetEpoch() {
+    /** The epoch may be another one from now on. */
+    forgetEpoch(): void {
       epoch = undefined;
       applySoon();
     },

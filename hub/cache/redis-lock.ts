@@ -2,15 +2,10 @@ import type { Clock } from '#core';
 import type { RedisClient } from './redis-client.ts';
 import { renewScript } from './redis-scripts.ts';
 
-/** The lock by which one hub fills a key. A hub that dies loses it when its lease ends. */
-export interface Lock {
-  /** Redis granted it. It is renewed until it is released. */
-  granted(): void;
-  /** Ends it. Returns true once, if the lock was held and Redis must be told. */
-  release(): boolean;
-}
-
-/** A lock that is not granted yet. `tooLate` is called if Redis grants it after its release. */
+/**
+ * The lock by which one hub fills a key, not granted yet. A hub that dies loses it when its lease ends. `tooLate` is
+ * called if Redis grants it after its release.
+ */
 export function createLock(
   {
     key,
@@ -25,7 +20,7 @@ export function createLock(
     readonly client: Pick<RedisClient, 'tell'>;
     tooLate(): void;
   },
-): Lock {
+) {
   let state: 'asked' | 'held' | 'lost' | 'released' = 'asked';
   let renewal: Disposable | undefined;
 
@@ -41,13 +36,15 @@ export function createLock(
   }
 
   return {
-    granted() {
+    /** Records that Redis granted the lock, and renews it until it is released. */
+    granted(): void {
       if (state === 'released') needs.tooLate();
       if (state !== 'asked') return;
       state = 'held';
       renewLater();
     },
-    release() {
+    /** Ends it. Returns true once, if the lock was held and Redis must be told. */
+    release(): boolean {
       const wasHeld = state === 'held';
       state = 'released';
       renewal?.[Symbol.dispose]();

@@ -1,4 +1,4 @@
-import { type Clock, createEmitter, isObject } from '#core';
+import { type Clock, createEmitter, isObject, unlessAborted } from '#core';
 
 /** A message on the channel of a cache, or the loss of the connection. */
 export type CacheMessage =
@@ -23,42 +23,28 @@ export function parseMessage(text: string): CacheMessage | undefined {
   }
 }
 
-/** Hears the end of another hub's fill, from its creation on. */
-export type Listening = Disposable & {
-  /**
-   * Resolves when the fill has ended, when the connection is lost, or after `waitMs`; with the value if the fill
-   * gave one that is not kept. Rejects with the reason of `signal`.
-   */
-  heard(waitMs: number, signal: AbortSignal): Promise<string | undefined>;
-};
+export type News = ReturnType<typeof createNews>;
 
 /** Hands messages to the calls that wait for a key. */
-export interface News {
-  fire(message: CacheMessage): void;
-  listen(key: string): Listening;
-}
-
-export function createNews(clock: Pick<Clock, 'after'>): News {
+export function createNews(clock: Pick<Clock, 'after'>) {
   const { event, fire } = createEmitter<CacheMessage>();
   return {
     fire,
-    listen(key) {
+    /** Hears the end of another hub's fill from now on. */
+    listen(key: string) {
       const ended = Promise.withResolvers<string | undefined>();
       const subscription = event(message => {
         if (message.kind === 'lost') ended.resolve(undefined);
         else if (message.kind === 'ended' && message.key === key) ended.resolve(message.given);
       });
       return {
-        async heard(waitMs, signal) {
-          signal.throwIfAborted();
-          const leave = () => ended.reject(signal.reason);
-          signal.addEventListener('abort', leave, { once: true });
+        /**
+         * Resolves when the fill has ended, when the connection is lost, or after `waitMs`; with the value if the fill
+         * gave one that is not kept. Rejects with the reason of `signal`.
+         */
+        async heard(waitMs: number, signal: AbortSignal): Promise<string | undefined> {
           using _timer = clock.after(waitMs, () => ended.resolve(undefined));
-          try {
-            return await ended.promise;
-          } finally {
-            signal.removeEventListener('abort', leave);
-          }
+          return await unlessAborted(ended.promise, signal);
         },
         [Symbol.dispose]: () => subscription[Symbol.dispose](),
       };

@@ -1,20 +1,17 @@
-import { HubError } from '#core';
+import { HubError, createAbortScope, createSingleFlight } from '#core';
 import type { Found } from './exact-cache.ts';
 
 /** One search for a value, with the fill if one is needed, for all calls that wait for it. */
 export type Flight = {
-  /** Aborted once no call waits any more. */
+  /** Aborted when the last call has left. */
   readonly signal: AbortSignal;
-  /** Whether its tag was forgotten meanwhile: the value must not be kept. */
+  /** Whether its tag was forgotten in the meantime: the value must not be kept. */
   readonly isForgotten: boolean;
 };
 
-/** At most one flight for a key that calls can join. */
-export interface SingleFlight {
-  /**
-   * Joins the flight for a key, or starts `run` as one. A call leaves when its signal is aborted; a flight that
-   * every call has left is aborted.
-   */
+/** Single flights by key that can be forgotten by their tags. */
+export interface TaggedFlights {
+  /** Joins the flight of a key, or starts `run` as one. Rejects with the reason of `signal` once that aborts. */
   join(
     key: string,
     tag: string,
@@ -27,99 +24,56 @@ export interface SingleFlight {
   stop(): void;
 }
 
-type OpenFlight = {
-  readonly key: string;
-  readonly tag: string;
-  readonly abort: AbortController;
-  readonly signal: AbortSignal;
-  readonly result: PromiseWithResolvers<Found>;
-  waiting: number;
-  isForgotten: boolean;
-};
-
 /** `joined` is called for each call that got the value of a flight that it did not start. */
-export function createSingleFlight(joined: (found: Found) => void): SingleFlight {
-  /** Bounded by the calls that wait: each flight has at least one. */
-  const running = new Set<OpenFlight>();
-  /** The flights that calls can join. */
-  const joinable = new Map<string, OpenFlight>();
-
-  function start(key: string, tag: string, run: (flight: Flight) => Promise<Found>): OpenFlight {
-    const abort = new AbortController();
-    const flight: OpenFlight = {
-      key,
-      tag,
-      abort,
-      signal: abort.signal,
-      result: Promise.withResolvers(),
-      waiting: 0,
-      isForgotten: false,
-    };
-    running.add(flight);
-    joinable.set(key, flight);
-    void settle(flight, run(flight));
-    return flight;
-  }
-
-  async function settle(flight: OpenFlight, found: Promise<Found>): Promise<void> {
-    try {
-      const value = await found;
-      // Closed first: the next call finds the kept value.
-      close(flight);
-      flight.result.resolve(value);
-    } catch (error) {
-      close(flight);
-      flight.result.reject(error);
-    }
-  }
-
-  function close(flight: OpenFlight): void {
-    running.delete(flight);
-    if (joinable.get(flight.key) === flight) joinable.delete(flight.key);
-  }
-
-  /** Waits for the result of a flight until `signal` is aborted. */
-  async function wait(flight: OpenFlight, signal: AbortSignal): Promise<Found> {
-    const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(signal.reason);
-    signal.addEventListener('abort', leave, { once: true });
-    flight.waiting++;
-    try {
-      return await Promise.race([flight.result.promise, left.promise]);
-    } finally {
-      signal.removeEventListener('abort', leave);
-      flight.waiting--;
-      if (flight.waiting === 0 && running.has(flight)) {
-        close(flight);
-        flight.abort.abort(signal.reason);
-      }
-    }
-  }
+export function createTaggedFlights(joined: (found: Found) => void): TaggedFlights {
+  const flights = createSingleFlight<Found>();
+  /** The flights that calls can join, by key. The id is their key in `flights`. */
+  const open = new Map<
+    string,
+    { readonly id: string; readonly tag: string; isForgotten: boolean }
+  >();
+  const stopping = new AbortController();
+  let started = 0;
 
   return {
     async join(key, tag, signal, run) {
       signal.throwIfAborted();
-      const before = joinable.get(key);
-      if (!before) return wait(start(key, tag, run), signal);
-      const found = await wait(before, signal);
+      stopping.signal.throwIfAborted();
+      const running = open.get(key);
+      const flight = running ?? { id: String(++started), tag, isForgotten: false };
+      open.set(key, flight);
+      const close = () => {
+        if (open.get(key) === flight) open.delete(key);
+      };
+      const start = async (ended: AbortSignal) => {
+        ended.addEventListener('abort', close);
+        try {
+          return await run({
+            signal: ended,
+            get isForgotten() {
+              return flight.isForgotten;
+            },
+          });
+        } finally {
+          close();
+        }
+      };
+      using scope = createAbortScope([signal, stopping.signal]);
+      const found = await flights.join(flight.id, start, scope.signal);
+      if (!running) return found;
       const own: Found = found.from === 'hit' ? found : { ...found, from: 'joined' };
       joined(own);
       return own;
     },
     forget(tag) {
-      for (const flight of joinable.values())
+      for (const [key, flight] of open)
         if (tag === undefined || flight.tag === tag) {
           flight.isForgotten = true;
-          joinable.delete(flight.key);
+          open.delete(key);
         }
     },
     stop() {
-      const reason = new HubError('HUB_SHUTTING_DOWN', 'the cache is closed: the hub shuts down');
-      for (const flight of running) {
-        close(flight);
-        flight.result.reject(reason);
-        flight.abort.abort(reason);
-      }
+      stopping.abort(new HubError('HUB_SHUTTING_DOWN', 'the cache is closed: the hub shuts down'));
     },
   };
 }

@@ -43,12 +43,6 @@ type Work = {
   readonly tell: (progress: EnhanceProgress) => void;
 };
 
-/** Asks the models of a rule in order. */
-export interface Chain {
-  /** Undefined if all models failed. Rejects only with the reason of `signal`. */
-  run(work: Work, signal: AbortSignal): Promise<Written | undefined>;
-}
-
 /** Timeout for the list of models, slightly above that of `models` itself. */
 const listMs = 5_500;
 /** Minimum time for an attempt. */
@@ -58,11 +52,12 @@ const share = 2 / 3;
 /** Added to the timeout of `models`, whose error message says more. */
 const graceMs = 100;
 
+/** Asks the models of a rule in order. */
 export function createChain(needs: {
   readonly models: Pick<Models, 'find' | 'complete'>;
   readonly clock: Clock;
   readonly log: Log;
-}): Chain {
+}) {
   const { models, clock, log } = needs;
 
   /** The timeout for the first token, or why the model cannot be asked. */
@@ -104,7 +99,8 @@ export function createChain(needs: {
   }
 
   return {
-    async run(work, signal) {
+    /** Undefined if all models failed. Rejects only with the reason of `signal`. */
+    async run(work: Work, signal: AbortSignal): Promise<Written | undefined> {
       const { chosen, attempts, tell, endsAt } = work;
       for (const [index, model] of chosen.models.entries()) {
         const startedAt = clock.monotonic();

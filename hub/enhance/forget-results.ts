@@ -7,15 +7,15 @@ import type { SemanticLookup } from './semantic-lookup.ts';
  * HUB_CACHE_UNREACHABLE if one cache could not remove them now; the other has removed them.
  */
 export async function forgetResults(
-  exact: Pick<ExactCache, 'forget' | 'isOwed'>,
+  exact: Pick<ExactCache, 'forget' | 'isForgetPending'>,
   semantic: Pick<SemanticLookup, 'forget'> | undefined,
   tag: string | undefined,
 ): Promise<{ readonly exact: number; readonly semantic: number }> {
   const inExact = await exact.forget(tag);
-  const isOwed = exact.isOwed?.(tag) ?? false;
+  const isPending = exact.isForgetPending?.(tag) ?? false;
   const unreachable = (message: string, cause?: unknown) =>
     new HubError('HUB_CACHE_UNREACHABLE', message, { cause, data: { retryable: true } });
-  const equal = isOwed
+  const equal = isPending
     ? 'the results of equal prompts could not be removed from Redis now: this hub no longer uses them, and removes them as soon as it can'
     : `${inExact} results of equal prompts were removed`;
   let inSemantic = 0;
@@ -25,6 +25,7 @@ export async function forgetResults(
     const why = `${equal}, and none of similar prompts: ${messageOf(cause)}. Try again when the semantic cache can be reached`;
     throw unreachable(why, cause);
   }
-  if (isOwed) throw unreachable(`${equal}. ${inSemantic} results of similar prompts were removed`);
+  if (isPending)
+    throw unreachable(`${equal}. ${inSemantic} results of similar prompts were removed`);
   return { exact: inExact, semantic: inSemantic };
 }

@@ -1,16 +1,7 @@
 export type { Attempt, AttemptKind, EnhanceProgress } from './chain.ts';
 export { type Enhancer, createEnhancer } from './enhancer.ts';
 export type { EnhanceRequest, Enhancement } from './result.ts';
-export { type SemanticModels, createSemanticLoader } from './semantic-loader.ts';
+export { type SemanticModels, createSemanticLoader, loadSemanticCache } from './semantic-loader.ts';
 export type { SemanticExplanation } from './semantic-lookup.ts';
 export type { SemanticCache, SemanticStats } from './semantic.ts';
 export type { CachesStats, Explanation } from './stats.ts';
-
-/** Loads the semantic cache and the judge, for hubs whose rules use them. */
-export async function loadSemanticCache() {
-  const [{ createSemanticCache }, { createJudge }] = await Promise.all([
-    import('./semantic.ts'),
-    import('./judge.ts'),
-  ]);
-  return { createSemanticCache, createJudge };
-}

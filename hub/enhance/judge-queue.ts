@@ -2,19 +2,9 @@ import { type Clock, type Log, messageOf } from '#core';
 import type { Judge, Judgement } from './judge.ts';
 
 /** Two prompts to judge. */
-export type JudgedPair = { readonly key: string; readonly a: string; readonly b: string };
+type JudgedPair = { readonly key: string; readonly a: string; readonly b: string };
 
-/** Judges pairs in the background, one at a time. */
-export interface JudgeQueue {
-  /** Number of pairs that wait or are being judged. */
-  readonly waiting: number;
-  /** Number of pairs that were dropped because the queue was full. */
-  readonly refused: number;
-  /** Adds a pair, unless it waits already or the queue is full. Calls `done` with the answer. */
-  offer(pair: JudgedPair, done: (judgement: Judgement) => Promise<void>): void;
-  /** Cancels the current judgement and takes no more pairs. */
-  stop(): void;
-}
+type Done = (judgement: Judgement) => Promise<void>;
 
 type Options = {
   /** Maximum number of pairs, including the one being judged. */
@@ -29,14 +19,9 @@ type Needs = {
   readonly log: Log;
 };
 
-export function createJudgeQueue(
-  { maxWaiting, pauseMs }: Options,
-  { judge, clock, log }: Needs,
-): JudgeQueue {
-  const waiting = new Map<
-    string,
-    JudgedPair & { readonly done: (judgement: Judgement) => Promise<void> }
-  >();
+/** Judges pairs in the background, one at a time. */
+export function createJudgeQueue({ maxWaiting, pauseMs }: Options, { judge, clock, log }: Needs) {
+  const waiting = new Map<string, JudgedPair & { readonly done: Done }>();
   const ended = new AbortController();
   let refused = 0;
   let timer: Disposable | undefined;
@@ -62,13 +47,16 @@ export function createJudgeQueue(
   }
 
   return {
+    /** Number of pairs that wait or are being judged. */
     get waiting() {
       return waiting.size;
     },
+    /** Number of pairs that were dropped because the queue was full. */
     get refused() {
       return refused;
     },
-    offer(pair, done) {
+    /** Adds a pair, unless it waits already or the queue is full. Calls `done` with the answer. */
+    offer(pair: JudgedPair, done: Done): void {
       if (ended.signal.aborted || waiting.has(pair.key)) return;
       if (waiting.size >= maxWaiting) {
         refused++;
@@ -77,7 +65,8 @@ export function createJudgeQueue(
       waiting.set(pair.key, { ...pair, done });
       schedule();
     },
-    stop() {
+    /** Cancels the current judgement and takes no more pairs. */
+    stop(): void {
       ended.abort();
       waiting.clear();
       timer?.[Symbol.dispose]();

@@ -1,31 +1,31 @@
 import { type Clock, within } from '#core';
 import type { Models } from '#models';
 
-/** Digests of models by name. A model with another digest is another model. */
-export interface ModelDigests {
-  /**
-   * Waits at most `patienceMs`; undefined if the digest is not known by then. While Ollama does not answer, returns
-   * the last known digest, so that cached results are still found. Rejects only with the reason of `signal`.
-   */
-  find(model: string, patienceMs: number, signal: AbortSignal): Promise<string | undefined>;
-}
-
 /** Timeout for Ollama if an earlier digest is known. */
 const askMs = 250;
 /** Pause after Ollama did not answer, in which it is not asked again. */
 const silentMs = 5_000;
 const maxKnown = 200;
 
+/** Digests of models by name. A model with another digest is another model. */
 export function createModelDigests(needs: {
   readonly models: Pick<Models, 'find'>;
   readonly clock: Clock;
-}): ModelDigests {
+}) {
   const { models, clock } = needs;
   const known = new Map<string, string>();
   let silentUntil = -Infinity;
 
   return {
-    async find(model, patienceMs, signal) {
+    /**
+     * Waits at most `patienceMs`; undefined if the digest is not known by then. While Ollama does not answer, returns
+     * the last known digest, so that cached results are still found. Rejects only with the reason of `signal`.
+     */
+    async find(
+      model: string,
+      patienceMs: number,
+      signal: AbortSignal,
+    ): Promise<string | undefined> {
       if (clock.monotonic() < silentUntil) return known.get(model);
       const waitMs = known.has(model) ? Math.min(askMs, patienceMs) : patienceMs;
       try {

@@ -17,14 +17,8 @@ export type ChosenRule = {
 /** Bound of the cache by client name; it is cleared above this. */
 const maxClients = 1_000;
 
-/** Finds the rules of clients. */
-export interface RuleBook {
-  /** Returns the same object for the same name until the rules change. */
-  choose(client: string | undefined): ChosenRule;
-}
-
-/** `usualModel` is for rules that name no model. */
-export function createRuleBook(current: () => EnhancementRules, usualModel: string): RuleBook {
+/** Finds the rules of clients. `usualModel` is for rules that name no model. */
+export function createRuleBook(current: () => EnhancementRules, usualModel: string) {
   const hashes = new WeakMap<EnhancementRule, string>();
 
   function hashOf(rule: EnhancementRule): string {
@@ -59,7 +53,8 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
   const chosen = new Map<string, ChosenRule>();
 
   return {
-    choose(given = '') {
+    /** Returns the same object for the same name until the rules change. */
+    choose(given = ''): ChosenRule {
       const rules = current();
       if (rules !== chosenFrom || chosen.size > maxClients) chosen.clear();
       chosenFrom = rules;

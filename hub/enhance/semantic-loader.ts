@@ -58,3 +58,12 @@ export function createSemanticLoader(
     stop,
   };
 }
+
+/** Loads the code of the semantic cache and of the judge. */
+export async function loadSemanticCache() {
+  const [{ createSemanticCache }, { createJudge }] = await Promise.all([
+    import('./semantic.ts'),
+    import('./judge.ts'),
+  ]);
+  return { createSemanticCache, createJudge };
+}

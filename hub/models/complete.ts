@@ -74,7 +74,6 @@ export async function complete(
         model: model.name,
         isStream: true,
         silentMs: request.firstTokenMs,
-        totalMs: undefined,
         isGated: true,
         run: async (client, heard) =>
           await readAnswer(

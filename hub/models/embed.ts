@@ -35,8 +35,6 @@ export async function embed(
     {
       subject: model,
       model,
-      isStream: false,
-      silentMs: undefined,
       totalMs,
       isGated: true,
       async run(client) {

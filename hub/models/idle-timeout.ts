@@ -1,19 +1,9 @@
 import type { Clock } from '#core';
 
-/** A timeout that restarts with each sign of progress. */
-export interface IdleTimeout extends Disposable {
-  /** Restarts the timeout. */
-  reset(): void;
-  /** Time since the last reset, in milliseconds. */
-  readonly idleMs: number;
-}
+export type IdleTimeout = ReturnType<typeof startIdleTimeout>;
 
 /** Starts an idle timeout: calls `late` once after `timeoutMs` without a reset. Undefined means no timeout. */
-export function startIdleTimeout(
-  timeoutMs: number | undefined,
-  clock: Clock,
-  late: () => void,
-): IdleTimeout {
+export function startIdleTimeout(timeoutMs: number | undefined, clock: Clock, late: () => void) {
   let resetMs = clock.monotonic();
   let timer: Disposable | undefined;
   // The timer is re-armed when it fires instead of at each token.
@@ -26,9 +16,11 @@ export function startIdleTimeout(
   };
   if (timeoutMs !== undefined) arm(timeoutMs, timeoutMs);
   return {
-    reset() {
+    /** Restarts the timeout. */
+    reset(): void {
       resetMs = clock.monotonic();
     },
+    /** Time since the last reset, in milliseconds. */
     get idleMs() {
       return clock.monotonic() - resetMs;
     },

@@ -60,9 +60,6 @@ export function createModelList(
     const models = await caller.call(
       {
         subject: 'the list of models',
-        model: undefined,
-        isStream: false,
-        silentMs: undefined,
         totalMs,
         isGated: true,
         run: async client => parseModels(await client.list(), await loadedNames(client)),

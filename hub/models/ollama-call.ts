@@ -44,12 +44,12 @@ export interface OllamaClient {
 export type OllamaCall<T> = {
   /** The subject in messages: "llama3.2:3b", "the list of models". */
   readonly subject: string;
-  readonly model: string | undefined;
+  readonly model?: string;
   /** True if the answer is a stream of JSON lines. */
-  readonly isStream: boolean;
-  /** Idle timeout in ms, before the answer and within it. Undefined means none. */
-  readonly silentMs: number | undefined;
-  readonly totalMs: number | undefined;
+  readonly isStream?: boolean;
+  /** Idle timeout in ms, before the answer and within it. */
+  readonly silentMs?: number;
+  readonly totalMs?: number;
   /** False for calls that bypass the breaker. */
   readonly isGated: boolean;
   /** Makes the call. It must call `heard` at each sign of progress. Rejects with ModelFailure. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { type Clock, http, https, isObject, messageOf } from '#core';
-import { ModelFailure } from './failure.ts';
+import { type Clock, createAbortScope, http, https, isObject, messageOf } from '#core';
+import { ModelFailure, failureOfAbort } from './failure.ts';
 
 /** The result of a probe. The latency is in milliseconds. */
 export type ProbeResult = { readonly version: string; readonly latencyMs: number };
@@ -15,46 +15,37 @@ export async function probe(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ProbeResult> {
-  const target = new URL(`${url.replace(/\/$/, '')}/api/version`);
   const startedMs = clock.monotonic();
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const request = (target.protocol === 'https:' ? https : http).get(target, { agent: false });
-  const fail = (cause: unknown) =>
-    reject(
-      cause instanceof ModelFailure
-        ? cause
-        : new ModelFailure(
-            'unreachable',
-            `Ollama cannot be reached at ${url}: ${messageOf(cause)}. Start it, or correct OLLAMA_HOST`,
-            { cause },
-          ),
-    );
-  const cancel = () => {
-    fail(new ModelFailure('cancelled', 'the call was cancelled', { cause: signal.reason }));
-    request.destroy();
-  };
-  request.on('error', fail);
-  request.on('response', answer => {
-    answer.on('error', fail);
-    readVersion(answer).then(resolve, fail);
-  });
-  using _timer = clock.after(withinMs, () => {
-    fail(
+  using scope = createAbortScope([signal], {
+    clock,
+    limitMs: withinMs,
+    reason: () =>
       new ModelFailure(
         'timeout',
         `Ollama at ${url} did not report its version within ${withinMs / 1000} s`,
       ),
-    );
-    request.destroy();
   });
-  if (signal.aborted) cancel();
-  else signal.addEventListener('abort', cancel);
   try {
-    const version = await promise;
+    const version = await readVersion(
+      await get(new URL(`${url.replace(/\/$/, '')}/api/version`), scope.signal),
+    );
     return { version, latencyMs: clock.monotonic() - startedMs };
-  } finally {
-    signal.removeEventListener('abort', cancel);
+  } catch (cause) {
+    if (scope.signal.aborted) throw failureOfAbort(scope.signal, undefined);
+    if (cause instanceof ModelFailure) throw cause;
+    throw new ModelFailure(
+      'unreachable',
+      `Ollama cannot be reached at ${url}: ${messageOf(cause)}. Start it, or correct OLLAMA_HOST`,
+      { cause },
+    );
   }
+}
+
+async function get(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const { get: request } = url.protocol === 'https:' ? https : http;
+  request(url, { agent: false, signal }, resolve).on('error', reject);
+  return await promise;
 }
 
 async function readVersion(answer: IncomingMessage): Promise<string> {

@@ -14,26 +14,16 @@ export type PullProgress = {
   readonly completedBytes: number | undefined;
 };
 
-/** Pulls models. Concurrent pulls of one model share one request. */
-export interface Pulls {
-  /** Resolves when the model is complete. If cancelled, Ollama keeps what it has transferred. */
-  pull(
-    model: string,
-    progress: (progress: PullProgress) => void,
-    signal: AbortSignal,
-  ): Promise<void>;
-}
-
 /** Idle timeout of a pull in ms. Ollama itself gives up a stalled transfer earlier. */
 const silentMs = 120_000;
 /** Maximum number of concurrent pulls: they share the bandwidth. */
 const maxPulls = 4;
 
-/** Creates the pulls. */
+/** Pulls models. Concurrent pulls of one model share one request. */
 export function createPulls(needs: {
   readonly caller: Pick<OllamaCaller, 'call'>;
   readonly modelList: Pick<ModelList, 'invalidate'>;
-}): Pulls {
+}) {
   const flights = createSingleFlight<void>();
   const broadcasts = new Map<string, ProgressBroadcast>();
 
@@ -48,7 +38,6 @@ export function createPulls(needs: {
         model,
         isStream: true,
         silentMs,
-        totalMs: undefined,
         isGated: false,
         async run(client, heard) {
           for await (const line of await client.pull({ model, stream: true })) {
@@ -63,7 +52,12 @@ export function createPulls(needs: {
   }
 
   return {
-    async pull(name, progress, signal) {
+    /** Resolves when the model is complete. If cancelled, Ollama keeps what it has transferred. */
+    async pull(
+      name: string,
+      progress: (progress: PullProgress) => void,
+      signal: AbortSignal,
+    ): Promise<void> {
       const model = fullName(name);
       if (signal.aborted) throw failureOfAbort(signal, model);
       if (!flights.has(model) && flights.size >= maxPulls)

@@ -29,13 +29,7 @@ export function createWarmUps(needs: WarmUpNeeds): (model: string, options: obje
 
   async function load(name: string, options: object): Promise<void> {
     const model = await modelList.get(name, needs.life);
-    const call = {
-      subject: model.name,
-      model: model.name,
-      silentMs: undefined,
-      totalMs,
-      isGated: true,
-    };
+    const call = { subject: model.name, model: model.name, totalMs, isGated: true };
     await caller.call(loadCallOf(model, { ...needs, options }, call), needs.life);
     modelList.markLoaded(model.name);
   }
@@ -73,7 +67,6 @@ function loadCallOf(
   if (capabilities?.includes('embedding') || /embed|minilm|bge-/.test(model))
     return {
       ...call,
-      isStream: false,
       run: async client => void (await client.embed({ ...body, input: '', truncate: false })),
     };
   return {

@@ -3,57 +3,54 @@ import { type Clock, type Event, createEmitter } from '#core';
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 export type BreakerOptions = {
-  /** As many failures in a row open the breaker. */
+  /** Number of consecutive failures that opens the breaker. */
   readonly failureThreshold: number;
-  /** So long it stays open before a call is let through on trial. */
+  /** Time from opening to the first trial call. */
   readonly recoveryMs: number;
-  /**
-   * A trial without an outcome for this long is given up, and the next call may try. Unless given it may
-   * take as long as it takes.
-   */
+  /** Time limit of a trial, after which the next call may try; none by default. */
   readonly trialMs?: number;
 };
 
-/** What a breaker shows of itself; times are milliseconds since the epoch. */
+/** State of a breaker. Times are milliseconds since the epoch. */
 export type BreakerSnapshot = {
   readonly state: BreakerState;
-  /** Since when. */
+  /** Time of the last change. */
   readonly at: number;
-  /** When the next trial is let through; only while open. */
+  /** Time of the next trial; undefined unless open. */
   readonly until: number | undefined;
-  /** The failure that opened it last, in words; undefined while closed. */
+  /** Message of the failure that opened it; undefined while closed. */
   readonly why: string | undefined;
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number;
 };
 
 export type BreakerChange = BreakerSnapshot & {
   readonly from: BreakerState;
-  /** Who brought it about: calls of this hub, other hubs, a person, or nobody but time. */
+  /** `calls` of this hub, `others`: other hubs, an `operator`, or the passing of `time`. */
   readonly origin: 'calls' | 'others' | 'operator' | 'time';
 };
 
-/** What hubs tell each other of a breaker, in durations: their clocks differ. */
+/** State of a breaker as hubs exchange it: in durations, because their clocks differ. */
 export type Standing = {
   readonly state: 'closed' | 'open';
-  /** Until the next trial; 0 where it is due, and while closed. */
+  /** Time until the next trial; 0 if it is due, and while closed. */
   readonly remainingMs: number;
   readonly failures: number;
   readonly why: string;
 };
 
-/** Leave to make one call. Exactly one of the three is called when the call is over. */
+/** Permission for one call. Exactly one of the three methods is called when the call is over. */
 export interface Permit {
   readonly kind: 'permit';
-  /** True for the one call that decides whether the breaker closes. */
+  /** True for the call that decides whether the breaker closes. */
   readonly trial: boolean;
-  /** False once the breaker has changed since: the outcome no longer counts. */
+  /** False after the breaker has changed: the outcome no longer counts. */
   readonly current: boolean;
-  /** The server answered, be it with a tool's own error. */
+  /** The server answered, maybe with an error of a tool. */
   succeeded(): void;
-  /** The server did not answer in time, or the way to it broke. */
+  /** The server did not answer in time, or the connection broke. */
   failed(why: string): void;
-  /** The client gave the call up: it says nothing about the server, and frees the trial. */
+  /** The client cancelled the call: this says nothing about the server and frees the trial. */
   cancelled(): void;
 }
 
@@ -65,29 +62,29 @@ export type Refusal = {
   readonly failures: number;
 };
 
-/** The server is to be tried: `claim` has the permit for it. */
+/** The breaker needs a trial: `claim` gives the permit. */
 export type TrialNeeded = { readonly kind: 'trial' };
 
-/** Decides for one server, by itself and at once, whether a call may be made. */
+/** Circuit breaker of one server. */
 export interface Breaker extends Disposable {
   readonly state: BreakerState;
   readonly changed: Event<BreakerChange>;
   snapshot(): BreakerSnapshot;
-  /** Whether a call may be made now. Allocates nothing while closed. */
+  /** Decides about one call. Allocates nothing while closed. */
   admit(): Permit | TrialNeeded | Refusal;
-  /** As `admit`, but takes the trial where one is needed. */
+  /** Like `admit`, but takes the trial if one is needed. */
   claim(): Permit | Refusal;
-  /** No trial for so long, as another hub makes one; without effect unless half open. */
+  /** Delays the trial, because another hub makes one. No effect unless half open. */
   postpone(milliseconds: number): void;
-  /** Closes it, by the hand of whoever knows that the server is new. */
+  /** Closes it, for a new instance of the server. */
   reset(): void;
-  /** Takes over what another hub has decided later than this one. */
+  /** Takes over a later decision of another hub. */
   adopt(standing: Standing): void;
-  /** What other hubs should know; half open is open without remaining time. */
+  /** The state for other hubs; half open counts as open with no time remaining. */
   standing(): Standing;
 }
 
-/** While somebody else tries the server, a call is sent away for this long at most. */
+/** Maximum `retryAfterMs` of calls that are refused during a trial. */
 export const trialRetryMs = 1_000;
 
 type Closed = { readonly state: 'closed'; readonly permit: Permit; failures(): number };
@@ -97,7 +94,7 @@ type HalfOpen = Failed &
   TrialNeeded & { readonly state: 'half_open'; trial: Trial | undefined; postponedUntil: number };
 type Trial = { readonly due: number; readonly timer: Disposable };
 
-/** A breaker that is closed. Disposing stops its timers; it decides no more after that. */
+/** Creates a closed breaker. Disposing stops its timers; do not use it afterwards. */
 export function createBreaker(options: BreakerOptions, clock: Clock): Breaker {
   const { event, fire } = createEmitter<BreakerChange>();
   const { trialMs = Infinity } = options;
@@ -106,7 +103,7 @@ export function createBreaker(options: BreakerOptions, clock: Clock): Breaker {
 
   function closedPhase(): Closed {
     let failures = 0;
-    // One permit serves every call of a closed phase; those of an earlier one are stale by identity.
+    // One permit serves all calls of a closed phase; permits of earlier phases are stale by identity.
     const own: Closed = {
       state: 'closed',
       failures: () => failures,

@@ -1,50 +1,47 @@
-import { type Clock, HubError, createKeyedSlotMap } from '#core';
-import { type Line, type Place, createLine } from './line.ts';
+import { type Clock, HubError, createAbortScope, createKeyedSlotMap } from '#core';
+import { type Queue, type QueueNode, createQueue } from './queue.ts';
 
 export type BulkheadOptions = {
   /** The server's name, for messages. */
   readonly server: string;
-  /** So many calls at once: `max_concurrent_calls`. */
+  /** Maximum number of calls at once: `max_concurrent_calls`. */
   readonly maxConcurrent: number;
-  /** So many more wait for their turn: `max_queued_calls`. */
+  /** Maximum number of further calls that wait: `max_queued_calls`. */
   readonly maxQueued: number;
 };
 
 export type BulkheadSnapshot = { readonly active: number; readonly queued: number };
 
-/** Places for calls to one server, and a bounded queue for those that find none. */
+/** Limits the calls to one server, with a bounded and fair queue. */
 export interface Bulkhead {
-  /** How many calls have a place, and how many wait for one. */
   snapshot(): BulkheadSnapshot;
-  /** Takes a place where one is free: then the call may be made, and `leave` follows. Allocates nothing. */
+  /** Takes a free slot; false if there is none. `leave` returns it. Allocates nothing. */
   enter(): boolean;
   /**
-   * Waits for a place, after `enter` found none; `leave` follows once it resolves. Owners take turns, so
-   * that one with a thousand calls does not keep another's single one waiting. Rejects with
-   * HUB_SERVER_BUSY, at once where the queue is full and else after `deadlineMs`; with HUB_CALL_CANCELLED
-   * when `signal` is aborted. In a full queue the newest call of the owner with the longest line gives way,
-   * with HUB_SERVER_BUSY, to one of an owner whose line stays shorter: so all come to equal shares.
+   * Waits for a slot after `enter` found none; `leave` returns it. Owners take turns, so that a single call does not
+   * wait behind a thousand calls of another owner. Rejects with HUB_SERVER_BUSY if the queue is full or after
+   * `deadlineMs`, and with HUB_CALL_CANCELLED when `signal` aborts. In a full queue a call replaces the newest call
+   * of the owner with the longest queue, if its own queue stays shorter: all owners get equal shares.
    */
   wait(owner: string, deadlineMs: number, signal?: AbortSignal): Promise<void>;
-  /** Gives the place back, or on to the next in turn. */
+  /** Returns a slot, or passes it to the next call in turn. */
   leave(): void;
-  /** Rejects all that wait, where waiting has become pointless. */
+  /** Rejects all waiting calls. */
   refuseWaiting(error: HubError): void;
 }
 
-/** A hint: calls take milliseconds or minutes, and nobody knows which. */
+/** A hint: the duration of the current calls is not known. */
 const retryAfterMs = 1_000;
 const raiseEither = 'raise its max_concurrent_calls or max_queued_calls';
 
 type Waiting = { readonly admit: () => void; readonly refuse: (error: HubError) => void };
-type Owner = { readonly key: string; readonly waiting: Line<Waiting>; calls: number };
+type Owner = { readonly key: string; readonly waiting: Queue<Waiting>; calls: number };
 
-/** A bulkhead with all places free. */
 export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead {
   const { server, maxConcurrent, maxQueued } = options;
-  /** Owners of calls that wait, the next in turn first. */
-  const turns = createLine<Owner>();
-  const places = createKeyedSlotMap<Place<Owner>>();
+  /** Owners of waiting calls, the next in turn first. */
+  const turns = createQueue<Owner>();
+  const nodes = createKeyedSlotMap<QueueNode<Owner>>();
   let active = 0;
   let queued = 0;
 
@@ -54,38 +51,38 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
     return true;
   }
 
-  /** Puts a call at the end of its owner's line; what it returns takes it out, once. */
+  /** Appends a call to the queue of its owner. Returns a function that removes it. */
   function append(key: string, call: Waiting): () => void {
-    let place = places.get(key);
-    if (!place) places.set(key, (place = turns.append(newOwner(key))));
-    const owner = place.value;
+    let node = nodes.get(key);
+    if (!node) nodes.set(key, (node = turns.append(newOwner(key))));
+    const owner = node.value;
     const own = owner.waiting.append(call);
     owner.calls += 1;
     queued += 1;
     return () => remove(owner, own);
   }
 
-  function remove(owner: Owner, call: Place<Waiting>): void {
+  function remove(owner: Owner, call: QueueNode<Waiting>): void {
     owner.waiting.remove(call);
     owner.calls -= 1;
     queued -= 1;
     if (!owner.waiting.first) endTurn(owner);
   }
 
-  /** Takes the owner out of the turns, and puts it behind all others if more of its calls wait. */
+  /** Moves an owner behind all others, or removes it if no more of its calls wait. */
   function endTurn(owner: Owner): void {
-    const place = places.get(owner.key);
-    if (place) turns.remove(place);
-    if (owner.waiting.first) places.set(owner.key, turns.append(owner));
-    else places.delete(owner.key);
+    const node = nodes.get(owner.key);
+    if (node) turns.remove(node);
+    if (owner.waiting.first) nodes.set(owner.key, turns.append(owner));
+    else nodes.delete(owner.key);
   }
 
-  /** Makes room in a full queue for a call of this owner, where another has a longer line. */
+  /** Makes room in a full queue for a call of this owner, if another owner has a longer queue. */
   function makeRoom(key: string): boolean {
-    const calls = places.get(key)?.value.calls ?? 0;
+    const calls = nodes.get(key)?.value.calls ?? 0;
     let longest: Owner | undefined;
-    for (let place = turns.first; place; place = place.next)
-      if (place.value.calls > (longest?.calls ?? 0)) longest = place.value;
+    for (let node = turns.first; node; node = node.next)
+      if (node.value.calls > (longest?.calls ?? 0)) longest = node.value;
     if (!longest || longest.calls <= calls + 1) return false;
     longest.waiting.last?.value.refuse(
       busy(`${full()}, of which this session has the most`, raiseEither),
@@ -110,11 +107,11 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
     if (enter()) return;
     if (queued >= maxQueued && !makeRoom(key)) throw busy(full(), raiseEither);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    // All of this in the turn of the decision: whoever has a place can no longer be refused one.
+    const scope = createAbortScope(signal ? [signal] : [], { clock, limitMs: deadlineMs });
+    // In the turn of the decision: an admitted call can no longer be refused.
     const settle = () => {
-      leaveLine();
-      deadline[Symbol.dispose]();
-      signal?.removeEventListener('abort', abort);
+      leaveQueue();
+      scope[Symbol.dispose]();
     };
     const refuse = (error: HubError) => {
       settle();
@@ -124,17 +121,11 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
       settle();
       resolve();
     };
-    const abort = () => refuse(cancelled(server));
-    const leaveLine = append(key, { admit, refuse });
-    const deadline = clock.after(deadlineMs, () =>
-      refuse(
-        busy(
-          `had none of its ${maxConcurrent} places free for ${deadlineMs} ms`,
-          'raise its max_concurrent_calls',
-        ),
-      ),
+    const leaveQueue = append(key, { admit, refuse });
+    const late = `had none of its ${maxConcurrent} places free for ${deadlineMs} ms`;
+    scope.signal.addEventListener('abort', () =>
+      refuse(signal?.aborted ? cancelled(server) : busy(late, 'raise its max_concurrent_calls')),
     );
-    signal?.addEventListener('abort', abort);
     return promise;
   }
 
@@ -149,7 +140,7 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
         active -= 1;
         return;
       }
-      // The place goes from hand to hand: nobody who comes now can take it.
+      // The slot is never free in between, so no new call can take it.
       next.value.admit();
       if (owner.waiting.first) endTurn(owner);
     },
@@ -160,7 +151,7 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
   };
 }
 
-const newOwner = (key: string): Owner => ({ key, waiting: createLine(), calls: 0 });
+const newOwner = (key: string): Owner => ({ key, waiting: createQueue(), calls: 0 });
 
 function cancelled(server: string): HubError {
   return new HubError(

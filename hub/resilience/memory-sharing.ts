@@ -2,53 +2,49 @@ import { type Clock, createEmitter } from '#core';
 import type { Breaker } from './breaker.ts';
 import type { Claim, Decision, Membership, Sharing, SharingStatus } from './shared-breakers.ts';
 
-type Place = {
+type Group = {
   readonly members: Set<Pick<Breaker, 'adopt' | 'standing'>>;
-  /** The latest decision, and when it was made. */
+  /** The latest decision, with its monotonic time. */
   latest: (Decision & { readonly at: number }) | undefined;
   trial: { until: number } | undefined;
 };
 
-/**
- * Where breakers of one process meet. What `createMemorySharing` makes serves the one hub of a process;
- * called several times, as many hubs that know each other.
- */
+/** Connects breakers within one process. Each call of the returned function gives the sharing of one hub. */
 export function createMemorySharing(clock: Clock): () => Sharing {
-  const places = new Map<string, Place>();
+  const groups = new Map<string, Group>();
 
   function join(key: string, breaker: Pick<Breaker, 'adopt' | 'standing'>): Membership {
-    const place = places.get(key) ?? { members: new Set(), latest: undefined, trial: undefined };
-    places.set(key, place);
-    place.members.add(breaker);
-    if (place.latest) breaker.adopt(aged(place.latest));
+    const group = groups.get(key) ?? { members: new Set(), latest: undefined, trial: undefined };
+    groups.set(key, group);
+    group.members.add(breaker);
+    if (group.latest) breaker.adopt(aged(group.latest));
     return {
       tell() {
-        const epoch = (place.latest?.epoch ?? 0) + 1;
-        place.latest = { ...breaker.standing(), epoch, at: clock.monotonic() };
-        for (const member of place.members) if (member !== breaker) member.adopt(place.latest);
+        const epoch = (group.latest?.epoch ?? 0) + 1;
+        group.latest = { ...breaker.standing(), epoch, at: clock.monotonic() };
+        for (const member of group.members) if (member !== breaker) member.adopt(group.latest);
       },
       async claim(leaseMs): Promise<Claim> {
         const now = clock.monotonic();
-        const isHeld = () => place.trial !== undefined && clock.monotonic() < place.trial.until;
-        if (place.trial && isHeld()) return { kind: 'lost', leftMs: place.trial.until - now };
+        const isHeld = () => group.trial !== undefined && clock.monotonic() < group.trial.until;
+        if (group.trial && isHeld()) return { kind: 'lost', leftMs: group.trial.until - now };
         const own = { until: now + leaseMs };
-        place.trial = own;
+        group.trial = own;
         return {
           kind: 'won',
           renew() {
-            if (place.trial !== own && isHeld()) return;
+            if (group.trial !== own && isHeld()) return;
             own.until = clock.monotonic() + leaseMs;
-            place.trial = own;
+            group.trial = own;
           },
           release() {
-            if (place.trial === own) place.trial = undefined;
+            if (group.trial === own) group.trial = undefined;
           },
         };
       },
       [Symbol.dispose]() {
-        place.members.delete(breaker);
-        // What the last one leaves behind nobody would remove.
-        if (place.members.size === 0) places.delete(key);
+        group.members.delete(breaker);
+        if (group.members.size === 0) groups.delete(key);
       },
     };
   }

@@ -9,78 +9,69 @@ import {
   trialRetryMs,
 } from './breaker.ts';
 
-/** How breakers of this hub stand with those of others. */
+/** Whether this hub shares its breakers with other hubs. */
 export type SharingStatus =
-  /** There is nobody to share with. */
+  /** Sharing is not configured. */
   | { readonly kind: 'alone' }
   | { readonly kind: 'shared'; readonly since: number }
-  /** Each hub decides by itself until this is over. `since` is in milliseconds since the epoch. */
+  /** Each hub decides by itself for now. `since` is in milliseconds since the epoch. */
   | { readonly kind: 'degraded'; readonly since: number; readonly reason: string };
 
-/** What a claim on the one trial of all hubs came to. */
+/** Result of a claim on the single trial of all hubs. */
 export type Claim =
-  /** `unknown`: no answer in time, so this hub decides alone. */
+  /** `unknown`: no answer in time, so this hub makes the trial. */
   | ({ readonly kind: 'won' | 'unknown' } & Lease)
-  /** Another hub has it for `leftMs` more, or longer if it renews it. */
+  /** Another hub holds it for `leftMs`, or longer if it renews it. */
   | { readonly kind: 'lost'; readonly leftMs: number };
 
-/** A hub's hold on the one trial of all. Nothing of it waits or fails, and another's hold it leaves alone. */
+/** A hub's hold on the trial. Its methods never wait or fail, and do not affect another hub's hold. */
 export interface Lease {
-  /** Has it end as much later as it was claimed for, and takes it again where nobody has it any more. */
+  /** Extends the hold by its lease, and takes it again if it has expired. */
   renew(): void;
   release(): void;
 }
 
-/** One breaker among those of the same key in other hubs. Disposing leaves them. */
+/** A breaker that shares its key with breakers of other hubs. Disposing ends that. */
 export interface Membership extends Disposable {
-  /** Says that this hub has just decided. Never waits, and keeps no more than the latest decision. */
+  /** Publishes the state after a decision of this hub. Never waits; only the latest state is kept. */
   tell(): void;
-  /** Asks for the trial, for `leaseMs`. Resolves within a short deadline and never rejects. */
+  /** Claims the trial for `leaseMs`. Resolves within a short deadline; never rejects. */
   claim(leaseMs: number): Promise<Claim>;
 }
 
-/** Where breakers of several hubs meet. */
+/** Connects the breakers of several hubs. */
 export interface Sharing {
   readonly status: SharingStatus;
   readonly changed: Event<SharingStatus>;
-  /**
-   * Goes there and reads what is there for those that have joined. Resolves when that is done, or after
-   * a deadline, for what it goes there for can do without; never rejects.
-   */
+  /** Connects and reads the state of all joined breakers. Resolves then, or after a deadline; never rejects. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Brings a breaker together with all of that key. It hears of later decisions by `adopt`. */
+  /** Adds a breaker to those of the key. Later decisions are passed to its `adopt`. */
   join(key: string, breaker: Pick<Breaker, 'adopt' | 'standing'>): Membership;
 }
 
 export type SharedBreakerOptions = Omit<BreakerOptions, 'trialMs'> & {
-  /**
-   * So long other hubs leave the trial to one that does not renew it, as it is dead or cut off; 5 s unless
-   * given. A trial itself may take as long as it takes.
-   */
+  /** Time after which another hub takes over a trial that is not renewed; 5 s by default. Trials have no time limit. */
   readonly leaseMs?: number;
 };
 
-/** A breaker that opens and closes with those of the same key in other hubs. */
+/** A breaker that opens and closes together with those of the same key in other hubs. */
 export interface SharedBreaker extends Omit<Breaker, 'claim' | 'adopt' | 'postpone' | 'standing'> {
-  /**
-   * Has it meet those of another key from here on, and closes it unless one of them is open; without
-   * effect where it meets them already. Those that it leaves stay as they are.
-   */
+  /** Moves it to another key, and closes it unless a breaker of that key is open. The others stay as they are. */
   rekey(key: string): void;
   /**
-   * Leave to try the server, where `admit` says that a trial is needed: among all hubs, one call has it.
-   * The only thing that waits for another machine, and not for long.
+   * The permit for the trial that `admit` demands, for one call among all hubs. The only method that waits for
+   * another machine, briefly.
    */
   trial(): Promise<Permit | Refusal>;
 }
 
-/** A lease is renewed as often as this while it lasts. */
+/** Renewals during one lease. */
 const renewals = 5;
-/** Whoever has missed this many renewals is taken for dead. */
+/** A hub that missed this many renewals counts as dead. */
 const missed = 2;
 
-/** A breaker under a key that is the same in all hubs. Disposing leaves the others as they are. */
+/** Creates a shared breaker. Disposing it does not affect the others. */
 export function createSharedBreaker(
   first: string,
   { leaseMs = 5_000, ...options }: SharedBreakerOptions,
@@ -103,8 +94,7 @@ export function createSharedBreaker(
     if (claim.kind === 'lost') {
       permit.cancelled();
       const { leftMs } = claim;
-      // It may be cancelled there, of which nobody tells: asked again before it can have run out. What
-      // nobody renews any more is free when it has.
+      // The other hub does not report a cancelled trial: ask again before the lease ends. A dead hub's lease must end.
       const isAlive = leftMs > leaseMs - missed * renewMs;
       breaker.postpone(isAlive ? Math.min(leftMs, trialRetryMs) : leftMs);
     } else if (permit.current) {
@@ -118,11 +108,11 @@ export function createSharedBreaker(
     return { kind: 'refused', retryAfterMs: 1, why, failures };
   }
 
-  /** The permit of a trial, which is this hub's until all know its outcome. */
+  /** The permit of a trial that this hub holds until the other hubs know the outcome. */
   function renewed(permit: Permit, lease: Lease): Permit {
     let timer = clock.after(renewMs, renew);
     function renew(): void {
-      // What was decided meanwhile by another or by hand needs no outcome any more.
+      // After another decision the outcome no longer counts.
       if (isOver || !permit.current) return lease.release();
       lease.renew();
       timer = clock.after(renewMs, renew);
@@ -165,7 +155,7 @@ export function createSharedBreaker(
       if (next === key) return;
       key = next;
       membership[Symbol.dispose]();
-      // Nobody is told: it says nothing of the one that they go on with, nor of the one that they have.
+      // Not published: it is no decision about either key.
       breaker.adopt({ state: 'closed', remainingMs: 0, failures: 0, why: '' });
       membership = sharing.join(key, breaker);
     },
@@ -178,8 +168,8 @@ export function createSharedBreaker(
   };
 }
 
-/** A decision as it travels between hubs. */
+/** A decision as hubs exchange it. */
 export type Decision = Standing & {
-  /** Grows with every decision on a key, wherever it is made: the greater one is the later one. */
+  /** Grows with each decision on a key in any hub: the greatest one is the latest. */
   readonly epoch: number;
 };

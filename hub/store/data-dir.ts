@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError, messageOf } from '#core';
-import { readOrMakeKey } from './key-file.ts';
+import { isCode, readOrMakeKey } from './key-file.ts';
 import { withdrawRunning, ownerKeyFile } from './running-hub.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
@@ -103,7 +103,7 @@ async function makePrivate(file: string): Promise<void> {
     await (await open(file, 'wx', 0o600)).close();
     return;
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (!isCode(error, 'EEXIST')) throw error;
   }
   const stats = await lstat(file);
   const uid = process.geteuid?.();
@@ -141,7 +141,7 @@ async function readOrMakeSecret(file: string): Promise<Buffer> {
 /** An unreadable id is an error, not replaced: a new id would orphan the containers of this hub. */
 async function readOrMakeId(file: string, newId: () => string): Promise<string> {
   const stored = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (isCode(error, 'ENOENT')) return undefined;
     throw error;
   });
   if (stored !== undefined) {

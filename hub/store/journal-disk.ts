@@ -1,4 +1,5 @@
 import { open, readFile, rename } from 'node:fs/promises';
+import { isCode } from './key-file.ts';
 import { syncFolder } from './write-whole.ts';
 
 /** The file operations of a journal, so that a test can make each of them fail. */
@@ -25,7 +26,7 @@ export const systemDisk: JournalDisk = {
     try {
       return await readFile(path);
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      if (isCode(error, 'ENOENT')) return undefined;
       throw error;
     }
   },

@@ -95,5 +95,5 @@ async function createKey(file: string): Promise<void> {
   await syncFolder(dirname(file));
 }
 
-const isCode = (error: unknown, code: string) =>
+export const isCode = (error: unknown, code: string) =>
   error instanceof Error && 'code' in error && error.code === code;

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Log, isObject, messageOf } from '#core';
+import { isCode } from './key-file.ts';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { writeWhole } from './write-whole.ts';
 
@@ -90,7 +91,7 @@ async function read(file: string, log: Log): Promise<Map<string, string>> {
       ),
     );
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT'))
+    if (!isCode(error, 'ENOENT'))
       log.warn(
         { file, error: messageOf(error) },
         'a file of the hub could not be read: starting with an empty one',

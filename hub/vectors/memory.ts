@@ -8,32 +8,12 @@ export type VectorChunk = {
 };
 
 /** The part of a scope that is in memory. An iteration over `vectors` sees later changes. */
-export type ScopeInMemory = {
-  readonly vectors: ReadonlyMap<number, StoredVector>;
-  /** All points up to this number are in memory. */
-  readonly upTo: number;
-  /** The file has no points after `upTo`. */
-  readonly isComplete: boolean;
-};
-
-/** Vectors of the scopes used last, up to a bound; the others are in the file only. */
-export interface Memory {
-  /** A scope that is not in memory is empty at first. */
-  open(key: string): ScopeInMemory;
-  /**
-   * Appends the points that follow `after` in the file; undefined where none follow. Does nothing unless the
-   * part in memory ends at `after` and the chunk fits.
-   */
-  append(key: string, after: number, chunk: VectorChunk | undefined): void;
-  /** Adds a new point to a scope that is completely in memory. */
-  add(key: string, stored: StoredVector): void;
-  remove(key: string, number: number): void;
-  clear(): void;
-}
-
-type Mutable<T> = { -readonly [key in keyof T]: T[key] };
-type MutableScope = Mutable<Omit<ScopeInMemory, 'vectors'>> & {
+type ScopeInMemory = {
   readonly vectors: Map<number, StoredVector>;
+  /** All points up to this number are in memory. */
+  upTo: number;
+  /** The file has no points after `upTo`. */
+  isComplete: boolean;
 };
 
 /** Maximum number of scopes, empty ones included. */
@@ -43,19 +23,22 @@ const overheadBytes = 512;
 
 const bytesOf = ({ vector }: StoredVector): number => vector.byteLength + overheadBytes;
 
-/** Holds at most `maxBytes`. The scopes that were not opened for the longest time are dropped first. */
-export function createMemory({ maxBytes }: { readonly maxBytes: number }): Memory {
+/**
+ * Vectors of the scopes used last, at most `maxBytes`; the others are in the file only. The scopes that were not opened
+ * for the longest time are dropped first.
+ */
+export function createMemory({ maxBytes }: { readonly maxBytes: number }) {
   /** Least recently opened first. */
-  const scopes = new Map<string, MutableScope>();
+  const scopes = new Map<string, ScopeInMemory>();
   let usedBytes = 0;
 
-  function drop(key: string, { vectors }: MutableScope): void {
+  function drop(key: string, { vectors }: ScopeInMemory): void {
     scopes.delete(key);
     for (const stored of vectors.values()) usedBytes -= bytesOf(stored);
   }
 
   /** Adds vectors, and drops other scopes for them; false where there is no room even then. */
-  function insert(scope: MutableScope, { vectors, upTo }: VectorChunk): boolean {
+  function insert(scope: ScopeInMemory, { vectors, upTo }: VectorChunk): boolean {
     const needed = vectors.reduce((sum, stored) => sum + bytesOf(stored), 0);
     if (needed > maxBytes) return false;
     for (const [key, other] of scopes) {
@@ -70,7 +53,8 @@ export function createMemory({ maxBytes }: { readonly maxBytes: number }): Memor
   }
 
   return {
-    open(key) {
+    /** A scope that is not in memory is empty at first. */
+    open(key: string): Readonly<ScopeInMemory> {
       const scope = scopes.get(key) ?? { vectors: new Map(), upTo: 0, isComplete: false };
       scopes.delete(key);
       scopes.set(key, scope);
@@ -80,24 +64,29 @@ export function createMemory({ maxBytes }: { readonly maxBytes: number }): Memor
       }
       return scope;
     },
-    append(key, after, chunk) {
+    /**
+     * Appends the points that follow `after` in the file; undefined if none follow. Does nothing unless the part in
+     * memory ends at `after` and the chunk fits.
+     */
+    append(key: string, after: number, chunk: VectorChunk | undefined): void {
       const scope = scopes.get(key);
       if (scope?.upTo !== after) return;
       if (chunk) insert(scope, chunk);
       else scope.isComplete = true;
     },
-    add(key, stored) {
+    /** Adds a new point to a scope that is completely in memory. */
+    add(key: string, stored: StoredVector): void {
       const scope = scopes.get(key);
       // Without room the point is read from the file, and so are those that follow.
       if (scope?.isComplete)
         scope.isComplete = insert(scope, { vectors: [stored], upTo: stored.number });
     },
-    remove(key, number) {
+    remove(key: string, number: number): void {
       const vectors = scopes.get(key)?.vectors;
       const stored = vectors?.get(number);
       if (stored && vectors?.delete(number)) usedBytes -= bytesOf(stored);
     },
-    clear() {
+    clear(): void {
       scopes.clear();
       usedBytes = 0;
     },

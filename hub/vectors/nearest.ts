@@ -7,26 +7,20 @@ export type StoredVector = {
   readonly expiresAt: number;
 };
 
-export type Candidate = { readonly number: number; readonly score: number };
-
-/** The points nearest to a query among all that were added. */
-export interface Nearest {
-  /** The nearest first. */
-  readonly found: readonly Candidate[];
-  /** Compares a vector with the query. Vectors that have expired by `now` are skipped. */
-  add(stored: StoredVector, now: number): void;
-}
+export type Nearest = ReturnType<typeof createNearest>;
 
 /** Keeps the `limit` points with the highest scores above `minScore`. All vectors have length one. */
 export function createNearest(
   query: Float32Array,
   { limit, minScore }: { readonly limit: number; readonly minScore: number },
-): Nearest {
-  const found: Candidate[] = [];
+) {
+  /** The nearest first. */
+  const found: { readonly number: number; readonly score: number }[] = [];
   let floor = limit < 1 ? Infinity : minScore;
   return {
     found,
-    add({ number, vector, expiresAt }, now) {
+    /** Compares a vector with the query. Vectors that have expired by `now` are skipped. */
+    add({ number, vector, expiresAt }: StoredVector, now: number): void {
       if (expiresAt <= now) return;
       const score = Math.min(1, dotProduct(query, vector));
       if (!(score > floor)) return;

@@ -13,48 +13,23 @@ export type RemovedPoint = {
   readonly scope: string;
 };
 
-/** The points in an open file. Each call is short and throws the errors of SQLite. */
-export interface Points {
-  collection(name: string): Collection | undefined;
-  addCollection(name: string, dimensions: number): Collection;
-  /** Adds a point under the next number, in place of the one with the same id. */
-  put(
-    collection: number,
-    point: Point,
-    fields: Fields,
-  ): { readonly number: number; readonly removed: readonly RemovedPoint[] };
-  /** Number of points that have not expired. */
-  countLive(now: number): number;
-  /** The highest number given so far; 0 in a new file. */
-  lastNumber(): number;
-  /** The next points of a scope after a number; undefined where none follow. Damaged ones are removed. */
-  read(collection: Collection, scope: string, after: number): VectorChunk | undefined;
-  /** Id and payload of a point. A damaged one is removed. */
-  find(number: number): Omit<Point, 'vector'> | undefined;
-  removeId(collection: number, id: string): readonly RemovedPoint[];
-  /** Removes at most `limit` of the oldest points of a scope that has more than `maxPoints`. */
-  removeExcess(
-    collection: number,
-    scope: string,
-    maxPoints: number,
-    limit: number,
-  ): readonly RemovedPoint[];
-  removeExpired(now: number, limit: number): readonly RemovedPoint[];
-  /** Removes at most `limit` points with a tag, or with any, and with numbers up to `upTo`. */
-  removeTag(tag: string | undefined, upTo: number, limit: number): readonly RemovedPoint[];
-}
+export type Points = ReturnType<typeof createPoints>;
 
 /** Numbers per read: 64 vectors of 768 numbers, which take one or two milliseconds. */
 const floatsPerRead = 49_152;
 
-/** Prepares the statements for an open file. `onDamage` gets the number of damaged rows that were removed. */
-export function createPoints(database: DatabaseSync, onDamage: (rows: number) => void): Points {
+/**
+ * The points in an open file. Each call is short and throws the errors of SQLite. `onDamage` gets the number of
+ * damaged rows that were removed.
+ */
+export function createPoints(database: DatabaseSync, onDamage: (rows: number) => void) {
   const prepare = (sql: string) => database.prepare(sql);
   const prepareRemoval = (condition: string) => {
     const statement = prepare(
       `DELETE FROM points WHERE ${condition} RETURNING number, collection, scope`,
     );
-    return (...values: (string | number)[]) => statement.all(...values).map(removedPointOf);
+    return (...values: (string | number)[]): readonly RemovedPoint[] =>
+      statement.all(...values).map(removedPointOf);
   };
   const prepareLimitedRemoval = (condition: string) =>
     prepareRemoval(`number IN (SELECT number FROM points WHERE ${condition} LIMIT ?)`);
@@ -88,14 +63,19 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
   }
 
   return {
-    collection(name) {
+    collection(name: string): Collection | undefined {
       const row = selectCollection.get(name);
       return row && { id: numberIn(row, 'id'), dimensions: numberIn(row, 'dimensions') };
     },
-    addCollection(name, dimensions) {
+    addCollection(name: string, dimensions: number): Collection {
       return { id: Number(insertCollection.run(name, dimensions).lastInsertRowid), dimensions };
     },
-    put(collection, { id, vector, payload }, { scope, tag, expiresAt }) {
+    /** Adds a point under the next number, in place of the one with the same id. */
+    put(
+      collection: number,
+      { id, vector, payload }: Point,
+      { scope, tag, expiresAt }: Fields,
+    ): { readonly number: number; readonly removed: readonly RemovedPoint[] } {
       const bytes = new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
       const text = JSON.stringify(payload);
       const sum = crc32(bytes);
@@ -112,9 +92,12 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
         throw error;
       }
     },
-    countLive: now => numberIn(countLive.get(now), 'count'),
+    /** Number of points that have not expired. */
+    countLive: (now: number) => numberIn(countLive.get(now), 'count'),
+    /** The highest number given so far; 0 in a new file. */
     lastNumber: () => Number(selectLast.get()?.['seq'] ?? 0),
-    read({ id, dimensions }, scope, after) {
+    /** The next points of a scope after a number; undefined if none follow. Damaged ones are removed. */
+    read({ id, dimensions }: Collection, scope: string, after: number): VectorChunk | undefined {
       const limit = Math.max(1, Math.floor(floatsPerRead / dimensions));
       const rows = selectVectors.all(id, scope, after, limit);
       if (rows.length === 0) return undefined;
@@ -131,7 +114,8 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
       removeDamaged(damaged);
       return { vectors, upTo: numberIn(rows.at(-1), 'number') };
     },
-    find(number) {
+    /** Id and payload of a point. A damaged one is removed. */
+    find(number: number): Omit<Point, 'vector'> | undefined {
       const row = selectPoint.get(number);
       if (!row) return undefined;
       const text = textIn(row, 'payload');
@@ -140,13 +124,15 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
       removeDamaged([number]);
       return undefined;
     },
-    removeId,
-    removeExcess(collection, scope, maxPoints, limit) {
+    removeId: (collection: number, id: string) => removeId(collection, id),
+    /** Removes at most `limit` of the oldest points of a scope that has more than `maxPoints`. */
+    removeExcess(collection: number, scope: string, maxPoints: number, limit: number) {
       const excess = numberIn(countScope.get(collection, scope), 'count') - maxPoints;
       return excess > 0 ? removeOldest(collection, scope, Math.min(excess, limit)) : [];
     },
-    removeExpired,
-    removeTag: (tag, upTo, limit) =>
+    removeExpired: (now: number, limit: number) => removeExpired(now, limit),
+    /** Removes at most `limit` points with a tag, or with any, and with numbers up to `upTo`. */
+    removeTag: (tag: string | undefined, upTo: number, limit: number) =>
       tag === undefined ? removeAny(upTo, limit) : removeTagged(tag, upTo, limit),
   };
 }

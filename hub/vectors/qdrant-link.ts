@@ -1,5 +1,5 @@
 import type { QdrantClient } from '@qdrant/js-client-rest';
-import { type Clock, isObject, messageOf } from '#core';
+import { type Clock, createAbortScope, isObject, messageOf } from '#core';
 import { VectorsFailure, type VectorsFailureKind } from './vectors.ts';
 
 export type QdrantAddress = {
@@ -15,34 +15,18 @@ export type Ask = (
   call: (api: Api, init: { readonly signal: AbortSignal }) => Promise<{ readonly data: unknown }>,
 ) => Promise<unknown>;
 
-/** Calls to one Qdrant, each with a timeout. */
-export interface QdrantLink {
-  /**
-   * Runs `work` and its calls, with one timeout for all of them. Rejects with a VectorsFailure. For a while
-   * after a timeout, Qdrant is not called, and this rejects at once.
-   */
-  within<T>(
-    withinMs: number,
-    signal: AbortSignal | undefined,
-    work: (ask: Ask) => Promise<T>,
-  ): Promise<T>;
-  /** Cancels all calls, and refuses later ones. */
-  stop(): void;
-}
-
 /** Pause after a timeout, in which Qdrant is not called: each caller would wait for the timeout again. */
 const restMs = 2_000;
 /** Maximum length of a message of Qdrant in a failure. */
 const maxReason = 300;
 
-/** Loads the client, and Node's fetch with it, at the first call. */
+/** Calls to one Qdrant, each with a timeout. Loads the client, and Node's fetch with it, at the first call. */
 export function createQdrantLink(
   { url, apiKey }: QdrantAddress,
   { clock }: { readonly clock: Clock },
-): QdrantLink {
+) {
   const { host } = new URL(url);
   const stopping = new AbortController();
-  const underWay = new Set<AbortController>();
   let client: Promise<Api> | undefined;
   let restsUntil = -Infinity;
 
@@ -61,42 +45,43 @@ export function createQdrantLink(
   }
 
   return {
-    async within(withinMs, signal, work) {
-      const cancelled = () => new VectorsFailure('cancelled', 'the call to Qdrant was cancelled');
-      if (signal?.aborted) throw cancelled();
-      if (stopping.signal.aborted)
-        throw new VectorsFailure('stopped', 'the semantic cache has stopped');
-      if (clock.monotonic() < restsUntil)
-        throw new VectorsFailure('timeout', `${host} was too late a moment ago: it is left alone`);
-      const ending = new AbortController();
-      underWay.add(ending);
-      const end = () => ending.abort();
-      signal?.addEventListener('abort', end, { once: true });
-      let isLate = false;
-      using _deadline = clock.after(withinMs, () => {
-        isLate = true;
-        end();
+    /**
+     * Runs `work` and its calls, with one timeout for all of them. Rejects with a VectorsFailure. For a while after a
+     * timeout, Qdrant is not called, and this rejects at once.
+     */
+    async within<T>(
+      withinMs: number,
+      signal: AbortSignal | undefined,
+      work: (ask: Ask) => Promise<T>,
+    ): Promise<T> {
+      using scope = createAbortScope([stopping.signal, ...(signal ? [signal] : [])], {
+        clock,
+        limitMs: withinMs,
       });
+      const ended = () => {
+        if (signal?.aborted)
+          return new VectorsFailure('cancelled', 'the call to Qdrant was cancelled');
+        if (stopping.signal.aborted)
+          return new VectorsFailure('stopped', 'the semantic cache has stopped');
+        restsUntil = clock.monotonic() + restMs;
+        return new VectorsFailure('timeout', `${host} did not answer within ${withinMs} ms`);
+      };
+      if (scope.signal.aborted) throw ended();
+      if (clock.monotonic() < restsUntil)
+        throw new VectorsFailure(
+          'timeout',
+          `${host} was too late a moment ago: it is not called for ${restMs / 1000} s`,
+        );
       try {
         const api = await load();
-        return await work(async call => resultOf(await call(api, { signal: ending.signal }), host));
+        return await work(async call => resultOf(await call(api, scope), host));
       } catch (error) {
-        if (error instanceof VectorsFailure && !ending.signal.aborted) throw error;
-        if (signal?.aborted) throw cancelled();
-        if (stopping.signal.aborted)
-          throw new VectorsFailure('stopped', 'the semantic cache has stopped');
-        if (!isLate) throw failureOf(error, host);
-        restsUntil = clock.monotonic() + restMs;
-        throw new VectorsFailure('timeout', `${host} did not answer within ${withinMs} ms`);
-      } finally {
-        underWay.delete(ending);
-        signal?.removeEventListener('abort', end);
+        if (scope.signal.aborted) throw ended();
+        throw error instanceof VectorsFailure ? error : failureOf(error, host);
       }
     },
-    stop() {
-      stopping.abort();
-      for (const ending of underWay) ending.abort();
-    },
+    /** Cancels all calls, and refuses later ones. */
+    stop: () => stopping.abort(),
   };
 }
 

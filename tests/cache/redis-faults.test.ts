@@ -393,12 +393,18 @@ describeWithEngine('exact caches of two hubs', () => {
     await redis.cli('config', 'set', 'min-replicas-to-write', '1');
     try {
       assert.equal(await hub.cache.forget('editor'), 0);
-      assert.deepEqual([hub.cache.isOwed?.('editor'), hub.cache.isOwed?.('other')], [true, false]);
+      assert.deepEqual(
+        [hub.cache.isForgetPending?.('editor'), hub.cache.isForgetPending?.('other')],
+        [true, false],
+      );
       assert.match(await errorOf(hub.cache), /NOREPLICAS/);
     } finally {
       await redis.cli('config', 'set', 'min-replicas-to-write', '0');
     }
-    await until(() => hub.cache.isOwed?.('editor') === false, 'what is owed to be forgotten');
+    await until(
+      () => hub.cache.isForgetPending?.('editor') === false,
+      'what is owed to be forgotten',
+    );
     await keep(hub.cache, 'a', 'fresh');
     await isHit(hub.cache, 'a', 'fresh');
   });

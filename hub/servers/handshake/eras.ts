@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ServerConfig } from '#config';
-import { type Log, HubError, isObject } from '#core';
+import { type Log, HubError, createSingleFlight, isObject } from '#core';
 import { rpcCodes } from '#jsonrpc';
 import { type Era, modernVersions } from '#mcp';
 import type { Instance } from '#runtimes';
@@ -21,15 +21,18 @@ export interface Eras {
   forget(key: string): Promise<void>;
 }
 
+/** Each probe has a time limit and a cancellation of its own. */
+const unending = new AbortController().signal;
+
 /** Programs whose era is remembered: more than a hub has servers, over many versions of each. */
 export const maxEras = 1_000;
 
 /** `kept` remembers beyond this run of the hub. */
 export function createEras(needs: { readonly kept: Table; readonly log: Log }): Eras {
   const { kept, log } = needs;
-  /** What a probe said and no handshake has confirmed. */
+  /** Eras from probes that no handshake has confirmed. */
   const probed = createTable({ file: undefined, maxEntries: maxEras }, { log });
-  const underway = new Map<string, Promise<Era>>();
+  const probing = createSingleFlight<Era>();
 
   async function recall(key: string): Promise<Era | undefined> {
     const found = (await kept.find(key)) ?? (await probed.find(key));
@@ -48,21 +51,14 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }): 
       for (;;) {
         const known = await recall(key);
         if (known) return known;
-        const others = underway.get(key);
-        if (!others) break;
+        const isOwn = !probing.has(key);
         try {
-          return await others;
+          return await probing.join(key, () => ask(key, probe), unending);
         } catch (error) {
-          // Silence is silence for all of them; a start that was given up says nothing of the program.
-          if (error instanceof HubError && error.code === 'HUB_SERVER_START_FAILED') throw error;
+          // A silent program is silent for all callers, but a cancelled start of another caller says nothing about it.
+          const isSilent = error instanceof HubError && error.code === 'HUB_SERVER_START_FAILED';
+          if (isOwn || isSilent) throw error;
         }
-      }
-      const asked = ask(key, probe);
-      underway.set(key, asked);
-      try {
-        return await asked;
-      } finally {
-        underway.delete(key);
       }
     },
     async confirm(key, era, durably) {

@@ -6,6 +6,7 @@ import type {
   ScopeMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { MetricFamily, MetricLabels } from '../exposition.ts';
+import { timeOf } from './spans.ts';
 
 /** The parts of an answered request that the OpenTelemetry metrics use. Times are in ms. */
 export type Operation = {
@@ -164,9 +165,3 @@ function metricOf(
 /** The unit in UCUM notation, as OpenTelemetry requires. */
 const unitOf = (name: string) =>
   /duration|seconds/.test(name) ? 's' : /bytes/.test(name) ? 'By' : '';
-
-/** Converts milliseconds to seconds and nanoseconds. */
-function timeOf(milliseconds: number): [number, number] {
-  const seconds = Math.floor(milliseconds / 1000);
-  return [seconds, Math.round((milliseconds - seconds * 1000) * 1e6)];
-}

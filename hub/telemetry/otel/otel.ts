@@ -151,10 +151,9 @@ export async function createOtlpExporter(
     async start() {},
     async stop() {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = clock.after(stopMs, resolve);
-      const sent = Promise.all([spans?.stop(), meters?.stop()]);
-      await Promise.race([sent.catch(onExportError), promise]);
-      timer[Symbol.dispose]();
+      using _timer = clock.after(stopMs, resolve);
+      const sent = Promise.all([spans?.stop(), meters?.stop()]).catch(onExportError);
+      await Promise.race([sent, promise]);
     },
   };
 }

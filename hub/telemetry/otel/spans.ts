@@ -149,7 +149,7 @@ function nameKey(method: string): string {
 const unquoted = (id: string) => (id.startsWith('"') ? id.slice(1, -1) : id);
 
 /** Converts milliseconds to seconds and nanoseconds. */
-function timeOf(milliseconds: number): HrTime {
+export function timeOf(milliseconds: number): HrTime {
   const seconds = Math.floor(milliseconds / 1000);
   return [seconds, Math.round((milliseconds - seconds * 1000) * 1e6)];
 }
