@@ -2,17 +2,8 @@ import type { CallRecord, CallSummary } from './call.ts';
 import { createInterner } from './interner.ts';
 import { type PayloadRange, lengthOf } from './payload-ring.ts';
 
-/** Stored calls by slot number, in columns. */
-export interface CallColumns {
-  write(slot: number, id: number, call: CallRecord, range: PayloadRange): void;
-  /** The call last written to this slot. */
-  read(slot: number): CallSummary;
-  /** The position of its messages in the payload ring. */
-  rangeOf(slot: number): PayloadRange;
-}
-
-/** Creates columns for `count` calls, one array for each field. Writing a call allocates no objects. */
-export function createCallColumns(count: number): CallColumns {
+/** Stored calls by slot number, in one array for each field. Writing a call allocates no objects. */
+export function createCallColumns(count: number) {
   const numbers = () => new Float64Array(count);
   const lengths = () => new Uint32Array(count);
   const [ids, at, took, atServer, from] = [numbers(), numbers(), numbers(), numbers(), numbers()];
@@ -32,7 +23,7 @@ export function createCallColumns(count: number): CallColumns {
   const [knownMethods, knownNames] = [createInterner(), createInterner()];
 
   return {
-    write(slot, id, call, range) {
+    write(slot: number, id: number, call: CallRecord, range: PayloadRange): void {
       ids[slot] = id;
       at[slot] = call.at;
       took[slot] = call.tookMs;
@@ -49,7 +40,8 @@ export function createCallColumns(count: number): CallColumns {
       clients[slot] = call.client;
       outcomes[slot] = call.outcome;
     },
-    read: slot => ({
+    /** The call last written to this slot. */
+    read: (slot: number): CallSummary => ({
       id: ids[slot] ?? 0,
       at: at[slot] ?? 0,
       method: methods[slot] ?? '',
@@ -63,7 +55,8 @@ export function createCallColumns(count: number): CallColumns {
       requestBytes: requests[slot] ?? 0,
       replyBytes: replies[slot] ?? 0,
     }),
-    rangeOf: slot => ({
+    /** The position of its messages in the payload ring. */
+    rangeOf: (slot: number): PayloadRange => ({
       from: from[slot] ?? 0,
       firstBytes: keptRequests[slot] ?? 0,
       secondBytes: keptReplies[slot] ?? 0,

@@ -1,18 +1,14 @@
-/** Shares one string among equal texts, so that a thousand calls of one tool store its name once. */
-export interface Interner {
-  intern(text: string): string;
-}
-
 /** Above this many strings all are dropped: clients choose the names, so the set needs a bound. */
 const maxStrings = 2_000;
 /** Longer texts are cut, in characters: a data URI may contain a whole document. */
 export const maxInternedLength = 300;
 
-export function createInterner(): Interner {
+/** Shares one string among equal texts, so that a thousand calls of one tool store its name once. */
+export function createInterner() {
   const known = new Map<string, string>();
   let last = '';
   return {
-    intern(text) {
+    intern(text: string): string {
       // Consecutive calls mostly have the same name.
       if (text === last) return last;
       const found = known.get(text);

@@ -3,14 +3,6 @@ import { Buffer } from 'node:buffer';
 /** The bytes of a message, in one piece or several. */
 export type Bytes = Buffer | readonly Buffer[];
 
-/** The beginnings of the newest messages, in one ring buffer. */
-export interface PayloadRing {
-  /** Copies the beginning of both messages into the ring and returns their position. */
-  write(first: Bytes, second: Bytes): PayloadRange;
-  /** The two beginnings at a position; undefined once newer messages have overwritten them. */
-  read(range: PayloadRange): { readonly first: Buffer; readonly second: Buffer } | undefined;
-}
-
 /** Position of two adjacent beginnings in the ring. */
 export type PayloadRange = {
   /** Offset of the first byte, counted over all rounds of the ring. */
@@ -20,10 +12,10 @@ export type PayloadRange = {
 };
 
 /**
- * Creates a ring of at least `maxBytes` that overwrites its oldest bytes when full, so that recording a message
+ * The beginnings of the newest messages, in a ring of at least `maxBytes` that overwrites its oldest bytes when full, so that recording a message
  * allocates nothing. It always has room for two messages of `maxKeptBytes`.
  */
-export function createPayloadRing(maxBytes: number, maxKeptBytes: number): PayloadRing {
+export function createPayloadRing(maxBytes: number, maxKeptBytes: number) {
   // The system commits these pages only when they are first written.
   const ring = Buffer.alloc(Math.max(maxBytes, 2 * maxKeptBytes));
   let written = 0;
@@ -36,7 +28,8 @@ export function createPayloadRing(maxBytes: number, maxKeptBytes: number): Paylo
   }
 
   return {
-    write(first, second) {
+    /** Copies the beginning of both messages into the ring and returns their position. */
+    write(first: Bytes, second: Bytes): PayloadRange {
       const left = ring.length - (written % ring.length);
       // A message is never split: if both might not fit before the end, they go to the start.
       if (left < 2 * maxKeptBytes) written += left;
@@ -47,7 +40,8 @@ export function createPayloadRing(maxBytes: number, maxKeptBytes: number): Paylo
       written += firstBytes + secondBytes;
       return { from, firstBytes, secondBytes };
     },
-    read({ from, firstBytes, secondBytes }) {
+    /** The two beginnings at a position; undefined once newer messages have overwritten them. */
+    read({ from, firstBytes, secondBytes }: PayloadRange) {
       if (written - from > ring.length) return undefined;
       const at = from % ring.length;
       const middle = at + firstBytes;

@@ -9,23 +9,8 @@ export type Flight = {
   readonly isForgotten: boolean;
 };
 
-/** Single flights by key that can be forgotten by their tags. */
-export interface TaggedFlights {
-  /** Joins the flight of a key, or starts `run` as one. Rejects with the reason of `signal` once that aborts. */
-  join(
-    key: string,
-    tag: string,
-    signal: AbortSignal,
-    run: (flight: Flight) => Promise<Found>,
-  ): Promise<Found>;
-  /** Closes the flights of a tag, or all, to new calls. The calls that wait get their value. */
-  forget(tag?: string): void;
-  /** Aborts all flights; the calls that wait are rejected with HUB_SHUTTING_DOWN. */
-  stop(): void;
-}
-
-/** `joined` is called for each call that got the value of a flight that it did not start. */
-export function createTaggedFlights(joined: (found: Found) => void): TaggedFlights {
+/** Single flights by key that can be forgotten by tag. `joined` is called for each call that got the value of a flight that it did not start. */
+export function createTaggedFlights(joined: (found: Found) => void) {
   const flights = createSingleFlight<Found>();
   /** The flights that calls can join, by key. The id is their key in `flights`. */
   const open = new Map<
@@ -36,7 +21,13 @@ export function createTaggedFlights(joined: (found: Found) => void): TaggedFligh
   let started = 0;
 
   return {
-    async join(key, tag, signal, run) {
+    /** Joins the flight of a key, or starts `run` as one. Rejects with the reason of `signal` once that aborts. */
+    async join(
+      key: string,
+      tag: string,
+      signal: AbortSignal,
+      run: (flight: Flight) => Promise<Found>,
+    ): Promise<Found> {
       signal.throwIfAborted();
       stopping.signal.throwIfAborted();
       const running = open.get(key);
@@ -65,14 +56,16 @@ export function createTaggedFlights(joined: (found: Found) => void): TaggedFligh
       joined(own);
       return own;
     },
-    forget(tag) {
+    /** Closes the flights of a tag, or all, to new calls. The calls that wait get their value. */
+    forget(tag?: string): void {
       for (const [key, flight] of open)
         if (tag === undefined || flight.tag === tag) {
           flight.isForgotten = true;
           open.delete(key);
         }
     },
-    stop() {
+    /** Aborts all flights; the calls that wait are rejected with HUB_SHUTTING_DOWN. */
+    stop(): void {
       stopping.abort(new HubError('HUB_SHUTTING_DOWN', 'the cache is closed: the hub shuts down'));
     },
   };

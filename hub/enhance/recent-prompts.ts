@@ -4,21 +4,6 @@ import { type CachedResult, parseResult } from './cached-result.ts';
 import { type EnhanceRequest, type Outcome, hitOf } from './result.ts';
 import type { ChosenRule } from './rules.ts';
 
-/**
- * Recent prompts with the keys of their results. A prompt that comes again needs no search for secrets and no hash,
- * which take longer than the look-up in the cache.
- */
-export interface RecentPrompts {
-  /** Records that a prompt has no secret, and the key of its result. */
-  note(prompt: string, seen: Seen): void;
-  has(prompt: string): boolean;
-  /** The cached result for a recent prompt; without a promise if the cache is in memory. */
-  hit(
-    request: EnhanceRequest,
-    chosen: ChosenRule,
-  ): Outcome | undefined | Promise<Outcome | undefined>;
-}
-
 type Seen = { readonly chosen: ChosenRule; readonly digest: string; readonly key: string };
 
 /** With the last value and its parsed form: parsing takes longer than the look-up. */
@@ -28,13 +13,17 @@ type Known = Seen & { value: string | undefined; result: CachedResult | undefine
 const maxPrompts = 500;
 const maxLength = 4_000;
 
+/**
+ * Recent prompts with the keys of their results. A prompt that comes again needs no search for secrets and no hash,
+ * which take longer than the look-up in the cache.
+ */
 export function createRecentPrompts({
   models,
   exact,
 }: {
   readonly models: Pick<Models, 'known'>;
   readonly exact: Pick<ExactCache, 'hit'>;
-}): RecentPrompts {
+}) {
   const recent = new Map<string, Known>();
 
   function read(found: Found, known: Known): Outcome | undefined {
@@ -46,13 +35,15 @@ export function createRecentPrompts({
   }
 
   return {
-    note(prompt, seen) {
+    /** Records that a prompt has no secret, and the key of its result. */
+    note(prompt: string, seen: Seen): void {
       if (prompt.length > maxLength) return;
       if (recent.size >= maxPrompts) recent.clear();
       recent.set(prompt, { ...seen, value: undefined, result: undefined });
     },
-    has: prompt => recent.has(prompt),
-    hit({ prompt, bypass }, chosen) {
+    has: (prompt: string) => recent.has(prompt),
+    /** The cached result for a recent prompt; without a promise if the cache is in memory. */
+    hit({ prompt, bypass }: EnhanceRequest, chosen: ChosenRule) {
       const seen = bypass ? undefined : recent.get(prompt);
       // A reload of the rules gives other objects.
       if (seen?.chosen !== chosen) return undefined;

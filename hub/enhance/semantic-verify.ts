@@ -16,29 +16,6 @@ type CandidatePair = {
   readonly embedded: EmbeddedPrompt;
 };
 
-/** Asks the judge about pairs of which the guards are unsure, and remembers its answers. */
-export interface Verifier {
-  /** Pairs that wait for the judge. */
-  readonly waiting: number;
-  /** Pairs that were dropped because too many waited. */
-  readonly refused: number;
-  /** Remembered answers. */
-  readonly size: number;
-  labelOf(pair: CandidatePair): Label | undefined;
-  /**
-   * The remembered answer of the judge, or a new one if it is awaited; undefined if the judge answers later. Rejects
-   * with the reason of `signal`.
-   */
-  verify(
-    pair: CandidatePair,
-    options: { readonly isAwaited: boolean },
-    signal: AbortSignal,
-  ): Promise<Label | undefined>;
-  /** Drops all answers, including pending ones. */
-  forget(): void;
-  stop(): void;
-}
-
 type Needs = {
   readonly vectors: Pick<Vectors, 'put'>;
   readonly judge: Judge | undefined;
@@ -53,10 +30,11 @@ const pauseMs = 5_000;
 /** Maximum number of remembered answers, about 1 MB. */
 const maxLabels = 10_000;
 
+/** Asks the judge about pairs of which the guards are unsure, and remembers its answers. */
 export function createVerifier(
   { maxPerScope, maxWaiting }: { readonly maxPerScope: number; readonly maxWaiting: number },
   { vectors, judge, judged, clock, log }: Needs,
-): Verifier {
+) {
   /** The oldest first. In memory only: a `same` is also in the index, as an alias. */
   const labels = new Map<string, Label>();
   const queue = judge && createJudgeQueue({ maxWaiting, pauseMs }, { judge, clock, log });
@@ -84,17 +62,28 @@ export function createVerifier(
   }
 
   return {
+    /** Pairs that wait for the judge. */
     get waiting() {
       return queue?.waiting ?? 0;
     },
+    /** Pairs that were dropped because too many waited. */
     get refused() {
       return queue?.refused ?? 0;
     },
+    /** Remembered answers. */
     get size() {
       return labels.size;
     },
-    labelOf: pair => labels.get(keyOf(pair)),
-    async verify(pair, { isAwaited }, signal) {
+    labelOf: (pair: CandidatePair) => labels.get(keyOf(pair)),
+    /**
+     * The remembered answer of the judge, or a new one if it is awaited; undefined if the judge answers later. Rejects
+     * with the reason of `signal`.
+     */
+    async verify(
+      pair: CandidatePair,
+      { isAwaited }: { readonly isAwaited: boolean },
+      signal: AbortSignal,
+    ): Promise<Label | undefined> {
       const key = keyOf(pair);
       const known = labels.get(key);
       if (known || !judge) return known;
@@ -114,7 +103,8 @@ export function createVerifier(
       queue?.offer({ key, a, b }, keep);
       return undefined;
     },
-    forget() {
+    /** Drops all answers, including pending ones. */
+    forget(): void {
       epoch++;
       labels.clear();
     },

@@ -18,19 +18,7 @@ export type ModelInfo = {
   readonly capabilities: readonly string[] | undefined;
 };
 
-/** The models in Ollama, cached for at most 30 s. */
-export interface ModelList {
-  list(signal: AbortSignal): Promise<readonly ModelInfo[]>;
-  find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined>;
-  /** Like `find`, but from the cache only; undefined if the cache is too old. */
-  cached(name: string): ModelInfo | undefined;
-  /** Like `find`, but rejects with ModelFailure (`missing`) if the model does not exist. */
-  get(name: string, signal: AbortSignal): Promise<ModelInfo>;
-  /** Marks a model as loaded, after a call to it. */
-  markLoaded(name: string): void;
-  /** Drops the cached list. */
-  invalidate(): void;
-}
+export type ModelList = ReturnType<typeof createModelList>;
 
 const maxAgeMs = 30_000;
 /** Shorter, in ms, because the user may just have pulled the missing model. */
@@ -39,11 +27,11 @@ const totalMs = 5_000;
 /** Longer lists are cut. */
 const maxModels = 10_000;
 
-/** Creates the list. It is read on demand, one request at a time. */
+/** The models in Ollama, cached for at most 30 s. The list is read on demand, one request at a time. */
 export function createModelList(
   caller: Pick<OllamaCaller, 'call'>,
   needs: { readonly clock: Clock },
-): ModelList {
+) {
   const { clock } = needs;
   const reading = createSingleFlight<Snapshot>();
   let snapshot: Snapshot | undefined;
@@ -81,24 +69,28 @@ export function createModelList(
   }
 
   return {
-    list: async signal => (await current(maxAgeMs, signal)).models,
+    list: async (signal: AbortSignal) => (await current(maxAgeMs, signal)).models,
     find,
-    cached: name => (isYounger(snapshot, maxAgeMs) ? findIn(snapshot, name) : undefined),
-    async get(name, signal) {
+    /** Like `find`, but from the cache only; undefined if the cache is too old. */
+    cached: (name: string) => (isYounger(snapshot, maxAgeMs) ? findIn(snapshot, name) : undefined),
+    /** Like `find`, but rejects with ModelFailure (`missing`) if the model does not exist. */
+    async get(name: string, signal: AbortSignal): Promise<ModelInfo> {
       const found = await find(name, signal);
       if (found) return found;
       throw new ModelFailure('missing', `Ollama has no model ${name}. Check its name, or pull it`, {
         model: name,
       });
     },
-    markLoaded(name) {
+    /** Marks a model as loaded, after a call to it. */
+    markLoaded(name: string): void {
       if (!snapshot) return;
       const models = snapshot.models.map(model =>
         isSameModel(model.name, name) ? { ...model, isLoaded: true } : model,
       );
       snapshot = { ...snapshot, models };
     },
-    invalidate() {
+    /** Drops the cached list. */
+    invalidate(): void {
       snapshot = undefined;
     },
   };

@@ -24,18 +24,7 @@ export type ModelsStatus =
       readonly error: string;
     };
 
-/** Tracks whether Ollama is reachable. */
-export interface OllamaHealth {
-  readonly status: ModelsStatus;
-  /** Probes Ollama, unless it was heard from within `youngerMs` (5 s by default). Rejects with ModelFailure. */
-  requireAlive(signal: AbortSignal, youngerMs?: number): Promise<void>;
-  /** Records that Ollama answered a call. */
-  heard(): void;
-  /** Records a failed call. */
-  failed(failure: ModelFailure): void;
-  /** Probes at once and then periodically, until the signal is aborted. Returns at once. */
-  watch(signal: AbortSignal): void;
-}
+export type OllamaHealth = ReturnType<typeof createOllamaHealth>;
 
 export type OllamaHealthOptions = {
   readonly url: string;
@@ -47,11 +36,11 @@ export type OllamaHealthOptions = {
 const freshMs = 5_000;
 const intervalMs = 30_000;
 
-/** Creates the health tracker. Nothing is sent before it is needed. */
+/** Tracks whether Ollama is reachable. Nothing is sent before it is needed. */
 export function createOllamaHealth(
   options: OllamaHealthOptions,
   needs: { readonly clock: Clock; readonly log: Log },
-): OllamaHealth {
+) {
   const { clock, log } = needs;
   const probes = createSingleFlight<ProbeResult>();
   let status: ModelsStatus = { kind: 'unknown' };
@@ -89,21 +78,25 @@ export function createOllamaHealth(
   }
 
   return {
-    get status() {
+    get status(): ModelsStatus {
       return status;
     },
-    async requireAlive(signal, youngerMs = freshMs) {
+    /** Probes Ollama, unless it was heard from within `youngerMs`. Rejects with ModelFailure. */
+    async requireAlive(signal: AbortSignal, youngerMs = freshMs): Promise<void> {
       if (clock.monotonic() - heardMs >= youngerMs) await probeOnce(signal);
     },
-    heard() {
+    /** Records that Ollama answered a call. */
+    heard(): void {
       heardMs = clock.monotonic();
     },
-    failed(failure) {
+    /** Records a failed call. */
+    failed(failure: ModelFailure): void {
       if (failure.kind === 'unreachable') down(failure);
       // Ollama may hang: the next call probes it first.
       else if (failure.kind === 'timeout' || failure.kind === 'malformed') heardMs = -Infinity;
     },
-    watch(signal) {
+    /** Probes at once and then periodically, until the signal is aborted. Returns at once. */
+    watch(signal: AbortSignal): void {
       let next: Disposable | undefined;
       const poll = async () => {
         try {

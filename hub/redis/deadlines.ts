@@ -1,27 +1,12 @@
 import type { Clock } from '#core';
 
-/** One wait under a deadline. */
-export type Waiting = {
-  /** Ends the wait; false if its deadline has passed. */
-  end(): boolean;
-};
-
-/** One deadline for each of many waits, all of the same length. */
-export interface Deadlines extends Disposable {
-  /** Calls `late` when the deadline passes, unless the wait has ended before. */
-  begin(late: () => void): Waiting;
-}
-
 /**
- * One timer serves all waits, because they pass their deadlines in the order in which they began. A timer for each
+ * One deadline for each of many waits, all of the same length. One timer serves all waits, because they pass their deadlines in the order in which they began. A timer for each
  * would cost more than the rest of a cache hit.
  */
-export function createDeadlines(
-  afterMs: number,
-  clock: Pick<Clock, 'monotonic' | 'after'>,
-): Deadlines {
+export function createDeadlines(afterMs: number, clock: Pick<Clock, 'monotonic' | 'after'>) {
   /** In the order in which they began. Bounded by the calls under way. */
-  const waiting = new Map<Waiting, { readonly at: number; readonly late: () => void }>();
+  const waiting = new Map<object, { readonly at: number; readonly late: () => void }>();
   let timer: Disposable | undefined;
 
   function arm(milliseconds: number): void {
@@ -42,8 +27,10 @@ export function createDeadlines(
   }
 
   return {
-    begin(late) {
-      const one: Waiting = { end: () => waiting.delete(one) };
+    /** Calls `late` when the deadline passes, unless the wait has ended before. */
+    begin(late: () => void) {
+      /** `end` ends the wait; false if its deadline has passed. */
+      const one = { end: () => waiting.delete(one) };
       waiting.set(one, { at: clock.monotonic() + afterMs, late });
       if (!timer) arm(afterMs);
       return one;

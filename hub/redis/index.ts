@@ -1,2 +1,2 @@
-export { type Deadlines, type Waiting, createDeadlines } from './deadlines.ts';
+export { createDeadlines } from './deadlines.ts';
 export { type RedisLinkEvents, createRedisLink } from './link.ts';

@@ -22,31 +22,6 @@ export type RedisLinkEvents = {
   heard(message: string): void;
 };
 
-/** One connection to Redis 6 or later, which reconnects until it is closed. */
-export interface RedisLink {
-  readonly isUp: boolean;
-  /** Loads the client package and begins to connect. `down` reports failures. */
-  open(): Promise<void>;
-  /**
-   * Runs a script; sends its text only if Redis does not know it. Rejects with a message for people: at once
-   * without a connection, and after `answerMs` without an answer, which also ends the connection and starts
-   * another one.
-   */
-  evaluate(
-    script: string,
-    keys: readonly string[],
-    values: readonly (string | number)[],
-  ): Promise<unknown>;
-  /**
-   * Sets a key that does not exist, with a time to live. Resolves with 0 if it did, else with the remaining
-   * milliseconds of the key, at least 1. Rejects as `evaluate` does.
-   */
-  lock(key: string, token: string, leaseMs: number): Promise<number>;
-  /** The value of a key, undefined if there is none. Rejects as `evaluate` does. */
-  read(key: string): Promise<string | undefined>;
-  close(): Promise<void>;
-}
-
 const firstRetryMs = 50;
 const connectMs = 2_000;
 /** Time for Redis to close its side of a connection that this link ends. */
@@ -54,11 +29,11 @@ const partMs = 250;
 /** The client's message for a command without an answer in time. */
 const timedOut = 'Command timed out';
 
-/** A link without a connection; `open` connects it. */
+/** One connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
 export function createRedisLink(
   options: RedisLinkOptions,
   needs: { readonly clock: Clock; readonly random: () => number } & RedisLinkEvents,
-): RedisLink {
+) {
   const address = new URL(options.url).host;
   let client: Redis | undefined;
   let closed = false;
@@ -171,7 +146,8 @@ export function createRedisLink(
     get isUp() {
       return isUp;
     },
-    async open() {
+    /** Loads the client package and begins to connect. `down` reports failures. */
+    async open(): Promise<void> {
       // The package costs 20 MB, which hubs without Redis save.
       const ioredis = await import('ioredis');
       if (closed) return;
@@ -198,9 +174,20 @@ export function createRedisLink(
       });
       void connect(redis);
     },
-    evaluate: (script, keys, values) =>
-      ask(redis => run(redis, script, [keys.length, ...keys, ...values])),
-    lock: (key, token, leaseMs) =>
+    /**
+     * Runs a script; sends its text only if Redis does not know it. Rejects with a message for people: at once without
+     * a connection, and after `answerMs` without an answer, which also ends the connection and starts another one.
+     */
+    evaluate: (
+      script: string,
+      keys: readonly string[],
+      values: readonly (string | number)[],
+    ): Promise<unknown> => ask(redis => run(redis, script, [keys.length, ...keys, ...values])),
+    /**
+     * Sets a key that does not exist, with a time to live. Resolves with 0 if it did, else with the remaining
+     * milliseconds of the key, at least 1. Rejects as `evaluate` does.
+     */
+    lock: (key: string, token: string, leaseMs: number): Promise<number> =>
       ask(async redis => {
         const [taken, leftMs] = await Promise.all([
           redis.set(key, token, 'PX', leaseMs, 'NX'),
@@ -208,8 +195,10 @@ export function createRedisLink(
         ]);
         return taken === null ? Math.max(1, leftMs) : 0;
       }),
-    read: key => ask(async redis => (await redis.get(key)) ?? undefined),
-    async close() {
+    /** The value of a key, undefined if there is none. Rejects as `evaluate` does. */
+    read: (key: string): Promise<string | undefined> =>
+      ask(async redis => (await redis.get(key)) ?? undefined),
+    async close(): Promise<void> {
       closed = true;
       isUp = false;
       retry?.[Symbol.dispose]();

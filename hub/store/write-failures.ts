@@ -37,27 +37,20 @@ export type WriteFailureNeeds = {
 };
 
 /** The failed writes of one writer. Logs the first failure and the recovery, not every attempt. */
-export interface WriteFailures {
-  /** Whether the last write of this file failed. */
-  has(file: string): boolean;
-  /** Records a failed write. `retryWrite` is passed to `Backlog.add`. */
-  record(file: string, error: unknown, retryWrite: () => Promise<unknown>): void;
-  clear(file: string): void;
-}
-
-/** Creates an empty record of failed writes, with at most one entry for each file. */
-export function createWriteFailures({ log, backlog }: WriteFailureNeeds): WriteFailures {
+export function createWriteFailures({ log, backlog }: WriteFailureNeeds) {
   const failed = new Set<string>();
   return {
-    has: file => failed.has(file),
-    record(file, error, retryWrite) {
+    /** Whether the last write of this file failed. */
+    has: (file: string) => failed.has(file),
+    /** Records a failed write. `retryWrite` is passed to `Backlog.add`. */
+    record(file: string, error: unknown, retryWrite: () => Promise<unknown>): void {
       const isFirst = failed.size === 0;
       const reason = messageOf(error);
       failed.add(file);
       backlog?.add({ file, reason }, retryWrite);
       if (isFirst) log.warn({ file, error: reason }, 'a file of the hub could not be written');
     },
-    clear(file) {
+    clear(file: string): void {
       if (!failed.delete(file)) return;
       backlog?.remove(file);
       if (failed.size === 0) log.info({ file }, 'files of the hub are written again');

@@ -11,18 +11,11 @@ export type Interval = {
   readonly p99Ms: number | undefined;
 };
 
-/** Call totals of the last half hour, in intervals of ten seconds. */
-export interface RecentCalls {
-  /** Counts a call. `bucket` is the histogram bucket of its duration, `endedAt` is in ms since the epoch. */
-  record(endedAt: number, bucket: number, isError: boolean): void;
-  /** All intervals up to `now` (ms since the epoch), the oldest first, including those without calls. */
-  intervals(now: number): readonly Interval[];
-}
-
 export const intervalMs = 10_000;
 export const intervalCount = 180;
 
-export function createRecentCalls(): RecentCalls {
+/** Call totals of the last half hour, in intervals of ten seconds. */
+export function createRecentCalls() {
   /** The interval number (since the epoch) that each slot currently holds. */
   const numbers = new Float64Array(intervalCount);
   const calls = new Uint32Array(intervalCount);
@@ -40,14 +33,16 @@ export function createRecentCalls(): RecentCalls {
   }
 
   return {
-    record(endedAt, bucket, isError) {
+    /** Counts a call. `bucket` is the histogram bucket of its duration, `endedAt` is in ms since the epoch. */
+    record(endedAt: number, bucket: number, isError: boolean): void {
       const slot = slotOf(Math.floor(endedAt / intervalMs));
       calls[slot] = (calls[slot] ?? 0) + 1;
       if (isError) errors[slot] = (errors[slot] ?? 0) + 1;
       const at = slot * bucketCount + bucket;
       buckets[at] = (buckets[at] ?? 0) + 1;
     },
-    intervals(now) {
+    /** All intervals up to `now` (ms since the epoch), the oldest first, including those without calls. */
+    intervals(now: number): readonly Interval[] {
       const last = Math.floor(now / intervalMs);
       return Array.from({ length: intervalCount }, (_, index) => {
         const number = last - intervalCount + 1 + index;
