@@ -1,6 +1,7 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createActivity } from '#activity';
+import { addBuiltins } from '#builtin';
 import { type RulesSource, warningsOf } from '#config';
 import { type Clock, type Log, type Service, startAll, systemClock } from '#core';
 import { type ConfigControl, type Engine, createHttp, createSocketTables } from '#http';
@@ -116,15 +117,24 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   );
   const configuration = createConfiguration(files, { servers, settings, clock, log });
   const { source, control, editing } = configuration;
+  const { all, shown } = addBuiltins(servers, {
+    clock,
+    hubVersion: version,
+    prompts: prompts.source,
+    management: {
+      isOn: () => source.current.managementTools === true,
+      changed: source.changed,
+    },
+  });
   const activity = createActivity(activityBounds, options);
   const metrics = createMetrics({
     clock,
-    servers: () => servers.all.map(({ config }) => config.name),
+    servers: () => all.all.map(({ config }) => config.name),
   });
   const telemetry =
     settings.otlp && (await openTelemetry(options, settings.otlp, () => http.measure()));
   const router = createRouter(() => source.current.naming, {
-    servers,
+    servers: all,
     log,
     clock,
     hubVersion: version,
@@ -210,7 +220,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       maxConnections,
     },
     {
-      servers,
+      servers: shown,
       router,
       streamable,
       connections,

@@ -10,6 +10,8 @@ export type Config = {
   /** Secret. */
   readonly token?: string;
   readonly administration?: 'on' | 'off';
+  /** Whether principals with the administer grant are offered the management tools. */
+  readonly managementTools?: boolean;
 };
 
 /** How tools and prompts are named on `/mcp` (spec 5.2). */

@@ -61,5 +61,6 @@ export { defaultRulesFile } from './backends.ts';
 export { rulesSchemaJson } from './rules-schema.ts';
 export { type RulesNeeds, type RulesSource, type RulesStatus, openRules } from './rules-source.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
+export { builtinNameOf } from './builtin-names.ts';
 export { warningsOf } from './warnings.ts';
 export { mergeEnvironment } from './variables.ts';

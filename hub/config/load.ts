@@ -101,7 +101,7 @@ async function configOf(
   if (!envelope.success) return { problems };
   const { separator, max_length: maxLength } = envelope.data.naming;
   const servers = read.flatMap(({ server }) => server ?? []);
-  const { listen, token, administration } = envelope.data;
+  const { listen, token, administration, management_tools: managementTools } = envelope.data;
   const secret = expandServer(token === undefined ? {} : { token }, [], context.env);
   const { token: expanded } = isObject(secret.value) ? secret.value : {};
   return {
@@ -111,6 +111,7 @@ async function configOf(
       ...(listen && { listen: withoutAbsent(listen) }),
       ...(typeof expanded === 'string' && { token: expanded }),
       ...(administration && { administration }),
+      ...(managementTools && { managementTools }),
     },
     problems: [...problems, ...secret.problems],
   };

@@ -75,6 +75,12 @@ function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
       .describe(
         '"off": the hub cannot be administered over HTTP. Servers can then only be changed in this file; calls still work. ROUTER_ADMINISTRATION overrides it. Changes take effect after a restart of the hub. Default: "on", which requires the owner\'s key.',
       ),
+    management_tools: z
+      .boolean()
+      .optional()
+      .describe(
+        "true: MCP clients that present the owner's key are offered tools that list, start, stop and restart servers and read their logs. All other clients are neither listed these tools nor may they call them. Default: false.",
+      ),
     servers: z
       .record(name, entry)
       .optional()

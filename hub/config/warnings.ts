@@ -1,3 +1,4 @@
+import { builtinNameWarnings } from './builtin-names.ts';
 import type { Config, LocalLaunch, PackageSpec, ServerConfig } from './config.ts';
 import { instanceDefaults } from './instance-defaults.ts';
 import { pathsOfKnownPackage } from './known-packages.ts';
@@ -27,7 +28,7 @@ export function warningsOf({ servers, naming }: Config): readonly string[] {
   const ofInstances = servers.flatMap(server =>
     server.enabled ? [...unusedKeysOf(server), ...sharedDataOf(server)] : [],
   );
-  return [...separator, ...unpinned, ...unplaced, ...ofInstances];
+  return [...separator, ...builtinNameWarnings(servers), ...unpinned, ...unplaced, ...ofInstances];
 }
 
 /** Keys that only affect session instances, on a server that has none. */

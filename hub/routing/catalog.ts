@@ -10,8 +10,7 @@ import {
   listKinds,
   listMethods,
 } from '#servers';
-import { type Collision, assignNames } from './names.ts';
-import { ownNames } from './own-items.ts';
+import { type Collision, assignNames, reservedNames } from './names.ts';
 import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 
 /** One thing on the endpoint of all servers. */
@@ -26,6 +25,8 @@ export type Entry = {
   readonly legacyBytes?: Buffer;
   /** Clients of the revisions that refuse it are not listed it. Whoever knows its name may use it. */
   readonly faults?: readonly Fault[];
+  /** Only principals with the administer grant are listed it. Its server refuses all others. */
+  readonly isAdministrative?: boolean;
 };
 
 /** What all servers offer, under names that cannot collide. */
@@ -76,11 +77,11 @@ export function createCatalog(
     );
     const named =
       kind === 'tool' || kind === 'prompt'
-        ? byPrefix(offers, ownNames[kind])
+        ? byPrefix(offers, reservedNames[kind])
         : byUri(offers, kind === 'resource' ? ownUris : []);
     const entries = offers.map(({ server, item }, index): Entry => {
       const publicName = named.names[index] ?? item.key;
-      const { key, bytes, legacyBytes, faults } = item;
+      const { key, bytes, legacyBytes, faults, isAdministrative } = item;
       const publicly = (one: Buffer) => renamed(kind, key, one, publicName);
       return {
         server,
@@ -89,6 +90,7 @@ export function createCatalog(
         bytes: publicly(bytes),
         ...(legacyBytes && { legacyBytes: publicly(legacyBytes) }),
         ...(faults && { faults }),
+        ...(isAdministrative && { isAdministrative }),
       };
     });
     sections.set(kind, {
@@ -104,7 +106,11 @@ export function createCatalog(
 
   const byPrefix = (offers: readonly Offer[], reserved: readonly string[]) =>
     assignNames(
-      offers.map(({ server, item }) => ({ server: server.config.name, name: item.key })),
+      offers.map(({ server, item: { key, publicName } }) => ({
+        server: server.config.name,
+        name: key,
+        publicName,
+      })),
       servers.all.map(({ config }) => config.name),
       naming(),
       reserved,
@@ -116,6 +122,7 @@ export function createCatalog(
     const collisions: Collision[] = [];
     const names = offers.map(({ server, item }) => {
       const { name } = server.config;
+      if (item.publicName !== undefined) return item.publicName;
       let publicName = item.key;
       while (taken.has(publicName)) publicName = `${name}+${publicName}`;
       if (publicName !== item.key)

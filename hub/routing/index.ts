@@ -1,3 +1,4 @@
+export { reservedNames } from './names.ts';
 export type { Observed, Observer } from './observer.ts';
 export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './prompt-source.ts';
 export { type Router, type RouterNeeds, createRouter } from './router.ts';

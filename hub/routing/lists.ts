@@ -1,6 +1,7 @@
 import { type Clock, HubError } from '#core';
 import type { ReplyBytes } from '#jsonrpc';
 import { modernVersion } from '#mcp';
+import type { Grants } from '#policy';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
 import type { Catalog, Entry } from './catalog.ts';
 
@@ -11,7 +12,13 @@ export interface Lists {
    * it. Items that the schema of the revision refuses are left out: a strict client would refuse them all.
    * Throws HUB_REQUEST_INVALID for a cursor of no page.
    */
-  answer(kind: ListKind, cursor: string | undefined, id: string, revision: string): ReplyBytes;
+  answer(
+    kind: ListKind,
+    cursor: string | undefined,
+    id: string,
+    revision: string,
+    grants: Grants,
+  ): ReplyBytes;
   /**
    * Reads again what servers gave for a while that is over. Resolves when that is done, or when it has
    * taken a second: then the list is what is known, and changes when the server answers after all.
@@ -26,18 +33,12 @@ const pageSize = 1_000;
 /** How long a list waits for servers that are asked for theirs again, in milliseconds. */
 const freshenMs = 1_000;
 
-/** Items that the hub itself offers, as JSON text, by kind; a list that has changed is another array. */
-export type OwnItems = Partial<Readonly<Record<ListKind, readonly string[]>>>;
-
 type Pages = {
-  /** What of it is of the hub itself. */
-  readonly ownItems: readonly string[] | undefined;
-  /** By revision; under `everyRevision` where all are given the same, as mostly. */
+  /** By revision and grants; under one key if all clients are listed the same, as mostly. */
   readonly fresh: Map<string, readonly Buffer[]>;
-  readonly isForEvery: boolean;
+  readonly isForEveryRevision: boolean;
+  readonly isForEveryone: boolean;
 };
-
-const everyRevision = '';
 
 export type ListsNeeds = {
   readonly catalog: Catalog;
@@ -51,7 +52,7 @@ const answerStart = '{"jsonrpc":"2.0","id":';
 const answerEnd = '}}';
 const wholeEnd = Buffer.from(answerEnd);
 
-export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
+export function createLists(needs: ListsNeeds): Lists {
   const { catalog, servers, clock } = needs;
   /** Each page from the value of its id on, without the two braces at its end. */
   const pages = new Map<ListKind, Pages>();
@@ -75,25 +76,24 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
     return promise;
   }
 
-  function pagesOf(kind: ListKind, revision: string): readonly Buffer[] {
-    const ownItems = own[kind];
-    const known = pages.get(kind);
-    const kept =
-      known && known.ownItems === ownItems
-        ? known
-        : { ownItems, fresh: new Map(), isForEvery: catalog.list(kind).every(isForEvery) };
+  function pagesOf(kind: ListKind, revision: string, { administer }: Grants): readonly Buffer[] {
+    const entries = catalog.list(kind);
+    const kept = pages.get(kind) ?? {
+      fresh: new Map<string, readonly Buffer[]>(),
+      isForEveryRevision: entries.every(isForEveryRevision),
+      isForEveryone: !entries.some(({ isAdministrative }) => isAdministrative),
+    };
     pages.set(kind, kept);
-    const variant = kept.isForEvery ? everyRevision : revision;
+    const variant = `${kept.isForEveryRevision ? '' : revision}${administer && !kept.isForEveryone ? ' administer' : ''}`;
     const made = kept.fresh.get(variant);
     if (made) return made;
     const { member } = listMethods[kind];
-    const listed = catalog
-      .list(kind)
-      .filter(({ faults }) => !faults || !isRefusedBy(revision, faults));
-    const items = [
-      ...(ownItems ?? []),
-      ...listed.map(entry => bytesFor(entry, revision).toString()),
-    ];
+    const items = entries
+      .filter(
+        ({ faults, isAdministrative }) =>
+          (!faults || !isRefusedBy(revision, faults)) && (!isAdministrative || administer),
+      )
+      .map(entry => bytesFor(entry, revision).toString());
     const count = Math.max(1, Math.ceil(items.length / pageSize));
     const fresh = Array.from({ length: count }, (_, index) => {
       const some = items.slice(index * pageSize, (index + 1) * pageSize).join(',');
@@ -118,8 +118,8 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
   }
 
   return {
-    answer(kind, cursor, id, revision) {
-      const all = pagesOf(kind, revision);
+    answer(kind, cursor, id, revision, grants) {
+      const all = pagesOf(kind, revision, grants);
       const index = cursor === undefined ? 0 : all.findIndex((_, at) => cursorOf(at) === cursor);
       const page = all[index];
       if (page === undefined)
@@ -150,7 +150,7 @@ export function createLists(own: OwnItems, needs: ListsNeeds): Lists {
   };
 }
 
-const isForEvery = ({ legacyBytes, faults }: Entry) => !legacyBytes && !faults;
+const isForEveryRevision = ({ legacyBytes, faults }: Entry) => !legacyBytes && !faults;
 
 const bytesFor = ({ bytes, legacyBytes }: Entry, revision: string) =>
   revision === modernVersion ? bytes : (legacyBytes ?? bytes);

@@ -1,4 +1,4 @@
-import type { Clock, JsonObject, Log } from '#core';
+import type { Clock, Log } from '#core';
 import type { ReplyBytes } from '#jsonrpc';
 import type { Server, Servers } from '#servers';
 import type { Asks } from './asks.ts';
@@ -10,7 +10,6 @@ import type { Listens } from './listens.ts';
 import type { Lists } from './lists.ts';
 import type { Offering } from './offering.ts';
 import type { OlderClients } from './older-clients.ts';
-import type { OwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
 import { hubReply } from './reply.ts';
 import type { StatelessClients } from './stateless-clients.ts';
@@ -24,7 +23,6 @@ export type MethodNeeds = {
   readonly catalog: Catalog;
   readonly lists: Lists;
   readonly subscriptions: Subscriptions;
-  readonly ownResource: OwnResource;
   readonly listens: Listens;
   readonly levels: Levels;
   readonly tasks: Tasks;
@@ -46,8 +44,6 @@ export type MethodNeeds = {
   readonly watch: (server: Server) => void;
   /** Called when a session chose another log level. */
   readonly logLevelChanged: () => void;
-  /** What `hub://servers` reads as. */
-  readonly snapshot: () => JsonObject;
   /** Relays a call to its server, as the steps of all calls do. */
   readonly relay: Answerer;
   /** Sends an admitted call to its server. */

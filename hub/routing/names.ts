@@ -2,10 +2,26 @@ import { createHash } from 'node:crypto';
 import type { Naming } from '#config';
 
 /** Something that wants a public name: `server` offers it under `name`. */
-export type Wish = { readonly server: string; readonly name: string };
+export type Wish = {
+  readonly server: string;
+  readonly name: string;
+  /** Set for an item of the hub's own whose name is fixed. */
+  readonly publicName?: string | undefined;
+};
+
+/** Names of the hub's own items, which no server gets, whether the hub offers these items now or not. */
+export const reservedNames = {
+  tool: ['agenthub_enhance_prompt'],
+  prompt: ['enhance'],
+} as const;
 
 /** A name that another server or another of its own tools has or could have; it got `publicName`. */
-export type Collision = Wish & { readonly wanted: string; readonly publicName: string };
+export type Collision = {
+  readonly server: string;
+  readonly name: string;
+  readonly wanted: string;
+  readonly publicName: string;
+};
 
 const hashLength = 7;
 const endsInHash = /_[0-9a-f]{7}$/;
@@ -45,13 +61,15 @@ export function assignNames(
   const taken = new Set(reserved);
   const collisions: Collision[] = [];
   const names = wishes.map(wish => {
+    if (wish.publicName !== undefined) return wish.publicName;
     const wanted = publicNameOf(wish, naming);
     const isOfAnother = longerOnes.get(wish.server)?.some(prefix => wanted.startsWith(prefix));
     let publicName = isOfAnother ? withHash(wanted, wish, naming) : wanted;
     // A server may also list a name twice, or one that looks like the hashed name of another.
     for (let again = 0; taken.has(publicName); again++)
       publicName = withHash(wanted, wish, naming, again);
-    if (publicName !== wanted) collisions.push({ ...wish, wanted, publicName });
+    if (publicName !== wanted)
+      collisions.push({ server: wish.server, name: wish.name, wanted, publicName });
     taken.add(publicName);
     return publicName;
   });

@@ -71,7 +71,8 @@ export function createBridge(
   function sendTo(resolved: ResolvedCall, server: Server, running: Running): Promise<Reply> {
     const { era } = running.introduction;
     const { call, edits } = resolved;
-    if (era === call.era) return send(resolved, withTrace(call, edits), server, running, needs);
+    if (running.speaksBothEras || era === call.era)
+      return send(resolved, withTrace(call, edits), server, running, needs);
     return era === 'modern'
       ? toModern(resolved, server, running, needs)
       : needs.inputs.call(resolved, server, running);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Naming } from '#config';
-import { type Clock, type JsonObject, type Log, HubError, createSlotMap } from '#core';
+import { type Clock, type Log, HubError, createSlotMap } from '#core';
 import {
   type Message,
   type ReplyBytes,
@@ -10,7 +10,7 @@ import {
   rawText,
 } from '#jsonrpc';
 import type { Principal } from '#policy';
-import { type Server, type Servers, describeServer } from '#servers';
+import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import { createAnnouncements } from './announcements.ts';
 import { createAnswering } from './answering.ts';
@@ -30,7 +30,6 @@ import { type Observer, named } from './observer.ts';
 import { createOffering } from './offering.ts';
 import { createOlderClients } from './older-clients.ts';
 import { createOwnOfferings } from './own-offerings.ts';
-import { createOwnResource } from './own-resource.ts';
 import type { PromptSource } from './prompt-source.ts';
 import { createBridge, createResumeStep, instanceFor } from './relay.ts';
 import { createRequestStates } from './request-state.ts';
@@ -80,7 +79,6 @@ export interface Router {
   /** Ends all that only ends when the hub does: requests to listen, and calls that wait for clients. */
   close(): void;
   collisions(): readonly Collision[];
-  snapshot(): JsonObject;
 }
 
 export type RouterNeeds = {
@@ -119,7 +117,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     publicUriOf: (server, uri) => catalog.publicUriOf(server, uri),
     changed: watch,
   });
-  const ownResource = createOwnResource({ clock });
   const inputs = createInputs({
     clock,
     levels,
@@ -166,7 +163,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     catalog,
     lists,
     subscriptions,
-    ownResource,
     listens,
     levels,
     tasks,
@@ -186,7 +182,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       for (const server of servers.all)
         for (const one of [server, ...servers.instances.list(server)]) levels.update(one);
     },
-    snapshot,
     relay,
     bridge,
   };
@@ -202,14 +197,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const notified = createFromClients(methodNeeds);
   const fromServers = createFromServers({ sessions, baseOf, ...methodNeeds });
 
-  function snapshot(): JsonObject {
-    return { servers: servers.all.map(describeServer) };
-  }
-
-  needs.prompts?.changed(() => {
-    announce('all', 'tool');
-    announce('all', 'prompt');
-  });
   const logCollisions = createCollisionLog(log);
   catalog.changed(kind => {
     announce('all', kind);
@@ -227,7 +214,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       else announce(server, kind);
     });
     server.changed(({ state }) => {
-      ownResource.changed();
       if (state === 'running') {
         levels.update(server);
         subscriptions.renew(server);
@@ -247,7 +233,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       if (!heard.has(server)) hear(server);
       heard.add(server);
     }
-    ownResource.changed();
   };
   hearAll();
   servers.changed(hearAll);
@@ -307,7 +292,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       inputs.close();
     },
     collisions: () => catalog.collisions(),
-    snapshot,
     sessions: () =>
       sessions()
         .filter(({ client }) => client !== undefined)
@@ -353,7 +337,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         for (const call of state.inFlight.values()) cancelCall(call, reason);
         for (const ask of Array.from(state.asks.values())) ask.giveUp(reason);
         subscriptions.removeAll(state);
-        ownResource.unsubscribe(state);
         tasks.removeAll(state);
         pages.removeAll(state);
         state.own?.catalog[Symbol.dispose]();

@@ -71,6 +71,7 @@ function sendOnce(
     },
     {
       owner: session,
+      principal: call.principal,
       exchange,
       progressToken: progressToken && rawText(request.bytes, progressToken),
     },

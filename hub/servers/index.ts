@@ -9,7 +9,8 @@ export {
   maxHandles,
 } from './adoption/handles.ts';
 export { type Introduction, hubInfo } from './handshake/handshake.ts';
-export type { Gate, Leave, Waiting } from './admission.ts';
+export { type Gate, type Leave, type Waiting, createGate } from './admission.ts';
+export { restartNow, startNow } from './start-now.ts';
 export { needAnswer } from './lifecycle/health.ts';
 export type { ClientOfSession } from './instances/client-of-session.ts';
 export type { Instances, OwnInstance } from './instances/instances.ts';

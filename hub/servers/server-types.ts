@@ -51,6 +51,8 @@ export type Running = {
   readonly instance: Instance;
   readonly upstream: Upstream;
   readonly introduction: Introduction;
+  /** It answers each request in the era of the request: calls pass without a bridge. */
+  readonly speaksBothEras?: boolean;
 };
 
 /** What clients want to hear of from a server of the stateless revision. */

@@ -1,5 +1,6 @@
 import type { HubError } from '#core';
 import type { Answer, Edit, Notification, Request, Span } from '#jsonrpc';
+import type { Principal } from '#policy';
 import type { LogLevel } from '#mcp';
 
 /** A client's request on its way to a server: the message and what must differ in it. */
@@ -52,6 +53,8 @@ export const isSameClient = (one: Owner, other: Owner): boolean =>
 export interface Owner {
   /** Two owners with one identity are one client. Absent: the owner is a client by itself. */
   readonly identity?: string;
+  /** What the client said of itself when it opened its session, as JSON text. */
+  readonly client?: { readonly clientInfo: string } | undefined;
   /** A request of the server that is about a call of this client. */
   asked(question: Question, exchange: Exchange): void;
   /**
@@ -66,6 +69,8 @@ export interface Owner {
 /** Who asked. What the server sends about a request while it works on it goes to its caller. */
 export type Caller = {
   readonly owner: Owner;
+  /** Who sent the request, for servers of the hub's own. */
+  readonly principal?: Principal;
   exchange: Exchange;
   /** By what the client knows the progress of its request, as JSON text. */
   progressToken: string | undefined;

@@ -1,3 +1,4 @@
+import { addBuiltins } from '#builtin';
 import { createManualClock } from '#helpers/clock';
 import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
 import { type View, createRouter } from '#routing';
@@ -39,8 +40,9 @@ export async function openHub(lies?: { readonly seed: number; readonly count: nu
   );
   const clock = createManualClock({ passingMs: 10 });
   let lastId = 0;
+  const { all } = addBuiltins(servers, { clock, hubVersion: '0' });
   const router = createRouter(() => ({ separator: '_', maxLength: 46 }), {
-    servers,
+    servers: all,
     log,
     clock,
     hubVersion: '0',

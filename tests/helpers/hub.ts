@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type Activity, createActivity } from '#activity';
+import { type Management, addBuiltins } from '#builtin';
 import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Service, systemClock } from '#core';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
@@ -60,6 +61,8 @@ export type HubOptions = {
   readonly installs?: HttpNeeds['installs'];
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptSource;
+  /** Absent: there are no management tools. */
+  readonly management?: Management;
   /** What answers below `/ollama`. Absent: there is no such path. */
   readonly ollama?: HttpNeeds['prompts'];
   /** Absent: nobody is logged in to the dashboard, and ROUTER_TOKEN is the only token of calls. */
@@ -87,6 +90,8 @@ export type TestHub = AsyncDisposable & {
   /** A new link to log in to the dashboard. */
   loginLink(): string;
   readonly servers: Servers;
+  /** The same with the hub's own servers that people are shown; it finds all of them. */
+  readonly shown: Servers;
   readonly router: ReturnType<typeof createRouter>;
   readonly streamable: ReturnType<typeof createStreamable>;
   readonly connections: Connections;
@@ -218,16 +223,22 @@ export async function startHub(
   const hubVersion = '0.0.0-test';
   const servers = createFixtureServers(fixturesOf, { log });
   const naming: Naming = { separator: '_', maxLength: 46, ...options.naming };
+  const { all, shown } = addBuiltins(servers, {
+    clock,
+    hubVersion,
+    ...(options.prompts && { prompts: options.prompts }),
+    ...(options.management && { management: options.management }),
+  });
   const activity = createActivity(
     { maxCalls: 10_000, maxPayloadBytes: 2 ** 20, maxKeptBytes: 4096 },
     { redaction: { text: redactText, json: redactJson } },
   );
   const metrics = createMetrics({
     clock,
-    servers: () => servers.all.map(({ config }) => config.name),
+    servers: () => all.all.map(({ config }) => config.name),
   });
   const router = createRouter(() => naming, {
-    servers,
+    servers: all,
     log,
     clock,
     hubVersion,
@@ -277,7 +288,7 @@ export async function startHub(
       ...options.http,
     },
     {
-      servers,
+      servers: shown,
       router,
       streamable,
       connections,
@@ -323,6 +334,7 @@ export async function startHub(
     },
     loginLink: () => http.createLoginLink(),
     servers,
+    shown,
     router,
     streamable,
     connections,

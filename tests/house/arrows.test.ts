@@ -29,6 +29,7 @@ const floors: readonly (readonly string[])[] = [
   ['enhance', 'documentation', 'routing'],
   ['agents'],
   ['tasks'],
+  ['builtin'],
   ['connector', 'dashboard', 'transports'],
   ['cli', 'http'],
 ];
@@ -53,7 +54,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
   'smol-toml': ['clients'],
   ws: ['connector', 'transports'],
   yaml: ['config'],
-  zod: ['broker', 'config', 'http'],
+  zod: ['broker', 'builtin', 'config', 'http'],
 };
 
 const floorOf = new Map(

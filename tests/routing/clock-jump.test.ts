@@ -36,12 +36,13 @@ test.each([hourMs, -hourMs])(
     };
     const servers = { all: [server], changed: createEmitter<undefined>().event };
     const naming = { separator: '_', maxLength: 46 } as const;
-    const lists = createLists(
-      {},
-      { catalog: createCatalog(servers, () => naming, []), servers, clock },
-    );
+    const lists = createLists({
+      catalog: createCatalog(servers, () => naming, []),
+      servers,
+      clock,
+    });
     const ttlMs = () => {
-      const reply = lists.answer('tool', undefined, '1', modernVersion);
+      const reply = lists.answer('tool', undefined, '1', modernVersion, { administer: false });
       const bytes = Buffer.isBuffer(reply) ? reply : Buffer.concat(reply);
       const answer: unknown = JSON.parse(bytes.toString());
       return isObject(answer) && isObject(answer['result']) ? answer['result']['ttlMs'] : undefined;

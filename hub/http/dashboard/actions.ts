@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Failure, type Html, notice, paths, withQuery } from '#dashboard';
-import type { Server } from '#servers';
+import { type Server, restartNow, startNow } from '#servers';
 import { HubError, messageOf } from '#core';
-import { startNow } from '../routes/servers.ts';
 import type { Given } from './given.ts';
 import type { DashboardAnswers } from './needs.ts';
 import { formOf, isHtmx, paramOf, queryOf } from './request.ts';
@@ -68,10 +67,7 @@ export function actions(given: Given): Pick<DashboardAnswers, Names> {
   return {
     start: act('start', startNow),
     stop: act('stop', server => server.stop(true)),
-    restart: act('restart', async server => {
-      await server.stop(false);
-      await startNow(server);
-    }),
+    restart: act('restart', restartNow),
     async remove(request, reply) {
       const { config } = servers.get(paramOf(request, 'name'));
       if (!given.installs) return refuse(request, reply, 409, fileOnly);

@@ -1,7 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
 import type { Router } from '#routing';
-import { type Server, type Servers, describeListing, describeServer } from '#servers';
+import {
+  type Server,
+  type Servers,
+  describeListing,
+  describeServer,
+  restartNow,
+  startNow,
+} from '#servers';
 import { administered } from './administered.ts';
 import { refuseBody } from './bodies.ts';
 
@@ -46,19 +53,7 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
 
   act('start', startNow);
   act('stop', server => server.stop(true));
-  act('restart', async server => {
-    await server.stop(false);
-    await startNow(server);
-  });
-}
-
-/** Starts a server also where it was stopped by hand or has failed, and waits until it answers. */
-export async function startNow(server: Server): Promise<void> {
-  if (server.config.enabled) {
-    server.gate.reset();
-    server.start();
-  }
-  await server.ready();
+  act('restart', restartNow);
 }
 
 function describeUsage(usage: {

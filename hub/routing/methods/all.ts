@@ -1,14 +1,11 @@
 import { HubError } from '#core';
-import { RpcError, encodeResult, membersOf, rpcCodes } from '#jsonrpc';
+import { RpcError, membersOf, rpcCodes } from '#jsonrpc';
 import { latestVersion, modernVersion } from '#mcp';
 import type { ListKind } from '#servers';
-import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
+import { type Call, callTo, noEdits, requireString } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
-import { completeResult } from '../dress.ts';
 import { type Method, type MethodNeeds, own } from '../method.ts';
-import { type Offering, serversUri } from '../offering.ts';
-import { answerOwn } from '../own-enhance.ts';
-import { ownNames } from '../own-items.ts';
+import type { Offering } from '../offering.ts';
 import { withUri } from '../uris.ts';
 import { discoverAll, initializeAll, ping, setLevel } from './hub.ts';
 import { listenAll } from './listen.ts';
@@ -26,19 +23,6 @@ const unknownName = (kind: ListKind, name: string) =>
   new HubError(
     'HUB_NAME_UNKNOWN',
     `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
-  );
-
-/** The hub's own answer to a call by a name that no server has. */
-const callOwn = (kind: ListKind, name: string, call: Call, needs: MethodNeeds): ResolvedCall =>
-  ownCall(
-    call,
-    traced => {
-      const answered = answerOwn(kind, name, traced, needs.prompts);
-      if (answered) return answered;
-      throw unknownName(kind, name);
-    },
-    undefined,
-    name,
   );
 
 function needResource(needs: MethodNeeds, uri: string, call: Call) {
@@ -64,7 +48,8 @@ const list = (kind: ListKind): Method =>
     const cursor = call.params.has('cursor')
       ? requireString(call, call.params, 'cursor', 'params.cursor').text
       : undefined;
-    const answer = () => lists.answer(kind, cursor, call.id, revisionOf(call));
+    const answer = () =>
+      lists.answer(kind, cursor, call.id, revisionOf(call), call.principal.grants);
     return lists.freshen(kind)?.then(answer) ?? answer();
   });
 
@@ -74,7 +59,7 @@ const byName =
   (call, needs) => {
     const { span, text } = requireString(call, call.params, 'name', 'params.name');
     const entry = catalogFor(call, needs).find(kind, text);
-    if (!entry) return callOwn(kind, text, call, needs);
+    if (!entry) throw unknownName(kind, text);
     const edits = entry.name === text ? noEdits : [{ span, text: JSON.stringify(entry.name) }];
     return callTo(entry.server, call, edits, text);
   };
@@ -91,9 +76,6 @@ const callTool: Method = (call, needs) => {
     : resolved;
 };
 
-const isOwn = (call: Call) =>
-  requireString(call, call.params, 'uri', 'params.uri').text === serversUri;
-
 /** Where the resource of a request is, and the edits by which its server knows it. */
 function findResource(call: Call, needs: MethodNeeds) {
   const { span, text } = requireString(call, call.params, 'uri', 'params.uri');
@@ -102,57 +84,22 @@ function findResource(call: Call, needs: MethodNeeds) {
   return { server, uri, publicUri: text, edits };
 }
 
-const readOwn = own((call, needs) => {
-  const snapshot = JSON.stringify(needs.snapshot());
-  const result = {
-    contents: [{ uri: serversUri, mimeType: 'application/json', text: snapshot }],
-  };
-  return encodeResult(
-    call.id,
-    call.era === 'modern'
-      ? completeResult(result, { ttlMs: 0, cacheScope: 'private' })
-      : JSON.stringify(result),
-  );
-});
-
 const read: Method = (call, needs) => {
-  if (isOwn(call)) return readOwn(call, needs);
   const { server, uri, publicUri, edits } = findResource(call, needs);
   const restored =
     uri === publicUri ? undefined : (bytes: Buffer) => withUri(bytes, uri, publicUri);
   return callTo(server, call, edits, publicUri, undefined, restored);
 };
 
-const subscribeOwn = own((call, needs) => {
-  needs.ownResource.subscribe(call.session);
-  return encodeResult(call.id, '{}');
-});
-
-const unsubscribeOwn = own((call, needs) => {
-  needs.ownResource.unsubscribe(call.session);
-  return encodeResult(call.id, '{}');
-});
-
 const subscribe: Method = (call, needs) => {
-  if (isOwn(call)) return subscribeOwn(call, needs);
   const { edits, ...resource } = findResource(call, needs);
   return subscribeAt(call, edits, resource, needs);
 };
 
 const unsubscribe: Method = (call, needs) => {
-  if (isOwn(call)) return unsubscribeOwn(call, needs);
   const { edits, ...resource } = findResource(call, needs);
   return unsubscribeAt(call, edits, resource, false, needs);
 };
-
-/** The hub's own prompts have no completions. */
-const completeOwn = own(call => {
-  const nothing = { completion: { values: [] } };
-  return encodeResult(
-    call.id,
-    call.era === 'modern' ? completeResult(nothing) : JSON.stringify(nothing),
-  );
-});
 
 const complete: Method = (call, needs) => {
   const ref = membersOf(call.request.bytes, call.params.get('ref'));
@@ -160,9 +107,8 @@ const complete: Method = (call, needs) => {
   if (type === 'ref/prompt') {
     const { span, text } = requireString(call, ref, 'name', 'params.ref.name');
     const entry = catalogFor(call, needs).find('prompt', text);
-    if (entry) return callTo(entry.server, call, [{ span, text: JSON.stringify(entry.name) }]);
-    if (needs.prompts?.isOffered && ownNames.prompt.includes(text)) return completeOwn(call, needs);
-    throw unknownName('prompt', text);
+    if (!entry) throw unknownName('prompt', text);
+    return callTo(entry.server, call, [{ span, text: JSON.stringify(entry.name) }]);
   }
   if (type !== 'ref/resource')
     throw new HubError(

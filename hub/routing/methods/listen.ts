@@ -4,7 +4,6 @@ import type { Call } from '../call.ts';
 import { throwIfCancelled } from '../cancellation.ts';
 import { type Method, type MethodNeeds, own, serverOf } from '../method.ts';
 import { readFilter } from '../listens.ts';
-import { serversUri } from '../offering.ts';
 import { whenReady } from '../ready.ts';
 import { instanceKeyOf } from '../client-identity.ts';
 import { instanceFor } from '../relay.ts';
@@ -28,15 +27,10 @@ const listen = (
     const isOwn = (instance: Server) => needs.statelessClients.isOf(client, instance);
     const opened = needs.listens.open(call, source, filter, isOwn, closed => {
       needs.subscriptions.removeAll(closed);
-      needs.ownResource.unsubscribe(closed);
       if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
     });
     const wanted = filter.uris.flatMap(uri => find(uri, call, needs) ?? []);
     const uris: string[] = [];
-    if (call.session.view === 'all' && filter.uris.includes(serversUri)) {
-      needs.ownResource.subscribe(opened.listen);
-      uris.push(serversUri);
-    }
     try {
       for (const { server: base, uri, publicUri } of wanted) {
         const server = instanceFor(base, call, needs);

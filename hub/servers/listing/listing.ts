@@ -16,6 +16,10 @@ export type Item = {
   readonly legacyBytes?: Buffer;
   /** What the schemas of MCP refuse in it: clients of those revisions are not listed it among all servers' items. */
   readonly faults?: readonly Fault[];
+  /** Fixed name on the endpoint of all servers, of items of the hub's own. */
+  readonly publicName?: string;
+  /** Only principals with the administer grant are listed it. */
+  readonly isAdministrative?: boolean;
 };
 
 /** What a server offers, in its own order. */

@@ -3,9 +3,9 @@ import { Ajv } from 'ajv';
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
 import { startHub, until } from '#helpers/hub';
-import { namesIn, openClient } from './clients.ts';
-import { at, openModern, textOf } from './modern.ts';
-import { createHeldWork, createScriptedPrompts } from './scripted-prompts.ts';
+import { namesIn, openClient } from '../routing/clients.ts';
+import { at, openModern, textOf } from '../routing/modern.ts';
+import { createHeldWork, createScriptedPrompts } from '../routing/scripted-prompts.ts';
 
 const tool = 'agenthub_enhance_prompt';
 const prompt = 'enhance';

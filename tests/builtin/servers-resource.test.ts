@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { openAsked } from './asking.ts';
-import { openClient } from './clients.ts';
-import { at } from './modern.ts';
+import { openAsked } from '../routing/asking.ts';
+import { openClient } from '../routing/clients.ts';
+import { at } from '../routing/modern.ts';
 
 const uri = 'hub://servers';
 const updated = 'notifications/resources/updated';

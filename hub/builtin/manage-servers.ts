@@ -1,0 +1,96 @@
+import { type Server, type Servers, describeServer, restartNow, startNow } from '#servers';
+import { z } from 'zod';
+import { type BuiltinTool, type ToolResult, defineTool } from './builtin-server.ts';
+
+const server = z.string().describe('The name of the server in the config of the hub.');
+const defaultLines = 100;
+const maxLines = 1_000;
+
+const readOnly = { readOnlyHint: true, openWorldHint: false };
+
+/** The tools by which the owner's clients administer servers (spec 5.5). */
+export function createManagementTools(
+  servers: () => Pick<Servers, 'all' | 'get'>,
+): readonly BuiltinTool[] {
+  /** A tool that changes one server and returns its state. */
+  const action = (
+    verb: 'start' | 'stop' | 'restart',
+    description: string,
+    work: (server: Server) => Promise<void>,
+  ): BuiltinTool =>
+    defineTool({
+      name: `${verb}_server`,
+      scope: 'administer',
+      title: `${verb.charAt(0).toUpperCase()}${verb.slice(1)} a server`,
+      description,
+      args: z.strictObject({ server }),
+      annotations: {
+        readOnlyHint: false,
+        destructiveHint: verb !== 'start',
+        idempotentHint: verb !== 'restart',
+        openWorldHint: false,
+      },
+      async handler({ server: name }) {
+        const found = servers().get(name);
+        await work(found);
+        return {
+          text: `${name} is ${found.status.state}`,
+          structured: describeServer(found),
+        };
+      },
+    });
+
+  return [
+    defineTool({
+      name: 'list_servers',
+      scope: 'administer',
+      title: 'List the servers of this hub',
+      description: 'Lists the servers behind this hub, with their states and the last errors.',
+      args: z.strictObject({}),
+      annotations: readOnly,
+      async handler(): Promise<ToolResult> {
+        const structured = { servers: servers().all.map(describeServer) };
+        return { text: JSON.stringify(structured), structured };
+      },
+    }),
+    action(
+      'start',
+      'Starts a server, even if it was stopped by hand or has failed, and waits until it answers.',
+      startNow,
+    ),
+    action(
+      'stop',
+      'Stops a server. Calls do not start it again: start_server does.',
+      async found => await found.stop(true),
+    ),
+    action(
+      'restart',
+      'Stops a server, starts it again and waits until it answers. Calls in flight fail.',
+      restartNow,
+    ),
+    defineTool({
+      name: 'server_logs',
+      scope: 'administer',
+      title: "Read a server's log",
+      description: 'Returns the last lines that a server wrote to stderr.',
+      args: z.strictObject({
+        server,
+        lines: z
+          .int()
+          .min(1)
+          .max(maxLines)
+          .default(defaultLines)
+          .describe('Maximum number of lines.'),
+      }),
+      annotations: readOnly,
+      async handler({ server: name, lines: limit }) {
+        const kept = servers().get(name).stderr();
+        const lines = kept === '' ? [] : kept.split('\n').slice(-limit);
+        return {
+          text: lines.length === 0 ? `${name} has written nothing to stderr` : lines.join('\n'),
+          structured: { server: name, lines },
+        };
+      },
+    }),
+  ];
+}

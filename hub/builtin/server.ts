@@ -1,0 +1,218 @@
+import type { ServerConfig } from '#config';
+import { type Clock, type Event, HubError, createEmitter } from '#core';
+import { encodeCall, encodeResult, readMessage } from '#jsonrpc';
+import { modernVersion } from '#mcp';
+import type { Instance } from '#runtimes';
+import {
+  type Item,
+  type ListKind,
+  type Listing,
+  type Running,
+  type Server,
+  type ServerStatus,
+  createGate,
+} from '#servers';
+import type { Told } from '#upstream';
+import type { BuiltinItem, BuiltinServer } from './builtin-server.ts';
+import { createBuiltinUpstream, readAnswer } from './upstream.ts';
+
+export type BuiltinNeeds = {
+  readonly clock: Clock;
+  readonly hubVersion: string;
+};
+
+/** Longest call, in milliseconds. Handlers that wait for models or servers have shorter limits of their own. */
+const callTimeoutMs = 10 * 60_000;
+
+const capabilities = {
+  completions: {},
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  tools: { listChanged: true },
+};
+
+const never: Event<never> = () => ({ [Symbol.dispose]() {} });
+
+/**
+ * A server of the hub's own as the hub knows all servers. It always runs, speaks both eras, and cannot be stopped.
+ * `nameOf` returns its name, which changes when the config gets an entry of that name.
+ */
+export function createBuiltin(
+  builtin: BuiltinServer,
+  nameOf: () => string,
+  { clock, hubVersion }: BuiltinNeeds,
+): Server {
+  const listed = createEmitter<ListKind>();
+  const notified = createEmitter<Told>();
+  const watches = new Map<string, Disposable>();
+  const status: ServerStatus = { state: 'running', since: clock.now() };
+  let config = configOf(nameOf(), builtin.description);
+  let listing: Listing | undefined;
+  let running: Running | undefined;
+  const gate = createGate(config, { clock, breaker: undefined, revive() {} });
+
+  builtin.changed(kind => {
+    listing = undefined;
+    listed.fire(kind);
+  });
+
+  const run = () => (running ??= runningOf(builtin, { clock, hubVersion }));
+
+  function updated(uri: string): void {
+    const message = readMessage(encodeCall(undefined, 'notifications/resources/updated', { uri }));
+    if (message.kind === 'notification') notified.fire(message);
+  }
+
+  function refuse(): never {
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `${config.name} is part of the hub: it runs as long as the hub does`,
+    );
+  }
+
+  return {
+    get config() {
+      const name = nameOf();
+      if (name !== config.name) config = { ...config, name };
+      return config;
+    },
+    get listing() {
+      return (listing ??= listingOf(builtin));
+    },
+    get running() {
+      return run();
+    },
+    ready: async () => run(),
+    watch({ resources }) {
+      for (const [uri, watch] of watches)
+        if (!resources.includes(uri)) {
+          watch[Symbol.dispose]();
+          watches.delete(uri);
+        }
+      for (const uri of resources) {
+        const resource = builtin.resources.find(one => one.uri === uri);
+        if (resource && !watches.has(uri))
+          watches.set(
+            uri,
+            resource.watch(() => updated(uri)),
+          );
+      }
+    },
+    status,
+    gate,
+    listed: listed.event,
+    notified: notified.event,
+    changed: never,
+    asked: never,
+    wrote: never,
+    health: undefined,
+    restarts: 0,
+    instances: 0,
+    advice: [],
+    lastError: undefined,
+    refusedEntry: undefined,
+    closed: undefined,
+    stderr: () => '',
+    advise() {},
+    freshUntil: () => Infinity,
+    scope(kind) {
+      listing ??= listingOf(builtin);
+      return listing[kind].some(({ isAdministrative }) => isAdministrative) ? 'private' : 'public';
+    },
+    misfits: () => [],
+    async recall() {},
+    async refresh() {},
+    start() {},
+    stop: async () => refuse(),
+    reconfigure: async () => refuse(),
+    async close() {},
+  };
+}
+
+function listingOf({ tools, prompts, resources }: BuiltinServer): Listing {
+  const item = (key: string, description: string) => ({ key, bytes: Buffer.from(description) });
+  const named = ({ name, publicName, description }: BuiltinItem): Item => ({
+    ...item(name, description),
+    ...(publicName !== undefined && { publicName }),
+  });
+  return {
+    tool: tools().map(tool => ({
+      ...named(tool),
+      ...(tool.scope === 'administer' && { isAdministrative: true }),
+    })),
+    prompt: prompts().map(named),
+    resource: resources.map(({ uri, description }) => ({
+      ...item(uri, description),
+      publicName: uri,
+    })),
+    template: [],
+  };
+}
+
+function runningOf(builtin: BuiltinServer, { clock, hubVersion }: BuiltinNeeds): Running {
+  const serverInfo = { name: builtin.name, version: hubVersion };
+  const identity = { capabilities, serverInfo };
+  return {
+    instance,
+    upstream: createBuiltinUpstream(builtin, identity, { clock }),
+    introduction: {
+      era: 'modern',
+      answer: readAnswer(encodeResult('0', JSON.stringify(identity))),
+      protocolVersion: modernVersion,
+      ...identity,
+      instructions: undefined,
+    },
+    speaksBothEras: true,
+  };
+}
+
+/** There is no process, and no channel to it. */
+const instance: Instance = {
+  about: { process: 'hub' },
+  channel: { listen() {}, send() {}, closed: new Promise(() => {}), close() {} },
+  exited: new Promise(() => {}),
+  stop: async () => ({ detail: 'it ends with the hub' }),
+  usage: async () => undefined,
+};
+
+/** The values are the defaults of an entry; nothing is launched by them. */
+const configOf = (name: string, description: string): ServerConfig => ({
+  name,
+  description,
+  tags: [],
+  enabled: true,
+  autoStart: false,
+  restart: 'permanent',
+  maxRestarts: 0,
+  healthCheckIntervalMs: 30_000,
+  startTimeoutMs: 0,
+  callTimeoutMs,
+  inputTimeoutMs: 0,
+  maxLineBytes: 0,
+  maxConcurrentCalls: 64,
+  maxQueuedCalls: 1000,
+  maxNotifications: 1000,
+  idleStopMs: undefined,
+  instance: 'shared',
+  era: 'auto',
+  maxInstances: 1,
+  instanceIdleMs: 0,
+  launch: {
+    kind: 'local',
+    runtime: 'process',
+    image: undefined,
+    package: undefined,
+    command: undefined,
+    args: [],
+    env: {},
+    workingDirectory: undefined,
+    sandbox: {
+      network: 'none',
+      mounts: [],
+      volumes: [],
+      limits: { memoryBytes: 0, cpus: 0, pids: 0, scratchBytes: 0, volumeBytes: 0 },
+      logs: 'none',
+      user: undefined,
+    },
+  },
+});

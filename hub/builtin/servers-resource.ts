@@ -1,0 +1,57 @@
+import type { Clock, JsonObject } from '#core';
+import type { Server, Servers } from '#servers';
+import type { BuiltinResource } from './builtin-server.ts';
+
+/** Delay between a change and its notification, in milliseconds: a server that starts changes several times. */
+const changeDelayMs = 500;
+const mimeType = 'application/json';
+
+/** `hub://servers`: the servers of the hub and their states (spec 5.5). */
+export function createServersResource(
+  servers: Pick<Servers, 'all' | 'changed' | 'instances'>,
+  snapshot: () => JsonObject,
+  clock: Pick<Clock, 'after'>,
+): BuiltinResource {
+  const uri = 'hub://servers';
+  return {
+    uri,
+    description: JSON.stringify({
+      uri,
+      name: 'servers',
+      title: 'Servers of this hub',
+      description: 'The servers behind this hub, their states and what each offers.',
+      mimeType,
+    }),
+    mimeType,
+    read: () => JSON.stringify(snapshot()),
+    watch(changed) {
+      let due: Disposable | undefined;
+      const heard = new Map<Server, Disposable>();
+      const note = () => {
+        due ??= clock.after(changeDelayMs, () => {
+          due = undefined;
+          changed();
+        });
+      };
+      const hear = (server: Server) => {
+        if (!heard.has(server)) heard.set(server, server.changed(note));
+      };
+      const hearAll = () => {
+        for (const server of servers.all)
+          for (const one of [server, ...servers.instances.list(server)]) hear(one);
+        note();
+      };
+      hearAll();
+      const watched = [
+        servers.changed(hearAll),
+        servers.instances.opened(({ server }) => hear(server)),
+      ];
+      return {
+        [Symbol.dispose]() {
+          due?.[Symbol.dispose]();
+          for (const one of [...watched, ...heard.values()]) one[Symbol.dispose]();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { type Clock, HubError, createAbortScope, isObject, unlessAborted } from '#core';
+import {
+  type Answer,
+  encodeResult,
+  membersOf,
+  rawText,
+  readMessage,
+  splice,
+  stringAt,
+} from '#jsonrpc';
+import { metaKeys } from '#mcp';
+import type { Caller, Upstream } from '#upstream';
+import { type Identity, answerRequest, asLegacyResult, paramsOf } from './answer.ts';
+import type { BuiltinContext, BuiltinServer } from './builtin-server.ts';
+
+/** Answers requests in this process, in the era of each request: no bridge stands between. */
+export function createBuiltinUpstream(
+  server: BuiltinServer,
+  identity: Identity,
+  { clock }: { readonly clock: Pick<Clock, 'after'> },
+): Upstream {
+  let inFlight = 0;
+  let relayed = 0;
+
+  return {
+    relay({ request, edits, answered, failed }, caller, timeoutMs, waitedMs = 0) {
+      const { method } = request;
+      const asked = membersOf(request.bytes, request.params);
+      const publicName = stringAt(request.bytes, asked?.get('name'));
+      const params = paramsOf(JSON.parse(splice(request.bytes, edits).toString()));
+      const meta = isObject(params['_meta']) ? params['_meta'] : {};
+      const isModern = metaKeys.protocolVersion in meta;
+      const scope = createAbortScope([], {
+        clock,
+        limitMs: timeoutMs - waitedMs,
+        reason: () =>
+          new HubError(
+            'HUB_CALL_TIMEOUT',
+            `${server.name} did not answer ${method} within ${timeoutMs / 1000} s`,
+          ),
+      });
+      const context = {
+        principal: caller.principal,
+        client: clientNameIn(
+          isModern
+            ? meta[metaKeys.clientInfo]
+            : caller.owner.client && JSON.parse(caller.owner.client.clientInfo),
+        ),
+        signal: scope.signal,
+        progress: createProgress(caller),
+      };
+      inFlight++;
+      relayed++;
+      const work = answerRequest(server, identity, { method, params, publicName, context });
+      const answer = unlessAborted(work, scope.signal)
+        .then(
+          result => {
+            const text = isModern ? { resultType: 'complete', ...result } : asLegacyResult(result);
+            const id = rawText(request.bytes, request.id);
+            return answered(readAnswer(encodeResult(id, JSON.stringify(text))));
+          },
+          (error: unknown) => {
+            // Anything else is a bug, which the router logs.
+            throw error instanceof HubError ? failed(error) : error;
+          },
+        )
+        .finally(() => {
+          inFlight--;
+          scope[Symbol.dispose]();
+        });
+      return {
+        answer,
+        cancel: reason =>
+          scope.abort(
+            new HubError(
+              'HUB_CALL_CANCELLED',
+              `${method} was cancelled${reason === undefined ? '' : `: ${reason}`}`,
+            ),
+          ),
+      };
+    },
+    async request(method, params) {
+      const context = {
+        principal: undefined,
+        client: undefined,
+        signal: new AbortController().signal,
+        progress: () => {},
+      };
+      const request = { method, params: paramsOf({ params }), publicName: undefined, context };
+      const result = await answerRequest(server, identity, request);
+      return readAnswer(encodeResult('0', JSON.stringify(result)));
+    },
+    listen() {
+      throw new TypeError('a server of the hub itself announces changes by its events');
+    },
+    notify() {},
+    forward() {},
+    onlyCaller: () => (inFlight === 0 ? 'none' : 'several'),
+    onlyOwner: () => (relayed === 0 ? 'none' : 'several'),
+    isAtWork: () => inFlight > 0,
+    inFlight: () => inFlight,
+    relayed: () => relayed,
+    fail() {},
+  };
+}
+
+/** The name in the `clientInfo` of a request or of a session. */
+function clientNameIn(clientInfo: unknown): string | undefined {
+  const name = isObject(clientInfo) ? clientInfo['name'] : undefined;
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** Numbers the notifications: MCP requires that progress increases. */
+function createProgress({ exchange, progressToken }: Caller): BuiltinContext['progress'] {
+  let progress = 0;
+  if (progressToken === undefined) return () => {};
+  return message =>
+    exchange.related(
+      Buffer.from(
+        `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${progressToken},"progress":${++progress},"message":${JSON.stringify(message)}}}`,
+      ),
+    );
+}
+
+/** Reads an answer that the hub itself wrote. */
+export function readAnswer(bytes: Buffer): Answer {
+  const message = readMessage(bytes);
+  if (message.kind !== 'answer') throw new TypeError('an answer was expected');
+  return message;
+}

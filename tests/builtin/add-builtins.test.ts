@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createEmitter, systemClock } from '#core';
+import { addBuiltins } from '#builtin';
+import { configOf, createFixtureServers, createRecordingLog } from '#helpers/hub';
+import type { Servers } from '#servers';
+import { createScriptedPrompts } from '../routing/scripted-prompts.ts';
+
+const naming = { separator: '_', maxLength: 46 } as const;
+const hubVersion = '0.0.0-test';
+
+const serversOf = (...names: readonly string[]) =>
+  createFixtureServers(
+    names.map(name => ({ name, file: 'echo.mjs' })),
+    { log: createRecordingLog().log },
+  );
+
+const namesOf = ({ all }: Servers) => all.map(({ config }) => config.name);
+
+describe("the hub's own server", () => {
+  test('stands before the others for calls, and is shown to people while it offers tools', async () => {
+    await using servers = serversOf('echo');
+    const { source, offer } = createScriptedPrompts();
+    offer(false);
+    const { all, shown } = addBuiltins(servers, {
+      clock: systemClock,
+      hubVersion,
+      prompts: source,
+    });
+    assert.deepEqual([namesOf(all), namesOf(shown)], [['agenthub', 'echo'], ['echo']]);
+    let changes = 0;
+    using _ = shown.changed(() => changes++);
+    offer(true);
+    assert.deepEqual(namesOf(shown), ['agenthub', 'echo']);
+    assert.ok(changes > 0);
+  });
+
+  test('is shown while management is on', async () => {
+    await using servers = serversOf('echo');
+    const { event: changed, fire } = createEmitter<void>();
+    let isOn = false;
+    const management = { isOn: () => isOn, changed };
+    const { shown } = addBuiltins(servers, { clock: systemClock, hubVersion, management });
+    assert.deepEqual(namesOf(shown), ['echo']);
+    isOn = true;
+    fire();
+    assert.deepEqual(namesOf(shown), ['agenthub', 'echo']);
+  });
+
+  test('is found by its name, shown or not', async () => {
+    await using servers = serversOf('echo');
+    const { all, shown } = addBuiltins(servers, { clock: systemClock, hubVersion });
+    for (const found of [all.get('agenthub'), shown.get('agenthub'), shown.find('agenthub')])
+      assert.equal(found?.config.name, 'agenthub');
+    assert.equal(shown.get('echo'), servers.get('echo'));
+    assert.throws(() => shown.get('none'), { code: 'HUB_SERVER_UNKNOWN' });
+  });
+
+  test('leaves its name to an entry of the config, also to one that comes later', async () => {
+    await using servers = serversOf('echo');
+    const { all } = addBuiltins(servers, { clock: systemClock, hubVersion });
+    const own = all.get('agenthub');
+    await servers.apply({ servers: [configOf({ name: 'agenthub', file: 'echo.mjs' })], naming });
+    assert.equal(own.config.name, 'agenthub-builtin');
+    assert.equal(all.get('agenthub'), servers.get('agenthub'));
+    assert.equal(all.get('agenthub-builtin'), own);
+    assert.deepEqual(namesOf(all), ['agenthub-builtin', 'agenthub']);
+  });
+});
