@@ -1,26 +1,26 @@
-/** A timer that runs. Disposing it cancels it. */
+/** A running timer. Disposing it cancels it. */
 export interface Timer extends Disposable {
-  /** Starts the delay again from its beginning. */
+  /** Restarts the delay. */
   refresh(): void;
 }
 
-/** Time, handed in so that tests move it by hand. */
+/** The source of time. Tests replace it with a manual clock. */
 export interface Clock {
-  /** Milliseconds since the epoch, for what people read. */
+  /** Milliseconds since the epoch, for display. */
   now(): number;
-  /** Milliseconds that never go back, for durations. */
+  /** Monotonic milliseconds, for durations. */
   monotonic(): number;
-  /** Calls `work` once after `delayMs`; disposing cancels it. The timer alone keeps no process alive. */
+  /** Calls `work` once after `delayMs`; disposing cancels it. Does not keep the process alive. */
   after(delayMs: number, work: () => void): Timer;
 }
 
-/** Node fires a timer at once when its delay does not fit into 31 bits. 24.8 days. */
+/** Maximum delay: 24.8 days. Node fires a timer immediately if its delay exceeds 31 bits. */
 const maxDelayMs = 2 ** 31 - 1;
 
-/** The machine's own clock. A delay above 24.8 days is cut to that. */
+/** The clock of the machine. Longer delays are reduced to 24.8 days. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  // Node's own timer: the relay starts one for each call, and needs no other object for it.
+  // A Node timer without a wrapper: the relay starts one per call.
   after: (delayMs, work) => setTimeout(work, Math.min(delayMs, maxDelayMs)).unref(),
 };

@@ -1,20 +1,20 @@
 import { unlessAborted } from './abort.ts';
 
-/** Runs work once at a time for each key, for all callers that want its result meanwhile. */
+/** Runs work once per key for all concurrent callers. */
 export interface SingleFlight<T> {
-  /** How many keys have work under way. */
+  /** Number of keys with running work. */
   readonly size: number;
   has(key: string): boolean;
   /**
-   * Starts the work of a key, or joins it. Rejects with the reason of `signal` once that aborts. The signal of the
-   * work aborts when the last of its callers has gone; the next caller starts the work anew.
+   * Starts the work of a key, or joins it. Rejects with the reason of `signal` when it aborts. The signal of the work
+   * aborts when its last caller has left; the next caller starts new work.
    */
   join(key: string, work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
 }
 
 type Flight<T> = { readonly result: Promise<T>; waiting: number; readonly giveUp: () => void };
 
-/** Nothing is under way. The caller bounds the keys. */
+/** The caller must bound the number of keys. */
 export function createSingleFlight<T>(): SingleFlight<T> {
   const flights = new Map<string, Flight<T>>();
 
@@ -24,7 +24,7 @@ export function createSingleFlight<T>(): SingleFlight<T> {
       if (flights.get(key) === flight) flights.delete(key);
     };
     const result = work(controller.signal).finally(forget);
-    // Callers that have gone no longer hear of an error.
+    // Without callers an error is ignored.
     result.catch(() => {});
     const giveUp = () => {
       forget();

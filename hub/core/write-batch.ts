@@ -1,31 +1,31 @@
 import type { Buffer } from 'node:buffer';
 
-/** Where a batch is written. */
+/** Target of batches. */
 export type BatchSink = {
-  /** Takes the messages of one turn. Must not throw. */
+  /** Writes the messages of one turn. Must not throw. */
   write(messages: readonly Buffer[]): void;
-  /** Bytes handed to `write` that the other end has not taken yet. */
+  /** Bytes passed to `write` that were not sent yet. */
   unsentBytes(): number;
 };
 
 export type WriteBatchOptions = {
-  /** More does not wait, unless it is one message and nothing waits before it. */
+  /** Maximum waiting bytes. A single message may exceed it if nothing else is waiting. */
   readonly maxUnsentBytes: number;
   /** Bytes that the sink writes around each message. Default: 0. */
   readonly frameBytes?: number;
-  /** Told of a message that waits behind others. */
+  /** Called for a message that waits behind others. */
   readonly waits?: (bytes: number) => void;
 };
 
-/** Collects what is sent within one turn of the event loop into one write. */
+/** Combines the messages of one turn of the event loop into one write. */
 export interface WriteBatch {
-  /** Sends a message after those before it; false if too much waits already. */
+  /** Queues a message. Returns false if too many bytes are waiting. */
   send(bytes: Buffer): boolean;
-  /** Bytes that wait for the end of the turn, with those of their frames. */
+  /** Bytes that wait for the end of the turn, including frames. */
   readonly queuedBytes: number;
-  /** Writes at once what waits. */
+  /** Writes all waiting messages now. */
   flush(): void;
-  /** Drops what waits. */
+  /** Drops all waiting messages. */
   clear(): void;
 }
 

@@ -1,44 +1,44 @@
 import type { Message } from './message.ts';
 
-/** Why a channel ended. `error` is set where it did not end by itself or by `close`. */
+/** Why a channel closed. `error` is set if it failed. */
 export type Closed = { readonly reason: string; readonly error?: Error };
 
-/** What came in on a channel, in the order in which it came. Must not throw. */
+/** Receives the messages of a channel, in order. Must not throw. */
 export type Receiver = {
   /**
-   * `about` is the id, as JSON text, of the request that the message came in reply to, where its way
-   * tells that: over HTTP each request has a way of its own.
+   * `about`: id, as JSON text, of the request on whose response the message arrived. Known only over HTTP, where each
+   * request has its own response.
    */
   message(message: Message, about?: string): void;
-  /** A line above the bound, discarded. `id` is that of an answer, as JSON text, where one was seen. */
+  /** A discarded oversized line. `id`: id of the response as JSON text, if the line is one. */
   oversized(line: { readonly id: string | undefined; readonly bytes: number }): void;
-  /** Output that is no JSON-RPC message, shortened; of a line that was cut off only how long it is. */
+  /** Output that is not a JSON-RPC message, truncated. For a line that was cut off, only its length. */
   noise(text: string): void;
 };
 
 /**
- * A duplex stream of JSON-RPC messages: newline-framed stdio, a WebSocket, an HTTP session, or a
- * linked pair in tests. Messages are handed over as they come (decisions/0003): what a receiver
- * cannot pass on it must bound or drop, so that one slow reader never stops the others.
+ * A duplex stream of JSON-RPC messages: stdio, a WebSocket, an HTTP session, or a linked pair in tests. Messages are
+ * pushed (decisions/0003): a receiver must bound or drop messages that it cannot forward, so that a slow reader never
+ * blocks others.
  */
 export interface Channel {
-  /** Begins to hand over what comes in. Called once; what came before has been kept. */
+  /** Sets the receiver. Call it once. Earlier messages were queued. */
   listen(receiver: Receiver): void;
-  /** True where what comes in reply to a request says so by its way, as `about` of `Receiver.message`. */
+  /** True if `Receiver.message` gets `about`. */
   readonly tellsWhose?: boolean;
   /**
-   * Sends one message, without a line break in it. Messages of one turn of the event loop go out as
-   * one write. Throws HUB_SERVER_BUSY above the bound of bytes that wait, HUB_SERVER_DOWN once closed.
+   * Sends a message without line breaks. Messages of one turn of the event loop are combined into one write. Throws
+   * HUB_SERVER_BUSY if too many bytes are waiting, and HUB_SERVER_DOWN after the end.
    */
   send(bytes: Buffer): void;
   /**
-   * Reads no more until `resume`, so that the other end has to wait with what it writes. What has been read
-   * already is still handed over. Absent where the other end cannot be held back.
+   * Stops reading until `resume`, so that the other end must wait. Messages that were already read are still passed on.
+   * Absent: not supported.
    */
   readonly pause?: () => void;
   readonly resume?: () => void;
-  /** Settles exactly once and never rejects: closing is an ordinary event. */
+  /** Resolves when the channel has closed. Never rejects. */
   readonly closed: Promise<Closed>;
-  /** Closes for writing and reading. Safe to call twice. */
+  /** Closes both directions. May be called several times. */
   close(reason: string): void;
 }

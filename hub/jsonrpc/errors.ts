@@ -9,7 +9,7 @@ import {
 } from '#core';
 import type { Malformed } from './message.ts';
 
-/** Codes of JSON-RPC 2.0 (section 5.1) and of MCP that the hub answers with itself. */
+/** Codes of JSON-RPC 2.0 (section 5.1) and of MCP that the hub uses. */
 export const rpcCodes = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -23,9 +23,8 @@ export const rpcCodes = {
 } as const;
 
 /**
- * The JSON-RPC code of each kind of failure. Those without a meaning of their own in JSON-RPC are in
- * the range that it leaves to implementations (-32000 to -32099); -32001 is what the MCP SDKs use for
- * a timeout, -32800 what the Language Server Protocol uses for a cancelled request.
+ * The JSON-RPC code of each kind of failure. Kinds without a standard code use the range for implementations (-32000 to
+ * -32099). The MCP SDKs use -32001 for timeouts, the Language Server Protocol -32800 for cancelled requests.
  */
 const codeOfKind: Readonly<Record<ErrorKind, number>> = {
   invalid: rpcCodes.invalidParams,
@@ -40,7 +39,7 @@ const codeOfKind: Readonly<Record<ErrorKind, number>> = {
   cancelled: -32800,
 };
 
-/** A failure with a JSON-RPC code that its kind does not tell, such as an unknown method. */
+/** A failure whose JSON-RPC code differs from that of its kind, such as an unknown method. */
 export class RpcError extends HubError {
   readonly rpcCode: number;
 
@@ -50,7 +49,7 @@ export class RpcError extends HubError {
   }
 }
 
-/** A JSON-RPC error answer to the request with this id, given as JSON text; `null` where it has none. */
+/** Creates an error response. `id`: id of the request as JSON text, or `null`. */
 export function errorAnswer(id: string, error: unknown): Buffer {
   const hubError = error instanceof HubError ? error : undefined;
   const code = error instanceof RpcError ? error.rpcCode : codeOfKind[kindOf(error)];
@@ -60,25 +59,25 @@ export function errorAnswer(id: string, error: unknown): Buffer {
   });
 }
 
-/** The answer to bytes that are no message. */
+/** Creates the response to bytes that are not a message. */
 export function malformedAnswer(malformed: Malformed): Buffer {
   const code = malformed.cause === 'not_json' ? rpcCodes.parseError : rpcCodes.invalidRequest;
   return encodeError('null', code, malformed.detail, { code: 'HUB_REQUEST_INVALID' });
 }
 
-/** An error answer made of its parts. */
+/** Creates an error response from its parts. */
 export function encodeError(id: string, code: number, message: string, data?: object): Buffer {
   return Buffer.from(
     `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data })}}`,
   );
 }
 
-/** A result answer to the request with this id, given as JSON text, as is the result. */
+/** Creates a result response. `id` and the result are JSON text. */
 export function encodeResult(id: string, result: string): Buffer {
   return Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
 }
 
-/** A request or, without an id, a notification of the hub's own. */
+/** Creates a request, or a notification if there is no id. */
 export function encodeCall(id: number | undefined, method: string, params?: object): Buffer {
   return Buffer.from(
     JSON.stringify(

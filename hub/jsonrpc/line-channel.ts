@@ -5,47 +5,47 @@ import { createLineSplitter } from './lines.ts';
 import { readMessages } from './message.ts';
 
 export type LineChannelOptions = {
-  /** Who is at the other end, for error messages. */
+  /** Name of the other end, for error messages. */
   readonly server: string;
-  /** A longer line fails its call and is discarded in constant memory. */
+  /** A longer line is discarded in constant memory, and fails its call. */
   readonly maxLineBytes: number;
-  /** Sending fails with HUB_SERVER_BUSY while more than this waits to be written. */
+  /** `send` throws HUB_SERVER_BUSY while more bytes are waiting. */
   readonly maxWaitingBytes: number;
   /**
-   * Others wrote and read before: what they may have left half written is ended, and a first line that is
-   * no message is the rest of one of theirs. It is dropped without a word, as it may hold anything.
+   * True if another process used the streams before. A partial line that it may have written is terminated, and a first
+   * line that is not a message is dropped without a log line, because it may contain secrets.
    */
   readonly isTakenOver?: boolean;
 };
 
-/** The writing end under a channel. */
+/** The byte stream under a channel. */
 export type LineSink = {
-  /** Must not throw: an end that is gone shows itself by `ended`. */
+  /** Must not throw. A broken stream is reported through `ended`. */
   write(chunk: Buffer): void;
-  /** Bytes handed to `write` that the other end has not taken yet. */
+  /** Bytes passed to `write` that were not sent yet. */
   waitingBytes(): number;
-  /** No more is written. Must not throw. */
+  /** Ends the stream. Must not throw. */
   end(): void;
-  /** Stops `push` from being called, and lets it be called again. Absent where that is not possible. */
+  /** Pauses and resumes reading. Absent: not supported. */
   pause?(): void;
   resume?(): void;
 };
 
-/** A channel over two byte streams, and the hooks by which a driver feeds it. */
+/** A channel over byte streams, and the functions that feed it. */
 export type LineChannel = {
   readonly channel: Channel;
-  /** Bytes of the other end's stdout, cut anywhere. */
+  /** Receives bytes of the other end. Chunks may end anywhere. */
   push(chunk: Buffer): void;
-  /** The other end's stdout is over. */
+  /** Call it at the end of the stream. */
   ended(closed: Closed): void;
 };
 
 const newline = 0x0a;
-/** What comes before `listen` is kept up to this many messages; a server speaks when it is asked. */
+/** Maximum number of messages that are queued before `listen`. */
 const maxEarly = 1000;
 const noiseBytes = 2000;
 
-/** Newline-delimited JSON-RPC, as MCP's stdio transport frames it. */
+/** Creates a channel of newline-delimited JSON-RPC (MCP stdio transport). */
 export function createLineChannel(options: LineChannelOptions, sink: LineSink): LineChannel {
   let receiver: Receiver | undefined;
   let early: ((receiver: Receiver) => void)[] = [];
@@ -101,7 +101,7 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
     over = reason;
     batch.clear();
     settle(reason);
-    // Nothing that comes is handed over any more, and the end of the stream must be seen.
+    // Messages are dropped after the end, but the end of the stream must still be read.
     sink.resume?.();
   }
 
@@ -145,7 +145,7 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
     push: chunk => splitter.push(chunk),
     ended(reason) {
       const rest = splitter.end();
-      // Half of a message holds what is somebody's own.
+      // A partial message may contain private data.
       if (rest.length > 0) hand(to => to.noise(`${rest.length} bytes of a line without an end`));
       finish(reason);
     },
@@ -153,9 +153,8 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
 }
 
 /**
- * The id of a discarded answer: servers write it first (Python, Go) or last (TypeScript). A request of
- * the server's own has an id as well, which must not pass for one of ours: it is no answer without a
- * `result` or an `error` beside the id.
+ * The id of a discarded response, which servers write first (Python, Go) or last (TypeScript). It counts only next to a
+ * `result` or an `error`: requests of the server also have ids, which must not be confused with the hub's.
  */
 export function idAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
   const text = head.toString();

@@ -1,12 +1,12 @@
 import type { Span } from './scan.ts';
 import { type Edit } from './spans.ts';
 
-/** Members to stand in an object, by name, as JSON text. */
+/** Members of an object as JSON text, by name. */
 export type Members = Readonly<Record<string, string>>;
 
 /**
- * The edits after which the object in `span` has these members: the values of those that it has are
- * replaced, the others are put first. `present` is what `membersOf` tells of the object.
+ * Edits that set members of the object in `span`: existing values are replaced, new members are inserted first.
+ * `present`: the result of `membersOf` for the object.
  */
 export function setMembers(
   span: Span,
@@ -26,7 +26,7 @@ export function setMembers(
   return [{ span: { start: at, end: at }, text }, ...edits];
 }
 
-/** The edits that take these members out of the object in `span`; what else stands in it stays as it is. */
+/** Edits that remove members from the object in `span`. */
 export function dropMembers(
   bytes: Buffer,
   span: Span,
@@ -35,11 +35,11 @@ export function dropMembers(
 ): readonly Edit[] {
   const edits: Edit[] = [];
   let isFirst = true;
-  /** The end of the member before. */
+  /** End of the previous member. */
   let from = span.start + 1;
   for (const [name, { end }] of present) {
     if (!names.has(name)) {
-      // Without the comma after what was dropped before the first that stays.
+      // Also removes the comma after members that were removed before the first remaining one.
       if (isFirst && from > span.start + 1)
         edits.push({
           span: { start: span.start + 1, end: bytes.indexOf(0x2c, from) + 1 },

@@ -3,9 +3,8 @@ import { type Span, skipSpace, skipString, skipValue } from './scan.ts';
 import { elementsOf, holds, rawText, textOf } from './spans.ts';
 
 /**
- * One JSON-RPC message: its envelope as spans into the bytes as they came. Payloads (`params`,
- * `result`, `error`) are checked to be JSON and otherwise never read on the way through the hub.
- * The bytes hold no line break, so they can be framed by lines and by server-sent events as they are.
+ * A JSON-RPC message: the original bytes, with its envelope as spans. Payloads (`params`, `result`, `error`) are validated
+ * as JSON, but not parsed. The bytes contain no line breaks, so they can be framed as lines and as server-sent events.
  */
 export type Message = Request | Notification | Answer;
 
@@ -21,7 +20,7 @@ export type Notification = Common & {
   readonly method: string;
   readonly params: Span | undefined;
 };
-/** A result or an error. An error that answers nothing readable has no id. */
+/** A result or an error. An error in response to an unreadable request has no id. */
 export type Answer = Common & {
   readonly kind: 'answer';
   readonly id: Span | undefined;
@@ -29,7 +28,7 @@ export type Answer = Common & {
   readonly payload: Span;
 };
 
-/** Bytes that are no JSON-RPC message: not JSON at all, or JSON of another shape. */
+/** Bytes that are not a JSON-RPC message: invalid JSON, or JSON of another structure. */
 export type Malformed = {
   readonly kind: 'malformed';
   readonly cause: 'not_json' | 'not_json_rpc';
@@ -42,18 +41,18 @@ const malformed = (cause: Malformed['cause'], detail: string): Malformed => ({
   detail,
 });
 
-/** More messages than this in one batch are refused: each costs memory before any is answered. */
+/** Maximum number of messages in a batch: each uses memory before the first is answered. */
 const maxBatch = 1000;
 
-/** Reads one message. The buffer is the reader's from here on: line breaks in it become spaces. */
+/** Reads a message. Takes ownership of the buffer: line breaks in it become spaces. */
 export function readMessage(bytes: Buffer): Message | Malformed {
   if (!isUtf8(bytes)) return malformed('not_json', 'the bytes are not UTF-8');
   return readEnvelope(bytes);
 }
 
 /**
- * Reads one message, or a batch of them (JSON-RPC 2.0 section 6, in MCP until 2025-03-26).
- * A batch that is not JSON as a whole is one malformed message.
+ * Reads a message or a batch (JSON-RPC 2.0 section 6, in MCP until 2025-03-26). A batch that is not valid JSON counts as
+ * one malformed message.
  */
 export function readMessages(bytes: Buffer): {
   readonly batch: boolean;
@@ -141,13 +140,13 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
   const end = at + 1;
   if (skipSpace(bytes, end) !== bytes.length)
     return malformed('not_json', 'more follows after the message');
-  // Only now: a line break inside a string is refused above and must not become a space.
+  // After the scan, which refuses line breaks within strings: they must not become spaces.
   flatten(bytes);
   if (twice !== undefined) return malformed('not_json_rpc', `"${twice}" stands twice`);
   if (!version || !holds(bytes, version.start, version.end, '"2.0"'))
     return malformed('not_json_rpc', '"jsonrpc" must be "2.0"');
   if (id && !isId(bytes, id)) {
-    // Only an error may have the id null: it answers a request whose id could not be read.
+    // Only an error may have the id null: the id of its request could not be read.
     if (!error || rawText(bytes, id) !== 'null')
       return malformed('not_json_rpc', '"id" must be a string or an integer');
     id = undefined;
@@ -168,7 +167,7 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
   return { kind: 'answer', bytes, id, failed: error !== undefined, payload };
 }
 
-/** JSON allows line breaks only between tokens, where a space means the same. */
+/** Replaces line breaks by spaces. In JSON they can only be between tokens. */
 function flatten(bytes: Buffer): void {
   for (const lineBreak of [0x0a, 0x0d]) {
     let at = bytes.indexOf(lineBreak);

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
 
-/** The bytes of an answer; in pieces where one of them is kept, to be sent to others as it is. */
+/** The bytes of a response. Consists of pieces if one of them is shared with other responses. */
 export type ReplyBytes = Buffer | readonly Buffer[];
 
-/** The same in one piece. */
+/** Joins the pieces. */
 export function whole(reply: ReplyBytes): Buffer {
   return Buffer.isBuffer(reply) ? reply : Buffer.concat(reply);
 }

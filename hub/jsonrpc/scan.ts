@@ -1,13 +1,13 @@
-/** Where a value stands in the bytes of a message: `start` is its first byte, `end` the one after its last. */
+/** Position of a value in a message: `start` is the index of its first byte, `end` that after its last. */
 export type Span = { readonly start: number; readonly end: number };
 
-/** Values nested deeper than this are refused, so that a hostile message cannot exhaust the stack. */
+/** Maximum nesting depth, so that a malicious message cannot overflow the stack. */
 export const maxDepth = 512;
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** The index of the first byte at or after `at` that is not JSON white space. */
+/** Returns the index of the first byte from `at` that is not JSON white space. */
 export function skipSpace(bytes: Uint8Array, at: number): number {
   for (;;) {
     const byte = bytes[at];
@@ -17,9 +17,8 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * The index after the JSON value that begins at `at`, or -1 where the bytes are not JSON (RFC 8259).
- * It accepts exactly what JSON.parse accepts, up to `maxDepth`, without building any value: payloads
- * are checked and stepped over, never parsed. UTF-8 is checked elsewhere, once for the whole message.
+ * Returns the index after the JSON value at `at`, or -1 for invalid JSON (RFC 8259). Accepts exactly the same text as
+ * JSON.parse, up to `maxDepth`, without building values. Does not validate UTF-8, which is done once per message.
  */
 export function skipValue(bytes: Uint8Array, at: number, depth = 0): number {
   switch (bytes[at]) {
@@ -71,7 +70,7 @@ function skipArray(bytes: Uint8Array, at: number, depth: number): number {
   }
 }
 
-/** The index after the string whose opening quote stands at `at`, or -1. */
+/** Returns the index after the string whose opening quote is at `at`, or -1. */
 export function skipString(bytes: Uint8Array, at: number): number {
   at = skipPlain(bytes, at + 1);
   while (bytes[at] === backslash) {
@@ -82,16 +81,16 @@ export function skipString(bytes: Uint8Array, at: number): number {
   return bytes[at] === quote ? at + 1 : -1;
 }
 
-/** 1 for each byte that does not just stand in a string for itself. */
+/** 1 for each byte that has a special meaning in strings. */
 const special = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 0x20 || byte === quote || byte === backslash ? 1 : 0,
 );
 const isSpecial = (byte = 0) => special[byte] ?? 1;
 
-/** What is plain for so long is mostly plain for long, as images are: then a view of its words pays. */
+/** After this many plain bytes, long plain text such as an image is likely, and a view of its words pays off. */
 const nearBytes = 256;
 
-/** The index of the first special byte at or after `at`. Most of a payload goes through here. */
+/** Returns the index of the first special byte from `at`. Most bytes of a payload pass through this function. */
 function skipPlain(bytes: Uint8Array, at: number): number {
   const { length } = bytes;
   const near = at + nearBytes;
@@ -102,7 +101,7 @@ function skipPlain(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** An index before which no byte is special, in steps of four, and less than four before one that is or the end. */
+/** Returns an index less than four bytes before the first special byte, or before the end. Reads four bytes at a time. */
 function skipFours(bytes: Uint8Array, at: number, end: number): number {
   while (
     at + 4 <= end &&
@@ -117,9 +116,9 @@ function skipFours(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /**
- * An index before which no byte is special, near the first that is. Sixteen bytes at a time: where a byte
- * of a word is below a space, `word - 0x20202020` has its highest bit set, and a quote or backslash is a 0
- * after an exclusive or, which is found likewise (H. S. Warren, Hacker's Delight, section 6-1).
+ * Returns an index shortly before the first special byte. Reads sixteen bytes at a time: if a byte of a word is below a
+ * space, its highest bit is set in `word - 0x20202020`. XOR turns a quote or backslash into 0, which is found in the same
+ * way (H. S. Warren, Hacker's Delight, section 6-1).
  */
 function skipWords(bytes: Uint8Array, at: number): number {
   const aligned = at + (-(bytes.byteOffset + at) & 3);
@@ -141,8 +140,8 @@ function skipWords(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * The highest bit of each byte of a word that is special, and perhaps of bytes after one that is. That it was not set
- * before is asked once for all three, as neither exclusive or changes it.
+ * Sets the highest bit of each special byte of a word, and possibly of bytes after it. XOR does not change the highest
+ * bits, so they are tested once for all three comparisons.
  */
 function marksOf(word = 0): number {
   const below = word - 0x20202020;
@@ -151,7 +150,7 @@ function marksOf(word = 0): number {
   return (below | quotes | backslashes) & ~word;
 }
 
-/** The index of the last byte of the escape whose letter stands at `at`, or -1. */
+/** Returns the index of the last byte of the escape whose letter is at `at`, or -1. */
 function skipEscape(bytes: Uint8Array, at: number): number {
   switch (bytes[at]) {
     case quote:
@@ -190,7 +189,7 @@ function skipNumber(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** The index after a run of digits, or -1 where there is none. */
+/** Returns the index after a sequence of digits, or -1 if there is none. */
 function skipDigits(bytes: Uint8Array, at: number): number {
   const from = at;
   while (isDigit(bytes[at])) at++;

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { type Span, skipSpace, skipString, skipValue } from './scan.ts';
 
-/** What stands in nearly every message: comparing it takes a tenth of the time of decoding it. */
+/** Strings of nearly every message. Comparing takes a tenth of the time of decoding. */
 const usual = [
   'id',
   'name',
@@ -14,14 +14,14 @@ const usual = [
   'tools/call',
 ];
 
-/** The value of the JSON string between `start` and `end`, quotes included. */
+/** Decodes the JSON string between `start` and `end`, which includes the quotes. */
 export function textOf(bytes: Buffer, start: number, end: number): string {
   for (const text of usual) if (holds(bytes, start + 1, end - 1, text)) return text;
   const inner = bytes.toString('utf8', start + 1, end - 1);
   return inner.includes('\\') ? String(JSON.parse(bytes.toString('utf8', start, end))) : inner;
 }
 
-/** True where these bytes are that ASCII text. */
+/** True if the bytes equal the ASCII text. */
 export function holds(bytes: Buffer, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false;
   for (let at = 0; at < text.length; at++)
@@ -29,24 +29,24 @@ export function holds(bytes: Buffer, start: number, end: number, text: string): 
   return true;
 }
 
-/** The bytes of a value as text, as they stand in the message. */
+/** The JSON text of a value. */
 export function rawText(bytes: Buffer, span: Span): string {
   return bytes.toString('utf8', span.start, span.end);
 }
 
-/** The parsed value of a span. For policy and for small values only: payloads are not parsed. */
+/** Parses the value of a span. Only for small values: payloads are not parsed. */
 export function valueOf(bytes: Buffer, span: Span | undefined): unknown {
   return span && JSON.parse(bytes.toString('utf8', span.start, span.end));
 }
 
-/** The value of a span that holds a JSON string, else undefined. */
+/** Decodes a span that contains a JSON string; otherwise undefined. */
 export function stringAt(bytes: Buffer, span: Span | undefined): string | undefined {
   return span && bytes[span.start] === 0x22 ? textOf(bytes, span.start, span.end) : undefined;
 }
 
 /**
- * The members of the object in a span, by name. Undefined where it is no object or has a name twice:
- * two readers could take such an object for two different things.
+ * The members of the object in a span, by name. Undefined if it is not an object or has duplicate names, which readers
+ * interpret differently.
  */
 export function membersOf(
   bytes: Buffer,
@@ -71,7 +71,7 @@ export function membersOf(
   return members;
 }
 
-/** The elements of the array in a span, the first `limit` of them. Empty where it is no array. */
+/** The first `limit` elements of the array in a span. Empty if it is not an array. */
 export function elementsOf(
   bytes: Buffer,
   array: Span | undefined,
@@ -90,10 +90,10 @@ export function elementsOf(
   return elements;
 }
 
-/** A replacement of one span by other JSON text. */
+/** Replaces a span by JSON text. */
 export type Edit = { readonly span: Span; readonly text: string };
 
-/** The bytes with some spans replaced and everything else untouched. Spans may not overlap. */
+/** Replaces spans, which must not overlap, and copies all other bytes. */
 export function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const ordered = inOrder(edits);
   let length = bytes.length;
@@ -110,12 +110,12 @@ export function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return out;
 }
 
-/** What is shorter is copied: that costs little, and in place it would hold on to all that it came with. */
+/** Shorter messages are copied: that is cheap, and editing in place would keep their whole chunk in memory. */
 const largeBytes = 4096;
 
 /**
- * The bytes with one span replaced, whose memory is the function's from here on: where the text is not longer
- * than the span, only the shorter side of a large message is moved.
+ * Replaces one span, and takes ownership of the bytes: if the text is not longer than the span, only the shorter side of
+ * a large message is moved.
  */
 export function replace(bytes: Buffer, { start, end }: Span, text: string): Buffer {
   const spare = end - start - Buffer.byteLength(text);
@@ -131,7 +131,7 @@ export function replace(bytes: Buffer, { start, end }: Span, text: string): Buff
   return bytes.subarray(0, bytes.length - spare);
 }
 
-/** By hand: for the two or three edits of a call toSorted takes more memory than all else done for it. */
+/** Insertion sort: for the two or three edits of a call, toSorted allocates more memory than the rest of the work. */
 function inOrder(edits: readonly Edit[]): readonly Edit[] {
   const ordered: Edit[] = [];
   for (const edit of edits) {

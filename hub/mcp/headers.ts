@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type Request, type Span, membersOf, rawText, stringAt } from '#jsonrpc';
 import type { ParamHeader } from './param-headers.ts';
 
-/** The headers of MCP over HTTP, as Node names them: in lower case. */
+/** Headers of MCP over HTTP, in lower case like in Node. */
 export const mcpHeaders = {
   version: 'mcp-protocol-version',
   method: 'mcp-method',
@@ -10,7 +10,7 @@ export const mcpHeaders = {
   session: 'mcp-session-id',
 } as const;
 
-/** What the header `Mcp-Name` repeats, by method: a member of the params. */
+/** The member of the params that the header `Mcp-Name` repeats, by method. */
 const nameMembers: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -20,42 +20,41 @@ const nameMembers: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ]);
 
-/** The member of the params that `Mcp-Name` repeats; undefined where the method has none. */
+/** The member of the params that `Mcp-Name` repeats, if any. */
 export function nameMember(method: string): string | undefined {
   return nameMembers.get(method);
 }
 
 const prefix = '=?base64?';
 const suffix = '?=';
-/** A header says this much as it is (RFC 9110, section 5.5); what is around it gets lost on the way. */
+/** Values that need no encoding (RFC 9110, section 5.5). Surrounding white space would be lost. */
 const plain = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
-/** What may come in as it is: also nothing. */
+/** Values that are accepted without encoding, including the empty value. */
 const readable = /^[\x20-\x7e\t]*$/;
 
 const looksEncoded = (value: string) => value.startsWith(prefix) && value.endsWith(suffix);
 
-/** A text as the value of a header: as it is, or as Base64 of its UTF-8 where a header cannot say it. */
+/** Encodes a text as a header value, as Base64 of its UTF-8 if necessary. */
 export function encodeHeaderValue(text: string): string {
   return plain.test(text) && !looksEncoded(text)
     ? text
     : `${prefix}${Buffer.from(text).toString('base64')}${suffix}`;
 }
 
-/** The text that a header says; undefined for characters that it may not have and for bad Base64. */
+/** Decodes a header value. Undefined for invalid characters and invalid Base64. */
 export function decodeHeaderValue(value: string): string | undefined {
   if (!looksEncoded(value)) return readable.test(value) ? value : undefined;
-  // The question mark of the beginning is not that of the end.
+  // The first question mark must not be the last one.
   if (value.length < prefix.length + suffix.length) return undefined;
   const encoded = value.slice(prefix.length, -suffix.length);
   const bytes = Buffer.from(encoded, 'base64');
-  // Node overlooks what does not belong there: only the proper form comes back as it was.
+  // Node ignores invalid characters, so the result is encoded again and compared.
   return bytes.toString('base64') === encoded && isUtf8(bytes) ? bytes.toString() : undefined;
 }
 
 /**
- * The headers that a request must have besides `MCP-Protocol-Version`: what they repeat of it, encoded.
- * `declared` is what the tool declares that is called. Arguments that are absent, null or too large an
- * integer have none.
+ * Headers of a request in addition to `MCP-Protocol-Version`, with encoded values. `declared`: headers that the called tool
+ * declares. Arguments that are absent, null or integers out of range have no header.
  */
 export function headersFor(
   request: Request,
@@ -74,8 +73,8 @@ export function headersFor(
 }
 
 /**
- * Why the headers of a request do not say what its body says, as a sentence; undefined where they do.
- * Names of headers are in lower case. `MCP-Protocol-Version` is compared elsewhere.
+ * Describes the first difference between the headers and the body of a request, if any. Header names are in lower case.
+ * Does not compare `MCP-Protocol-Version`.
  */
 export function headerMismatch(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
@@ -95,7 +94,7 @@ export function headerMismatch(
       if (value === undefined || decodeHeaderValue(value) !== name)
         return mismatch('Mcp-Name', value, `params.${member} ${shown(name)}`);
     } else if (span || value !== undefined) {
-      // A reader of the header alone would take 1 and "1" for the same name.
+      // In the header, 1 and "1" would be the same name.
       const is = span ? shown(startOf(request.bytes, span)) : 'missing';
       return mismatch('Mcp-Name', value, `params.${member}, which must be a string and is ${is}`);
     }
@@ -122,7 +121,7 @@ function nameIn(
   return member === undefined ? undefined : stringAt(bytes, params?.get(member));
 }
 
-/** A value that can stand in a header; undefined where there is none. */
+/** A value that a header can contain; otherwise undefined. */
 function argumentAt(
   bytes: Buffer,
   from: Span | undefined,
@@ -131,7 +130,7 @@ function argumentAt(
   let span = from;
   for (const name of path) {
     const members = membersOf(bytes, span);
-    // What two readers take for two things must not be decided on by one of them.
+    // Readers interpret such a value differently.
     if (!members && span && bytes[span.start] === 0x7b) return 'ambiguous';
     span = members?.get(name);
   }
@@ -148,23 +147,23 @@ function argumentAt(
 
 const decimal = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Numbers are the same where they have the same value: 42.0 is 42. */
+/** Compares numbers by value: 42.0 equals 42. */
 function isSame(said: string | undefined, value: string | number | boolean): boolean {
   return typeof value === 'number' && said !== undefined && decimal.test(said)
     ? Number(said) === value
     : said === String(value);
 }
 
-/** A header that came twice is one value to Node, but for a few that MCP does not use. */
+/** Node joins duplicate headers into one value, except for some that MCP does not use. */
 const textOf = (value: string | readonly string[] | undefined) =>
   typeof value === 'string' ? value : value?.join(', ');
 
-/** How much of a value is shown: the client knows what it sent. */
+/** Maximum length of a value in messages. */
 const maxShown = 100;
 const shown = (text: string) =>
   JSON.stringify(text.length > maxShown ? `${text.slice(0, maxShown)}...` : text);
 
-/** As much of a value as `shown` shows, and a byte more to tell that it was longer. */
+/** The part of a value that `shown` shows, and one more byte to detect truncation. */
 const startOf = (bytes: Buffer, { start, end }: Span) =>
   rawText(bytes, { start, end: Math.min(end, start + maxShown + 1) });
 

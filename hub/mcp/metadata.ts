@@ -1,19 +1,19 @@
 import { RpcError, type Span, rpcCodes, stringAt } from '#jsonrpc';
 import { metaKeys, modernVersion, modernVersions } from './protocol.ts';
 
-/** What the metadata of a request tells: by which revision it is to be read, or why it cannot be. */
+/** Result of reading the metadata of a request: its revision, or the error. */
 export type Metadata =
   | { readonly valid: true; readonly version: string }
   | {
       readonly valid: false;
       readonly error: RpcError;
-      /** What it asks for, where it is a revision that the hub does not speak in this way. */
+      /** The requested revision, if the hub does not support it without a session. */
       readonly version: string | undefined;
     };
 
 /**
- * Checks `params._meta` of a request of MCP 2026-07-28, whose members are given: it must tell the
- * revision, one that is spoken without a session, and what its client can do.
+ * Validates the members of `params._meta` of a request of MCP 2026-07-28: a revision without sessions and the client's
+ * capabilities are required.
  */
 export function checkMetadata(
   bytes: Buffer,

@@ -2,17 +2,17 @@ import { isObject } from '#core';
 import { membersOf, splice, stringAt, valueOf } from '#jsonrpc';
 
 /**
- * MCP 2026-07-28 lets the root of a tool's `outputSchema` be of any type, and `structuredContent` be any value
- * (SEP-2106). In the revisions before it both are objects. For clients of those the official SDK's servers put
- * such a schema and such a value into an object with the one member `result`; the hub does the same.
+ * MCP 2026-07-28 allows any type as root of a tool's `outputSchema`, and any value as `structuredContent` (SEP-2106). In
+ * earlier revisions both must be objects. For their clients, the hub wraps such a schema and value in an object with the
+ * member `result`, like servers of the official SDK.
  */
 
-/** Deeper schemas are not wrapped: each level is a call in a call. */
+/** Deeper schemas are not wrapped, because the function is recursive. */
 const maxDepth = 500;
 
-/** Members whose value is data, not a schema: a `$ref` in it points nowhere. */
+/** Members whose value is data, not a schema: a `$ref` in it is not a reference. */
 const dataKeywords: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples']);
-/** Members that hold schemas by names of the author's choice, which may be those of keywords. */
+/** Members that contain schemas by arbitrary names, which may equal keywords. */
 const schemasByName: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -22,14 +22,14 @@ const schemasByName: ReadonlySet<string> = new Set([
   'dependencies',
 ]);
 
-/** Where the schema stands in the object that it is wrapped in. */
+/** Path of the wrapped schema. */
 const wrappedRoot = '#/properties/result';
 
 type Json = { readonly [name: string]: unknown };
 
 /**
- * The description of a tool for clients of the revisions before 2026-07-28. Undefined where it is the same for
- * all, or its schema is nested too deeply to be wrapped.
+ * The description of a tool for clients of revisions before 2026-07-28. Undefined if it is the same, or if its schema is
+ * nested too deeply.
  */
 export function legacyTool(tool: Buffer): Buffer | undefined {
   const span = membersOf(tool, { start: 0, end: tool.length })?.get('outputSchema');
@@ -54,13 +54,13 @@ function wrapSchema(schema: Json): Json | undefined {
   };
 }
 
-/** Whether references in it are resolved against its own `$id`, and so stay as they are. */
+/** True if its references are relative to its own `$id` and must not be changed. */
 const isBase = ({ $id }: Json) =>
   $id !== undefined && !(typeof $id === 'string' && $id.startsWith('#'));
 
 /**
- * The schema with its references to the root of the document as they must be in the place it is moved to.
- * `isNames`: the names in it are those of schemas. Undefined where it is nested too deeply.
+ * The schema with references to the root of the document adjusted to its new path. `isNames`: the member names are names of
+ * schemas. Undefined if it is nested too deeply.
  */
 function moved(value: unknown, isNames: boolean, isRecursive: boolean, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -93,7 +93,7 @@ function moved(value: unknown, isNames: boolean, isRecursive: boolean, depth: nu
   return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), { $ref: wrappedRoot }] };
 }
 
-/** Only what begins with `#` or `#/` counts from the root; anchors and other documents do not. */
+/** Only `#` and `#/...` are relative to the root; anchors and other documents are not. */
 const movedReference = (reference: string) =>
   reference === '#' || reference.startsWith('#/')
     ? `${wrappedRoot}${reference.slice(1)}`

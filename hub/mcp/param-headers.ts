@@ -1,25 +1,25 @@
 import { isObject } from '#core';
 import { type Span, membersOf } from '#jsonrpc';
 
-/** A header that a call of a tool must repeat one argument in (MCP 2026-07-28, Streamable HTTP). */
+/** A header that must repeat an argument of a tool call (MCP 2026-07-28, Streamable HTTP). */
 export type ParamHeader = {
-  /** The whole name of the header, as it was declared: `Mcp-Param-Region`. */
+  /** Complete name of the header, such as `Mcp-Param-Region`. */
   readonly header: string;
-  /** Where the argument stands: the names of the members that lead to it. */
+  /** Path of the argument: member names from the root. */
   readonly path: readonly string[];
 };
 
-/** What a tool declares. One with a declaration against the rules must not be shown to a client over HTTP. */
+/** Header declarations of a tool. Tools with invalid ones must not be listed to clients over HTTP. */
 export type ParamHeaders =
   | { readonly valid: true; readonly headers: readonly ParamHeader[] }
   | { readonly valid: false; readonly reason: string };
 
 const annotation = 'x-mcp-header';
 const types = ['string', 'integer', 'boolean'];
-/** A header's name (RFC 9110, section 5.1). */
+/** Header name (RFC 9110, section 5.1). */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Keywords with one schema in them, or an array of schemas. */
+/** Keywords that contain a schema or an array of schemas. */
 const holdsSchema = [
   'items',
   'prefixItems',
@@ -38,19 +38,19 @@ const holdsSchema = [
   'then',
   'else',
 ];
-/** Keywords with schemas by name. */
+/** Keywords that contain schemas by name. */
 const holdsSchemas = ['patternProperties', 'dependentSchemas', '$defs', 'definitions'];
 
 const none: ParamHeaders = { valid: true, headers: [] };
 const invalid = (reason: string): ParamHeaders => ({ valid: false, reason });
 
 /**
- * Reads the `x-mcp-header` declarations of a tool, given its description as JSON. A parameter may have
- * one where it is a string, an integer or a boolean and is reached from the root of `inputSchema`
- * through `properties` alone; the names must be tokens and differ in more than their case.
+ * Reads the `x-mcp-header` declarations of a tool from its JSON description. A declaration is valid for a string, integer or
+ * boolean that is reached from the root of `inputSchema` only through `properties`. Names must be tokens, and differ in more
+ * than case.
  */
 export function readParamHeaders(tool: Buffer): ParamHeaders {
-  // Nearly all tools have none, and then their schema need not be parsed.
+  // Nearly all tools have none, so their schema is not parsed.
   if (!tool.includes(annotation)) return none;
   const span: Span | undefined = membersOf(tool, { start: 0, end: tool.length })?.get(
     'inputSchema',
@@ -59,7 +59,7 @@ export function readParamHeaders(tool: Buffer): ParamHeaders {
   const headers: ParamHeader[] = [];
   const seen = new Set<string>();
 
-  /** Why the schema is against the rules; undefined where it is not. */
+  /** Returns the reason why the schema is invalid, if any. */
   function visit(schema: unknown, path: readonly string[], reachable: boolean): string | undefined {
     if (!isObject(schema)) return undefined;
     if (Object.hasOwn(schema, annotation)) {

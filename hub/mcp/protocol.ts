@@ -1,22 +1,22 @@
-/** The sessionful revisions of MCP, newest first (modelcontextprotocol.io/specification). */
+/** Revisions of MCP with sessions, newest first (modelcontextprotocol.io/specification). */
 export const protocolVersions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
-/** The newest revision, which the hub offers to servers and to clients that ask for an unknown one. */
+/** The newest of them, which the hub offers to servers, and to clients that request an unknown revision. */
 export const latestVersion = protocolVersions[0];
 
 /**
- * How a client or a server speaks MCP: `legacy` opens a session with `initialize` (revisions up to
- * 2025-11-25), `modern` tells all about itself in every request (2026-07-28).
+ * Era of a client or server: `legacy` opens a session with `initialize` (up to 2025-11-25), `modern` includes its metadata
+ * in every request (2026-07-28).
  */
 export type Era = 'legacy' | 'modern';
 
 /** The stateless revision. */
 export const modernVersion = '2026-07-28';
 
-/** What `server/discover` names, and the refusal of another revision (-32022): the stateless ones. */
+/** Stateless revisions, listed by `server/discover` and in the error for other revisions (-32022). */
 export const modernVersions = [modernVersion] as const;
 
-/** What the members of `params._meta` and `result._meta` are called that MCP 2026-07-28 defines. */
+/** Members of `params._meta` and `result._meta` that MCP 2026-07-28 defines. */
 export const metaKeys = {
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
   clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
@@ -27,20 +27,20 @@ export const metaKeys = {
   relatedTask: 'io.modelcontextprotocol/related-task',
 } as const;
 
-/** The extension by which MCP 2026-07-28 has tasks. */
+/** The tasks extension of MCP 2026-07-28. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 
-/** True for a sessionful revision that the hub speaks. */
+/** True for a supported revision with sessions. */
 export function isKnownVersion(version: unknown): version is (typeof protocolVersions)[number] {
   return protocolVersions.some(known => known === version);
 }
 
-/** Batches were part of MCP in its first two revisions and are refused since 2025-06-18. */
+/** True for the first two revisions, which have batches. Since 2025-06-18 they are refused. */
 export function allowsBatches(version: string): boolean {
   return version === '2025-03-26' || version === '2024-11-05';
 }
 
-/** Levels of `notifications/message`, from the most talkative on (RFC 5424). */
+/** Levels of `notifications/message`, lowest first (RFC 5424). */
 export const logLevels = [
   'debug',
   'info',
@@ -53,7 +53,7 @@ export const logLevels = [
 ] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** True for a level of the specification. */
+/** True for a valid level. */
 export function isLogLevel(level: unknown): level is LogLevel {
   return logLevels.some(known => known === level);
 }
