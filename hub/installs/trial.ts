@@ -62,14 +62,15 @@ export async function tryServer(
     const { running, lists, subscription } = await startServer(
       config,
       {
-        ...needs,
+        hub: {
+          ...needs,
+          launch: (wanted, events, ending, instance = instanceName) =>
+            crew.launch(wanted, events, ending, instance),
+        },
         log,
         output: silent,
         own: undefined,
-        maxNotifications: () => config.maxNotifications,
         variant: undefined,
-        launch: (wanted, events, ending, instance = instanceName) =>
-          crew.launch(wanted, events, ending, instance),
         events: {
           stderr(line) {
             stderr.add(line);
@@ -77,14 +78,15 @@ export async function tryServer(
           },
           progress: text => report.progress(text),
         },
-        interest: () => ({ resources: [], tasks: [] }),
-        notified() {},
-        // There is no client that could be asked.
-        asked: ({ request, answer }) =>
-          answer(errorAnswer(rawText(request.bytes, request.id), noClient())),
-        replace() {},
-        announce() {},
-        isCurrent: () => false,
+        client: {
+          interest: () => ({ resources: [], tasks: [] }),
+          maxNotifications: () => config.maxNotifications,
+          notified() {},
+          // There is no client that could be asked.
+          asked: ({ request, answer }) =>
+            answer(errorAnswer(rawText(request.bytes, request.id), noClient())),
+        },
+        lists: { replace() {}, announce() {}, isCurrent: () => false },
         launching: () => stderr.clear(),
         opened: (instance, upstream) => void failWhenGone(instance, upstream),
       },

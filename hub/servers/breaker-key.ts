@@ -1,13 +1,12 @@
 import type { ServerConfig } from '#config';
 
-/** What servers that share a breaker have in common. */
+/** The parts of a config that identify a breaker. */
 export type BreakerOf = Pick<ServerConfig, 'name' | 'origin'>;
 
 /**
- * The key of a server's breaker, which hubs share that have the same server: one of the same name whose
- * entry launches the same, as it is written. So replicas of a hub share it, also where their variables,
- * folders and limits differ, and a server that happens to have the name of another does not. What is
- * written differently counts as different: then each hub decides by itself, which is the safe mistake.
+ * The key of a server's breaker, which hubs share if their servers have the same name and the same launch, as
+ * written in the entry. Replicas of a hub share it even if variables, folders and limits differ; unrelated servers
+ * of the same name do not. Entries written differently have different keys, which errs on the safe side.
  */
 export const breakerKeyOf = ({ name, origin }: BreakerOf): string =>
   origin === undefined ? name : `${name}:${origin}`;

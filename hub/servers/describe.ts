@@ -2,7 +2,7 @@ import type { JsonObject } from '#core';
 import { leftOutOf } from './listing/misfits.ts';
 import type { Server } from './server-types.ts';
 
-/** What the API and `hub://servers` say of a server. Holds no value of its environment or headers. */
+/** A server as of the API and `hub://servers`, without any value of its environment or headers. */
 export function describeServer(server: Server): JsonObject {
   const { config, status, running, health, listing, lastError, refusedEntry } = server;
   const { breaker, queued } = server.gate.snapshot();
@@ -29,7 +29,7 @@ export function describeServer(server: Server): JsonObject {
         }
       : null,
     ...(config.heldBack !== undefined && !refusedEntry && { waiting: config.heldBack }),
-    // What is shown here is of the entry before it, which goes on.
+    // The rest describes the old entry, which is still applied.
     ...(refusedEntry && {
       refused_entry: {
         at: new Date(refusedEntry.at).toISOString(),
@@ -72,7 +72,7 @@ export function describeServer(server: Server): JsonObject {
   };
 }
 
-/** The address without user, password and query, any of which may hold a key. */
+/** The URL without user, password and query, which may hold keys. */
 function withoutSecrets(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;

@@ -1,13 +1,10 @@
 import { HubError, kindOf, messageOf } from '#core';
 
-/** Codes of what is away for a while: the engine, a registry, or the host of a remote server. */
+/** Codes of temporary outages: of the engine, a registry, or the host of a remote server. */
 export type AwayCode =
   'HUB_ENGINE_UNREACHABLE' | 'HUB_REGISTRY_UNREACHABLE' | 'HUB_REMOTE_UNREACHABLE';
 
-/**
- * The code of what is away where that is why the server is not there, which is nothing that it did.
- * A host that answered with a status is not away: it refuses the hub.
- */
+/** The code of the outage that an error is due to, if any. A host that answered with a status is not out. */
 export function awayCodeOf(error: unknown): AwayCode | undefined {
   if (!(error instanceof HubError)) return undefined;
   switch (error.code) {
@@ -23,7 +20,7 @@ export function awayCodeOf(error: unknown): AwayCode | undefined {
   }
 }
 
-/** The message of a cause, for a sentence that has named the server already. */
+/** The message of a cause, for a sentence that already names the server. */
 export function withoutName(server: string, message: string): string {
   const gone = `${server} is gone: `;
   if (message.startsWith(gone)) return withoutName(server, message.slice(gone.length));
@@ -33,8 +30,8 @@ export function withoutName(server: string, message: string): string {
 }
 
 /**
- * True where the same start would fail again until the operator has changed something, which none of the
- * restarts would wait for. A host may answer 404 while its server is replaced.
+ * Whether a start fails again until the operator changes something. A 404 is retried: a host may answer it while
+ * its server is replaced.
  */
 export function isLasting(error: unknown): boolean {
   const kind = kindOf(error);
@@ -43,14 +40,14 @@ export function isLasting(error: unknown): boolean {
   return error.data.retryable === false && error.data['status'] !== 404;
 }
 
-/** What a server wrote to stderr before it ended. */
+/** The stderr of a server before it ended. */
 export type LastWords = {
-  /** What of it may say why, as a sentence; empty where nothing does. */
+  /** The line that may explain the end, as a sentence; otherwise empty. */
   readonly quoted: string;
   readonly stderr: string;
 };
 
-/** A server went away. `how` says in which way, and `cause` is the error that ended its channel. */
+/** The error of a server that ended. `how` is the reason, `cause` the error of its channel. */
 export function goneError(
   server: string,
   how: string,
@@ -64,21 +61,21 @@ export function goneError(
   });
 }
 
-/** Why a server ends that the hub itself has ended, which is nothing that it did. */
+/** The cause of errors for servers that the hub has stopped. */
 class Intended extends Error {}
 
-/** A server went away because that is wanted. `how` says in which way. */
+/** The error of a server that the hub has stopped. `how` is the reason. */
 export const haltedError = (server: string, how: string): HubError =>
   goneError(server, how, { quoted: '', stderr: '' }, new Intended(how));
 
-/** Whether the hub itself has ended the server. */
+/** Whether the hub has stopped the server. */
 export const isHalted = (error: HubError): boolean => error.cause instanceof Intended;
 
-/** What a caller reads when a server does not come up: with the end of its stderr. */
+/** The error of a failed start, with the end of the server's stderr. */
 export function startFailure(server: string, error: unknown, stderr: string): unknown {
   if (error instanceof HubError) {
     const { code, cause } = error;
-    // What is away says so better than the end of the channel to it.
+    // The outage explains more than the closed channel.
     if (code === 'HUB_SERVER_DOWN' && awayCodeOf(cause)) return cause;
     const isBare = code === 'HUB_SERVER_DOWN' || code === 'HUB_SERVER_START_FAILED';
     if (!isBare && kindOf(error) !== 'timeout') return error;

@@ -1,27 +1,27 @@
 import type { ServerConfig } from '#config';
 import type { Log } from '#core';
-import { writeDown } from './adoption/adoption.ts';
+import { saveHandle } from './adoption/adoption.ts';
+import type { Started } from './handshake/start-types.ts';
 import type { Kept } from './listing/kept-listing.ts';
 import type { Listing } from './listing/listing.ts';
 import type { Own, ServerNeeds } from './server-types.ts';
-import type { Started } from './handshake/start.ts';
 
-/** What of a server is kept beyond the run of the hub. */
-export interface Memory {
-  /** What it offered when it last ran; undefined where that is not known, or it is launched otherwise now. */
+/** State of one server that outlives the hub: its listing, and the handle by which it is adopted. */
+export interface PersistedState {
+  /** The listing of an earlier run; undefined if there is none, or the launch differs now. */
   recall(): Promise<Kept | undefined>;
   /**
-   * Whether what is kept is of another program than would be launched now, such as an image that has been
-   * built anew under its name; false where nothing tells. Never rejects.
+   * Whether the recalled listing is of another program than would be launched now, such as an image that was
+   * rebuilt under its name. False if that is unknown or the server has started since. Never rejects.
    */
   isOutdated(kept: Kept): Promise<boolean>;
-  /** So that clients of the next run of the hub see what it offers before it runs. */
+  /** Saves the listing for clients of the next run. */
   keep(listing: Listing, identity: string | undefined): void;
-  /** From here on the next run of the hub may go on with this instance, and with no other. */
-  began(started: Started): void;
-  /** Resolves when nothing is waited for that could be gone on with. */
-  forget(): Promise<void>;
-  /** Resolves when what it offers is written, or will not be. */
+  /** Saves the handle of this instance in place of any other. */
+  onStarted(started: Started): void;
+  /** Drops the handle: the next run adopts nothing. */
+  forgetHandle(): Promise<void>;
+  /** Resolves when the last listing is written, or cannot be. */
   written(): Promise<void>;
 }
 
@@ -29,25 +29,26 @@ type Needs = Pick<ServerNeeds, 'continuity' | 'digestOf' | 'identityOf' | 'keptL
   readonly log: Log;
 };
 
-/** That of one server; the instance of a session has none. */
-export function createMemory(
+/** Nothing of an instance that belongs to a session or an era (`own`) is persisted. */
+export function createPersistedState(
   config: () => ServerConfig,
   needs: Needs,
   own: Own | undefined,
-): Memory {
+): PersistedState {
   const { name } = config();
   const { continuity, keptListings } = needs;
-  /** Grows whenever another instance runs, or none. */
+  /** Counts the changes of the current instance. */
   let turn = 0;
+  let hasStarted = false;
   let writing: Promise<void> | undefined;
 
-  /** Undefined where nothing of it outlives the hub, or it cannot be launched at all. */
+  /** Undefined if nothing is persisted, or the config cannot be launched. */
   function digest(): string | undefined {
     if (own) return undefined;
     try {
       return needs.digestOf?.(config());
     } catch {
-      return undefined;
+      return undefined; // The launch reports why.
     }
   }
 
@@ -60,32 +61,22 @@ export function createMemory(
       if (identity === undefined) return false;
       try {
         const found = await needs.identityOf?.(config());
-        return found !== undefined && found !== identity;
+        return !hasStarted && found !== undefined && found !== identity;
       } catch {
-        // What is launched is not known before the engine is there.
-        return false;
+        return false; // The program is unknown while the engine is unreachable.
       }
     },
     keep(listing, identity) {
       const known = digest();
       if (known !== undefined) writing = keptListings?.keep(name, known, listing, identity);
     },
-    began(started) {
+    onStarted(started) {
       const now = ++turn;
-      if (!continuity || own || started.isTakenBack) return;
-      const { instance, introduction } = started.running;
-      const isCurrent = () => turn === now;
-      void writeDown(
-        config(),
-        instance,
-        introduction,
-        started.variant,
-        continuity,
-        isCurrent,
-        needs.log,
-      );
+      hasStarted = true;
+      if (!continuity || own || started.isAdopted) return;
+      void saveHandle(config(), started, continuity, () => turn === now, needs.log);
     },
-    async forget() {
+    async forgetHandle() {
       turn++;
       if (!own) await continuity?.handles.forget(name);
     },

@@ -3,24 +3,21 @@ import { type LocalLaunch, type ServerConfig, pathsOfKnownPackage } from '#confi
 import { HubError } from '#core';
 import type { DockerTarget, LaunchSpec, PackageSource, Target } from '#runtimes';
 
-/** The folder that a server writes to which runs as a process. */
+/** The folder that a server writes to when it runs as a process. */
 export const serverFolder = (dataDir: string, server: string) => join(dataDir, 'servers', server);
 
-/** What the hub can run local servers on, found out once when it starts. */
+/** Where the hub runs local servers, determined once at its start. */
 export type Placement = {
-  /** `process` only where no engine answered and the hub is no container itself. */
+  /** `process` only if no engine answered and the hub does not run in a container. */
   readonly auto: 'docker' | 'process';
   /** An absolute path. */
   readonly dataDir: string;
 };
 
-/** More than this waiting for a server to read it, and calls are refused. In bytes. */
+/** Maximum of bytes that wait for a server to read them; calls above it are refused. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-/**
- * How to launch a server: its config, and where it goes; `instance` tells it from the one that all clients
- * share. Pure. Throws HUB_LAUNCH_INVALID.
- */
+/** The launch spec of a config; `instance` tells it from the shared instance. Pure. Throws HUB_LAUNCH_INVALID. */
 export function planLaunch(config: ServerConfig, place: Placement, instance?: string): LaunchSpec {
   const { launch } = config;
   const common = {
@@ -49,27 +46,23 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
   return { ...common, target, env: { ...known.env, ...launch.env } };
 }
 
-/** The volumes that a config would have in a container, also where it has none of it yet. Pure. */
+/** The volumes that a config would have in a container. Pure. */
 export function volumesOf(config: ServerConfig): DockerTarget['volumes'] {
   try {
     const { target } = planLaunch(config, { auto: 'docker', dataDir: '/' });
     return target.kind === 'docker' ? target.volumes : [];
   } catch {
-    // What cannot be launched in one has none.
-    return [];
+    return []; // It cannot be launched in a container.
   }
 }
 
-/** An image runs in a container or not at all: it waits for an engine that is away. Pure. */
+/** The runtime of a launch. An image always runs in a container, even while the engine is unreachable. Pure. */
 export function runtimeOf(launch: LocalLaunch, auto: Placement['auto']): 'docker' | 'process' {
   if (launch.runtime !== 'auto') return launch.runtime;
   return launch.image === undefined ? auto : 'docker';
 }
 
-/**
- * Whether two instances of it must not run at once: they would write to the same volumes, folders or, as
- * processes, anywhere. Pure.
- */
+/** Whether two instances must not run at the same time: they would write to the same volumes or folders. Pure. */
 export function isExclusive({ target }: LaunchSpec): boolean {
   if (target.kind === 'remote') return false;
   return (
@@ -99,7 +92,7 @@ function dockerTarget(
     image: image === undefined ? { package: packageOf(launch) } : { reference: image },
     ...(command !== undefined && { command }),
     args: launch.args,
-    // A working folder of this machine means nothing in the image of a package.
+    // A working directory of this machine does not exist in the image of a package.
     ...(image !== undefined && workingDirectory !== undefined && { workingDirectory }),
     ...(sandbox.user !== undefined && { user: sandbox.user }),
     network: sandbox.network,
@@ -123,7 +116,7 @@ function processTarget(server: string, launch: LocalLaunch): Target {
   return { kind: 'process', command, args, ...place };
 }
 
-/** The line of npx or uvx that runs a package, or another program of it. */
+/** The npx or uvx command that runs a package, or another program of it. */
 function launcherLine(
   { ecosystem, spec, with: extras = [], python }: PackageSource,
   program: string | undefined,

@@ -15,23 +15,23 @@ import type { Health } from './lifecycle/health.ts';
 import type { CacheScope, ListKind, Listing } from './listing/listing.ts';
 import type { Misfit } from './listing/misfits.ts';
 
-/** Where a server stands (spec 1.11). Every view of it, health included, derives from this. */
+/** The status of a server (spec 1.11), from which every view of it derives. */
 export type ServerStatus =
   | { readonly state: 'stopped'; readonly byHand: boolean }
   | { readonly state: 'starting'; readonly since: number; readonly progress: string }
   | { readonly state: 'running'; readonly since: number }
   | {
       readonly state: 'backing_off';
-      /** When it is started again, in milliseconds since the epoch: what people read. */
+      /** When it is restarted, in milliseconds since the epoch. */
       readonly until: number;
-      /** The same on the monotonic clock, by which waits are measured. */
+      /** The same on the monotonic clock. */
       readonly due: number;
       readonly why: string;
     }
   | {
       readonly state: 'stopping';
       readonly since: number;
-      /** It ended by itself, and what is left of it is removed. */
+      /** It ended by itself or was idle: calls may wait for the next instance. */
       readonly hasEnded: boolean;
     }
   | { readonly state: 'failed'; readonly since: number; readonly why: string }
@@ -41,12 +41,12 @@ export type ServerStatus =
       /** As for `backing_off`. */
       readonly until: number;
       readonly due: number;
-      /** What is away. */
+      /** What is unreachable. */
       readonly code: AwayCode;
       readonly why: string;
     };
 
-/** A server that answers: its session and what it said of itself. */
+/** A server that is ready: its instance and its session. */
 export type Running = {
   readonly instance: Instance;
   readonly upstream: Upstream;
@@ -55,89 +55,74 @@ export type Running = {
   readonly speaksBothEras?: boolean;
 };
 
-/** What clients want to hear of from a server of the stateless revision. */
+/** What clients listen to on a server of the stateless revision. */
 export type Interest = {
-  /** URIs of resources, as the server knows them. */
+  /** URIs of resources, as of the server. */
   readonly resources: readonly string[];
-  /** Ids of tasks, as the server knows them. */
+  /** Ids of tasks, as of the server. */
   readonly tasks: readonly string[];
 };
 
-/** One configured server, kept as its config wants it. */
+/** One configured server. */
 export interface Server {
   readonly config: ServerConfig;
   readonly status: ServerStatus;
   readonly changed: Event<ServerStatus>;
-  /**
-   * Fires with the list that differs from what it was, or of which the server says that it changed; after a
-   * restart for every list that differs.
-   */
+  /** Fires for each list that has changed, or of which the server sent `list_changed`. */
   readonly listed: Event<ListKind>;
-  /** Notifications that are about no request in flight, except those on lists. */
+  /** Notifications that belong to no pending request, except `list_changed`. */
   readonly notified: Event<Told>;
-  /** Requests of the server to a client. Each must be answered, once, by the only listener. */
+  /** Requests of the server to a client. The only listener must answer each of them, once. */
   readonly asked: Event<Asked>;
-  /** What it offers; what it last offered while it is not running. */
+  /** Its lists, as last read. */
   readonly listing: Listing;
   readonly running: Running | undefined;
   /** Undefined while it does not run. */
   readonly health: Health | undefined;
   readonly restarts: number;
-  /** Lets calls through to it, or not. */
+  /** Admits or refuses calls. */
   readonly gate: Gate;
-  /** How many instances sessions have of it for themselves. */
+  /** Number of instances that belong to sessions. */
   readonly instances: number;
-  /** What the operator should change in the server's entry, as sentences. */
+  /** Advice to the operator on the server's entry, as sentences. */
   readonly advice: readonly string[];
-  /** `stderr` is what it had written by then, shortened. */
+  /** `stderr` is the end of its stderr at that time. */
   readonly lastError:
     { readonly at: number; readonly message: string; readonly stderr: string } | undefined;
-  /**
-   * Why the entry that the config has for it now is not in force, and since when; undefined where it is. The
-   * one in `config` goes on, until the other is tried again.
-   */
+  /** Why the current entry is not applied, and since when; undefined if it is. `config` is the old entry then. */
   readonly refusedEntry: { readonly at: number; readonly error: HubError } | undefined;
-  /** The end of what it wrote to stderr. */
+  /** The end of its stderr. */
   stderr(): string;
-  /** Fires with each line that it writes to stderr, as it is: what must not be shown may stand in it. */
+  /** Fires with each line of its stderr, unredacted. */
   readonly wrote: Event<string>;
-  /** Adds to the advice and logs it, unless it was given before. */
+  /** Adds an advice and logs it, unless it was given before. */
   advise(text: string): void;
-  /**
-   * Says all that clients want to hear of, in place of what was said before. Without effect on a server
-   * that keeps a session: its clients subscribe.
-   */
+  /** Sets everything that clients listen to. Has no effect on a server with sessions: its clients subscribe. */
   watch(interest: Interest): void;
-  /**
-   * Until when the list may be given as it is, in milliseconds on the monotonic clock. 0 for a server that
-   * keeps a session, which says nothing about it.
-   */
+  /** Expiry of the cached list, on the monotonic clock in milliseconds; 0 if the server set none. */
   freshUntil(kind: ListKind): number;
   scope(kind: ListKind): CacheScope;
-  /** What of its listing is left out of the lists of all servers, for clients whose revision refuses it. */
+  /** Items that the lists on `/mcp` leave out for clients whose revision refuses them. */
   misfits(): readonly Misfit[];
-  /** Shows what it offered when it last ran, until it runs again. */
+  /** Restores the listing of the last run, until the server runs again. */
   recall(): Promise<void>;
-  /** Reads a list again. Never rejects: a list that cannot be read stays as it is. */
+  /** Reads a list again. Never rejects: a list that cannot be read stays the same. */
   refresh(kind: ListKind): Promise<void>;
-  /** Begins to run, unless it does. Resolves at once: `running` or `failed` is told by `changed`. */
+  /** Starts the server unless it is active. Returns at once; `changed` reports the result. */
   start(): void;
-  /** Ends it and resolves when nothing of it is left. `byHand`: calls do not start it again. */
+  /** Stops the server and resolves when it has ended. `byHand`: calls do not start it. */
   stop(byHand: boolean): Promise<void>;
   /**
-   * Has another config in force from now on. `isReplaced`: what runs was launched otherwise; the new one is
-   * started, takes its place, and the old one ends when it has answered what it was asked. Rejects
-   * with HubError where the new one does not come up: the old one then stays as it was.
+   * Applies another config. `isReplaced`: the launch differs, so that a new instance replaces the running one,
+   * which ends once its calls are answered. Rejects with HubError if the new one does not start; the old config
+   * stays applied then.
    */
   reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void>;
-  /**
-   * Ends it for good: whoever asks for it from here on is refused with HUB_SHUTTING_DOWN, or with
-   * HUB_SERVER_UNKNOWN where it was `removed` from the config.
-   */
+  /** Ends it for good. Calls are refused with HUB_SHUTTING_DOWN, or HUB_SERVER_UNKNOWN if it was `removed`. */
   close(why: 'stopping' | 'removed'): Promise<void>;
-  /** Why nobody can use it any more, once it is closed. */
+  /** The refusal of calls once it is closed. */
   readonly closed: HubError | undefined;
-  /** Resolves when it answers, starting it when needed. Rejects with HubError when it cannot. */
+  /** Resolves when the server is ready, and starts it if necessary. Rejects with HubError if it cannot run. */
   ready(): Promise<Running>;
 }
 
@@ -146,33 +131,27 @@ export type ServerNeeds = {
   readonly log: Log;
   readonly random: () => number;
   readonly hubVersion: string;
-  /** Takes out of what a server says whatever must not be shown. Absent: nothing must not. */
+  /** Removes secrets from a server's output. */
   readonly redact?: (text: string) => string;
   readonly eras: Eras;
-  /** The breaker of a server that all clients share; absent where there is none. */
+  /** The breaker of a configured server. */
   readonly breakerOf?: (config: ServerConfig) => SharedBreaker;
-  /** Absent where no server outlives the hub. */
+  /** Absent if no server outlives the hub. */
   readonly continuity?: Continuity;
-  /** Whether two instances must not run at once, as what they write to is the same. Throws HubError. */
+  /** Whether two instances must not run at the same time because they write to the same place. Throws HubError. */
   readonly isExclusive?: (config: ServerConfig) => boolean;
-  /** That of what the config launches, by which its listing is kept. Throws HubError. */
+  /** Digest of what the config launches, for its saved listing. Throws HubError. */
   readonly digestOf?: (config: ServerConfig) => string;
-  /**
-   * By what the program is known that the config would launch now; undefined where nothing tells. Rejects with
-   * HubError where the engine cannot be asked.
-   */
+  /** Identity of the program that would be launched now, if known. Rejects with HubError if the engine is unreachable. */
   readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
-  /** What servers offered when they last ran. */
+  /** Listings of the last run. */
   readonly keptListings?: KeptListings;
-  /** The instances that sessions have for themselves, and what clients want to hear. */
+  /** Instances that belong to sessions, and whether clients listen to a server. */
   readonly instances: {
     count(server: Server): number;
     isHeard(server: Server): boolean;
   };
-  /**
-   * Launches an instance as the config says, on the runtime that the app chose. `instance` tells it from
-   * the one that all clients share.
-   */
+  /** Launches an instance on the runtime that the app chose. `instance` tells it from the shared one. */
   readonly launch: (
     config: ServerConfig,
     events: LaunchEvents,
@@ -181,14 +160,14 @@ export type ServerNeeds = {
   ) => Promise<Instance>;
 };
 
-/** What makes a server an instance of another: one that a session has for itself, or that clients of one era share. */
+/** Makes a server an instance of another, which belongs to a session or to the clients of one era. */
 export type Own = {
-  /** Tells it from the other instances of `base`, in names and in the log. */
+  /** Its name among the instances of `base`. */
   readonly instance: string;
   readonly base: Server;
   readonly client: ClientOfSession | undefined;
-  /** The era of the clients that it works for: it is spoken to in that one, where it speaks both and "era" is "auto". */
+  /** The era of its clients, which is used with a server that speaks both if "era" is "auto". */
   readonly era: Era;
-  /** It works for several clients, which share the limits and the breaker of `base` with all others. */
+  /** Several clients share it, with the limits and the breaker of `base`. */
   readonly isShared: boolean;
 };

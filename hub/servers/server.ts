@@ -1,18 +1,32 @@
-import { createEmitter } from '#core';
 import type { ServerConfig } from '#config';
-import type { LaunchEvents } from '#runtimes';
+import { type Log, createEmitter } from '#core';
 import { type Asked, type Told, createLimitedLog } from '#upstream';
-import { createGate } from './admission.ts';
+import { type Gate, createGate } from './admission.ts';
+import { launchServer, startServer } from './handshake/start.ts';
+import type { ClientSide, StartNeeds } from './handshake/start-types.ts';
 import { createInstanceEnds } from './lifecycle/end-instance.ts';
 import { whenRunning } from './lifecycle/ready.ts';
-import { type Runner, createRunner } from './lifecycle/runner.ts';
-import { createServerRecord } from './lifecycle/server-record.ts';
+import { type Runner, type RunnerHost, createRunner } from './lifecycle/runner.ts';
+import { type ServerRecord, createServerRecord } from './lifecycle/server-record.ts';
+import { type ListingCache, createListingCache } from './listing/listing-cache.ts';
 import { type ListKind, emptyListing, listKinds } from './listing/listing.ts';
-import { createMemory } from './persisted-state.ts';
 import { leftOutOf } from './listing/misfits.ts';
-import { createOffers } from './listing/listing-cache.ts';
+import { type PersistedState, createPersistedState } from './persisted-state.ts';
 import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
-import { type StartNeeds, launchServer, startServer } from './handshake/start.ts';
+
+/** What the functions of this file share about one server. */
+type Parts = {
+  readonly needs: ServerNeeds;
+  readonly own: Own | undefined;
+  readonly log: Log;
+  readonly record: ServerRecord;
+  readonly events: ReturnType<typeof createServerEvents>;
+  readonly cache: ListingCache;
+  readonly persisted: PersistedState;
+  readonly gate: Gate;
+  readonly runner: () => Runner;
+  readonly ends: ReturnType<typeof createInstanceEnds>;
+};
 
 /**
  * One server. An instance of it that belongs to a session or to the clients of one era (`own`) is a server of
@@ -29,117 +43,158 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     },
     { ...needs, log },
   );
-  const { stderr } = record;
-  const memory = createMemory(() => record.config, { ...needs, log }, own);
-  const output = createLimitedLog(log, { clock });
-  const listed = createEmitter<ListKind>();
-  const notified = createEmitter<Told>();
-  const asked = createEmitter<Asked>();
-  const wrote = createEmitter<string>();
-  const advice: string[] = [];
-  const sharedGate = own?.isShared ? own.base.gate : undefined;
-  const start = (): void => runner.dispatch({ type: 'start' });
-  const gate =
-    sharedGate ??
-    createGate(first, {
-      clock,
-      // The failures of one session's instance must not refuse the calls of others.
-      breaker: own ? undefined : needs.breakerOf?.(first),
-      revive() {
-        if (record.status.state === 'failed') start();
-      },
-    });
-  let interest: Interest = { resources: [], tasks: [] };
-  const offers = createOffers(own?.base.listing ?? emptyListing, {
-    changed: listed.fire,
-    leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
-  });
-  /** The listing is that of an earlier run of the hub. */
-  let isRecalled = false;
-
-  const events: LaunchEvents = {
-    stderr(line) {
-      stderr.add(line);
-      wrote.fire(line);
-      output.info({ stderr: line }, 'stderr');
-    },
-    progress(text) {
-      log.info({}, text);
-      runner.dispatch({ type: 'progress', text });
-    },
-  };
-
-  const ends = createInstanceEnds(first.name, clock, (how, cause) => record.gone(how, cause));
-
-  const starting: Omit<StartNeeds, 'variant'> = {
-    ...needs,
-    log,
-    output,
-    events,
+  const events = createServerEvents();
+  const parts: Parts = {
+    needs,
     own,
-    interest: () => interest,
-    maxNotifications: () => record.config.maxNotifications,
-    notified: notified.fire,
-    asked: asked.fire,
-    replace(kind, reading, isAnnounced) {
-      offers.replace(kind, reading, isAnnounced);
-      memory.keep(offers.listing, runner.current?.running.instance.identity);
-    },
-    announce: listed.fire,
-    isCurrent: upstream => runner.current?.running.upstream === upstream,
-    launching() {
-      record.hasRun = false;
-      stderr.clear();
-    },
-    opened: (instance, upstream) => void ends.failOnClose(instance, upstream),
+    log,
+    record,
+    events,
+    cache: createListingCache(own?.base.listing ?? emptyListing, {
+      changed: events.listed.fire,
+      leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
+    }),
+    persisted: createPersistedState(() => record.config, { ...needs, log }, own),
+    gate:
+      sharedGateOf(own) ??
+      createGate(first, {
+        clock,
+        // The failures of one session's instance must not refuse the calls of others.
+        breaker: own ? undefined : needs.breakerOf?.(first),
+        revive() {
+          if (record.status.state === 'failed') runner.dispatch({ type: 'start' });
+        },
+      }),
+    runner: () => runner,
+    ends: createInstanceEnds(first.name, clock, (how, cause) => record.gone(how, cause)),
   };
-
   const runner: Runner = createRunner({
     ...needs,
     log,
     record,
-    ends,
+    ends: parts.ends,
     isExclusive: needs.isExclusive,
-    isHeard: () =>
-      interest.resources.length + interest.tasks.length > 0 || needs.instances.isHeard(server),
-    host: {
-      launch: (variant, signal) => startServer(record.config, { ...starting, variant }, signal),
-      launchBeside: (config, variant, signal) =>
-        launchServer(config, { ...starting, variant, launching() {} }, signal),
-      onStarted(started) {
-        record.hasRun = true;
-        isRecalled = false;
-        started.subscription?.want(interest);
-        for (const kind of listKinds) offers.replace(kind, started.lists[kind]);
-        started.rereads.begin();
-        memory.began(started);
-        memory.keep(offers.listing, started.running.instance.identity);
-      },
-      useConfig(config) {
-        record.config = config;
-        if (!sharedGate) gate.configure(config);
-      },
-      resetAdmission: () => gate.reset(),
-      forgetHandle: () => memory.forget(),
-    },
+    isHeard: () => events.isHeard() || needs.instances.isHeard(server),
+    host: runnerHostOf(parts, startNeedsOf(parts)),
   });
+  const server = serverOf(parts);
+  return server;
+}
 
+/** The admission of the configured server, if its clients share it with this instance. */
+const sharedGateOf = (own: Own | undefined): Gate | undefined =>
+  own?.isShared ? own.base.gate : undefined;
+
+function createServerEvents() {
+  const events = {
+    listed: createEmitter<ListKind>(),
+    notified: createEmitter<Told>(),
+    asked: createEmitter<Asked>(),
+    wrote: createEmitter<string>(),
+    interest: emptyInterest,
+    isHeard: () => events.interest.resources.length + events.interest.tasks.length > 0,
+  };
+  return events;
+}
+
+const emptyInterest: Interest = { resources: [], tasks: [] };
+
+function startNeedsOf({
+  needs,
+  own,
+  log,
+  record,
+  events,
+  cache,
+  persisted,
+  runner,
+  ends,
+}: Parts): Omit<StartNeeds, 'variant'> {
+  const output = createLimitedLog(log, needs);
+  const client: ClientSide = {
+    interest: () => events.interest,
+    maxNotifications: () => record.config.maxNotifications,
+    notified: events.notified.fire,
+    asked: events.asked.fire,
+  };
+  return {
+    hub: needs,
+    own,
+    log,
+    output,
+    events: {
+      stderr(line) {
+        record.stderr.add(line);
+        events.wrote.fire(line);
+        output.info({ stderr: line }, 'stderr');
+      },
+      progress(text) {
+        log.info({}, text);
+        runner().dispatch({ type: 'progress', text });
+      },
+    },
+    client,
+    lists: {
+      replace(kind, reading, isAnnounced) {
+        cache.replace(kind, reading, isAnnounced);
+        persisted.keep(cache.listing, runner().current?.running.instance.identity);
+      },
+      announce: events.listed.fire,
+      isCurrent: upstream => runner().current?.running.upstream === upstream,
+    },
+    launching() {
+      record.hasRun = false;
+      record.stderr.clear();
+    },
+    opened: (instance, upstream) => void ends.failOnClose(instance, upstream),
+  };
+}
+
+function runnerHostOf(
+  { own, record, events, cache, persisted, gate }: Parts,
+  needs: Omit<StartNeeds, 'variant'>,
+): RunnerHost {
+  return {
+    launch: (variant, signal) => startServer(record.config, { ...needs, variant }, signal),
+    launchBeside: (config, variant, signal) =>
+      launchServer(config, { ...needs, variant, launching() {} }, signal),
+    onStarted(started) {
+      record.hasRun = true;
+      started.subscription?.want(events.interest);
+      for (const kind of listKinds) cache.replace(kind, started.lists[kind]);
+      started.rereads.begin();
+      persisted.onStarted(started);
+      persisted.keep(cache.listing, started.running.instance.identity);
+    },
+    useConfig(config) {
+      record.config = config;
+      if (!sharedGateOf(own)) gate.configure(config);
+    },
+    resetAdmission: () => gate.reset(),
+    forgetHandle: () => persisted.forgetHandle(),
+  };
+}
+
+function serverOf({ needs, own, log, record, events, cache, persisted, gate, ...parts }: Parts) {
+  const runner = parts.runner();
+  const start = () => runner.dispatch({ type: 'start' });
+  const advice: string[] = [];
   const server: Server = {
     get config() {
       return record.config;
     },
     changed: record.changed,
-    listed: listed.event,
-    notified: notified.event,
-    asked: asked.event,
-    wrote: wrote.event,
+    listed: events.listed.event,
+    notified: events.notified.event,
+    asked: events.asked.event,
+    wrote: events.wrote.event,
     gate,
     advice,
     get status() {
       return record.status;
     },
     get listing() {
-      return offers.listing;
+      return cache.listing;
     },
     get running() {
       return runner.current?.running;
@@ -159,31 +214,27 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     get refusedEntry() {
       return runner.refusedEntry;
     },
-    stderr: () => stderr.text(),
+    stderr: () => record.stderr.text(),
     advise(text) {
-      if (own) {
-        own.base.advise(text);
-        return;
-      }
+      if (own) return own.base.advise(text);
       if (advice.includes(text)) return;
       advice.push(text);
       log.warn({}, text);
     },
-    watch(wanted) {
-      interest = wanted;
-      runner.current?.subscription?.want(wanted);
+    watch(interest) {
+      events.interest = interest;
+      runner.current?.subscription?.want(interest);
     },
-    freshUntil: offers.freshUntil,
-    scope: offers.scope,
-    misfits: offers.misfits,
+    freshUntil: cache.freshUntil,
+    scope: cache.scope,
+    misfits: cache.misfits,
     async recall() {
-      const kept = await memory.recall();
+      const kept = await persisted.recall();
       if (!kept || runner.current) return;
-      isRecalled = true;
-      offers.show(kept.listing);
+      cache.show(kept.listing);
       // Not awaited: the engine may be unreachable.
-      void memory.isOutdated(kept).then(isOutdated => {
-        if (isOutdated && isRecalled) offers.show(emptyListing);
+      void persisted.isOutdated(kept).then(isOutdated => {
+        if (isOutdated) cache.show(emptyListing);
       });
     },
     async refresh(kind) {
@@ -197,14 +248,14 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     },
     async close(why) {
       record.close(why);
-      if (!sharedGate) gate.close();
-      await Promise.all([runner.end({ type: 'close' }), memory.written()]);
+      if (!sharedGateOf(own)) gate.close();
+      await Promise.all([runner.end({ type: 'close' }), persisted.written()]);
     },
     // An instance of a session that has ended, or is about to, makes room for another.
     ready: async () =>
       runner.current?.running ??
       (await whenRunning(
-        { clock, record, running: () => runner.current?.running, start },
+        { clock: needs.clock, record, running: () => runner.current?.running, start },
         !own || record.closed !== undefined,
       )),
   };

@@ -5,49 +5,46 @@ import { type Instances, createInstances } from './instances/instances.ts';
 import type { Server, ServerNeeds } from './server-types.ts';
 import { createServer } from './server.ts';
 
-/** What became of a config that took the place of another. */
+/** The result of applying a config. */
 export type Applied = {
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Those whose new entry is in force. */
+  /** Servers whose new entry is applied. */
   readonly changed: readonly string[];
-  /** Those that stay as they were, as the new entry could not be brought up, with why. */
+  /** Servers that keep their old entry because the new one did not start. */
   readonly failed: readonly { readonly server: string; readonly error: HubError }[];
-  /** How many there was nothing to do for. */
+  /** Number of servers whose entry is the same. */
   readonly unchanged: number;
 };
 
 /** Every configured server, in the order of the config. */
 export interface Servers {
-  /** Those of the config in force. */
+  /** The servers of the current config. */
   readonly all: readonly Server[];
-  /** Fires when others are there, or in another order. */
+  /** Fires when servers were added, removed or reordered. */
   readonly changed: Event<undefined>;
-  /** Fires when one has ended that the config has no more. */
+  /** Fires when a removed server has ended. */
   readonly removed: Event<Server>;
-  /** What sessions have for themselves of those that they do not share. */
+  /** Instances that belong to sessions or to the clients of one era. */
   readonly instances: Instances;
   find(name: string): Server | undefined;
-  /** Throws HUB_SERVER_UNKNOWN, naming those that exist. */
+  /** Throws HUB_SERVER_UNKNOWN, which names the servers that exist. */
   get(name: string): Server;
-  /**
-   * Resolves when each shows what it offered when it last ran, and what no entry would launch as it was
-   * launched is not waited for.
-   */
+  /** Restores the saved listings, and drops the handles that no current entry would have launched. */
   recall(): Promise<void>;
-  /** Starts those that start with the hub, and goes on with those that ran on without it; waits for none. */
+  /** Starts the servers that start with the hub, and adopts those that outlived it. Waits for none. */
   startAll(): void;
   /**
-   * Has a config in force: each server by itself, as it differs from what is in force for that one, which is
-   * the entry that came up last. One at a time; resolves when what is replaced runs, or has failed to, and what
-   * was removed is gone. What is added begins to start. Rejects with HUB_SHUTTING_DOWN.
+   * Applies a config, one at a time. Each server is compared with its own applied entry, which is the last one
+   * that started. Resolves when replaced servers run or have failed, and removed ones have ended; added ones are
+   * starting. Rejects with HUB_SHUTTING_DOWN.
    */
   apply(config: Config): Promise<Applied>;
-  /** Tries once more to write what later runs of the hub need of them, and answers with what cannot be written. */
+  /** Retries failed writes of persisted state, and returns those that still fail. */
   unwritten(): Promise<readonly WriteFailure[]>;
-  /** Resolves when none of them is starting, when the signal aborts, or after `withinMs`. */
+  /** Resolves when no server is starting, when the signal aborts, or after `withinMs`. */
   settled(withinMs: number, signal: AbortSignal): Promise<void>;
-  /** Ends all of them at once and for good, and resolves when nothing of them is left. */
+  /** Ends all servers for good, and resolves when they have ended. */
   stopAll(): Promise<void>;
 }
 
@@ -55,7 +52,7 @@ export interface Servers {
 export function createServers(
   configs: readonly ServerConfig[],
   needs: Omit<ServerNeeds, 'instances'> & {
-    /** That of the files that are kept of them. Absent: none are. */
+    /** Pending writes of persisted state; absent if nothing is persisted. */
     readonly backlog?: Pick<Backlog, 'retry'>;
   },
 ): Servers {
@@ -73,7 +70,7 @@ export function createServers(
   let applying: Promise<unknown> = Promise.resolve();
   let isOver = false;
 
-  /** Undefined for what outlives no hub, or cannot be launched. */
+  /** Undefined if the server does not outlive the hub, or cannot be launched. */
   function digestOf(config: ServerConfig): string | undefined {
     try {
       return needs.continuity?.digestOf(config);
@@ -82,7 +79,7 @@ export function createServers(
     }
   }
 
-  /** What does not come up leaves the others alone. */
+  /** A server that fails does not affect the others. */
   async function applyNow(config: Config): Promise<Applied> {
     if (isOver)
       throw new HubError('HUB_SHUTTING_DOWN', 'the config is not applied: the hub is stopping');
@@ -102,7 +99,7 @@ export function createServers(
         removedOne.fire(server);
         await needs.keptListings?.forget(server.config.name);
       }),
-      // What was refused and is not wanted any more is not in doubt either.
+      // The entry that was refused before is no longer wanted.
       ...difference.unchanged.map(async after => {
         const server = byName.get(after.name);
         if (server?.refusedEntry) await server.reconfigure(after, false);
@@ -185,7 +182,7 @@ export function createServers(
       await Promise.all([
         instances.stopAll(),
         ...all.map(server => server.close('stopping')),
-        // What was removed just now may still be ending.
+        // Removed servers may still be stopping.
         applying,
       ]);
     },

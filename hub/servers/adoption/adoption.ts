@@ -3,23 +3,23 @@ import type { ServerConfig } from '#config';
 import { type Log, HubError, messageOf } from '#core';
 import { readMessage } from '#jsonrpc';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Handle, Handles } from './handles.ts';
 import {
   type Asking,
-  type Greeting,
+  type HandshakeOptions,
   type Introduction,
   asModern,
   discover,
   introductionOf,
   needAlive,
 } from '../handshake/handshake.ts';
+import type { Handle, Handles } from './handles.ts';
 
-/** How servers go on that outlive the hub, or the hub's connection to them. */
+/** What adoption needs: servers that outlive the hub, or the hub's connection to them. */
 export type Continuity = {
   readonly handles: Handles;
-  /** That of what the config launches; undefined for what does not outlive the hub. Throws HubError. */
+  /** Digest of what the config launches; undefined if that does not outlive the hub. Throws HubError. */
   readonly digestOf: (config: ServerConfig) => string | undefined;
-  /** As of the runtime that launched it. */
+  /** Adopts an instance by its handle, on the runtime that launched it. */
   readonly adopt: (
     config: ServerConfig,
     handle: string,
@@ -29,30 +29,30 @@ export type Continuity = {
   ) => Promise<Instance | undefined>;
 };
 
-/** A server that goes on, and what its next requests are numbered above. */
-export type TakenBack = {
+export type Adopted = {
   readonly instance: Instance;
   readonly handle: Handle;
+  /** Requests are numbered above this id. */
   readonly firstId: number;
 };
 
-/** Each run of the hub has as many numbers for its requests: an answer to another run is none of them. */
+/** Number of request ids of each run of the hub, so that no answer to another run matches. */
 const idsOfGeneration = 2 ** 32;
-/** Those below are counted, one after the other; all of their numbers are safe integers. */
+/** Generations below this are counted; all of their ids are safe integers. */
 const countedGenerations = 2 ** 20;
-/** A server that goes on answers this soon, or is replaced. In milliseconds. */
+/** Time in which an adopted server must answer, or it is replaced. In milliseconds. */
 const aliveMs = 10_000;
 
 /**
- * Takes back what an earlier run of the hub has left, or what the connection was lost to. Undefined where
- * there is nothing, or nothing that may be gone on with. Throws HubError where that cannot be told now.
+ * Adopts the instance of an earlier run, or one that the hub lost the connection to. Undefined if there is
+ * none or it cannot be adopted. Throws HubError if that is unknown now.
  */
-export async function takeBack(
+export async function adoptInstance(
   config: ServerConfig,
   events: LaunchEvents,
   { handles, adopt, digestOf }: Continuity,
   signal: AbortSignal,
-): Promise<TakenBack | undefined> {
+): Promise<Adopted | undefined> {
   const { name } = config;
   const kept = handles.find(name);
   if (!kept) return undefined;
@@ -60,16 +60,16 @@ export async function takeBack(
     await handles.forget(name);
     return undefined;
   }
-  // Written before the first request: another run must not use the same numbers, whatever happens here.
+  // Written before the first request: no other run may use the same ids, whatever happens here.
   const handle = { ...kept, generation: kept.generation + 1 };
   const isCounted = await handles.keep(name, handle);
-  // On a full disk no run knows of those before it: that two of them draw the same is one chance in a million.
+  // On a full disk, two runs draw the same generation with a chance of one in a million.
   const generation = isCounted
     ? handle.generation
     : randomInt(countedGenerations, 2 * countedGenerations);
   const instance = await adopt(config, kept.instance, events, signal, kept.variant).catch(
     (error: unknown) => {
-      // Of one that is paused the engine would say so for ever.
+      // The engine refuses a paused container for as long as it is paused.
       if (!(error instanceof HubError && error.code === 'HUB_ENGINE_REFUSED')) throw error;
       events.progress('what was left running does not answer: it is replaced');
       return undefined;
@@ -81,43 +81,51 @@ export async function takeBack(
 }
 
 /**
- * Goes on with the session that a server has: it is not initialised a second time. Rejects with HubError
- * where it does not answer.
+ * Continues the session that a server has, without a second `initialize`. Rejects with HubError if the server
+ * does not answer.
  */
-export async function reintroduce(
+export async function resumeSession(
   { introduction }: Handle,
-  greeting: Greeting,
+  options: HandshakeOptions,
   asking: Asking,
 ): Promise<Introduction> {
-  const timeoutMs = Math.min(aliveMs, greeting.timeoutMs);
+  const timeoutMs = Math.min(aliveMs, options.timeoutMs);
   if (introduction === undefined)
-    return await discover({ ...greeting, timeoutMs }, asModern(asking, greeting.hubVersion));
+    return await discover({ ...options, timeoutMs }, asModern(asking, options.hubVersion));
   const answer = readMessage(Buffer.from(introduction));
   if (answer.kind !== 'answer') throw new TypeError('the answer to initialize was expected');
-  const known = introductionOf(greeting.server, answer);
+  const known = introductionOf(options.server, answer);
   await needAlive(asking, timeoutMs);
   return known;
 }
 
+type Saved = {
+  readonly running: {
+    readonly instance: Pick<Instance, 'handle'>;
+    readonly introduction: Introduction;
+  };
+  readonly variant: string | undefined;
+};
+
 /**
- * Writes down how a later run finds a server that has begun to run, unless it does not run any more when
- * that is known: `isCurrent`. What was written down of another is forgotten at once. Never rejects.
+ * Saves the handle of a server that has started, unless that is no longer current by the time the handle is
+ * known. The handle of any other instance is dropped at once. Never rejects.
  */
-export async function writeDown(
+export async function saveHandle(
   config: ServerConfig,
-  instance: Pick<Instance, 'handle'>,
-  { era, answer }: Introduction,
-  variant: string | undefined,
+  { running, variant }: Saved,
   { handles, digestOf }: Continuity,
   isCurrent: () => boolean,
   log: Log,
 ): Promise<void> {
+  const { instance, introduction } = running;
   try {
     await handles.forget(config.name);
     const digest = digestOf(config);
     if (!instance.handle || digest === undefined) return;
     const found = await instance.handle();
     if (!isCurrent()) return;
+    const { era, answer } = introduction;
     await handles.keep(config.name, {
       digest,
       instance: found,

@@ -3,38 +3,38 @@ import { isObject } from '#core';
 import type { LaunchSpec } from '#runtimes';
 import type { Table } from '#store';
 
-/** What is written down of a running server, by which a later run of the hub goes on with it. */
+/** The saved handle of a running server, by which a later run of the hub adopts it. */
 export type Handle = {
-  /** That of what it was launched from. */
+  /** Digest of what it was launched from. */
   readonly digest: string;
-  /** What its runtime finds it by. */
+  /** The handle by which its runtime finds it. */
   readonly instance: string;
-  /** The answer to `initialize`, as the server wrote it; undefined for one that keeps no session. */
+  /** The response to `initialize` as the server wrote it; undefined for a stateless server. */
   readonly introduction: string | undefined;
-  /** How many runs of the hub have used it before: each numbers its requests in a range of its own. */
+  /** Number of earlier runs of the hub that used it. Each has its own range of request ids. */
   readonly generation: number;
-  /** Tells it from the instance whose place it took, where it did. */
+  /** Tells it from the instance it replaced. */
   readonly variant: string | undefined;
 };
 
-/** The servers that outlive a hub which is killed, by name. */
+/** Handles of servers that outlive a killed hub, by server name. */
 export interface Handles {
-  /** Reads what the last run has left. To be awaited before anything else is called. */
+  /** Reads the handles of the last run. Must be awaited first. */
   load(): Promise<void>;
   find(server: string): Handle | undefined;
-  /** Resolves when it is written, with false where it could not be: then a later run may find an older one. */
+  /** Resolves with false if it could not be written: a later run may find an older handle. */
   keep(server: string, handle: Handle): Promise<boolean>;
   forget(server: string): Promise<void>;
-  /** Forgets those that are not wanted. */
+  /** Drops the handles that are not wanted. */
   retain(isWanted: (server: string, handle: Handle) => boolean): Promise<void>;
-  /** Whether a container is that of a handle. */
+  /** Whether a handle refers to the container. */
   isAwaited(containerId: string): boolean;
 }
 
-/** Many more than a hub has servers. */
+/** Maximum number of handles. */
 export const maxHandles = 1_000;
 
-/** Handles, kept in a table beyond the run of the hub. */
+/** Handles in a table that outlives the hub. */
 export function createHandles(kept: Table): Handles {
   const handles = new Map<string, Handle>();
 
@@ -81,8 +81,8 @@ function readHandle(text: string): Handle | undefined {
 }
 
 /**
- * A digest of all that a server is launched from, its environment among it. Keyed: nobody who reads it
- * can try out what a value may be. The same for the same spec and secret, in whatever order its members are.
+ * A digest of everything a server is launched from, including its environment. It is keyed, so that a reader
+ * cannot guess values. The order of members does not matter.
  */
 export function digestOf(spec: LaunchSpec, secret: Buffer): string {
   return createHmac('sha256', secret).update(sorted(spec)).digest('hex').slice(0, 32);

@@ -5,28 +5,28 @@ import { type Era, modernVersion } from '#mcp';
 import type { Upstream } from '#upstream';
 import { eraToldBy } from './eras.ts';
 import { awayCodeOf, withoutName } from '../failures.ts';
-import { type Greeting, type Introduction, introduce } from './handshake.ts';
+import { type HandshakeOptions, type Introduction, handshake } from './handshake.ts';
 
-/** How long before the end of its time a silent server is asked in the other era as well. */
+/** Time before the timeout at which a silent server is tried in the other era, in ms. */
 const otherEraMs = 2_000;
 
 /**
- * Greets a server in the era that its entry names. One that is silent almost until its time is over is
- * asked in the other era as well: what answers there is not slow, and rejects as `isOfOtherEra` tells.
+ * Performs the handshake in the era that the entry names. Shortly before the timeout, a silent server is tried in
+ * the other era as well; if it answers there, rejects with an error of which `isOfOtherEra` is true.
  */
-export async function introduceAs(
+export async function handshakeAs(
   era: Era,
-  greeting: Greeting,
+  options: HandshakeOptions,
   upstream: Pick<Upstream, 'request' | 'listen' | 'notify'>,
   { clock }: { readonly clock: Pick<Clock, 'after'> },
 ): Promise<Introduction> {
-  const { server, timeoutMs } = greeting;
+  const { server, timeoutMs } = options;
   const method = era === 'modern' ? 'server/discover' : 'initialize';
   const askedMs = Math.min(otherEraMs, timeoutMs / 2);
   const { promise: mistaken, reject } = Promise.withResolvers<never>();
-  const other = { ...greeting, timeoutMs: askedMs };
+  const other = { ...options, timeoutMs: askedMs };
   using _silence = clock.after(timeoutMs - askedMs, () => {
-    introduce(era === 'modern' ? 'legacy' : 'modern', other, upstream).then(
+    handshake(era === 'modern' ? 'legacy' : 'modern', other, upstream).then(
       () =>
         reject(
           new HubError('HUB_SERVER_PROTOCOL', `${server} answered nothing to ${method}`, {
@@ -37,20 +37,20 @@ export async function introduceAs(
       () => undefined,
     );
   });
-  return await Promise.race([introduce(era, greeting, upstream), mistaken]);
+  return await Promise.race([handshake(era, options, upstream), mistaken]);
 }
 
-/** Refusals of `initialize` by which a server says that it knows no such thing. */
+/** Error codes by which a server refuses `initialize` as unknown. */
 const unknownCodes: readonly unknown[] = [
   rpcCodes.methodNotFound,
   rpcCodes.invalidRequest,
   rpcCodes.invalidParams,
 ];
 
-/** Statuses that are about who asks, or about now: they say nothing of the era. */
+/** HTTP statuses that concern authorization or load, not the era. */
 const otherStatuses: readonly unknown[] = [401, 403, 408, 429];
 
-/** True where a server refused the greeting of its era as one of the other would. */
+/** Whether a server refused the handshake as one of the other era does. */
 export function isOfOtherEra(error: unknown): error is HubError {
   if (!(error instanceof HubError)) return false;
   const { method, status, error: refusal } = error.data;
@@ -70,7 +70,7 @@ export function isOfOtherEra(error: unknown): error is HubError {
 const versionsOf = (era: ServerConfig['era']) =>
   era === 'modern' ? `MCP ${modernVersion}` : 'MCP up to 2025-11-25';
 
-/** The entry names an era that the server does not speak: only a change of the entry helps. */
+/** The error for an entry that names an era the server does not speak. Not retryable. */
 export function misconfigured({ name, era }: ServerConfig, cause: HubError): HubError {
   return new HubError(
     'HUB_SERVER_PROTOCOL',
@@ -79,7 +79,7 @@ export function misconfigured({ name, era }: ServerConfig, cause: HubError): Hub
   );
 }
 
-/** A server that was not heard before it was given up may be one that the era of its entry is wrong for. */
+/** Adds a hint at the era of the entry to the error of a server that never answered. */
 export function unheard({ name, era, startTimeoutMs }: ServerConfig, error: unknown): unknown {
   if (!(error instanceof HubError) || awayCodeOf(error)) return error;
   const hint = `set "era" to "auto" if it does not speak ${versionsOf(era)}, which "era": "${era}" in its entry asks for`;

@@ -6,28 +6,25 @@ import { type Era, modernVersions } from '#mcp';
 import type { Instance } from '#runtimes';
 import { type Table, createTable } from '#store';
 
-/** Which era the programs of servers speak, found out once for each. */
+/** The era of each program, determined once. */
 export interface Eras {
-  /** The era that was found out before. */
+  /** The known era of a program. */
   recall(key: string): Promise<Era | undefined>;
-  /**
-   * The era of a program; `probe` finds it out where it is not known, one at a time for each key. It
-   * rejects as the probe does.
-   */
+  /** The era of a program; if unknown, `probe` determines it, one at a time per key. Rejects as the probe does. */
   find(key: string, probe: () => Promise<Era>): Promise<Era>;
-  /** A server was greeted in this era: it is remembered, where `durably` beyond this run of the hub. */
+  /** Saves the era of a successful handshake; if `durably`, beyond this run of the hub. */
   confirm(key: string, era: Era, durably: boolean): Promise<void>;
-  /** It was the wrong one. */
+  /** Drops an era that was wrong. */
   forget(key: string): Promise<void>;
 }
 
 /** Each probe has a time limit and a cancellation of its own. */
 const unending = new AbortController().signal;
 
-/** Programs whose era is remembered: more than a hub has servers, over many versions of each. */
+/** Maximum number of programs whose era is saved. */
 export const maxEras = 1_000;
 
-/** `kept` remembers beyond this run of the hub. */
+/** `kept` outlives the hub. */
 export function createEras(needs: { readonly kept: Table; readonly log: Log }): Eras {
   const { kept, log } = needs;
   /** Eras from probes that no handshake has confirmed. */
@@ -71,10 +68,7 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }): 
   };
 }
 
-/**
- * What the era of a server is remembered by: the program, whatever its environment. `identity` is that
- * of its instance.
- */
+/** The key of a server's era: its program, without its environment. `identity` is that of its instance. */
 export function eraKeyOf(
   { launch }: Pick<ServerConfig, 'launch'>,
   identity: string | undefined,
@@ -94,11 +88,11 @@ export function eraKeyOf(
   return createHash('sha256').update(JSON.stringify(program)).digest('hex').slice(0, 32);
 }
 
-/** What the refusal of `server/discover`, or of `initialize`, tells; undefined where nothing was said. */
+/** The era implied by a refusal of `server/discover` or `initialize`, if any. */
 export function eraToldBy(error: unknown): Era | undefined {
   if (!(error instanceof HubError)) return undefined;
   const { error: refusal, status } = error.data;
-  // Older servers answer with a status alone what they do not know.
+  // Older servers answer unknown requests with an HTTP status alone.
   if (error.code === 'HUB_REMOTE_UNREACHABLE' && status !== undefined) return 'legacy';
   if (error.code !== 'HUB_SERVER_PROTOCOL') return undefined;
   const { code, data } = isObject(refusal) ? refusal : {};
@@ -110,13 +104,10 @@ export function eraToldBy(error: unknown): Era | undefined {
   return isForeign ? 'legacy' : 'modern';
 }
 
-/**
- * What is remembered by this key is 'modern' where the program was found not to speak 2025-11-25 or older, in this run
- * of the hub.
- */
+/** Key of the entry that is `modern` if the program does not speak 2025-11-25 or older. Lasts for one run of the hub. */
 export const olderKeyOf = (key: string): string => `${key}.older`;
 
-/** Whether a program is worth being asked as of 2025-11-25, though it may speak 2026-07-28 as well. */
+/** Whether a program may speak 2025-11-25, possibly besides 2026-07-28. */
 export async function maySpeakOlder(
   key: string,
   instance: Pick<Instance, 'mayKeepSessions'>,
@@ -126,15 +117,15 @@ export async function maySpeakOlder(
   if ((await eras.recall(key)) === 'legacy') return true;
   if ((await eras.recall(olderKeyOf(key))) === 'modern') return false;
   if (!instance.mayKeepSessions || (await instance.mayKeepSessions(signal))) return true;
-  // Who gives up has not found out anything.
+  // A cancelled check has no result.
   if (signal.aborted) return true;
   await eras.confirm(olderKeyOf(key), 'modern', false);
   return false;
 }
 
 /**
- * A program did not come up as of 2025-11-25: unless it is known to speak nothing else, it is taken for one of
- * 2026-07-28 only, in this run of the hub. False where it is known.
+ * Records that a program which did not start as of 2025-11-25 speaks 2026-07-28 only, for this run of the hub.
+ * False if it is known to be legacy.
  */
 export async function takeForNewer(
   key: string,

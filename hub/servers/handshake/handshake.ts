@@ -13,10 +13,10 @@ import type { Upstream } from '#upstream';
 import type { ClientOfSession } from '../instances/client-of-session.ts';
 import { eraToldBy } from './eras.ts';
 
-/** What a server said when it was initialised or discovered. */
+/** The result of `initialize` or `server/discover`. */
 export type Introduction = {
   readonly era: Era;
-  /** The whole answer: `payload` is the result as the server wrote it. */
+  /** The whole response; `payload` is the result as the server wrote it. */
   readonly answer: Answer;
   readonly protocolVersion: string;
   readonly capabilities: { readonly [name: string]: unknown };
@@ -26,7 +26,7 @@ export type Introduction = {
 
 export const hubInfo = { name: 'agenthub', title: 'AgentHub' };
 
-/** What some client of the hub may be able to do: a server that all share is told the whole of it. */
+/** A shared server is told all capabilities that some client may have. */
 const shared = {
   roots: { listChanged: true },
   sampling: { tools: {}, context: {} },
@@ -45,48 +45,48 @@ const modernCapabilities = {
   extensions: { [tasksExtension]: {} },
 };
 
-export type Greeting = {
+export type HandshakeOptions = {
   readonly server: string;
   readonly hubVersion: string;
   readonly timeoutMs: number;
-  /** The client that the server works for alone. */
+  /** The only client of the instance. */
   readonly client?: ClientOfSession | undefined;
 };
 
-/** Where nothing is known of a server's era, it is asked in the newer one first. */
+/** The era of the handshake; `newest` tries 2026-07-28 first, for a server whose era is unknown. */
 export type Opening = Era | 'newest';
 
-/** A server that may know no discovery is not waited for as long as one that is known to have it. */
+/** Timeout of `server/discover` for a server that may not know it, in ms. */
 const discoverMs = 5_000;
 
-/** What carries the hub's own requests to a server. */
+/** Sends the hub's own requests to a server. */
 export type Asking = Pick<Upstream, 'request' | 'listen'>;
 
-/** Greets a server in an era. Rejects with HubError where it does not answer. */
-export async function introduce(
+/** Performs the handshake. Rejects with HubError if the server does not answer. */
+export async function handshake(
   opening: Opening,
-  greeting: Greeting,
+  options: HandshakeOptions,
   upstream: Asking & Pick<Upstream, 'notify'>,
 ): Promise<Introduction> {
-  if (opening === 'legacy') return await initialize(greeting, upstream);
-  const asking = asModern(upstream, greeting.hubVersion);
-  if (opening === 'modern') return await discover(greeting, asking);
-  const timeoutMs = Math.min(greeting.timeoutMs, discoverMs);
+  if (opening === 'legacy') return await initialize(options, upstream);
+  const asking = asModern(upstream, options.hubVersion);
+  if (opening === 'modern') return await discover(options, asking);
+  const timeoutMs = Math.min(options.timeoutMs, discoverMs);
   try {
-    return await discover({ ...greeting, timeoutMs }, asking);
+    return await discover({ ...options, timeoutMs }, asking);
   } catch (error) {
     const isSilent = error instanceof HubError && error.code === 'HUB_CALL_TIMEOUT';
     if (!isSilent && eraToldBy(error) !== 'legacy') throw error;
-    return await initialize(greeting, upstream);
+    return await initialize(options, upstream);
   }
 }
 
 /**
- * Initialises a server (MCP 2025-11-25, lifecycle), as the client of a session or as all of them. Rejects
- * with HubError where it does not answer.
+ * Initialises a server (MCP 2025-11-25, lifecycle), on behalf of one client or of all. Rejects with HubError if
+ * the server does not answer.
  */
 export async function initialize(
-  { server, hubVersion, timeoutMs, client }: Greeting,
+  { server, hubVersion, timeoutMs, client }: HandshakeOptions,
   upstream: Pick<Upstream, 'request' | 'notify'>,
 ): Promise<Introduction> {
   const said: { readonly capabilities: unknown; readonly clientInfo: unknown } = client
@@ -102,7 +102,7 @@ export async function initialize(
   return introduction;
 }
 
-/** What the answer to `initialize` says. Throws HUB_SERVER_PROTOCOL for a version that the hub does not speak. */
+/** Reads the result of `initialize`. Throws HUB_SERVER_PROTOCOL for a version that the hub does not speak. */
 export function introductionOf(server: string, answer: Answer): Introduction {
   const result = membersOf(answer.bytes, answer.payload);
   const protocolVersion = valueOf(answer.bytes, result?.get('protocolVersion'));
@@ -117,11 +117,11 @@ export function introductionOf(server: string, answer: Answer): Introduction {
 }
 
 /**
- * Asks a server of the stateless revision what it is (MCP 2026-07-28, server/discover). Rejects with
- * HubError where it does not answer, or is none; `eraToldBy` tells which.
+ * Discovers a server of the stateless revision (MCP 2026-07-28, server/discover). Rejects with HubError if it
+ * does not answer, or is not of that revision; `eraToldBy` tells which.
  */
 export async function discover(
-  { server, timeoutMs }: Greeting,
+  { server, timeoutMs }: HandshakeOptions,
   asking: Pick<Asking, 'request'>,
 ): Promise<Introduction> {
   const method = 'server/discover';
@@ -143,10 +143,7 @@ export async function discover(
   };
 }
 
-/**
- * Resolves when a server answers at all: a refusal is a sign of life too, unless it is a mere status of its
- * host. Rejects with HubError.
- */
+/** Resolves when a server responds at all, also with a JSON-RPC error. Rejects with HubError. */
 export async function needAlive(
   asking: Pick<Asking, 'request'>,
   timeoutMs: number,
@@ -159,7 +156,7 @@ export async function needAlive(
   }
 }
 
-/** The hub's own requests with the metadata that MCP 2026-07-28 wants in each. */
+/** Adds the metadata that MCP 2026-07-28 requires to the hub's own requests. */
 export function asModern(upstream: Asking, hubVersion: string): Asking {
   const meta = {
     [metaKeys.protocolVersion]: modernVersion,

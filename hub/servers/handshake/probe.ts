@@ -3,13 +3,10 @@ import type { Era } from '#mcp';
 import type { Instance } from '#runtimes';
 import { createUpstream } from '#upstream';
 import { eraToldBy } from './eras.ts';
-import { type Greeting, asModern, discover, initialize } from './handshake.ts';
+import { type HandshakeOptions, asModern, discover, initialize } from './handshake.ts';
 import { lateStart } from './start-deadline.ts';
 
-/**
- * How long a server may be silent before it is asked in the other era as well: some answer nothing to
- * what they do not know, and others are only slow to begin.
- */
+/** Time after which a silent server is tried in the other era as well: it may ignore unknown requests, or be slow. */
 const silenceMs = 2_000;
 
 /**
@@ -18,11 +15,11 @@ const silenceMs = 2_000;
  * HUB_SERVER_START_FAILED where it answers nothing at all in `timeoutMs`.
  */
 export async function probeEra(
-  greeting: Greeting,
+  options: HandshakeOptions,
   instance: Pick<Instance, 'channel'>,
   needs: { readonly clock: Pick<Clock, 'after'>; readonly log: Log },
 ): Promise<Era> {
-  const { server, hubVersion, timeoutMs } = greeting;
+  const { server, hubVersion, timeoutMs } = options;
   const upstream = createUpstream({ server }, instance.channel, {
     clock: needs.clock,
     log: needs.log,
@@ -38,13 +35,13 @@ export async function probeEra(
       return eraToldBy(error) ?? 'legacy';
     throw lateStart(error);
   };
-  const modern = discover(greeting, asModern(upstream, hubVersion)).then((): Era => 'modern', told);
+  const modern = discover(options, asModern(upstream, hubVersion)).then((): Era => 'modern', told);
   const legacy = Promise.withResolvers<Era>();
-  // It fails only after the other has: at the end of the time.
+  // Rejects at the timeout, after `modern` has.
   legacy.promise.catch(() => undefined);
   using _silence = needs.clock.after(silenceMs, () => {
     const leftMs = Math.max(1, timeoutMs - silenceMs);
-    initialize({ ...greeting, timeoutMs: leftMs }, upstream)
+    initialize({ ...options, timeoutMs: leftMs }, upstream)
       .then((): Era => 'legacy', told)
       .then(legacy.resolve, legacy.reject);
   });

@@ -1,9 +1,6 @@
 import { type Clock, HubError, untilAborted } from '#core';
 
-/**
- * The result of one part of a start. Rejects with HUB_SERVER_STOPPED once `stopping` aborts, and with
- * HUB_SERVER_START_FAILED after `limitMs`.
- */
+/** Rejects with HUB_SERVER_STOPPED once `stopping` aborts, and with HUB_SERVER_START_FAILED after `limitMs`. */
 export async function duringStart<T>(
   work: Promise<T>,
   stopping: AbortSignal,

@@ -1,2 +1,2 @@
-/** What a client said of itself at `initialize`, as JSON texts. */
+/** Capabilities and info of a client at `initialize`, as JSON texts. */
 export type ClientOfSession = { readonly capabilities: string; readonly clientInfo: string };

@@ -3,22 +3,22 @@ import type { ClientOfSession } from './client-of-session.ts';
 import { refusalOf } from '../lifecycle/refusal.ts';
 import type { Own, Server } from '../server-types.ts';
 
-/** An instance that a session has for itself. */
+/** An instance that belongs to a session. */
 export type OwnInstance = {
-  /** The server of this session alone. */
+  /** The instance, as a server of its own. */
   readonly server: Server;
   /** The configured server that it is an instance of. */
   readonly base: Server;
   readonly session: object;
 };
 
-/** The instances that sessions have for themselves, of servers with `instance: session`. */
+/** Instances of servers that belong to a session (`instance: session`) or to the clients of one era. */
 export interface Instances {
   /**
-   * The instance of a session: the same one as long as the session lasts. It is launched when it is asked to
-   * be ready, also after it has ended. Throws HUB_INSTANCES_FULL where the server has as many as it may, and
-   * as the server does where that was stopped by hand. Without a client, one who can do everything.
-   * `mayEnd` tells of whose instances one may be stopped to make room: that which was not used for longest.
+   * The instance of a session, the same for as long as the session lasts. Its `ready` launches it, also after it
+   * has ended. Throws HUB_INSTANCES_FULL if the server has its maximum of instances, and the server's refusal if
+   * it was stopped by hand. Without `client`, the instance sees a client with all capabilities. `mayEnd` tells
+   * whose instances may be stopped to make room; the least recently used one is.
    */
   of(
     server: Server,
@@ -26,33 +26,30 @@ export interface Instances {
     client: ClientOfSession | undefined,
     mayEnd: (session: object) => boolean,
   ): Server;
-  /**
-   * The instance that all clients of 2025-11-25 and older share, of a server that they are not to have for
-   * themselves. `holder` stands for them. Throws as `of` does.
-   */
+  /** The instance shared by all clients of 2025-11-25 and older, for whom `holder` stands. Throws as `of` does. */
   forOlderClients(server: Server, holder: object): Server;
-  /** Ends the instances of a session that is over. */
+  /** Ends the instances of a session that has ended. */
   release(session: object): void;
   /**
-   * Has the config that a server has now in force for its instances. Those of sessions go on running; one that
-   * clients share is replaced where that of the server `isReplaced`. Resolves when it is in force for all.
+   * Applies the server's current config to its instances. Those of sessions keep running; the shared one is
+   * replaced if `isReplaced`. Resolves when the config is applied to all.
    */
   configure(server: Server, isReplaced?: boolean): Promise<void>;
-  /** Ends all that sessions have of a server that was removed, and resolves when nothing of it is left. */
+  /** Ends all instances of a server that was removed, and resolves when they have ended. */
   drop(server: Server): Promise<void>;
-  /** How many instances of a server run, or begin to or end. */
+  /** Number of instances of a server that run, start or stop. */
   count(server: Server): number;
-  /** Those of a server, running or not. */
+  /** The instances of a server, running or not. */
   list(server: Server): readonly Server[];
-  /** True while it begins, while a client waits for it, hears of what it tells, or has a task there. */
+  /** Whether it starts, or a client waits for it, listens to it, or has a task there. */
   isBusy(instance: Server): boolean;
-  /** Whether a client hears of what a server tells by itself. */
+  /** Whether a client listens to notifications of the server. */
   isHeard(server: Server): boolean;
-  /** Hands in who knows whether a client hears of what an instance tells by itself, or has a task there. */
+  /** Sets the function that tells whether a client listens to an instance, or has a task there. */
   hearWith(isHeard: (instance: Server) => boolean): void;
-  /** A session has got an instance. */
+  /** Fires when an instance is created. */
   readonly opened: Event<OwnInstance>;
-  /** Ends all of them for good, and resolves when nothing of them is left. */
+  /** Ends all instances for good, and resolves when they have ended. */
   stopAll(): Promise<void>;
 }
 
@@ -63,21 +60,21 @@ export type InstancesNeeds = {
 
 type Entry = OwnInstance & {
   readonly isShared: boolean;
-  /** It counts: it runs, or may at any moment. */
+  /** It counts against the maximum: it runs, or may at any moment. */
   isActive: boolean;
   usedMs: number;
 };
 
-/** Of one configured server. */
+/** The instances of one configured server. */
 type Group = { readonly entries: Set<Entry>; readonly heard: Disposable; lastNumber: number };
 
-/** What is idle is looked for no more often than this. */
+/** Minimum interval between idle checks, in ms. */
 const sweepMs = 1_000;
 
-/** Tells the instance that older clients share from those of sessions, which have numbers. */
+/** Name of the instance that older clients share; those of sessions have numbers. */
 const sharedInstance = 'legacy';
 
-/** Instances of servers that `create` makes. There are none at first. */
+/** No instances at first. */
 export function createInstances({ clock, create }: InstancesNeeds): Instances {
   const opened = createEmitter<OwnInstance>();
   const groups = new Map<Server, Group>();
@@ -103,7 +100,7 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     if (known) return known;
     const entries = new Set<Entry>();
     let hasEnded = base.status.state === 'stopping' && base.status.hasEnded;
-    // Who stops the server, or restarts it, means all of it. One that ends by itself is none of the others.
+    // A stop or restart of the server is meant for its instances too; an instance that crashes is not.
     const heard = base.changed(status => {
       const isMeant =
         (status.state === 'stopped' && !hasEnded) ||
@@ -136,7 +133,7 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     return entry;
   }
 
-  /** Stops what was not used for longest of what may be stopped. False where nothing may. */
+  /** Stops the least recently used instance that may be stopped. False if there is none. */
   function makeRoom({ entries }: Group, mayEnd: (session: object) => boolean): boolean {
     const spare = [...entries].filter(
       ({ isActive, server, session }) => isActive && !isBusy(server) && mayEnd(session),
@@ -151,7 +148,7 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
   const idleMsOf = ({ base, usedMs }: Entry) =>
     base.config.instanceIdleMs - (clock.monotonic() - usedMs);
 
-  /** Ends what has had nothing to do for too long, and looks again when the next may have. */
+  /** Stops instances that have been idle for too long, and schedules the next check. */
   function stopIdle(): void {
     let nextMs = Infinity;
     for (const { entries } of groups.values())
@@ -189,7 +186,7 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     for (const entry of own?.values() ?? []) void close(entry, 'stopping');
   }
 
-  /** Throws where the server is not to run. */
+  /** Throws if the server may not run. */
   function needOpen(base: Server): void {
     if (base.closed) throw base.closed;
     const { state } = base.status;
@@ -217,7 +214,7 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
           `${base.config.name} runs for ${base.config.maxInstances} sessions already. Close some, raise "max_instances" of this server, or let clients share it with "instance": "shared"`,
           { data: { server: base.config.name, retryable: true } },
         );
-      // Who gives a client speaks for its session, which only the older era has.
+      // Only the legacy era has sessions with a client.
       const own = { client, era: client ? 'legacy' : 'modern', isShared: false } as const;
       return use(known ?? open(base, session, own, group));
     },
@@ -234,7 +231,7 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
         entries.map(({ server: instance, isShared }) =>
           instance
             .reconfigure(server.config, isShared && isReplaced)
-            // What cannot be brought up as the entry is now is started by the next call.
+            // An instance that does not start with the new entry is started by the next call.
             .catch(() => instance.stop(false)),
         ),
       );

@@ -3,55 +3,55 @@ import { type Clock, type Log, messageOf } from '#core';
 import type { Upstream } from '#upstream';
 import { type Introduction, asModern, needAlive } from '../handshake/handshake.ts';
 
-/** What is known of a running server's health. */
+/** The health of a running server. */
 export type Health = {
-  /** When the server last answered to be asked, in milliseconds since the epoch; undefined before. */
+  /** Time of the last successful check, in milliseconds since the epoch; undefined before the first. */
   readonly at: number | undefined;
-  /** How long that answer took, in milliseconds. */
+  /** Latency of that check, in milliseconds. */
   readonly latencyMs: number | undefined;
-  /** How often it has not answered since. */
+  /** Number of failed checks since. */
   readonly misses: number;
 };
 
 export type HealthOptions = {
-  /** From one asking to the next, in milliseconds. */
+  /** Interval between checks, in milliseconds. */
   readonly intervalMs: () => number;
 };
 
 export type HealthNeeds = {
   readonly clock: Clock;
   readonly log: Log;
-  /** From 0 to 1: servers that started together are not asked together. */
+  /** From 0 to 1; spreads the checks of servers that started together. */
   readonly random: () => number;
-  /** Asks the server for any answer at all: MCP `ping`, or `server/discover` of the stateless revision. */
+  /** Sends the check: MCP `ping`, or `server/discover` of the stateless revision. */
   readonly ask: (timeoutMs: number) => Promise<unknown>;
-  /** Whether the server may be silent because it works. */
+  /** Whether the server may be silent because it works on a call. */
   readonly isAtWork: () => boolean;
-  /** It has missed too often. Called once. */
+  /** Called once, after too many failed checks. */
   readonly dead: (why: string) => void;
 };
 
-/** What is watched of a server until it is disposed. */
+/** Checks a server until it is disposed. */
 export type HealthWatch = Disposable & {
   readonly health: Health;
-  /** Has another interval in force at once. */
+  /** Applies a changed interval at once. */
   retime(): void;
 };
 
-/** A watch over a server that has been greeted. */
+/** Checks a server after its handshake. */
 export type Watch = HealthWatch & {
-  /** Resolves with why the server is taken for dead, if it ever is. */
+  /** Resolves with the reason once the server is considered dead. */
   readonly unresponsive: Promise<string>;
 };
 
-/** A server that has been greeted. */
+/** A server after its handshake. */
 type Greeted = { readonly upstream: Upstream; readonly introduction: Introduction };
 
-/** A server that does not answer this often in a row is taken for dead. */
+/** Failed checks in a row after which a server is considered dead. */
 export const maxMisses = 3;
 const longestAnswerMs = 10_000;
 
-/** Resolves when a server that has been greeted answers at all, in the era that it speaks. Rejects with HubError. */
+/** Resolves when the server responds at all, in its era. Rejects with HubError. */
 export const needAnswer = (
   { upstream, introduction }: Greeted,
   hubVersion: string,
@@ -61,7 +61,7 @@ export const needAnswer = (
     ? needAlive(asModern(upstream, hubVersion), timeoutMs, 'server/discover')
     : needAlive(upstream, timeoutMs);
 
-/** Watches over a server that has been greeted, in the era that it speaks. */
+/** Checks a server in its era. */
 export function watchRunning(
   config: () => Pick<ServerConfig, 'healthCheckIntervalMs'>,
   { upstream, introduction }: Greeted,
@@ -87,7 +87,7 @@ export function watchRunning(
   };
 }
 
-/** Watches over a server until disposed. A miss while it works on a call says nothing. */
+/** Checks a server until disposed. A check that fails while it works on a call does not count. */
 export function watchHealth(options: HealthOptions, needs: HealthNeeds): HealthWatch {
   const { clock, log } = needs;
   let health: Health = { at: undefined, latencyMs: undefined, misses: 0 };
@@ -125,7 +125,7 @@ export function watchHealth(options: HealthOptions, needs: HealthNeeds): HealthW
   begin();
   return {
     retime() {
-      // One that is being asked is asked again after the new interval.
+      // A check under way schedules the next by the new interval.
       if (!timer) return;
       timer[Symbol.dispose]();
       begin();

@@ -3,24 +3,24 @@ import type { Clock } from '#core';
 
 export type IdleNeeds = {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-  /** How many calls there have been so far. */
+  /** Number of calls so far. */
   readonly calls: () => number;
-  /** Whether somebody waits for it, or for what it tells, at this moment. */
+  /** Whether a client waits for it, or listens to it, now. */
   readonly isBusy: () => boolean;
-  /** It has had nothing to do for `idle_stop`. Disposes the watch. */
+  /** Called when the server had no work for `idle_stop`. Must dispose the watch. */
   readonly idle: () => void;
 };
 
-/** A watch over what a server has to do, until it is disposed. */
+/** Watches for idleness until it is disposed. */
 export type IdleWatch = Disposable & {
-  /** Has another `idle_stop` in force. */
+  /** Applies a changed `idle_stop`. */
   retime(): void;
 };
 
-/** It is looked for as often as this within `idle_stop`, and so ended at most that much too late. */
+/** Number of checks within `idle_stop`; a server ends at most one check late. */
 const looks = 4;
 
-/** Finds out when a server has had nothing to do for as long as its config says, if that says so. */
+/** Detects when a server had no work for its `idle_stop`, if it has one. */
 export function watchIdle(
   config: () => Pick<ServerConfig, 'idleStopMs'>,
   needs: IdleNeeds,
@@ -32,7 +32,7 @@ export function watchIdle(
 
   function look(idleMs: number): void {
     const now = clock.monotonic();
-    // Calls are counted and not timed: when the last of them was is known to a look.
+    // Calls are counted, not timed: the time of the last one is known to the precision of a check.
     if (needs.calls() !== calls || needs.isBusy()) usedMs = now;
     calls = needs.calls();
     if (now - usedMs >= idleMs) needs.idle();

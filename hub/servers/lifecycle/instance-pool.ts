@@ -1,6 +1,6 @@
 import type { Clock, Log } from '#core';
 import { startFailure } from '../failures.ts';
-import type { Started } from '../handshake/start.ts';
+import type { Started } from '../handshake/start-types.ts';
 import type { InstanceEnds } from './end-instance.ts';
 import type { Operations } from './operations.ts';
 import { type RunningInstance, watchInstance } from './running-instance.ts';

@@ -2,7 +2,7 @@ import type { Clock, HubError } from '#core';
 import type { Running, ServerStatus } from '../server-types.ts';
 import type { ServerRecord } from './server-record.ts';
 
-/** A restart that is due within this time is waited for, in milliseconds. */
+/** Calls wait for a restart that is due within this time, in milliseconds. */
 const maxWaitMs = 5_000;
 
 export type ReadyNeeds = {
@@ -14,9 +14,9 @@ export type ReadyNeeds = {
 };
 
 /**
- * Waits until a server runs, which is started when nobody has. One that has ended is waited for where its
- * restart is due soon, for no longer than a call may take; one whose start fails meanwhile is not. Rejects
- * with HubError. `isRefused` is false where even what has failed is started.
+ * Starts the server if necessary, and resolves when it runs. Waits for a restart that is due soon, but no longer
+ * than a call may take, and not for a second start after a failed one. Rejects with HubError. Without `isRefused`,
+ * a failed server is started as well.
  */
 export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promise<Running> {
   const { clock, record } = needs;
@@ -45,7 +45,7 @@ export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promis
       if (error) reject(error);
     }
   });
-  // What takes longer to end than its restart was to take.
+  // The cleanup may take longer than the restart was expected to.
   using _late = clock.after(waitMs, () => {
     const error = hasSeenStart ? undefined : record.refusal();
     if (error && isRefused) reject(error);

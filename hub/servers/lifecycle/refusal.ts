@@ -3,10 +3,7 @@ import { HubError } from '#core';
 import { withoutName } from '../failures.ts';
 import type { ServerStatus } from '../server-types.ts';
 
-/**
- * Why a server in this state takes no call, or undefined where it runs or may be started. `now` is on the
- * monotonic clock. Pure.
- */
+/** The refusal of a call in this state; undefined if the server runs or may be started. `now` is monotonic. Pure. */
 export function refusalOf(
   config: Pick<ServerConfig, 'name' | 'enabled' | 'heldBack'>,
   status: ServerStatus,
@@ -66,7 +63,7 @@ export function refusalOf(
   }
 }
 
-/** What everybody is told who asks for a server that is closed for good. Pure. */
+/** The refusal of calls to a server that is closed for good. Pure. */
 export const closedFor = (name: string, why: 'stopping' | 'removed'): HubError =>
   why === 'removed'
     ? new HubError('HUB_SERVER_UNKNOWN', `${name} was removed from the config`, {

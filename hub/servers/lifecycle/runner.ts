@@ -1,6 +1,6 @@
 import type { ServerConfig } from '#config';
 import type { Server } from '../server-types.ts';
-import type { Started } from '../handshake/start.ts';
+import type { Started } from '../handshake/start-types.ts';
 import { type ConfigQueueNeeds, createConfigQueue } from './config-queue.ts';
 import { type InstancePool, type InstancePoolNeeds, createInstancePool } from './instance-pool.ts';
 import { next } from './next.ts';

@@ -1,6 +1,6 @@
 import type { ServerConfig } from '#config';
 import type { Clock, Log } from '#core';
-import type { Started } from '../handshake/start.ts';
+import type { Started } from '../handshake/start-types.ts';
 import { type Health, watchRunning } from './health.ts';
 import { watchIdle } from './idle.ts';
 

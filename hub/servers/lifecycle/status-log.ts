@@ -2,16 +2,15 @@ import type { Clock, Log } from '#core';
 import type { ServerStatus } from '../server-types.ts';
 
 /**
- * Writes the life of a server to its log: one line for each state that it comes to. `about` is what
- * identifies the instance that runs; the end of one that a session has for itself (`isOwn`) is no failure of
- * the server, since the next call starts it again.
+ * Logs one line for each state that a server enters. `about` identifies the running instance. The end of a
+ * session's instance (`isOwn`) is only a warning, since the next call starts it again.
  */
 export function createStatusLog(
   log: Log,
   needs: { readonly clock: Pick<Clock, 'monotonic'>; readonly isOwn: boolean },
 ): (status: ServerStatus, about: object) => void {
   let state: ServerStatus['state'] = 'stopped';
-  /** Why it was away when that was last said: who waits for an engine need not read it every 30 s. */
+  /** The last logged reason of an outage, which is not repeated at every retry. */
   let away: string | undefined;
 
   return (status, about) => {
@@ -26,7 +25,7 @@ export function createStatusLog(
         log.info(about, 'running');
         break;
       case 'stopping':
-        // How it ended is said with what becomes of it.
+        // The next state says how it ended.
         if (!status.hasEnded) log.info({}, 'stopping');
         break;
       case 'stopped':

@@ -1,12 +1,12 @@
 import type { Clock } from '#core';
 import type { LastWords } from '../failures.ts';
 
-/** The last lines that a server wrote to stderr since it was launched, bounded in lines and in bytes. */
+/** The last lines of a server's stderr since its launch, bounded in lines and characters. */
 export type StderrRing = {
   add(line: string): void;
   /** The newest lines, oldest first, joined by line breaks. */
   text(): string;
-  /** The newest line, unless it is older than this, in milliseconds; empty where there is none. */
+  /** The newest line, if it is at most this old, in milliseconds; otherwise empty. */
   newest(withinMs: number): string;
   clear(): void;
 };
@@ -14,7 +14,7 @@ export type StderrRing = {
 const maxLines = 50;
 const maxCharacters = 8_000;
 
-/** Keeps what an operator wants to see first when a server fails; shown is what `redact` leaves of it. */
+/** An empty ring. `redact` is applied to whatever is read from it. */
 export function createStderrRing(
   clock: Pick<Clock, 'monotonic'>,
   redact = (text: string) => text,
@@ -22,7 +22,7 @@ export function createStderrRing(
   let lines: string[] = [];
   let characters = 0;
   let addedMs = 0;
-  /** Each call that is refused asks for it. */
+  /** Cached, since every refused call reads it. */
   let shown: string | undefined;
   return {
     add(line) {
@@ -44,10 +44,10 @@ export function createStderrRing(
   };
 }
 
-/** What a server wrote longer ago than this says nothing of its end, in milliseconds. */
+/** Older lines do not explain the end of a server. In milliseconds. */
 const recentMs = 5_000;
 
-/** What may say why a server ended: all since its launch until it has run, and then what it wrote just now. */
+/** The lines that may explain the end of a server: all since its launch, or the recent ones once it has run. */
 export function lastWordsOf(ring: Pick<StderrRing, 'text' | 'newest'>, hasRun: boolean): LastWords {
   const quoted = ring.newest(hasRun ? recentMs : Infinity);
   const when = hasRun ? `in the ${recentMs / 1000} s before` : 'since its launch';

@@ -2,26 +2,26 @@ import { isObject } from '#core';
 import type { Folder } from '#store';
 import { type Item, type Listing, listKinds } from './listing.ts';
 
-/** What is kept of a server. */
+/** The saved listing of a server. */
 export type Kept = {
   readonly listing: Listing;
-  /** By which its program was known, such as the id of its image; undefined where nothing told. */
+  /** Identity of its program, such as the image id; undefined if unknown. */
   readonly identity: string | undefined;
 };
 
-/** What servers offered when they last ran, so that clients see it before they run again. */
+/** Listings saved for the next run of the hub, so that clients see them before the servers run. */
 export interface KeptListings {
-  /** Undefined where nothing is kept that this digest is of. */
+  /** Undefined if there is none for this digest. */
   find(server: string, digest: string): Promise<Kept | undefined>;
-  /** Resolves when it is written, or will not be. `identity` is that of the program that offered it. */
+  /** Resolves when the listing is written, or cannot be. `identity` is that of the program. */
   keep(server: string, digest: string, listing: Listing, identity?: string): Promise<void>;
   forget(server: string): Promise<void>;
 }
 
-/** A server with more to offer is asked again at each start of the hub. In bytes, of all its lists. */
+/** Maximum size of a saved listing, in bytes. */
 const maxKeptBytes = 8 * 2 ** 20;
 
-/** Listings in a folder. `digest` is that of what a server is launched from. */
+/** Saves listings in a folder. `digest` identifies what the server is launched from. */
 export function createKeptListings(folder: Folder): KeptListings {
   return {
     async find(server, digest) {
@@ -44,7 +44,7 @@ export function createKeptListings(folder: Folder): KeptListings {
   };
 }
 
-/** As text, since a description is not always written as JSON would be printed here. */
+/** As text, to keep the bytes of the description. */
 const written = ({ key, bytes, legacyBytes }: Item) => ({
   key,
   text: bytes.toString(),

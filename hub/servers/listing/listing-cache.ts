@@ -12,29 +12,32 @@ import {
 } from './listing.ts';
 import { type Misfit, misfitsOf } from './misfits.ts';
 
-/** What a server offers, as it was last read. */
-export type Offers = {
+/** The lists of a server, as last read. */
+export type ListingCache = {
   readonly listing: Listing;
-  /** `isAnnounced`: `changed` hears of the list even where it is what it was. */
+  /** `isAnnounced`: calls `changed` even if the list is the same. */
   readonly replace: (kind: ListKind, reading: Reading, isAnnounced?: boolean) => void;
-  /** Has it offer what another reading of it once gave, of which it may say something else by now. */
+  /** Replaces all lists by those of an earlier run. */
   readonly show: (listing: Listing) => void;
-  /** In milliseconds since the epoch; 0 where the server says nothing about it. */
+  /** Expiry on the monotonic clock, in milliseconds; 0 if the server set none. */
   readonly freshUntil: (kind: ListKind) => number;
   readonly scope: (kind: ListKind) => CacheScope;
-  /** What of it is left out for some clients. */
+  /** Items that are left out for some clients. */
   readonly misfits: () => readonly Misfit[];
 };
 
-export type OffersNeeds = {
-  /** Hears of each list that differs from what it was, or is announced. */
+export type ListingCacheNeeds = {
+  /** Called for each list that has changed, or was announced. */
   readonly changed: (kind: ListKind) => void;
-  /** Hears of what is left out of a list, when that is not what it was. */
+  /** Called when other items than before are left out of a list. */
   readonly leftOut?: (misfits: readonly Misfit[]) => void;
 };
 
-/** Begins with what `first` says. */
-export function createOffers(first: Listing, { changed, leftOut }: OffersNeeds): Offers {
+/** A cache that holds `first`. */
+export function createListingCache(
+  first: Listing,
+  { changed, leftOut }: ListingCacheNeeds,
+): ListingCache {
   let listing = first;
   const readings = new Map<ListKind, Pick<Reading, 'freshUntil' | 'scope'>>();
   const misfits = new Map<ListKind, readonly Misfit[]>();
@@ -70,7 +73,7 @@ export function createOffers(first: Listing, { changed, leftOut }: OffersNeeds):
   };
 }
 
-/** The item with its faults; without them where it is no JSON, as in a file that the hub did not write. */
+/** The item with its faults; a file that was edited by hand may hold items that are not JSON. */
 function checked(kind: ListKind, item: Item): Item {
   try {
     return withFaults(kind, item);

@@ -7,14 +7,15 @@ import { type Fault, faultsOf } from './item-faults.ts';
 export const listKinds = ['tool', 'resource', 'template', 'prompt'] as const;
 export type ListKind = (typeof listKinds)[number];
 
-/** One thing that a server offers: the bytes of its description as the server wrote them. */
+/** An entry of a list. */
 export type Item = {
-  /** The name, or of resources the URI, of templates the URI template. */
+  /** The name; the URI of a resource, the URI template of a template. */
   readonly key: string;
+  /** The description as the server wrote it. */
   readonly bytes: Buffer;
-  /** The description for clients of the revisions before 2026-07-28, where it must be another. */
+  /** The description for clients before 2026-07-28, if it must differ. */
   readonly legacyBytes?: Buffer;
-  /** What the schemas of MCP refuse in it: clients of those revisions are not listed it among all servers' items. */
+  /** Violations of the MCP schemas. The lists on `/mcp` leave the item out for clients of those revisions. */
   readonly faults?: readonly Fault[];
   /** Fixed name on the endpoint of all servers, of items of the hub's own. */
   readonly publicName?: string;
@@ -22,10 +23,10 @@ export type Item = {
   readonly isAdministrative?: boolean;
 };
 
-/** What a server offers, in its own order. */
+/** All lists of a server, in its order. */
 export type Listing = Readonly<Record<ListKind, readonly Item[]>>;
 
-/** The item with what is wrong with it. Throws SyntaxError where its bytes are no JSON. */
+/** Adds the item's faults. Throws SyntaxError if its bytes are not JSON. */
 export function withFaults(kind: ListKind, item: Item): Item {
   const { bytes, legacyBytes } = item;
   const value = valueOf(bytes, { start: 0, end: bytes.length });
@@ -35,20 +36,20 @@ export function withFaults(kind: ListKind, item: Item): Item {
 
 export const emptyListing: Listing = { tool: [], resource: [], template: [], prompt: [] };
 
-/** Who may be given a list from the hub's memory: anybody, or only who it was read for. */
+/** Who may receive a cached list: every client, or only the one it was read for. */
 export type CacheScope = 'public' | 'private';
 
 /** A list as it was read. */
 export type Reading = {
   readonly items: readonly Item[];
-  /** How many things in the list have no name, so that nobody can use them. */
+  /** Number of entries without a name, which no client can use. */
   readonly nameless: number;
-  /** Until when the server lets it be used, in milliseconds on the monotonic clock; 0 where it says nothing. */
+  /** Expiry set by the server, on the monotonic clock in milliseconds; 0 if it set none. */
   readonly freshUntil: number;
   readonly scope: CacheScope;
 };
 
-/** What a server has no list of. */
+/** The reading of a list that the server does not have. */
 export const emptyReading: Reading = {
   items: [],
   nameless: 0,
@@ -63,7 +64,7 @@ type ListMethod = {
   readonly capability: string;
 };
 
-/** How each list is asked for (MCP 2025-11-25, server features). */
+/** The request for each list (MCP 2025-11-25, server features). */
 export const listMethods: Readonly<Record<ListKind, ListMethod>> = {
   tool: { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' },
   resource: {
@@ -81,11 +82,11 @@ export const listMethods: Readonly<Record<ListKind, ListMethod>> = {
   prompt: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
 };
 
-/** A list longer than this is cut, and the operator told: a server may not fill the hub's memory. */
+/** Longer lists are truncated with a warning, to bound the hub's memory. */
 const maxItems: Readonly<Record<ListKind, number>> = {
   tool: 10_000,
   resource: 10_000,
-  // Each of them is tried for a URI that nobody lists.
+  // Every template is matched against a URI that is not listed.
   template: 1_000,
   prompt: 10_000,
 };
@@ -94,11 +95,11 @@ const maxPages = 1_000;
 type ListNeeds = {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
-  /** That of the server; `legacy` unless given. */
+  /** The era of the server; `legacy` by default. */
   readonly era?: Era;
 };
 
-/** Reads all pages of one list. Rejects with HubError where the server does not answer. */
+/** Reads all pages of one list. Rejects with HubError if the server does not answer. */
 export async function readList(
   server: string,
   asking: Pick<Asking, 'request'>,
@@ -109,7 +110,7 @@ export async function readList(
   const { method } = listMethods[kind];
   const items: Item[] = [];
   let nameless = 0;
-  // Counted from the first page: the others may be kept for longer, but make one list with it.
+  // The list expires with its first page.
   const since = needs.clock.monotonic();
   let ttlMs = Infinity;
   let scope: CacheScope = 'public';
@@ -138,7 +139,7 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof HubError &&
   (error.code === 'HUB_SERVER_PROTOCOL' || error.data['status'] !== undefined);
 
-/** Reads every list that the server's capabilities announce; one that fails is empty, and logged. */
+/** Reads every list that the capabilities announce. A list that the server refuses is empty. */
 export async function readListing(
   server: string,
   asking: Pick<Asking, 'request'>,
@@ -152,7 +153,7 @@ export async function readListing(
     try {
       return await readList(server, asking, kind, timeoutMs, needs);
     } catch (error) {
-      // Servers announce resources and know no templates: only silence keeps a server from being ready.
+      // Some servers announce resources but do not know templates. Only a timeout fails the start.
       if (!isRefusal(error)) throw error;
       needs.log.debug({ method, error: messageOf(error) }, 'the server has no such list');
       return emptyReading;
@@ -167,7 +168,7 @@ export async function readListing(
   return { tool, resource, template, prompt };
 }
 
-/** Adds the items of a page, up to one more than there may be, and gives the cursor of the next. */
+/** Adds the items of a page, up to one more than the maximum, and returns the cursor of the next page. */
 function readPage(
   server: string,
   kind: ListKind,
@@ -182,7 +183,7 @@ function readPage(
     throw new HubError('HUB_SERVER_PROTOCOL', `${server} answered ${method} without "${member}"`, {
       data: { server, method },
     });
-  // A copy of its own: what was read, and Node's pool of small buffers, hold more than the list.
+  // A slice would keep the whole message, or Node's buffer pool, in memory.
   const copy = Buffer.allocUnsafeSlow(list.end - list.start);
   answer.bytes.copy(copy, 0, list.start, list.end);
   let nameless = 0;
@@ -197,7 +198,7 @@ function readPage(
   return { nameless, next: stringAt(answer.bytes, result?.get('nextCursor')) };
 }
 
-/** What holds for all pages so far and this one (MCP 2026-07-28, caching). */
+/** The strictest caching terms of the pages so far and this one (MCP 2026-07-28, caching). */
 function stricter(
   before: { readonly ttlMs: number; readonly scope: CacheScope },
   { bytes, payload }: Answer,
@@ -211,13 +212,13 @@ function stricter(
   };
 }
 
-/** True where two lists say the same in the same order, byte by byte. */
+/** Whether two lists are equal byte by byte, in the same order. */
 export function sameItems(before: readonly Item[], after: readonly Item[]): boolean {
   return (
     before.length === after.length &&
     before.every(({ bytes, legacyBytes }, index) => {
       const other = after[index];
-      // What older clients get is made from the same bytes: it differs where the era of the server does.
+      // `legacyBytes` is derived from the same bytes; it exists depending on the era of the server.
       return other?.bytes.equals(bytes) && !other.legacyBytes === !legacyBytes;
     })
   );

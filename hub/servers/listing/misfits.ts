@@ -1,19 +1,19 @@
 import { type Fault, refusingRevisions } from './item-faults.ts';
 import { type Item, type ListKind, listMethods } from './listing.ts';
 
-/** Something that a server offers and that clients of some revisions are not listed among all servers' items. */
+/** An item that the lists on `/mcp` leave out for clients of some revisions. */
 export type Misfit = {
-  /** The list it is in: `tools`, `resources`, `resourceTemplates` or `prompts`. */
+  /** Its list: `tools`, `resources`, `resourceTemplates` or `prompts`. */
   readonly list: string;
-  /** The name or the URI. Undefined for all of a list that have none. */
+  /** The name or URI; undefined for all nameless entries of a list together. */
   readonly name: string | undefined;
-  /** What is wrong with it. */
+  /** Its faults, as sentences. */
   readonly why: readonly string[];
-  /** The revisions of MCP whose schema refuses it. */
+  /** MCP revisions whose schema refuses it. */
   readonly revisions: readonly string[];
 };
 
-/** The items of a list that are left out for some clients, and those that nobody can use without a name. */
+/** The items of a list that are left out for some clients, and its nameless entries. */
 export function misfitsOf(
   kind: ListKind,
   items: readonly Item[],
@@ -43,10 +43,10 @@ const misfitOf = (list: string, name: string, faults: readonly Fault[]): Misfit 
   revisions: refusingRevisions(faults),
 });
 
-/** More of a server are counted, and not named. */
+/** Maximum number of misfits named per server; the others are counted. */
 export const maxNamed = 100;
 
-/** For the API and the log. */
+/** The misfits for the API and the log. */
 export const leftOutOf = (misfits: readonly Misfit[]) => ({
   left_out: misfits.slice(0, maxNamed).map(({ list, name, why, revisions }) => ({
     list,
@@ -57,6 +57,6 @@ export const leftOutOf = (misfits: readonly Misfit[]) => ({
   ...(misfits.length > maxNamed && { left_out_besides: misfits.length - maxNamed }),
 });
 
-/** One of them for people, such as `tools "x": description is null; it must be a string`. */
+/** A misfit as text, such as `tools "x": description is null; it must be a string`. */
 export const describeMisfit = ({ list, name, why }: Misfit): string =>
   `${list}${name === undefined ? '' : ` ${JSON.stringify(name)}`}: ${why.join(', ')}`;

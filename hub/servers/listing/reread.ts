@@ -4,15 +4,15 @@ import type { Era } from '#mcp';
 import type { Asking } from '../handshake/handshake.ts';
 import { type ListKind, type Reading, listKinds, listMethods, readList } from './listing.ts';
 
-/** Reads lists again, of which a server says that they changed or which may have. */
+/** Reads lists again when they have changed, or may have. */
 export type Rereads = {
-  /** True where the notification was that a list changed. */
+  /** Handles a notification; true if it is `list_changed`. */
   hear(notification: Notification): boolean;
-  /** The first lists have been read: those that changed meanwhile are read again. */
+  /** Called after the first reading: lists that changed during it are read again. */
   begin(): void;
-  /** The server may not have been heard for a while: all lists are read again of which it tells changes. */
+  /** Called when notifications may have been missed: reads all lists again that have `listChanged`. */
   doubt(): void;
-  /** Reads a list now, or waits where that is being done. Never rejects. */
+  /** Reads a list now, or joins the reading under way. Never rejects. */
   refresh(kind: ListKind): Promise<void>;
 };
 
@@ -22,7 +22,7 @@ const kindsOf: ReadonlyMap<string, readonly ListKind[]> = new Map([
   ['notifications/resources/list_changed', ['resource', 'template']],
 ]);
 
-/** True for what tells that a list changed. */
+/** Whether the method is a `list_changed` notification. */
 export const isListChange = (method: string): boolean => kindsOf.has(method);
 
 export type RereadsOptions = {
@@ -35,21 +35,21 @@ export type RereadsOptions = {
 export type RereadsNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Log;
-  /** False once the server is gone: nothing is read then, and nothing replaced. */
+  /** False once the instance has ended: nothing is read or replaced then. */
   readonly isCurrent: () => boolean;
-  /** `isAnnounced`: the server said that the list changed, which clients are told even where it did not. */
+  /** `isAnnounced`: the server sent `list_changed`, which is forwarded even if the list is the same. */
   readonly replace: (kind: ListKind, reading: Reading, isAnnounced: boolean) => void;
-  /** The server said that a list changed which could not be read. */
+  /** Called when the server sent `list_changed` and the list could not be read. */
   readonly announce: (kind: ListKind) => void;
 };
 
 /**
- * From the start of one reading of a list to that of the next. Some servers announce a change whenever
- * their list is read, and would otherwise be read without end.
+ * Minimum interval between two readings of a list, in ms. Some servers send `list_changed` whenever the list is
+ * read, which would otherwise never end.
  */
 const spacingMs = 1_000;
 
-/** The rereads of one session with a server: at once for a first change, once for all that follow. */
+/** Rereads for one session with a server: at once for a first change, once for all that follow. */
 export function createRereads(
   options: RereadsOptions,
   asking: Pick<Asking, 'request'>,
@@ -57,15 +57,15 @@ export function createRereads(
 ): Rereads {
   const { log } = needs;
   const { server, timeoutMs, capabilities, era = 'legacy' } = options;
-  /** Changes before the lists were read: which of the lists are older cannot be told. */
+  /** Lists that changed before the first reading was over: it may have seen the old or the new. */
   let early: Set<ListKind> | undefined = new Set();
   const under = new Map<ListKind, 'read' | 'changed again'>();
   const readings = new Map<ListKind, Promise<void>>();
   const beingRead = new Set<ListKind>();
-  /** Changes that clients are told of when the list has been read again, equal or not. */
+  /** Changes to forward once the list has been read again, even if it is the same. */
   const announced = new Set<ListKind>();
 
-  /** One reading. Of those that change while it lasts it may have seen the old or the new. */
+  /** One reading. It may have seen the old or the new list if that changed meanwhile. */
   function read(kind: ListKind): Promise<void> {
     const isAnnounced = announced.delete(kind);
     beingRead.add(kind);
@@ -90,7 +90,7 @@ export function createRereads(
   async function reread(kind: ListKind): Promise<void> {
     do {
       under.set(kind, 'read');
-      // One that is under way may have begun before the change.
+      // A reading under way may have begun before the change.
       const earlier = readings.get(kind);
       if (earlier) await earlier;
       if (!needs.isCurrent()) break;
@@ -109,11 +109,11 @@ export function createRereads(
   }
 
   /**
-   * Notes that clients are told of this change. One that comes while the hub reads the list is not noted: some
-   * servers announce a change whenever their list is read. It is told where the list has changed.
+   * Notes a change to forward. `list_changed` during a reading is not noted, since some servers send it whenever
+   * the list is read; it is forwarded if the list differs.
    */
   function noteAnnounced(kind: ListKind): void {
-    // Resources and templates share one notification: their clients are told once.
+    // Resources and templates share one notification, which is forwarded once.
     if (kind !== 'template' && !early && !beingRead.has(kind)) announced.add(kind);
   }
 

@@ -14,18 +14,18 @@ import type { Asking } from '../handshake/handshake.ts';
 import type { Interest } from '../server-types.ts';
 
 /**
- * The one `subscriptions/listen` that the hub keeps open with a server of the stateless revision, for all
- * that clients want to hear of (MCP 2026-07-28).
+ * The `subscriptions/listen` that the hub keeps open with a server of the stateless revision, on behalf of all
+ * clients (MCP 2026-07-28).
  */
 export interface Subscription {
-  /** Says what clients want to hear of, besides the lists. */
+  /** Sets what clients listen to, besides the lists. */
   want(interest: Interest): void;
   /**
-   * A notification as it is passed on: without the mark of the listen that it came by. Undefined where it
-   * is about a listen itself, or comes by one that was replaced.
+   * Removes the subscription id from a notification. Undefined if the notification is about a subscription
+   * itself, or belongs to one that was replaced.
    */
   unwrap(notification: Notification): Notification | undefined;
-  /** Ends it: the server is gone, or is about to. */
+  /** Ends it because the server has ended, or is about to. */
   stop(): void;
 }
 
@@ -38,17 +38,17 @@ export type SubscriptionNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly random: () => number;
   readonly log: Log;
-  /** Something may have changed while nothing was heard. */
+  /** Called when notifications may have been missed. */
   readonly missed: () => void;
 };
 
 type Open = {
   /** As JSON text. */
   readonly id: string;
-  /** What it listens to, as JSON text. */
+  /** The filter as JSON text. */
   readonly filter: string;
   readonly sinceMs: number;
-  /** Ends the wait for its acknowledgement. */
+  /** Timer of the acknowledgement. */
   readonly wait: Disposable;
   cancel(reason: string): void;
 };
@@ -57,10 +57,10 @@ type Open = {
 type End = { readonly answer?: Answer; readonly error?: unknown };
 
 const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
-/** A server that does not acknowledge, as it must, is taken to listen after this. */
+/** A subscription counts as acknowledged after this time, in ms. */
 const acknowledgedMs = 10_000;
 
-/** Listens at once. A changed interest opens a second listen, which replaces the first when it is acknowledged. */
+/** Subscribes at once. A changed interest opens a second subscription, which replaces the first once acknowledged. */
 export function createSubscription(
   { capabilities, interest }: SubscriptionOptions,
   asking: Pick<Asking, 'listen'>,
@@ -73,10 +73,10 @@ export function createSubscription(
   let retry: Disposable | undefined;
   let failures = 0;
   let isDeaf = false;
-  /** `refused`: the server knows no listening. */
+  /** `refused`: the server does not know `subscriptions/listen`. */
   let over: 'stopped' | 'refused' | undefined;
 
-  /** Opens what is wanted, unless that is open, or on its way. */
+  /** Opens the wanted subscription, unless it is open or being opened. */
   function update(): void {
     if (over || next || retry || wanted === (current?.filter ?? '{}')) return;
     if (wanted === '{}') {
@@ -105,7 +105,7 @@ export function createSubscription(
     }
   }
 
-  /** The new listen is heard from here on, and the old one no more. */
+  /** Replaces the current subscription by a new one. */
   function take(opened: Open): void {
     if (next !== opened) return;
     opened.wait[Symbol.dispose]();
@@ -136,7 +136,7 @@ export function createSubscription(
   }
 
   function again({ error }: End): void {
-    // What is on its way takes the place of what has ended.
+    // The subscription being opened replaces the one that ended.
     if (next || retry) return;
     const delayMs = backoffMs(backoff, ++failures, needs.random);
     const how = error === undefined ? 'the server ended it' : messageOf(error);
@@ -160,7 +160,7 @@ export function createSubscription(
         const ending = members?.get('requestId');
         const id = ending && rawText(bytes, ending);
         const opened = [current, next].find(one => one !== undefined && one.id === id);
-        // Its answer may come as well, or not at all.
+        // The response to the request may or may not come as well.
         opened?.cancel('the server has ended it');
         return opened ? undefined : notification;
       }
@@ -188,7 +188,7 @@ export function createSubscription(
   };
 }
 
-/** What to listen to, as JSON text: what the server tells of, and somebody wants to hear. */
+/** The filter as JSON text: what the server supports and a client listens to. */
 function filterOf(
   capabilities: SubscriptionOptions['capabilities'],
   { resources, tasks }: Interest,

@@ -1,0 +1,74 @@
+import type { ServerConfig } from '#config';
+import type { Instance } from '#runtimes';
+import { type Told, type Upstream, createPace, createUpstream } from '#upstream';
+import { readListing } from '../listing/listing.ts';
+import { createRereads, isListChange } from '../listing/reread.ts';
+import { createSubscription } from '../listing/subscription.ts';
+import { type Introduction, asModern } from './handshake.ts';
+import type { OpenSession, StartNeeds } from './start-types.ts';
+
+/**
+ * Performs the handshake with an instance and reads its lists; requests are numbered above `firstId`. Rejects
+ * with HubError, and leaves the instance running then.
+ */
+export async function openSession(
+  { name, startTimeoutMs, callTimeoutMs }: ServerConfig,
+  instance: Instance,
+  { hub, log, output, client, lists: listNeeds, opened }: StartNeeds,
+  firstId: number | undefined,
+  perform: (upstream: Upstream) => Promise<Introduction>,
+): Promise<OpenSession> {
+  const { clock, random, hubVersion } = hub;
+  /** List changes before the first reading do not matter. */
+  let heard = (told: Told): void => {
+    if (!isListChange(told.method)) client.notified(told);
+  };
+  const upstream = createUpstream(
+    { server: name, ...(firstId !== undefined && { firstId }) },
+    instance.channel,
+    {
+      clock,
+      log,
+      output,
+      notified: told => heard(told),
+      asked: client.asked,
+      pace: createPace(instance.channel, client.maxNotifications, { clock, output }),
+    },
+  );
+  opened(instance, upstream);
+  const introduction = await perform(upstream);
+  const { era, capabilities } = introduction;
+  const asking = era === 'modern' ? asModern(upstream, hubVersion) : upstream;
+  const rereads = createRereads(
+    { server: name, timeoutMs: callTimeoutMs, era, capabilities },
+    asking,
+    {
+      clock,
+      log,
+      isCurrent: () => listNeeds.isCurrent(upstream),
+      replace: listNeeds.replace,
+      announce: listNeeds.announce,
+    },
+  );
+  const subscription =
+    era === 'modern'
+      ? createSubscription({ capabilities, interest: client.interest() }, asking, {
+          clock,
+          log,
+          random,
+          missed: () => rereads.doubt(),
+        })
+      : undefined;
+  heard = told => {
+    const unmarked = subscription ? subscription.unwrap(told) : told;
+    if (unmarked && !rereads.hear(unmarked)) client.notified(unmarked);
+  };
+  try {
+    const reading = { clock, log, era };
+    const lists = await readListing(name, asking, capabilities, startTimeoutMs, reading);
+    return { running: { instance, upstream, introduction }, lists, rereads, subscription };
+  } catch (error) {
+    subscription?.stop();
+    throw error;
+  }
+}
