@@ -19,7 +19,7 @@ import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { type Server, createServer, planLaunch } from '#servers';
 
-const fixtures = join(import.meta.dirname, '../../fixtures/servers');
+const fixtures = join(import.meta.dirname, '../fixtures/servers');
 
 /**
  * What npx would run, without a registry: a package is the fixture of its name, and installs nothing. One
