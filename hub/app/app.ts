@@ -23,6 +23,8 @@ import {
 import {
   createByteBudget,
   createConnections,
+  createSavedSessions,
+  createSessionIds,
   createSse,
   createStreamable,
   createWebSockets,
@@ -80,6 +82,10 @@ const firstListsMs = 10_000;
 /** The jobs of this and earlier runs, in the data folder. */
 const jobsFile = 'jobs.jsonl';
 const maxJobsBytes = 4 * 2 ** 20;
+/** The sessions that the next run of the hub can resume, in the data folder. */
+const sessionsFile = 'sessions.jsonl';
+const maxSessionsBytes = 8 * 2 ** 20;
+
 /** Starts the hub: opens its data, finds the engine, listens, and starts its servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
   const { files, settings, version, log } = options;
@@ -174,9 +180,35 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     createByteBudget({ what, maxBytes }, { clock, log, relieved });
   const unfinished = budget('requests that are not complete', limits.maxUnfinishedBytes);
   const unread = budget('answers that are not read', limits.maxUnreadBytes);
+  const begun = Promise.withResolvers<void>();
+  const savedSessions = createSavedSessions(
+    { idleMs, maxSessions },
+    {
+      clock,
+      ids: createSessionIds({
+        secret: dataDir.secret,
+        hubId: dataDir.hubId,
+        credentialOf: ({ name }) =>
+          name === 'owner'
+            ? dataDir.ownerKey
+            : name === 'token'
+              ? (settings.token ?? callToken?.current()?.token)
+              : undefined,
+      }),
+      listed: begun.promise
+        .then(() => servers.settled(firstListsMs, signal))
+        // The start was cancelled, so nothing waits any more.
+        .catch(() => undefined),
+      openJournal: snapshot =>
+        createJournal(
+          { file: join(dataDir.path, sessionsFile), maxBytes: maxSessionsBytes, snapshot },
+          { log, backlog },
+        ),
+    },
+  );
   const streamable = createStreamable(
     { idleMs, maxSessions, maxSessionsPerClient },
-    { router, clock, log, newId },
+    { router, clock, log, newId, saved: savedSessions },
   );
   const connections = createConnections(
     { maxConnections: maxStreams },
@@ -250,7 +282,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   );
   const running: Service = {
     name: 'servers',
-    start: async () => servers.startAll(),
+    async start() {
+      servers.startAll();
+      begun.resolve();
+    },
     stop: () => servers.stopAll(),
   };
   const sessions: Service = {
@@ -285,6 +320,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       [
         ...(telemetry ? [telemetry] : []),
         jobs,
+        savedSessions,
         meeting,
         docker,
         ...(options.listens ? [http, announcement, routes] : []),

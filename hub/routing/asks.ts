@@ -74,6 +74,7 @@ export function createAsks(needs: {
     const over = (): boolean => {
       timeout[Symbol.dispose]();
       session.asks.delete(id);
+      session.asksChanged();
       return open.delete(id);
     };
     const ask: Open = {
@@ -94,6 +95,7 @@ export function createAsks(needs: {
       ask.giveUp(`nobody answered within ${askTimeoutMs / 60_000} minutes`),
     );
     session.asks.set(id, ask);
+    session.asksChanged();
     open.set(id, { session, ask });
     exchange.related(send(id));
     return ask;

@@ -1,5 +1,13 @@
 export { reservedNames } from './names.ts';
 export type { Observed, Observer } from './observer.ts';
 export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './prompt-source.ts';
-export { type Router, type RouterNeeds, createRouter } from './router.ts';
-export type { Exchange, OpenSession, Over, Session, View } from './session.ts';
+export { type OpenOptions, type Router, type RouterNeeds, createRouter } from './router.ts';
+export type {
+  EarlierSession,
+  Exchange,
+  OpenSession,
+  Over,
+  Session,
+  View,
+  SessionSettings,
+} from './session.ts';

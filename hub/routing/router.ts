@@ -34,8 +34,10 @@ import type { PromptSource } from './prompt-source.ts';
 import { createBridge, createResumeStep, instanceFor } from './relay.ts';
 import { createRequestStates } from './request-state.ts';
 import { resolveCall } from './resolve.ts';
+import { createResumption } from './resume.ts';
 import { type SessionOptions, createSessionState } from './session-state.ts';
 import type {
+  EarlierSession,
   Exchange,
   InstanceHolder,
   OpenSession,
@@ -56,16 +58,14 @@ import { createPages } from './url-elicitation.ts';
 /** From clients to servers and back. */
 export interface Router {
   /**
-   * Opens a session of a principal. `outlet` gets what the client is told outside its requests; `isConnected` tells
-   * whether the client is there, where its session may outlive its connections. Requests before
+   * Opens a session of a principal. `outlet` gets what the client is told outside its requests. Requests before
    * `initialize` are refused, but for those of the stateless revision.
    */
   open(
     view: View,
     principal: Principal,
     outlet: (bytes: Buffer) => void,
-    isConnected?: () => boolean,
-    over?: Over,
+    options?: OpenOptions,
   ): Session;
   /** Opens one for a single request, which needs no `initialize` before it. Its client is told nothing else. */
   openSessionless(view: View, principal: Principal): Session;
@@ -80,6 +80,16 @@ export interface Router {
   close(): void;
   collisions(): readonly Collision[];
 }
+
+export type OpenOptions = {
+  /** Tells whether the client is there, for a session that may outlive its connections. */
+  readonly isConnected?: () => boolean;
+  readonly over?: Over | undefined;
+  /** Resumes a session of an earlier run of the hub. */
+  readonly earlier?: EarlierSession | undefined;
+  /** Called when the client is asked something, and when that is over. */
+  readonly asksChanged?: () => void;
+};
 
 export type RouterNeeds = {
   readonly servers: Servers;
@@ -250,6 +260,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     hear(server, state, holder);
   });
 
+  const resumption = createResumption(methodNeeds);
   let lastSession = 0;
   const answering = createAnswering(
     compose([createPolicyStep(needs.permits, catalog)], resolved =>
@@ -297,23 +308,28 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         .filter(({ client }) => client !== undefined)
         .map(openSessionOf)
         .toReversed(),
-    open: (view, principal, outlet, isConnected = () => true, over = 'http') =>
-      openSession({
-        view,
-        principal,
-        outlet,
-        isConnected,
-        over,
-        isSessionless: false,
-        openedAt: clock.now(),
-      }),
+    open: (view, principal, outlet, { over = 'http', earlier, ...options } = {}) =>
+      openSession(
+        {
+          isConnected: () => true,
+          ...options,
+          over,
+          view,
+          principal,
+          outlet,
+          isSessionless: false,
+          openedAt: earlier?.openedAt ?? clock.now(),
+        },
+        earlier,
+      ),
     openSessionless: (view, principal) =>
       openSession({ view, principal, outlet() {}, isConnected: () => true, isSessionless: true }),
   };
 
-  function openSession(options: SessionOptions): Session {
+  function openSession(options: SessionOptions, earlier?: EarlierSession): Session {
     const state = createSessionState(String(++lastSession), options, asks);
     const number = open.add(state);
+    if (earlier) resumption.restore(state, earlier);
     let isOver = false;
     return {
       principal: options.principal,
@@ -330,6 +346,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         else asks.answered(state, message);
         return Promise.resolve(undefined);
       },
+      save: () => (isOver ? undefined : resumption.save(state)),
       close(reason) {
         if (isOver) return;
         isOver = true;

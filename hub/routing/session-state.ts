@@ -8,7 +8,7 @@ export type SessionOptions = Pick<
   SessionState,
   'view' | 'principal' | 'outlet' | 'isConnected' | 'isSessionless'
 > &
-  Partial<Pick<SessionState, 'over' | 'openedAt'>>;
+  Partial<Pick<SessionState, 'over' | 'openedAt' | 'asksChanged'>>;
 
 /** A session that has just been opened. */
 export function createSessionState(
@@ -19,6 +19,7 @@ export function createSessionState(
   const state: SessionState = {
     over: 'http',
     openedAt: 0,
+    asksChanged() {},
     ...options,
     key,
     protocolVersion: undefined,

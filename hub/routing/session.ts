@@ -28,6 +28,28 @@ export type OpenSession = {
   readonly inFlight: number;
 };
 
+/** What a client has set in its session since `initialize`. */
+export type SessionSettings = {
+  readonly logLevel: LogLevel | undefined;
+  readonly subscriptions: readonly SavedSubscription[];
+};
+
+export type SavedSubscription = {
+  readonly server: string;
+  readonly uri: string;
+  /** The URI by which the client knows the resource. */
+  readonly publicUri: string;
+};
+
+/** A session of an earlier run of the hub. */
+export type EarlierSession = {
+  readonly client: ClientOfSession;
+  readonly protocolVersion: string;
+  /** In milliseconds since the epoch. */
+  readonly openedAt: number;
+  readonly settings: SessionSettings;
+};
+
 /** One connected client. Every transport speaks to the hub through this and nothing else. */
 export interface Session {
   /** Who opened it. The transport lets nobody else use it. */
@@ -45,6 +67,8 @@ export interface Session {
     exchange: Exchange,
     principal: Principal,
   ): Promise<ReplyBytes | undefined>;
+  /** What the next run of the hub needs to resume the session; undefined if it cannot be resumed. */
+  save(): SessionSettings | undefined;
   /** Cancels what is in flight and forgets the client. Safe to call twice. */
   close(reason: string): void;
 }
@@ -89,6 +113,8 @@ export type SessionState = Owner &
     requestLevel: LogLevel | 'none' | undefined;
     /** Requests that are being answered, by the client's id as JSON text. */
     readonly inFlight: KeyedSlotMap<Cancellation>;
+    /** Called when the client is asked something, and when that is over. */
+    readonly asksChanged: () => void;
     /** What the client is asked, by the hub's id as JSON text. */
     readonly asks: Map<string, Ask>;
   };

@@ -18,8 +18,21 @@ export interface Subscriptions {
    * HUB_SUBSCRIPTIONS_FULL where there is none.
    */
   claim(subscriber: Subscriber): Disposable;
-  /** `publicUri` is what the subscriber calls the resource. */
-  add(server: Server, uri: string, subscriber: Subscriber, publicUri: string): void;
+  /**
+   * `publicUri` is what the subscriber calls the resource. With `isServerTold` false the server is asked to send
+   * updates, unless somebody is subscribed already; one that does not run is asked when it does.
+   */
+  add(
+    server: Server,
+    uri: string,
+    subscriber: Subscriber,
+    publicUri: string,
+    isServerTold?: boolean,
+  ): void;
+  /** The subscriptions of a subscriber. */
+  listOf(
+    subscriber: Subscriber,
+  ): readonly { readonly server: Server; readonly uri: string; readonly publicUri: string }[];
   /** True where the subscriber was the last to want it, so that the server may be told. */
   remove(server: Server, uri: string, subscriber: Subscriber): boolean;
   of(server: Server, uri: string): ReadonlyMap<Subscriber, string>;
@@ -109,7 +122,7 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
         },
       };
     },
-    add(server, uri, subscriber, publicUri) {
+    add(server, uri, subscriber, publicUri, isServerTold = true) {
       const uris = byServer.get(server) ?? new Map<string, Topic>();
       byServer.set(server, uris);
       const known = uris.get(uri);
@@ -118,8 +131,16 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
       topic.subscribers.set(subscriber, publicUri);
       const topics = bySubscriber.get(subscriber) ?? new Set<Topic>();
       bySubscriber.set(subscriber, topics.add(topic));
-      if (!known && isModern(server)) needs.changed(server);
+      if (known) return;
+      if (isModern(server)) needs.changed(server);
+      else if (!isServerTold) void tell(server, 'resources/subscribe', uri);
     },
+    listOf: subscriber =>
+      Array.from(bySubscriber.get(subscriber) ?? [], ({ server, uri, subscribers }) => ({
+        server,
+        uri,
+        publicUri: subscribers.get(subscriber) ?? uri,
+      })),
     remove(server, uri, subscriber) {
       const topic = topicOf(server, uri);
       return topic !== undefined && leave(topic, subscriber);

@@ -27,6 +27,8 @@ export interface Tasks {
   get(session: SessionState, publicId: string): Task;
   /** What a session has, oldest first. */
   of(session: SessionState): readonly Task[];
+  /** Whether a session has a task at a server, or a server has one at its client. */
+  has(session: SessionState): boolean;
   /** Whose task of that instance it is. */
   ownerOf(instance: Server, taskId: string): Owned | undefined;
   /** Whether any session has a task at that instance, which works on it also when nobody asks. */
@@ -82,6 +84,7 @@ export function createTasks(): Tasks {
       );
     },
     of: session => claimsOf(session).map(({ about }) => about),
+    has: session => ofServers.of(session).length > 0 || ofClients.of(session).length > 0,
     ownerOf(instance, taskId) {
       const session = ofServers.ownerOf(instance, taskId);
       const claim =

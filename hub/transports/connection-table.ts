@@ -85,7 +85,7 @@ export function createConnections(
         wire,
         { maxUnsentBytes, maxInFlight },
         {
-          open: outlet => router.open(view, principal, outlet, undefined, wire.kind),
+          open: outlet => router.open(view, principal, outlet, { over: wire.kind }),
           isDraining: () => draining,
           closed(reason) {
             open.delete(connection);

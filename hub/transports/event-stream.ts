@@ -23,8 +23,8 @@ export interface EventStream {
   /** Sends one message, or keeps it until a connection comes. */
   write(message: Buffer): void;
   /**
-   * Gives the stream a connection and sends what follows the event `after`; without `after`, what no
-   * connection was sent yet. False where that is not kept any more.
+   * Gives the stream a connection and sends what follows the event `after`; without `after`, or with one of an
+   * earlier run of the hub, what no connection was sent yet. False where that is not kept any more.
    */
   attach(response: HttpResponse, after: number | undefined): boolean;
   /** Sends an event without data, by which the client learns an id to resume from. */
@@ -56,14 +56,16 @@ export function createEventStream(
   bounds: StreamBounds,
   budget: ReplayBudget,
   extraHeaders: Readonly<Record<string, string>>,
+  /** The first event has the number behind this one. */
+  start = 0,
 ): EventStream {
   const kept: Kept[] = [];
   let keptBytes = 0;
   const share: Share = { giveUpOldest: dropOldest, rank: 'detached', bytes: 0 };
   let discarded = false;
-  let last = 0;
+  let last = start;
   /** The newest event that some connection was sent. */
-  let sent = 0;
+  let sent = start;
   let ended = false;
   let connection: HttpResponse | undefined;
 
@@ -118,7 +120,8 @@ export function createEventStream(
       keep(sequence, bytes);
       send(sequence, bytes);
     },
-    attach(response, after) {
+    attach(response, lastSeen) {
+      const after = lastSeen !== undefined && lastSeen >= start ? lastSeen : undefined;
       const from = after ?? sent;
       const missing = kept.filter(event => event.sequence > from);
       // Something between the last event seen and the first one kept is lost for good.

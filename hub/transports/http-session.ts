@@ -15,6 +15,8 @@ export interface HttpSession {
   active: number;
   /** Its client has come back after `initialize`. */
   isUsed: boolean;
+  /** Of a resumed session, while servers that its client knows have not listed what they offer. */
+  ready: Promise<void> | undefined;
   /** The stream of what the client is told outside its requests. */
   readonly standing: EventStream;
   /** A stream for one request. */
@@ -48,19 +50,22 @@ const finishedMs = 60_000;
 export function createHttpSession(
   id: string,
   view: View,
-  open: (outlet: (bytes: Buffer) => void, isConnected: () => boolean) => Session,
+  open: (outlet: (bytes: Buffer) => void, http: () => HttpSession) => Session,
   needs: { readonly clock: Clock; readonly budget: ReplayBudget },
+  isResumed = false,
 ): HttpSession {
   const { clock, budget } = needs;
   const headers = { 'mcp-session-id': id };
-  const standing = createEventStream(0, standingBounds, budget, headers);
+  // The numbers of streams and events differ from those of earlier runs, which clients may still name.
+  const start = isResumed ? clock.now() : 0;
+  const standing = createEventStream(0, standingBounds, budget, headers, start);
   const streams = new Map([[standing.id, standing]]);
   const finished: { readonly stream: EventStream; readonly at: number }[] = [];
-  let lastStream = 0;
+  let lastStream = start;
   let closed = false;
   const session = open(
     bytes => standing.write(bytes),
-    () => http.active > 0,
+    () => http,
   );
 
   function forgetOldest(): void {
@@ -77,7 +82,8 @@ export function createHttpSession(
     standing,
     usedAt: clock.monotonic(),
     active: 0,
-    isUsed: false,
+    isUsed: isResumed,
+    ready: undefined,
     openStream() {
       const stream = createEventStream(++lastStream, bounds, budget, headers);
       if (closed) stream.discard();

@@ -14,6 +14,13 @@ export {
 } from './connection-table.ts';
 export { maxMessageBytes } from './connection.ts';
 export type { HttpRequest, HttpResponse } from './http-message.ts';
+export {
+  type SavedSessions,
+  type SavedSessionsNeeds,
+  type SavedSessionsOptions,
+  createSavedSessions,
+} from './saved-sessions.ts';
+export { type SessionIds, type SessionIdsOptions, createSessionIds } from './session-id.ts';
 export { type Sse, createSse, messagesPath } from './sse.ts';
 export { type Stdio, type StdioNeeds, type StdioOptions, openStdio } from './stdio.ts';
 export {

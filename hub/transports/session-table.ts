@@ -1,21 +1,36 @@
 import { type Clock, HubError } from '#core';
 import type { Principal } from '#policy';
-import type { Router, View } from '#routing';
+import type { EarlierSession, Router, View } from '#routing';
 import { type HttpSession, createHttpSession } from './http-session.ts';
 import { createReplayBudget } from './replay-budget.ts';
+import type { SavedSessions } from './saved-sessions.ts';
+import type { SealedSession } from './session-id.ts';
 
 /** The sessions that are open over streamable HTTP. */
 export interface SessionTable {
   readonly size: number;
   find(id: string): HttpSession | undefined;
   /**
-   * Opens a session of the principal. `client` is how the client introduced itself, by which its sessions are
-   * counted. Throws HUB_SESSIONS_FULL where the maximum is open and all are in use.
+   * Opens a session of the principal. `client` identifies the client, whose sessions are counted. Throws
+   * HUB_SESSIONS_FULL if the maximum is open and all are in use.
    */
-  open(view: View, principal: Principal, client: string): HttpSession;
-  end(http: HttpSession, reason: string): void;
+  open(view: View, principal: Principal, client: string, sealed: SealedSession): HttpSession;
+  /**
+   * Resumes a session of an earlier run of the hub; undefined if there is none of that id. `clientOf` identifies its
+   * client. Throws as `open` does.
+   */
+  resume(
+    id: string,
+    view: View,
+    principal: Principal,
+    clientOf: (clientInfo: string) => string,
+  ): HttpSession | undefined;
+  /** Resolves when no later run of the hub can resume the session; undefined if none could. */
+  end(http: HttpSession, reason: string): Promise<void> | undefined;
   /** Ends those of a view, or all. */
   endAll(reason: string, view?: View): void;
+  /** The session may have changed in what the next run of the hub must know. */
+  touch(http: HttpSession): void;
   /** Ends those without connection and request for `idleMs`, and forgets what is kept for too long. */
   expire(): void;
   keepAlive(): void;
@@ -33,6 +48,8 @@ export type SessionTableNeeds = {
   readonly router: Pick<Router, 'open'>;
   readonly clock: Clock;
   readonly newId: () => string;
+  /** Absent: all sessions end with this run of the hub. */
+  readonly saved?: SavedSessions;
 };
 
 const defaultMaxPerClient = 1_000;
@@ -43,14 +60,14 @@ export function createSessionTable(
   options: SessionTableOptions,
   needs: SessionTableNeeds,
 ): SessionTable {
-  const { clock } = needs;
+  const { clock, saved } = needs;
   const sessions = new Map<string, HttpSession>();
   const budget = createReplayBudget(maxReplayBytes);
   const maxPerClient = options.maxSessionsPerClient ?? defaultMaxPerClient;
   const byClient = new Map<string, Set<HttpSession>>();
   const clientOf = new Map<HttpSession, string>();
 
-  function end(http: HttpSession, reason: string): void {
+  function end(http: HttpSession, reason: string): Promise<void> | undefined {
     sessions.delete(http.id);
     const client = clientOf.get(http) ?? '';
     clientOf.delete(http);
@@ -58,6 +75,7 @@ export function createSessionTable(
     own?.delete(http);
     if (own?.size === 0) byClient.delete(client);
     http.close(reason);
+    return saved?.forget(http);
   }
 
   /**
@@ -75,7 +93,7 @@ export function createSessionTable(
   }
 
   function endOne(http: HttpSession | undefined, open: string): void {
-    if (http) return end(http, 'too many sessions');
+    if (http) return void end(http, 'too many sessions');
     throw new HubError('HUB_SESSIONS_FULL', `${open} are open and all in use`, {
       data: { retryable: true },
     });
@@ -87,6 +105,32 @@ export function createSessionTable(
     return idlest(most);
   }
 
+  function add(
+    id: string,
+    view: View,
+    principal: Principal,
+    client: string,
+    earlier?: EarlierSession,
+  ): HttpSession {
+    const http = createHttpSession(
+      id,
+      view,
+      (outlet, http) =>
+        needs.router.open(view, principal, outlet, {
+          isConnected: () => http().active > 0,
+          asksChanged: () => saved?.touch(http()),
+          earlier,
+        }),
+      { clock, budget },
+      earlier !== undefined,
+    );
+    sessions.set(id, http);
+    const own = byClient.get(client) ?? new Set();
+    byClient.set(client, own.add(http));
+    clientOf.set(http, client);
+    return http;
+  }
+
   return {
     get size() {
       return sessions.size;
@@ -96,31 +140,41 @@ export function createSessionTable(
       if (http) http.isUsed = true;
       return http;
     },
-    open(view, principal, client) {
+    open(view, principal, client, sealed) {
       makeRoom(client);
-      const http = createHttpSession(
-        needs.newId(),
-        view,
-        (outlet, isConnected) => needs.router.open(view, principal, outlet, isConnected),
-        { clock, budget },
-      );
-      sessions.set(http.id, http);
-      const own = byClient.get(client) ?? new Set();
-      byClient.set(client, own.add(http));
-      clientOf.set(http, client);
+      const id = saved?.seal(view, principal, sealed);
+      const http = add(id ?? needs.newId(), view, principal, client);
+      if (id !== undefined) saved?.track(http);
+      return http;
+    },
+    resume(id, view, principal, clientOf) {
+      const earlier = saved?.find(id, view, principal);
+      if (!saved || !earlier) return undefined;
+      const client = clientOf(earlier.client.clientInfo);
+      makeRoom(client);
+      const http = add(id, view, principal, client, earlier);
+      saved.track(http);
+      saved.touch(http);
+      if (view === 'all')
+        http.ready = saved.listed.then(() => {
+          http.ready = undefined;
+        });
       return http;
     },
     end,
     endAll(reason, view) {
       for (const http of Array.from(sessions.values()))
-        if (view === undefined || http.view === view) end(http, reason);
+        if (view === undefined || http.view === view) void end(http, reason);
+      if (view !== undefined && view !== 'all') saved?.forgetServer(view.config.name);
     },
+    touch: http => saved?.touch(http),
     expire() {
+      saved?.refresh();
       const now = clock.monotonic();
       for (const http of sessions.values()) {
         http.expire();
         if (http.active === 0 && now - http.usedAt > options.idleMs)
-          end(http, 'the session was idle');
+          void end(http, 'the session was idle');
       }
     },
     keepAlive() {

@@ -11,7 +11,7 @@ import {
   rpcCodes,
   stringAt,
 } from '#jsonrpc';
-import { allowsBatches, isKnownVersion, modernVersion } from '#mcp';
+import { allowsBatches, isKnownVersion, latestVersion, modernVersion } from '#mcp';
 import { type Principal, isSamePrincipal } from '#policy';
 import type { Router, Session, View } from '#routing';
 import { acceptedTypes, isJson } from './accepted.ts';
@@ -23,6 +23,7 @@ import type { HttpSession } from './http-session.ts';
 import { isModern } from './modern-request.ts';
 import { createModern } from './modern.ts';
 import { refuseMethod, refuseVersion, refused } from './refusals.ts';
+import type { SavedSessions } from './saved-sessions.ts';
 import { type SessionTableOptions, createSessionTable } from './session-table.ts';
 import { traceparentOf } from './traceparent.ts';
 import { busy, sendUnavailable, stopping } from './unavailable.ts';
@@ -60,6 +61,8 @@ export type StreamableNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;
+  /** Absent: all sessions end with this run of the hub. */
+  readonly saved?: SavedSessions;
 };
 
 /** How often sessions and streams are looked after. */
@@ -117,12 +120,22 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     body?: Buffer,
   ): HttpSession | undefined {
     const id = request.headers['mcp-session-id'];
-    if (id === undefined) {
+    if (typeof id !== 'string') {
       const why = 'the header Mcp-Session-Id is missing: initialize first';
       refuse(response, 400, refused, why, body);
       return undefined;
     }
-    const http = sessions.find(String(id));
+    let http = sessions.find(id);
+    if (!http)
+      try {
+        http = sessions.resume(id, view, principal, clientInfo =>
+          clientOf(clientInfo, request.headers),
+        );
+        if (http) keepTicking();
+      } catch (error) {
+        sendUnavailable(response, idOf(body), error);
+        return undefined;
+      }
     // A session belongs to the endpoint it was opened on, which decided what its client sees, and to the principal
     // that opened it: the id authenticates nobody.
     if (http?.view === view && isSamePrincipal(http.session.principal, principal)) return http;
@@ -165,7 +178,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     let http: HttpSession | undefined;
     if (opening && headers['mcp-session-id'] === undefined) {
       try {
-        http = open(view, principal, clientOf(request, opening));
+        http = open(view, principal, request.headers, opening);
       } catch (error) {
         return sendUnavailable(response, rawText(opening.bytes, opening.id), error);
       }
@@ -202,8 +215,25 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     answer(post, messages, principal);
   }
 
-  function open(view: View, principal: Principal, client: string): HttpSession {
-    const http = sessions.open(view, principal, client);
+  function open(
+    view: View,
+    principal: Principal,
+    headers: HttpRequest['headers'],
+    { bytes, params }: Request,
+  ): HttpSession {
+    const members = membersOf(bytes, params);
+    const text = (name: string): string => {
+      const span = members?.get(name);
+      return span && bytes[span.start] === 0x7b ? rawText(bytes, span) : '{}';
+    };
+    const asked = stringAt(bytes, members?.get('protocolVersion'));
+    const protocolVersion = isKnownVersion(asked) ? asked : latestVersion;
+    const client = { clientInfo: text('clientInfo'), capabilities: text('capabilities') };
+    const http = sessions.open(view, principal, clientOf(client.clientInfo, headers), {
+      client,
+      protocolVersion,
+      openedAt: clock.now(),
+    });
     keepTicking();
     return http;
   }
@@ -217,9 +247,19 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     messages: readonly (Message | Malformed)[],
     principal: Principal,
   ): void {
-    const { session } = post.http;
     begin(post.http);
     const number = posts.add(post);
+    if (post.http.ready) void post.http.ready.then(() => accept(post, number, messages, principal));
+    else accept(post, number, messages, principal);
+  }
+
+  function accept(
+    post: Post,
+    number: number,
+    messages: readonly (Message | Malformed)[],
+    principal: Principal,
+  ): void {
+    const { session } = post.http;
     const [first] = messages;
     if (messages.length === 1 && first && first.kind !== 'malformed')
       void session
@@ -237,13 +277,14 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       finish(post, answers);
       // A client that could not be initialized has no session to come back to.
       if (how.opening && http.session.protocolVersion === undefined)
-        sessions.end(http, 'initialize was refused');
+        void sessions.end(http, 'initialize was refused');
     } catch (error) {
       needs.log.error({ error: String(error) }, 'an answer could not be sent');
       post.response.destroy();
     } finally {
       posts.take(number);
       over(http);
+      sessions.touch(http);
     }
   }
 
@@ -287,8 +328,9 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       if (request.method === 'DELETE') {
         const http = sessionOf(request, response, view, principal);
         if (!http) return;
-        sessions.end(http, 'the client ended the session');
-        response.writeHead(204).end();
+        const ended = sessions.end(http, 'the client ended the session');
+        if (ended) void ended.then(() => response.writeHead(204).end());
+        else response.writeHead(204).end();
         return;
       }
       refuseMethod(request, response, 'GET, POST, DELETE');
@@ -304,6 +346,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       while (isBusy() && clock.monotonic() < until)
         await new Promise<void>(resolve => clock.after(20, resolve));
       modern.endAll('the hub is stopping');
+      needs.saved?.saveAll();
       sessions.endAll('the hub is stopping');
       ticking?.[Symbol.dispose]();
     },
@@ -326,9 +369,10 @@ async function answersTo(
   return answers.filter(answer => answer !== undefined);
 }
 
-/** As which a client introduces itself: by the name that it says, its program and its credentials. */
-function clientOf({ headers }: HttpRequest, { bytes, params }: Request): string {
-  const info = membersOf(bytes, params)?.get('clientInfo');
-  const name = stringAt(bytes, membersOf(bytes, info)?.get('name'));
+/** Identifies a client, whose sessions are counted: by the name that it gives itself, its program and its credentials. */
+function clientOf(clientInfo: string, headers: HttpRequest['headers']): string {
+  const bytes = Buffer.from(clientInfo);
+  const members = membersOf(bytes, { start: 0, end: bytes.length });
+  const name = stringAt(bytes, members?.get('name'));
   return JSON.stringify([name, headers['user-agent'], headers.authorization]);
 }

@@ -55,6 +55,7 @@ function connect(
             asked.push({ message, exchange, answer });
             return promise;
           },
+          save: () => undefined,
           close(reason) {
             ends.push(`session: ${reason}`);
             for (const { answer } of asked) answer('"cancelled"');

@@ -94,6 +94,17 @@ describe('an event stream', () => {
     assert.deepEqual(second.data(), ['2', '3', '4'], 'it only saw the first');
   });
 
+  test('goes on with what nobody was sent where a client saw the last of an earlier run', async () => {
+    await using http = await serve();
+    const stream = create(0, bounds, createReplayBudget(1024), {}, 1_000);
+    stream.write(bytes('1'));
+    const end = await http.connect();
+    assert.equal(stream.attach(end.response, 17), true);
+    await until(() => end.data().length === 1);
+    assert.equal(end.text(), 'id: 0-1001\ndata: 1\n\n');
+    assert.equal(stream.attach(end.response, 1_002), false, 'that never was');
+  });
+
   test('refuses to resume from what is not kept any more, or from what never was', async () => {
     await using http = await serve();
     const stream = createEventStream(0, bounds, {});

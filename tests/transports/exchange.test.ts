@@ -18,6 +18,7 @@ test('what a server says of a request that is answered waits for the stream of t
       principal: caller,
       protocolVersion: '2025-11-25',
       accept: async () => undefined,
+      save: () => undefined,
       close() {},
     }),
     { clock: systemClock, budget: createReplayBudget(1024 * 1024) },

@@ -70,6 +70,7 @@ export async function startStub(options: StubOptions = {}): Promise<Stub> {
         else options.answer?.(one);
         return promise;
       },
+      save: () => undefined,
       close(reason) {
         if (closed !== undefined) return;
         closed = reason;

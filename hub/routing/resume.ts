@@ -1,0 +1,86 @@
+import { encodeCall } from '#jsonrpc';
+import { type Servers, listKinds } from '#servers';
+import { changeMethods } from './changes.ts';
+import type { OlderClients } from './older-clients.ts';
+import type { EarlierSession, SessionSettings, SessionState, View } from './session.ts';
+import type { Subscriptions } from './subscriptions.ts';
+import type { Tasks } from './tasks.ts';
+import type { Pages } from './url-elicitation.ts';
+
+/** Carries sessions from one run of the hub to the next. */
+export interface Resumption {
+  /**
+   * What the next run needs to resume the session. Undefined if it cannot be resumed: the client was not initialized,
+   * or has an instance, a task, or an open request of a server that ends with this run.
+   */
+  save(session: SessionState): SessionSettings | undefined;
+  /** Restores a session, and tells its client that all lists may have changed. */
+  restore(session: SessionState, earlier: EarlierSession): void;
+}
+
+export type ResumptionNeeds = {
+  readonly servers: Pick<Servers, 'all'>;
+  readonly subscriptions: Pick<Subscriptions, 'add' | 'listOf'>;
+  readonly tasks: Pick<Tasks, 'has'>;
+  readonly pages: Pick<Pages, 'of'>;
+  readonly olderClients: Pick<OlderClients, 'prepare'>;
+  readonly logLevelChanged: () => void;
+};
+
+const noSettings: SessionSettings = {
+  logLevel: undefined,
+  subscriptions: [],
+};
+
+export function createResumption(needs: ResumptionNeeds): Resumption {
+  const { servers, subscriptions, tasks, pages } = needs;
+  return {
+    save(session) {
+      if (session.protocolVersion === undefined || session.asks.size > 0) return undefined;
+      if (session.instances.size > 0 || tasks.has(session) || pages.of(session).length > 0)
+        return undefined;
+      const topics = subscriptions.listOf(session);
+      // The instance that older clients share is another one in the next run.
+      if (topics.some(({ server }) => !servers.all.includes(server))) return undefined;
+      const { logLevel } = session;
+      if (logLevel === undefined && topics.length === 0) return noSettings;
+      const saved = topics.map(({ server, uri, publicUri }) => ({
+        server: server.config.name,
+        uri,
+        publicUri,
+      }));
+      return { logLevel, subscriptions: saved };
+    },
+    restore(session, { client, protocolVersion, settings }) {
+      session.client = client;
+      session.protocolVersion = protocolVersion;
+      session.logLevel = settings.logLevel;
+      if (settings.logLevel !== undefined) needs.logLevelChanged();
+      const seen = session.view === 'all' ? servers.all : [session.view];
+      for (const { server: name, uri, publicUri } of settings.subscriptions) {
+        const server = seen.find(({ config }) => config.name === name);
+        if (server) subscriptions.add(server, uri, session, publicUri, false);
+      }
+      if (session.view === 'all')
+        for (const server of servers.all) needs.olderClients.prepare(server);
+      for (const method of listMethodsOf(session.view))
+        session.outlet(encodeCall(undefined, method));
+    },
+  };
+}
+
+/** The notifications of lists that a client of the view may have read. */
+function listMethodsOf(view: View): ReadonlySet<string> {
+  const running = view === 'all' ? undefined : view.running;
+  const kinds = listKinds.filter(
+    kind => !running || capabilityOf[kind] in running.introduction.capabilities,
+  );
+  return new Set(kinds.map(kind => changeMethods[kind]));
+}
+
+const capabilityOf = {
+  tool: 'tools',
+  prompt: 'prompts',
+  resource: 'resources',
+  template: 'resources',
+} as const;

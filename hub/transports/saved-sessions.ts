@@ -1,0 +1,206 @@
+import { type Clock, type Service, isObject } from '#core';
+import { isLogLevel } from '#mcp';
+import type { Principal } from '#policy';
+import type { EarlierSession, SessionSettings, View } from '#routing';
+import type { Journal } from '#store';
+import type { HttpSession } from './http-session.ts';
+import { type SealedSession, type SessionIds, nonceOf } from './session-id.ts';
+
+/**
+ * The sessions of streamable HTTP that the next run of the hub can resume. The id of a session holds what never
+ * changes; a journal holds a record for each session that is open: when it was last used, and what its client has set.
+ * Records are written shortly after an answer, never before it. A crash loses the newest, so that a session is unknown
+ * afterwards, or has the settings of a moment earlier.
+ */
+export interface SavedSessions extends Service {
+  /** Resolves when the servers of this run have listed what they offer. */
+  readonly listed: Promise<void>;
+  /** The id of a session that can be resumed; undefined if it cannot be. */
+  seal(view: View, principal: Principal, session: SealedSession): string | undefined;
+  /** A session of an earlier run that has not ended, for the principal that opened it. */
+  find(id: string, view: View, principal: Principal): EarlierSession | undefined;
+  /** Saves the session from here on. Its id must come from `seal`. */
+  track(http: HttpSession): void;
+  /** Saves the session soon, if its settings have changed or it cannot be resumed any more. */
+  touch(http: HttpSession): void;
+  /** Touches the sessions whose records do not tell any more when they were last used. */
+  refresh(): void;
+  /** The session has ended. Resolves when no later run can resume it. */
+  forget(http: HttpSession): Promise<void> | undefined;
+  /** Ends the sessions of a server that no client has come back to in this run. */
+  forgetServer(server: string): void;
+  /** Saves all sessions for the next run. Nothing is saved or forgotten afterwards. */
+  saveAll(): void;
+}
+
+export type SavedSessionsOptions = {
+  /** A session that was not used for this long cannot be resumed. */
+  readonly idleMs: number;
+  readonly maxSessions: number;
+};
+
+export type SavedSessionsNeeds = {
+  readonly clock: Clock;
+  readonly ids: SessionIds;
+  readonly listed: Promise<void>;
+  /** Keeps records for the next run of the hub; `snapshot` covers all that count. */
+  readonly openJournal: (
+    snapshot: () => readonly object[],
+  ) => Pick<Journal, 'open' | 'append' | 'close'>;
+};
+
+type SessionRecord = {
+  /** The nonce of the session's id. */
+  readonly key: string;
+  /** The server that the client sees alone. */
+  readonly server: string | undefined;
+  /** In milliseconds since the epoch. */
+  readonly usedAt: number;
+  readonly settings: SessionSettings;
+};
+
+/** How long changes are collected before they are written. */
+const saveDelayMs = 50;
+/** A record is this much older than the last use of its session at most. */
+const staleMs = 5 * 60_000;
+/** A session whose settings take more as JSON text cannot be resumed. */
+const maxSettingsLength = 16 * 1024;
+
+export function createSavedSessions(
+  { idleMs, maxSessions }: SavedSessionsOptions,
+  { clock, ids, listed, openJournal }: SavedSessionsNeeds,
+): SavedSessions {
+  const records = new Map<string, SessionRecord>();
+  const isCurrent = ({ usedAt }: SessionRecord) => clock.now() - usedAt <= idleMs;
+  const journal = openJournal(() => [...records.values()].filter(isCurrent));
+  /** The sessions of this run, with the keys of their records. */
+  const tracked = new Map<HttpSession, string>();
+  const touched = new Set<HttpSession>();
+  let saving: Disposable | undefined;
+  let isOver = false;
+
+  const serverOf = (view: View) => (view === 'all' ? undefined : view.config.name);
+
+  const usedAtOf = ({ active, usedAt }: HttpSession) =>
+    Math.round(clock.now() - (active > 0 ? 0 : clock.monotonic() - usedAt));
+
+  function put(record: SessionRecord): void {
+    records.delete(record.key);
+    records.set(record.key, record);
+    const [oldest] = records.size > 2 * maxSessions ? records.keys() : [];
+    if (oldest !== undefined) records.delete(oldest);
+  }
+
+  function remove(key: string): Promise<void> | undefined {
+    if (!records.delete(key)) return undefined;
+    return journal.append({ key, ended: true }).then(() => undefined);
+  }
+
+  /** Writes the record of a session, unless it says the same already. */
+  function save(http: HttpSession, maxStaleMs: number): void {
+    const key = tracked.get(http);
+    if (key === undefined) return;
+    const settings = http.session.save();
+    const length = settings?.subscriptions.length ? JSON.stringify(settings).length : 0;
+    if (!settings || length > maxSettingsLength) {
+      void remove(key);
+      return;
+    }
+    const known = records.get(key);
+    const usedAt = usedAtOf(http);
+    if (
+      known &&
+      usedAt - known.usedAt <= maxStaleMs &&
+      (known.settings === settings || JSON.stringify(known.settings) === JSON.stringify(settings))
+    )
+      return;
+    const record = { key, server: serverOf(http.view), usedAt, settings };
+    put(record);
+    void journal.append(record);
+  }
+
+  function saveTouched(): void {
+    saving = undefined;
+    for (const http of touched) save(http, staleMs);
+    touched.clear();
+  }
+
+  function touch(http: HttpSession): void {
+    if (isOver || !tracked.has(http)) return;
+    touched.add(http);
+    saving ??= clock.after(saveDelayMs, saveTouched);
+  }
+
+  return {
+    name: 'saved sessions',
+    listed,
+    seal: (view, principal, session) => ids.seal({ server: serverOf(view), principal }, session),
+    find(id, view, principal) {
+      const record = records.get(nonceOf(id));
+      if (!record || !isCurrent(record)) return undefined;
+      // Each session has an instance of its own there, which ended with the hub.
+      if (view !== 'all' && view.config.instance === 'session') return undefined;
+      const sealed = ids.open(id, { server: serverOf(view), principal });
+      return sealed && { ...sealed, settings: record.settings };
+    },
+    track: http => void tracked.set(http, nonceOf(http.id)),
+    touch,
+    refresh() {
+      for (const [http, key] of tracked) {
+        const record = records.get(key);
+        if (record && usedAtOf(http) - record.usedAt > staleMs) touch(http);
+      }
+    },
+    forget(http) {
+      const key = isOver ? undefined : tracked.get(http);
+      tracked.delete(http);
+      touched.delete(http);
+      return key === undefined ? undefined : remove(key);
+    },
+    forgetServer(server) {
+      for (const [key, record] of records) if (record.server === server) void remove(key);
+    },
+    saveAll() {
+      for (const http of tracked.keys()) save(http, 0);
+      isOver = true;
+      saving?.[Symbol.dispose]();
+    },
+    async start() {
+      for (const value of await journal.open()) {
+        if (!isObject(value) || typeof value['key'] !== 'string') continue;
+        const record = parseRecord(value['key'], value);
+        if (record) put(record);
+        else records.delete(value['key']);
+      }
+      for (const [key, record] of records) if (!isCurrent(record)) records.delete(key);
+    },
+    stop: () => journal.close(),
+  };
+}
+
+/** The record in a line of the journal; undefined for the end of a session, and for what is no record. */
+function parseRecord(
+  key: string,
+  { server, usedAt, settings }: Readonly<Record<string, unknown>>,
+): SessionRecord | undefined {
+  if (typeof usedAt !== 'number' || !isObject(settings)) return undefined;
+  const { logLevel, subscriptions } = settings;
+  const listed: unknown[] = Array.isArray(subscriptions) ? subscriptions : [];
+  return {
+    key,
+    server: typeof server === 'string' ? server : undefined,
+    usedAt,
+    settings: {
+      logLevel: isLogLevel(logLevel) ? logLevel : undefined,
+      subscriptions: listed.flatMap(one => parseSubscription(one) ?? []),
+    },
+  };
+}
+
+function parseSubscription(value: unknown) {
+  if (!isObject(value)) return undefined;
+  const { server, uri, publicUri } = value;
+  return typeof server === 'string' && typeof uri === 'string' && typeof publicUri === 'string'
+    ? { server, uri, publicUri }
+    : undefined;
+}

@@ -1,0 +1,99 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
+import { type Principal, principalKey } from '#policy';
+import type { EarlierSession } from '#routing';
+
+/** What a session id says to the next run of the hub. */
+export type SealedSession = Omit<EarlierSession, 'settings'>;
+
+/** What a session id is good for. It opens for no other endpoint, principal or credential. */
+export type SessionBinding = {
+  /** The name of the server that the client sees alone; undefined for all servers. */
+  readonly server: string | undefined;
+  readonly principal: Principal;
+};
+
+/**
+ * Session ids of streamable HTTP that the hub encrypts and authenticates, so that its next run can read them. An id
+ * authenticates nobody: it opens only for a request that the guard has admitted as the same principal, with the same
+ * credential.
+ */
+export interface SessionIds {
+  /** Undefined if the client says too much of itself for an id. */
+  seal(binding: SessionBinding, session: SealedSession): string | undefined;
+  /** Undefined unless a hub with the same id and key sealed it for this binding. */
+  open(id: string, binding: SessionBinding): SealedSession | undefined;
+}
+
+export type SessionIdsOptions = {
+  /** 32 secret bytes of the data folder. */
+  readonly secret: Buffer;
+  readonly hubId: string;
+  /** The credential that a principal presents, of which only a digest is used; undefined if it needs none. */
+  readonly credentialOf: (principal: Principal) => string | undefined;
+};
+
+/** Clients send the id with each request, and heads of more than 8 KiB are refused. */
+const maxIdLength = 1_024;
+const nonceBytes = 12;
+const tagBytes = 16;
+const nonceLength = 16;
+/** Hub id, a dot, and the nonce, ciphertext and tag of AES-256-GCM as base64url. */
+const shape = /^([a-z0-9]{1,64})\.([\w-]{44,})$/;
+/** Occurs in no JSON text. */
+const separator = '\0';
+
+export function createSessionIds(options: SessionIdsOptions): SessionIds {
+  const { hubId, credentialOf } = options;
+  const key = createHmac('sha256', options.secret).update('session ids').digest();
+
+  const boundTo = ({ server, principal }: SessionBinding): Buffer =>
+    createHash('sha256')
+      .update(
+        JSON.stringify([hubId, server, principalKey(principal), credentialOf(principal) ?? null]),
+      )
+      .digest();
+
+  return {
+    seal(binding, { client, protocolVersion, openedAt }) {
+      const text = [openedAt, protocolVersion, client.clientInfo, client.capabilities].join(
+        separator,
+      );
+      if (text.length > maxIdLength) return undefined;
+      const nonce = randomBytes(nonceBytes);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(boundTo(binding));
+      const sealed = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
+      const id = `${hubId}.${Buffer.concat(sealed).toString('base64url')}`;
+      return id.length > maxIdLength ? undefined : id;
+    },
+    open(id, binding) {
+      if (id.length > maxIdLength) return undefined;
+      const [, hub, body = ''] = shape.exec(id) ?? [];
+      if (hub !== hubId) return undefined;
+      const bytes = Buffer.from(body, 'base64url');
+      // Several texts decode to the same bytes; only one is the id.
+      if (bytes.toString('base64url') !== body) return undefined;
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), {
+        authTagLength: tagBytes,
+      })
+        .setAAD(boundTo(binding))
+        .setAuthTag(bytes.subarray(-tagBytes));
+      let text: string;
+      try {
+        text = decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, 'utf8');
+        text += decipher.final('utf8');
+      } catch {
+        // The id was forged or is bound to something else.
+        return undefined;
+      }
+      const [openedAt, protocolVersion = '', clientInfo = '', capabilities = ''] =
+        text.split(separator);
+      return { openedAt: Number(openedAt), protocolVersion, client: { clientInfo, capabilities } };
+    },
+  };
+}
+
+/** The random part of an id, which identifies the session without giving access to it. */
+export const nonceOf = (id: string): string => {
+  const at = id.indexOf('.') + 1;
+  return id.slice(at, at + nonceLength);
+};

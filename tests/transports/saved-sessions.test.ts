@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { caller } from '#helpers/principal';
+import type { SessionSettings } from '#routing';
+import { createSavedSessions, createSessionIds } from '#transports';
+import { createHttpSession } from '../../hub/transports/http-session.ts';
+import { createReplayBudget } from '../../hub/transports/replay-budget.ts';
+
+const idleMs = 30 * 60_000;
+const none: SessionSettings = { logLevel: undefined, subscriptions: [] };
+const opened = {
+  client: { clientInfo: '{"name":"a"}', capabilities: '{}' },
+  protocolVersion: '2025-11-25',
+};
+const clock = createManualClock();
+
+/** The lines of a journal, which runs of the hub share. */
+const createDisk = () => ({ lines: new Array<string>(), closed: 0 });
+
+/** One run of a hub on the disk. */
+async function startRun(disk = createDisk(), maxSessions = 100) {
+  const saved = createSavedSessions(
+    { idleMs, maxSessions },
+    {
+      clock,
+      ids: createSessionIds({
+        secret: Buffer.alloc(32),
+        hubId: 'hub',
+        credentialOf: () => undefined,
+      }),
+      listed: Promise.resolve(),
+      openJournal: () => ({
+        open: async () => disk.lines.map(line => JSON.parse(line)),
+        append: async record => disk.lines.push(JSON.stringify(record)) > 0,
+        close: async () => void disk.closed++,
+      }),
+    },
+  );
+  await saved.start(new AbortController().signal);
+  return {
+    saved,
+    disk,
+    find: (id: string) => saved.find(id, 'all', caller)?.settings,
+    /** Opens a session whose settings the test changes. */
+    open() {
+      const state: { settings: SessionSettings | undefined } = { settings: none };
+      const id = saved.seal('all', caller, { ...opened, openedAt: clock.now() }) ?? '';
+      const http = createHttpSession(
+        id,
+        'all',
+        () => ({
+          principal: caller,
+          protocolVersion: '2025-11-25',
+          accept: async () => undefined,
+          save: () => state.settings,
+          close() {},
+        }),
+        { clock, budget: createReplayBudget(1024) },
+      );
+      saved.track(http);
+      return {
+        id,
+        http,
+        change: (settings: SessionSettings | undefined) => {
+          state.settings = settings;
+          saved.touch(http);
+          clock.advance(100);
+        },
+      };
+    },
+  };
+}
+
+test('the next run finds a session with its newest settings', async () => {
+  const run = await startRun();
+  const { id, change } = run.open();
+  change(none);
+  const settings: SessionSettings = {
+    logLevel: 'debug',
+    subscriptions: [{ server: 'echo', uri: 'a://b', publicUri: 'echo+a://b' }],
+  };
+  change(settings);
+  const next = await startRun(run.disk);
+  assert.deepEqual(next.find(id), settings);
+});
+
+test('a session is unknown until its record is written', async () => {
+  const run = await startRun();
+  const { id, http } = run.open();
+  run.saved.touch(http);
+  assert.equal((await startRun(run.disk)).find(id), undefined);
+});
+
+test('nothing is written where nothing changed', async () => {
+  const run = await startRun();
+  const { change } = run.open();
+  for (let times = 0; times < 5; times++) change({ ...none });
+  assert.equal(run.disk.lines.length, 1);
+});
+
+test('a session that ended is unknown to the next run', async () => {
+  const run = await startRun();
+  const { id, http, change } = run.open();
+  change(none);
+  await run.saved.forget(http);
+  assert.equal((await startRun(run.disk)).find(id), undefined);
+  assert.equal(run.saved.forget(http), undefined, 'it is forgotten once');
+});
+
+test('a session is unknown while it cannot be resumed', async () => {
+  const run = await startRun();
+  const { id, change } = run.open();
+  change(none);
+  change(undefined);
+  assert.equal((await startRun(run.disk)).find(id), undefined);
+  change(none);
+  assert.deepEqual((await startRun(run.disk)).find(id), none);
+});
+
+test('settings that take too much room cannot be resumed', async () => {
+  const run = await startRun();
+  const { id, change } = run.open();
+  const uri = `a://${'b'.repeat(20_000)}`;
+  change({ ...none, subscriptions: [{ server: 'echo', uri, publicUri: uri }] });
+  assert.equal((await startRun(run.disk)).find(id), undefined);
+});
+
+test('a session expires when it was not used for as long as one may be idle', async () => {
+  const run = await startRun();
+  const { id, change, http } = run.open();
+  change(none);
+  clock.advance(idleMs - 60_000);
+  const next = await startRun(run.disk);
+  assert.deepEqual(next.find(id), none);
+  clock.advance(120_000);
+  assert.equal(next.find(id), undefined);
+  assert.equal((await startRun(run.disk)).find(id), undefined);
+
+  http.active = 1;
+  run.saved.refresh();
+  clock.advance(100);
+  assert.deepEqual((await startRun(run.disk)).find(id), none, 'it was in use meanwhile');
+});
+
+test('the time of the last use is written no more often than every five minutes', async () => {
+  const run = await startRun();
+  const { change, http } = run.open();
+  http.active = 1;
+  change(none);
+  for (let minutes = 0; minutes < 20; minutes++) {
+    clock.advance(60_000);
+    run.saved.refresh();
+  }
+  clock.advance(100);
+  assert.equal(run.disk.lines.length, 4);
+});
+
+test('a hub that stops saves its sessions, and forgets none of them', async () => {
+  const run = await startRun();
+  const { id, http } = run.open();
+  run.saved.saveAll();
+  assert.equal(run.saved.forget(http), undefined);
+  await run.saved.stop();
+  assert.equal(run.disk.closed, 1);
+  assert.deepEqual((await startRun(run.disk)).find(id), none);
+});
+
+test('of too many sessions the oldest are unknown', async () => {
+  const run = await startRun(createDisk(), 1);
+  const sessions = Array.from({ length: 3 }, () => run.open());
+  for (const { change } of sessions) change(none);
+  const next = await startRun(run.disk, 1);
+  assert.deepEqual(
+    sessions.map(({ id }) => next.find(id) !== undefined),
+    [false, true, true],
+  );
+});
+
+test('lines that are no records are skipped', async () => {
+  const disk = createDisk();
+  disk.lines.push('[]', '"text"', '{"key":1}', '{"key":"a","usedAt":"soon"}');
+  const next = await startRun(disk);
+  assert.equal(next.find('hub.a'), undefined);
+});
