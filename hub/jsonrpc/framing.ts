@@ -2,30 +2,30 @@ import { createHeaderSplitter } from './header-splitter.ts';
 import { createLineSplitter } from './lines.ts';
 
 export type FramingOptions = {
-  /** Longer messages are discarded as they arrive, in bytes. */
+  /** Maximum size of a message in bytes. Longer messages are discarded while they arrive. */
   readonly maxMessageBytes: number;
 };
 
 export type FramingHandlers = {
-  /** One message. The buffer belongs to the receiver. */
+  /** Called for each message. The receiver owns the buffer. */
   message(bytes: Buffer): void;
-  /** A message above the bound: both its ends and its length. */
+  /** Called for an oversized message, with its start, end and length. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
-  /** What came cannot be told apart into messages any more. Nothing follows. */
+  /** Called if the stream is not valid framing. The rest is ignored. */
   broken(reason: string): void;
 };
 
-/** Messages in a stream of bytes: a line each, or behind a `Content-Length`, as the other end writes. */
+/** Frames messages as lines, or with `Content-Length` headers, like the other end. */
 export interface Framing {
-  /** The chunk's memory belongs to the framing from here on. */
+  /** Takes ownership of the chunk. */
   push(chunk: Buffer): void;
-  /** The pieces that messages are sent as, in the other end's own way once it has said anything. */
+  /** Returns the bytes of messages, in the framing of the other end as soon as it is known. */
   piecesOf(messages: readonly Buffer[]): readonly (Buffer | string)[];
 }
 
 /**
- * MCP's stdio has a message a line; some clients send headers before each, as the Language Server
- * Protocol has it. A line of JSON cannot begin like a header, so that the first byte tells.
+ * MCP over stdio uses one line per message. Some clients send headers like the Language Server Protocol. JSON cannot begin
+ * like a header, so the first byte decides.
  */
 export function createFraming(options: FramingOptions, on: FramingHandlers): Framing {
   let reader: { push(chunk: Buffer): void } | undefined;

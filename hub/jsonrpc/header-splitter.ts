@@ -4,12 +4,12 @@ type Handlers = {
   broken(reason: string): void;
 };
 
-/** How much of each end of a message above the bound is kept, to find out which call it is. */
+/** Length of the start and end of an oversized message, which identify its call. */
 const keptBytes = 1024;
-/** Headers are `Content-Length` and at most `Content-Type`. */
+/** Maximum length of headers: `Content-Length` and `Content-Type`. */
 const maxHeaderBytes = 1024;
 
-/** A message that is being read; `whole` is undefined where it is above the bound. */
+/** The current message. `whole` is undefined if it is oversized. */
 type Body = {
   readonly length: number;
   readonly whole: Buffer | undefined;
@@ -18,7 +18,7 @@ type Body = {
   filled: number;
 };
 
-/** Cuts a stream into messages that have headers with their length before them (LSP 3.17, base protocol). */
+/** Splits a stream of messages with `Content-Length` headers (LSP 3.17, base protocol). */
 export function createHeaderSplitter(
   options: { readonly maxMessageBytes: number },
   on: Handlers,
@@ -27,7 +27,7 @@ export function createHeaderSplitter(
   let body: Body | undefined;
   let isBroken = false;
 
-  /** Takes the bytes of headers up to their end, and gives the place behind what it took. */
+  /** Reads headers. Returns the index after the bytes that were read. */
   function readHeader(chunk: Buffer, from: number): number {
     for (let at = from; at < chunk.length; at++) {
       header += String.fromCharCode(chunk[at] ?? 0);
@@ -35,7 +35,7 @@ export function createHeaderSplitter(
         beginBody();
         return at + 1;
       }
-      // Empty lines between messages.
+      // Skips empty lines between messages.
       if (header.trim() === '') header = '';
       if (header.length > maxHeaderBytes) break;
     }
@@ -66,7 +66,7 @@ export function createHeaderSplitter(
     if (whole) chunk.copy(whole, filled, from, end);
     else {
       chunk.copy(head, Math.min(filled, head.length), from, end);
-      // The bytes from here on belong to its end.
+      // The remaining bytes are the end of the message.
       const skipped = Math.max(0, length - tail.length - filled);
       if (from + skipped < end)
         chunk.copy(tail, filled + skipped - (length - tail.length), from + skipped, end);

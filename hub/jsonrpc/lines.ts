@@ -1,29 +1,28 @@
 import { freeBuffer } from '#core';
 
-/** How much of each end of a line above the bound is kept, to find out which call it answers. */
+/** Length of the start and end of an oversized line, which identify its call. */
 const keptBytes = 1024;
 
 type LineHandlers = {
-  /** A whole line without its line break. The buffer belongs to the receiver. */
+  /** Called for each line, without line break. The receiver owns the buffer. */
   line(bytes: Buffer): void;
-  /** A line above the bound: both its ends and its length. */
+  /** Called for an oversized line, with its start, end and length. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
 };
 
 const nothing: Buffer = Buffer.alloc(0);
 
 /**
- * Cuts a stream of bytes into lines, in linear time and in memory that follows the line's length,
- * whatever the chunks are. A line of more than `maxLineBytes` is discarded as it arrives, in constant
- * memory.
+ * Splits a stream of bytes into lines, in linear time and with memory proportional to the line, for chunks of any size. A
+ * line of more than `maxLineBytes` is discarded while it arrives, in constant memory.
  */
 export function createLineSplitter(options: { readonly maxLineBytes: number }, on: LineHandlers) {
-  /** The first `waiting` bytes of it are the beginning of a line that ends in a later chunk. */
+  /** Its first `waiting` bytes are the start of an incomplete line. */
   let held: Buffer = nothing;
   let waiting = 0;
   let discarding: { readonly head: Buffer; tail: Buffer; bytes: number } | undefined;
 
-  /** Adds to what is held, which gets room for `capacity` bytes where it has too little. */
+  /** Appends to the incomplete line, and enlarges its buffer to `capacity` bytes if necessary. */
   function append(part: Buffer, capacity: number): void {
     const length = waiting + part.length;
     if (length > held.length) {
@@ -42,7 +41,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
     waiting = 0;
   }
 
-  /** Takes a piece of a line that ends in a later chunk. */
+  /** Adds a part of an incomplete line. */
   function keep(part: Buffer): void {
     const length = waiting + part.length;
     if (discarding) {
@@ -64,12 +63,12 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
       held = part;
       waiting = length;
     } else {
-      // Doubling keeps the copying linear, and a line that comes byte by byte costs no object a byte.
+      // Doubling keeps copying linear, and avoids an object per byte for a line that arrives byte by byte.
       append(part, Math.min(2 * length, options.maxLineBytes));
     }
   }
 
-  /** Takes the last piece of a line. */
+  /** Adds the last part of a line. */
   function finish(part: Buffer): void {
     if (discarding || waiting + part.length > options.maxLineBytes) {
       keep(part);
@@ -85,7 +84,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
   }
 
   return {
-    /** The chunk's memory belongs to the splitter from here on. */
+    /** Takes ownership of the chunk. */
     push(chunk: Buffer): void {
       let from = 0;
       let end = chunk.indexOf(0x0a);
@@ -96,7 +95,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
       }
       if (from < chunk.length) keep(from === 0 ? chunk : chunk.subarray(from));
     },
-    /** The stream is over: what is left of a line is no message, and comes back for the log. */
+    /** Call it at the end of the stream. Returns the incomplete line, for the log. */
     end(): Buffer {
       const rest = discarding?.head ?? held.subarray(0, waiting);
       release();

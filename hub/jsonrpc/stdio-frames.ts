@@ -4,37 +4,37 @@ import { encodeError, errorAnswer, rpcCodes } from './errors.ts';
 import { createFraming } from './framing.ts';
 import { idAtAnEnd } from './line-channel.ts';
 
-/** Where a client writes and reads: stdin and stdout of this process. */
+/** The streams to the client: stdin and stdout of this process. */
 export type StdioStreams = { readonly input: Readable; readonly output: Writable };
 
 export type FramesOptions = {
-  /** A longer message is discarded and answered with an error, in bytes. */
+  /** Maximum size of a message in bytes. A longer one is discarded and answered with an error. */
   readonly maxMessageBytes: number;
 };
 
 export type FramesHandlers = {
-  /** One message, or a batch of them. The buffer belongs to the receiver. */
+  /** Called for each message or batch. The receiver owns the buffer. */
   message(bytes: Buffer): void;
-  /** The client's end: it wrote its last, or does not read any more. Called once. */
+  /** Called once, when the client has closed one of the streams. */
   ended(end: { readonly reason: string; readonly reads: boolean }): void;
 };
 
-/** Messages over stdin and stdout. */
+/** Sends and receives messages over stdin and stdout. */
 export interface Frames {
-  /** Begins to read. */
+  /** Starts reading. */
   read(): void;
   /** Sends messages in one write. */
   write(messages: readonly Buffer[]): void;
-  /** Bytes that the client has not taken yet. */
+  /** Bytes that the client has not read yet. */
   unsentBytes(): number;
-  /** Reads nothing more. Resolves when the client has all that was written, or does not read it in time. */
+  /** Stops reading. Resolves when the client has read all output, or after a timeout. */
   close(): Promise<void>;
 }
 
-/** How long a client has to read the rest, in milliseconds. */
+/** Timeout in ms for the client to read the rest of the output. */
 const closeMs = 1_000;
 
-/** Messages as the client on the other side frames them. Nothing is read before `read`. */
+/** Reads nothing before `read`. */
 export function openFrames(
   { input, output }: StdioStreams,
   options: FramesOptions,
@@ -57,7 +57,7 @@ export function openFrames(
         `a message of ${bytes} bytes is more than the hub takes: ${options.maxMessageBytes}`,
       );
       const answered = idAtAnEnd(head, tail);
-      // Whoever waits for that answer of the client is told instead of it.
+      // Answers the server in place of the oversized response.
       if (answered !== undefined) on.message(errorAnswer(answered, error));
       else write([errorAnswer(requestIdAtAnEnd(head, tail) ?? 'null', error)]);
     },
@@ -71,7 +71,7 @@ export function openFrames(
     if (!isOver) framing.push(chunk);
   };
   const inputEnded = () => end('the client closed its end', true);
-  // Whoever does not read any more is gone, and pipes say so only when they are written to (EPIPE).
+  // A closed pipe is only detected on write (EPIPE).
   const outputEnded = () => end('the client does not read any more', false);
 
   function write(messages: readonly Buffer[]): void {
@@ -101,7 +101,7 @@ export function openFrames(
   };
 }
 
-/** The id of a discarded request: clients write it first (Python, Go) or last (TypeScript). */
+/** The id of a discarded request, which clients write first (Python, Go) or last (TypeScript). */
 function requestIdAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
   return idFirst.exec(head.toString())?.[1] ?? idLast.exec(tail.toString())?.[1];
 }

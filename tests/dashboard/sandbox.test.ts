@@ -46,11 +46,11 @@ describe('the sandbox of a server', () => {
       Memory: '512 MiB, no swap',
       CPUs: '1',
       Processes: '256 at most',
-      'Root file system': 'read-only; /tmp and its home are in memory',
+      'Root file system': 'read-only; /tmp and the home folder are in memory',
       Capabilities: 'none, and no way to gain any',
       Mounts: 'none',
       Volumes: 'none',
-      'Log of the engine': 'bounded',
+      'Log of the engine': 'limited',
     });
   });
 

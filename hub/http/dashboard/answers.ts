@@ -31,19 +31,19 @@ import {
 } from './needs.ts';
 import { type Answering, isHtmx, paramOf, queryOf, textAt } from './request.ts';
 
-/** The dashboard, loaded. */
+/** The loaded dashboard. */
 export type Dashboard = {
   readonly answers: DashboardAnswers;
-  /** Answers whoever may not come in; called before a route is. */
+  /** Answers a request that is not admitted. Called before each route. */
   enter(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined>;
-  /** Answers with why something did not go, as a page or, to htmx, as a notice. */
+  /** Answers with an error page, or a notice for htmx. */
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
 };
 
 /**
- * Nothing is loaded from elsewhere, no script or style stands in a page, no other site may show the
- * dashboard within its own, and none is told where somebody came from. A `no-referrer` would have browsers
- * hide the origin of forms from the hub as well (Fetch standard, "append a request Origin header").
+ * Pages load nothing from other sites, contain no inline scripts or styles, cannot be framed by other sites, and send them
+ * no referrer. `no-referrer` would also hide the origin of forms from the hub (Fetch standard, "append a request Origin
+ * header").
  */
 const headers = {
   'content-security-policy':
@@ -55,7 +55,7 @@ const headers = {
   'cross-origin-resource-policy': 'same-origin',
 } as const;
 
-/** Reads the files of the pages. Rejects where one is missing. */
+/** Loads the assets. Rejects if one is missing. */
 export async function createDashboard(
   options: DashboardOptions,
   needs: DashboardNeeds,
@@ -144,20 +144,20 @@ export async function createDashboard(
 
 const noPage = ({ url }: FastifyRequest): Failure => ({
   title: 'Not found',
-  message: `${url.slice(0, 200)} is no page of the dashboard.`,
+  message: `${url.slice(0, 200)} is not a page of the dashboard.`,
 });
 
 const titles: Readonly<Record<ErrorKind, string>> = {
-  invalid: 'That cannot be read',
+  invalid: 'Invalid request',
   forbidden: 'Not allowed',
   not_found: 'Not found',
-  conflict: 'Not now',
+  conflict: 'Not possible now',
   too_large: 'Too large',
-  overloaded: 'Too much at once',
+  overloaded: 'Too many requests',
   unavailable: 'Not available',
-  timeout: 'It took too long',
+  timeout: 'Timeout',
   cancelled: 'Cancelled',
-  internal: 'The hub failed',
+  internal: 'Internal error',
 };
 
 function failureOf(
@@ -174,7 +174,7 @@ function failureOf(
         code: error.code,
       },
     };
-  // Fastify's own refusals: a form that is too long, or none.
+  // Refusals of Fastify, such as a form that is too large.
   if (
     error instanceof Error &&
     'statusCode' in error &&
@@ -189,7 +189,7 @@ function failureOf(
               title: titles.too_large,
               message: `The form is larger than the hub takes: ${maxFormBytes} bytes.`,
             }
-          : { title: titles.invalid, message: `The request cannot be read: ${error.message}` },
+          : { title: titles.invalid, message: `The request is invalid: ${error.message}` },
     };
   return {
     status: 500,

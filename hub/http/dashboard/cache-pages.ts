@@ -14,7 +14,7 @@ import { noPrompts, noticeOf } from './actions.ts';
 import { hangUpOf } from '../routes/events.ts';
 import type { PromptHealth } from '../routes/prompt-health.ts';
 
-/** What the caches of prompts have spared, of those that are loaded. */
+/** Hit rates of the loaded prompt caches. */
 export async function hitRatesOf(
   health: Pick<PromptHealth, 'loaded'> | undefined,
 ): Promise<readonly HitRate[]> {
@@ -26,7 +26,7 @@ export async function hitRatesOf(
   return [equal, { name: 'Similar prompts', hits: semantic.hits, misses: semantic.misses }];
 }
 
-/** The page of the caches. */
+/** The caches page. */
 export function cachePages(
   given: Given,
 ): Pick<DashboardAnswers, 'caches' | 'cachesPartial' | 'explain'> {

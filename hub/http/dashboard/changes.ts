@@ -5,7 +5,7 @@ import type { Jobs } from '#jobs';
 import type { Server, Servers } from '#servers';
 import { hangUpOf, openEvents } from '../routes/events.ts';
 
-/** The parts of pages that change, by the names of the events that they listen for. */
+/** Updatable parts of pages, by their event names. */
 const parts = [
   'health',
   'stats',
@@ -19,11 +19,11 @@ const parts = [
 ] as const;
 export type Part = (typeof parts)[number];
 
-/** Tells open pages which of their parts have changed. */
+/** Notifies open pages about changed parts. */
 export interface Changes {
-  /** Answers with a stream that lasts as long as its page; `server` is the one that the page is about. */
+  /** Answers with an event stream. `server`: the server of the page. */
   open(reply: FastifyReply, server: string | undefined): FastifyReply;
-  /** Something has changed that no event tells. */
+  /** Reports a change that has no event. */
   note(part: Part): void;
 }
 
@@ -34,12 +34,12 @@ export type ChangesNeeds = {
   readonly clock: Clock;
 };
 
-/** Between two tellings of one page, in milliseconds: each has it ask for what has changed. */
+/** Minimum interval in ms between notifications of a page, which reloads the changed parts after each. */
 const tellMs = 1_000;
-/** Pages beyond these ask by themselves every ten seconds. */
+/** Maximum number of streams. Further pages poll every ten seconds. */
 const maxStreams = 100;
 
-/** Listens to the hub only while there is a page to tell. */
+/** Subscribes to events of the hub only while a page is open. */
 export function createChanges({ servers, activity, jobs, clock }: ChangesNeeds): Changes {
   const streams = new Set<(part: Part, server?: Server) => void>();
   let listening: Disposable | undefined;

@@ -8,15 +8,15 @@ import { type Answering, formOf, queryOf } from './request.ts';
 type Needs = Pick<DashboardNeeds, 'login' | 'refusalOf' | 'mayAdminister'> &
   Pick<Answering, 'page'>;
 
-/** Who comes in to the dashboard, and how. */
+/** Admission and login of the dashboard. */
 export type Entering = {
   readonly visitorOf: (request: FastifyRequest) => Visitor;
-  /** Answers with the way to log in where the guard refuses a request and no login makes up for it. */
+  /** Answers with the login page if the guard refuses the request and the visitor is not logged in. */
   readonly admit: (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
   readonly answers: Pick<DashboardAnswers, 'loginPage' | 'login' | 'logout'>;
 };
 
-/** Routes that show nothing of the hub. */
+/** Routes that are public, because they show no data of the hub. */
 const openRoutes: readonly (string | undefined)[] = [
   '/dashboard/assets/:file',
   '/dashboard/login',
@@ -33,13 +33,13 @@ export function createEntering(options: DashboardOptions, needs: Needs): Enterin
     { to, failed }: Pick<LoginView, 'to' | 'failed'>,
     status = 401,
   ): FastifyReply {
-    // The page that a part was asked for asks to log in itself.
+    // For a request of a part: reloads the whole page, which then shows the login.
     reply.header('hx-refresh', 'true');
     const main = loginForm({ to, failed, hasToken, isAdministered });
     return page(reply, { title: 'Log in', main }, status);
   }
 
-  /** Answers a login that failed. */
+  /** Answers a failed login. */
   function refuseEntry(
     reply: FastifyReply,
     entry: Exclude<Entry, { readonly kind: 'in' }>,
@@ -60,7 +60,7 @@ export function createEntering(options: DashboardOptions, needs: Needs): Enterin
       const { url, config } = request.routeOptions;
       if (!refusal || openRoutes.includes(url)) return undefined;
       const isForCalls = config.scope !== 'administer';
-      // The login of a hub with a token lets people look.
+      // A login with the token permits reading.
       if (isForCalls && login.scopeOf(request.headers) !== undefined) return undefined;
       const to = request.method === 'GET' ? request.url : paths.overview;
       return askToLogIn(reply, { to, failed: undefined }, refusal.status);
@@ -68,7 +68,7 @@ export function createEntering(options: DashboardOptions, needs: Needs): Enterin
     answers: {
       async loginPage(request, reply) {
         const code = queryOf(request, 'code');
-        // What a browser fetches before somebody wants it must not use the link up.
+        // A prefetch of the browser must not use up the link.
         const isAhead = request.headers['sec-purpose']?.includes('prefetch') === true;
         if (code === '' || isAhead)
           return askToLogIn(reply, { to: paths.overview, failed: undefined }, isAhead ? 503 : 200);
@@ -76,7 +76,7 @@ export function createEntering(options: DashboardOptions, needs: Needs): Enterin
         if (entry.kind !== 'in')
           return refuseEntry(reply, entry, { to: paths.overview, failed: 'link' });
         setCookie(request, reply, entry.cookie, loginSeconds);
-        // No redirect: a browser that came from elsewhere would follow it without the new cookie (SameSite).
+        // No redirect: coming from another site, a browser would follow it without the new cookie (SameSite).
         const leadsTo = paths.overview;
         return page(reply, { title: 'Logged in', main: loggedIn, leadsTo });
       },
@@ -109,5 +109,5 @@ function setCookie(
   );
 }
 
-/** A way within the dashboard, so that nobody is sent elsewhere by a link. */
+/** True for a path of the dashboard: a link must not redirect to other sites. */
 const isOwnPath = (path: string) => /^\/dashboard(?:[/?][^\\\s]*)?$/.test(path);

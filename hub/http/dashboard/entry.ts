@@ -1,15 +1,12 @@
 import type { LocalLaunch, RemoteLaunch, ServerConfig } from '#config';
 import type { Json, JsonObject } from '#core';
 
-/** What no page shows: any of these may be a secret. */
+/** Keys that no page shows, because their values may be secrets. */
 const hidden = '[redacted]';
 const hideAll = (values: Readonly<Record<string, string>>): JsonObject =>
   Object.fromEntries(Object.keys(values).map(name => [name, hidden]));
 
-/**
- * The config of a server in the words of the config file, with every default, and without the values of its
- * environment and headers.
- */
+/** The config of a server in the format of the config file, with all defaults, without values of environment and headers. */
 export function entryOf(config: ServerConfig): JsonObject {
   const { launch } = config;
   const entry: { readonly [key: string]: Json | undefined } = {
@@ -74,7 +71,7 @@ function localEntry({ package: wanted, sandbox, ...launch }: LocalLaunch) {
   };
 }
 
-/** An address without user, password and query, any of which may hold a key. */
+/** A URL without user, password and query, which may contain secrets. */
 export function addressOf(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;

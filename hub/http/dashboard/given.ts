@@ -5,12 +5,12 @@ import type { Answering } from './request.ts';
 import type { ServerViews } from './server-views.ts';
 import type { UsageViews } from './usage-views.ts';
 
-/** What all pages and actions are made with. */
+/** Dependencies of all pages and actions. */
 export type Given = DashboardNeeds &
   Answering & {
     readonly changes: Changes;
     readonly usage: UsageViews;
     readonly views: ServerViews;
-    /** Undefined where servers are installed in the file only. */
+    /** Undefined if this hub does not change its config file. */
     readonly forms: InstallForms | undefined;
   };

@@ -3,16 +3,16 @@ import type { InstallForm } from '#dashboard';
 import type { InstallJobs, Installs, Unconfirmed } from '#installs';
 import { readInstallBody } from '../routes/install-body.ts';
 
-/** Installs that are begun by a form: they go on when the page is closed. */
+/** Installs that are started by a form. They continue when the page is closed. */
 export interface InstallForms {
   /**
-   * What the person has to agree to before it is installed. Begins nothing. Throws HUB_REQUEST_INVALID; what is
-   * wrong with the entry itself is told by the job.
+   * Returns the settings to confirm, without starting the install. Rejects with HUB_REQUEST_INVALID; errors in the entry
+   * itself are reported by the job.
    */
   review(form: InstallForm): Promise<readonly Unconfirmed[]>;
   /**
-   * Answers with the id of the job; `confirm` is what the person has agreed to, `principal` the name of who begins it. Throws HUB_REQUEST_INVALID, and
-   * HUB_INSTALLS_FULL.
+   * Starts the install and returns the id of its job. `confirm`: names of the confirmed settings. Throws
+   * HUB_REQUEST_INVALID and HUB_INSTALLS_FULL.
    */
   begin(form: InstallForm, confirm: readonly string[], principal: string): string;
 }
@@ -38,7 +38,7 @@ export function createInstallForms({ installs, installJobs }: Needs): InstallFor
   };
 }
 
-/** What the form says, as the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID. */
+/** Converts the form to the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID. */
 function bodyOf(form: InstallForm): object {
   const { package: wanted, name, transport, network, args, env } = form;
   const given = (text: string) => (text.trim() === '' ? undefined : text.trim());

@@ -16,19 +16,19 @@ import type { Prompts } from '../routes/ollama.ts';
 import type { PromptHealth } from '../routes/prompt-health.ts';
 
 export type DashboardOptions = {
-  /** With it people look at the dashboard, where one is set. */
+  /** Token for read access, if one is set. */
   readonly token: string | undefined;
   readonly administration: 'on' | 'off';
 };
 
-/** What the pages show, and what they can do about it. */
+/** Dependencies of the dashboard. */
 export type DashboardNeeds = {
   readonly login: Login;
-  /** Why the guard does not admit a request to its route; undefined where it does. */
+  /** Returns the reason why the guard refuses a request, if it does. */
   readonly refusalOf: (request: FastifyRequest) => Refusal | undefined;
-  /** The principal of a request that the guard admitted to its route. */
+  /** The principal of an admitted request. */
   readonly principalOf: (request: FastifyRequest) => Principal;
-  /** Whether the guard admits this request to a route of administration. */
+  /** True if this request may use administration routes. */
   readonly mayAdminister: (request: FastifyRequest) => boolean;
   readonly servers: Servers;
   readonly router: Pick<Router, 'openSessionless' | 'sessions'>;
@@ -37,9 +37,9 @@ export type DashboardNeeds = {
   readonly usages: ContainerUsages;
   readonly activity: Pick<Activity, 'list' | 'find' | 'changed'>;
   readonly metrics: Pick<Metrics, 'snapshot'>;
-  /** Removes what must not be shown. */
+  /** Removes secrets. */
   readonly redact: (text: string) => string;
-  /** Absent: servers are installed and removed in the file only. */
+  /** Absent: this hub does not change its config file. */
   readonly installs?: Pick<Installs, 'remove' | 'review'>;
   readonly installJobs?: Pick<InstallJobs, 'begin'>;
   readonly jobs: Jobs;
@@ -51,12 +51,12 @@ export type DashboardNeeds = {
   readonly newId: () => string;
 };
 
-/** The most that a form may hold, in bytes. */
+/** Maximum size of a form in bytes. */
 export const maxFormBytes = 2 ** 20;
 
 /**
- * Every page and action, and the scope of each; each is answered by the member of that name, once the dashboard is
- * loaded. A page of scope `call` shows nothing that only the owner may see, unless the owner asks.
+ * All pages and actions, with their handler in `DashboardAnswers` and their scope. Pages of scope `call` show private data
+ * only to the owner.
  */
 export const routes = [
   ['GET', '/dashboard', 'overview', 'call'],
@@ -75,7 +75,7 @@ export const routes = [
   ['GET', '/dashboard/activity', 'activity', 'call'],
   ['GET', '/dashboard/activity/:id', 'call', 'call'],
   ['GET', '/dashboard/caches', 'caches', 'call'],
-  // It shows prompts of others that lie near.
+  // Shows similar prompts of other clients.
   ['POST', '/dashboard/caches', 'explain', 'administer'],
   ['GET', '/dashboard/sessions', 'sessions', 'call'],
   ['GET', '/dashboard/jobs', 'jobs', 'call'],
@@ -98,7 +98,7 @@ export const routes = [
   ['GET', '/dashboard/*', 'nowhere', 'call'],
 ] as const satisfies readonly (readonly ['GET' | 'POST', string, string, Scope])[];
 
-/** What answers each route. */
+/** The handler of each route. */
 export type DashboardAnswers = Readonly<
   Record<
     (typeof routes)[number][2],

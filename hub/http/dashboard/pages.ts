@@ -24,14 +24,14 @@ import type { Given } from './given.ts';
 import type { DashboardAnswers } from './needs.ts';
 import { endpointOf, isHtmx, paramOf, queryOf, textAt } from './request.ts';
 
-/** Calls on a page, and on the first page. */
+/** Number of calls on an activity page, and on the overview. */
 const perPage = 50;
 const recent = 10;
-/** Sessions that are shown, the newest. */
+/** Maximum number of sessions on the page. */
 const maxSessions = 200;
-/** As many calls are looked through for the clients and outcomes to choose from. */
+/** Number of calls that are searched for the options of the filters. */
 const lookedThrough = 2_000;
-/** Ten minutes. */
+/** Number of slices on the charts: ten minutes. */
 const slices = 60;
 
 type Names =
@@ -44,7 +44,7 @@ type Names =
   | 'sessions'
   | 'sessionsPartial';
 
-/** The pages of what happens: overview, activity and sessions. */
+/** The pages overview, activity and sessions. */
 export function pages(given: Given): Pick<DashboardAnswers, Names> {
   const { clock, page, part, redact, servers, usage, views } = given;
 
@@ -153,7 +153,7 @@ export function pages(given: Given): Pick<DashboardAnswers, Names> {
     async activityPartial(request, reply) {
       if (queryOf(request, 'recent') !== '') return part(reply, recently(request));
       const view = callsOf(request);
-      // Whoever filters may come back to what was found.
+      // So that the back button returns to the filtered list.
       if (isHtmx(request)) reply.header('hx-replace-url', withQuery(paths.activity, view.filter));
       return part(reply, activityPartial(view));
     },
@@ -163,7 +163,7 @@ export function pages(given: Given): Pick<DashboardAnswers, Names> {
       if (!found)
         throw new HubError(
           'HUB_CALL_UNKNOWN',
-          `No call ${id.slice(0, 20)} is kept: newer ones have taken its place, or the hub was started again`,
+          `There is no record of the call ${id.slice(0, 20)}: newer calls have replaced it, or the hub was restarted`,
         );
       const text = (payload: typeof found.request) =>
         payload ? `${pretty(payload.text)}${payload.isCut ? '\n… the rest was not kept' : ''}` : '';
@@ -211,13 +211,13 @@ function filterOf(request: FastifyRequest): CallFilter {
   };
 }
 
-/** The filter without what is empty. */
+/** The filter without empty values. */
 function wantedOf({ before, ...texts }: CallFilter) {
   const given = Object.entries(texts).filter(([, value]) => value !== '');
   return { ...Object.fromEntries(given), ...(before !== '' && { before: Number(before) }) };
 }
 
-/** What is whole is JSON; what was cut is shown as it is. */
+/** Formats JSON. Returns other text, such as truncated JSON, unchanged. */
 function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2);

@@ -2,41 +2,41 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isObject } from '#core';
 import type { Failure, Frame, Html, Page, Visitor } from '#dashboard';
 
-/** How answers are sent. */
+/** Functions that send responses. */
 export type Answering = {
   readonly frame: Frame;
   readonly visitorOf: (request: FastifyRequest) => Visitor;
   readonly page: (reply: FastifyReply, page: Page, status?: number) => FastifyReply;
-  /** Says why there is no such page, or why something was not done: as a page or, to htmx, as a notice. */
+  /** Sends an error page, or a notice for htmx. */
   readonly refuse: (
     request: FastifyRequest,
     reply: FastifyReply,
     status: number,
     failure: Failure,
   ) => FastifyReply;
-  /** A part of a page, as htmx asks for it. */
+  /** Sends a part of a page for htmx. */
   readonly part: (reply: FastifyReply, part: Html) => FastifyReply;
 };
 
-/** The text under a name, in a value that may be anything; empty where there is none. */
+/** The string member of a value; empty if missing. */
 export function textAt(value: unknown, name: string): string {
   const text = isObject(value) ? value[name] : undefined;
   return typeof text === 'string' ? text : '';
 }
 
-/** What a form said; nothing where there was none. */
+/** The fields of a form; empty without a form. */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
   body instanceof URLSearchParams ? body : new URLSearchParams();
 
-/** A part of the path, decoded. */
+/** A decoded path parameter. */
 export const paramOf = ({ params }: FastifyRequest, name: string): string => textAt(params, name);
 
-/** A parameter of the query; empty where it is missing or stands twice. */
+/** A query parameter; empty if it is missing or duplicated. */
 export const queryOf = ({ query }: FastifyRequest, name: string): string => textAt(query, name);
 
-/** Whether htmx asks, which wants a part of a page. */
+/** True for a request of htmx, which expects a part of a page. */
 export const isHtmx = ({ headers: sent }: FastifyRequest): boolean => sent['hx-request'] === 'true';
 
-/** Where clients of whoever asks find the hub. */
+/** URL of the hub for clients on the visitor's machine. */
 export const endpointOf = ({ protocol, headers }: FastifyRequest): string =>
   `${protocol}://${headers.host ?? 'localhost'}/mcp`;

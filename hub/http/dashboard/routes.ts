@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import type { createDashboard } from './answers.ts';
 import { type DashboardNeeds, type DashboardOptions, maxFormBytes, routes } from './needs.ts';
 
-/** Whether the dashboard decides by itself who may see a path: it has a form for the token. */
+/** True for paths whose access the dashboard checks itself, because it has a login page. */
 export const isOfDashboard = (url: string): boolean => /^\/dashboard([/?]|$)/.test(url);
 
-/** `/dashboard`: pages for people (spec 1.10). They are loaded with the first request for one. */
+/** `/dashboard` (spec 1.10). The pages are loaded with the first request. */
 export function dashboardRoutes(
   app: FastifyInstance,
   options: DashboardOptions,
@@ -20,7 +20,7 @@ export function dashboardRoutes(
   };
   void app.register(async scope => {
     scope.removeAllContentTypeParsers();
-    // Forms are read here, and nowhere else in the hub.
+    // The hub accepts forms only here.
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string', bodyLimit: maxFormBytes },

@@ -4,10 +4,10 @@ import { planLaunch, runtimeOf } from '#servers';
 import type { Engine } from '../routes/health.ts';
 import { addressOf } from './entry.ts';
 
-/** Where plans put what is written does not matter to what is shown of them. */
+/** Placeholder: the paths of data folders are not shown. */
 const nowhere = '/';
 
-/** What keeps a server apart from all else, as it is launched by its config. */
+/** The effective sandbox of a server. */
 export function sandboxOf(config: ServerConfig, engine: Pick<Engine, 'backend'>): SandboxView {
   const { launch } = config;
   if (launch.kind === 'remote')
@@ -19,7 +19,7 @@ export function sandboxOf(config: ServerConfig, engine: Pick<Engine, 'backend'>)
       ],
     };
   const place = { auto: engine.backend, dataDir: nowhere };
-  // Without a command in any image there is no plan, and nothing runs.
+  // No plan: the command has no image, so the server cannot run.
   const plan =
     runtimeOf(launch, engine.backend) === 'docker' && launch.image === undefined && !launch.package
       ? undefined
@@ -34,11 +34,11 @@ export function sandboxOf(config: ServerConfig, engine: Pick<Engine, 'backend'>)
       ['Memory', `${Math.round(limits.memoryBytes / 2 ** 20)} MiB, no swap`],
       ['CPUs', String(limits.cpus)],
       ['Processes', `${limits.pids} at most`],
-      ['Root file system', 'read-only; /tmp and its home are in memory'],
+      ['Root file system', 'read-only; /tmp and the home folder are in memory'],
       ['Capabilities', 'none, and no way to gain any'],
       ['Mounts', mounts.map(mountText).join('\n') || 'none'],
       ['Volumes', volumes.map(({ name, target }) => `${name} at ${target}`).join('\n') || 'none'],
-      ['Log of the engine', logs === 'none' ? 'none' : 'bounded'],
+      ['Log of the engine', logs === 'none' ? 'none' : 'limited'],
     ],
   };
 }

@@ -28,7 +28,7 @@ type Names =
   | 'tool'
   | 'callTool';
 
-/** The pages of one server. */
+/** The pages of a server. */
 export function serverPages(given: Given): Pick<DashboardAnswers, Names> {
   const { page, part, redact, servers, usage, views } = given;
   const find = (request: FastifyRequest) => servers.get(paramOf(request, 'name'));

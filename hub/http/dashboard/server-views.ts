@@ -20,14 +20,14 @@ type Needs = {
   readonly usageOf: (server: Server) => UsageView | undefined;
 };
 
-/** What pages show of servers. */
+/** Views of servers. */
 export interface ServerViews {
   readonly row: (server: Server, rights: Rights) => ServerRow;
-  /** `from` is the number of the first tool that is shown. */
+  /** `from`: index of the first tool on the page. */
   whole(server: Server, from: number, rights: Rights): ServerView;
 }
 
-/** Resources and prompts that are shown of a server, of each. */
+/** Maximum number of resources, and of prompts, on the page of a server. */
 const maxShown = 100;
 
 export function createServerViews({ engine, clock, redact, usageOf }: Needs): ServerViews {
@@ -57,7 +57,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
     return status.state === 'stopped' && status.byHand ? 'by hand' : undefined;
   }
 
-  /** Servers may write there what they were given. A tool is opened by its name, which stays as it is. */
+  /** Redacts texts of servers, which may contain secrets. The name of a tool, which is its key, stays unchanged. */
   function offer(kind: ListKind, bytes: Buffer, key: string): ListedItem {
     const { title, description } = parsed(bytes, redact);
     return {
@@ -115,7 +115,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
   };
 }
 
-/** What a server wrote of one of its things, with each text redacted; nothing where that is no object. */
+/** A list item with redacted texts; undefined if it is not an object. */
 export function parsed(
   bytes: Buffer,
   redact: (text: string) => string,
@@ -138,7 +138,7 @@ const restartTexts = {
   temporary: 'never',
 } as const;
 
-/** `containerId` as people write it. */
+/** Converts `containerId` to words. */
 const labelOf = (name: string) =>
   `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)}`;
 

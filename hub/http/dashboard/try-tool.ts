@@ -19,10 +19,10 @@ type Needs = {
   readonly redact: (text: string) => string;
 };
 
-/** Of an answer that is longer the beginning is shown, in characters. */
+/** Maximum length of a shown result, in characters. */
 const maxShown = 200_000;
 
-/** What the page of a tool shows before it is tried. Throws HUB_NAME_UNKNOWN. */
+/** View of a tool before a call. Rejects with HUB_NAME_UNKNOWN. */
 export function toolView(
   server: Server,
   name: string,
@@ -52,7 +52,7 @@ export function toolView(
   };
 }
 
-/** Calls a tool with what was put into its form, as a client without a session would. Throws HUB_REQUEST_INVALID. */
+/** Calls a tool with the arguments of its form, like a client without a session. Rejects with HUB_REQUEST_INVALID. */
 export async function tryTool(
   server: Server,
   { name, fields, given }: ToolView,
@@ -94,14 +94,14 @@ export async function tryTool(
   };
 }
 
-/** The hub's own code of an error, or that it is one of the server. */
+/** The code of an error of the hub, or a text for an error of the server. */
 function codeOf(error: unknown): string {
   const data = isObject(error) ? error['data'] : undefined;
   const code = isObject(data) ? data['code'] : undefined;
   return typeof code === 'string' ? code : 'error';
 }
 
-/** The texts in the content of a result. */
+/** The text content of a result. */
 function textOf(result: unknown): string | undefined {
   const content = isObject(result) ? result['content'] : undefined;
   if (!Array.isArray(content)) return undefined;
@@ -111,7 +111,7 @@ function textOf(result: unknown): string | undefined {
   return texts.length === 0 ? undefined : texts.join('\n');
 }
 
-/** The arguments that a form holds. Fields that are empty are left out, unless they are needed. */
+/** The arguments in a form. Empty optional fields are omitted. */
 function argumentsOf(
   fields: readonly Field[] | undefined,
   given: ReadonlyMap<string, string>,

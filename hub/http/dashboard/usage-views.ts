@@ -3,19 +3,19 @@ import type { UsageView } from '#dashboard';
 import type { Server } from '#servers';
 import type { ContainerUsage, ContainerUsages } from '../container-usage.ts';
 
-/** What containers use, as far as it is known without waiting for the engine. */
+/** Cached resource usage of containers. */
 export interface UsageViews {
   readonly of: (server: Server) => UsageView | undefined;
-  /** Asks the engine anew, in the background; resolves once it has answered, or after a moment. */
+  /** Refreshes the cache in the background. Resolves when the engine has answered, or after a timeout. */
   look(): Promise<void>;
 }
 
 type Looked = { readonly atMs: number; readonly usages: ReadonlyMap<string, ContainerUsage> };
 
-/** A page waits so long for the engine; then it shows what is known. */
+/** Maximum time in ms that a page waits for the engine. */
 const waitMs = 50;
 
-/** `changed` is called when the engine has answered with something new. */
+/** `changed` is called after each change of the cache. */
 export function createUsageViews(
   needs: { readonly usages: ContainerUsages; readonly clock: Clock },
   changed: () => void,
@@ -26,13 +26,13 @@ export function createUsageViews(
 
   async function ask(): Promise<void> {
     const found = await usages.read();
-    // An answer that is given again tells nothing new.
+    // The same object: no change.
     if (found === last?.usages) return;
     [before, last] = [last, { atMs: clock.monotonic(), usages: found }];
     if (found.size > 0) changed();
   }
 
-  /** Of the time between the last two looks, unless it was started anew in between. */
+  /** Average between the last two samples. Undefined if the container was restarted in between. */
   function cpuShareOf(name: string, now: ContainerUsage): number | undefined {
     const then = before?.usages.get(name);
     if (!before || !last || !then || now.cpuMs < then.cpuMs) return undefined;
