@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { durationOf, tableOf } from '../../hub/cli/table.ts';
+
+const screenOf = (columns?: number) => ({
+  columns,
+  isTerminal: columns !== undefined,
+  paint: (style: string, text: string) => `<${style}>${text}</>`,
+  foreign: (text: string) => text.replaceAll('\u001b', ''),
+});
+
+test('columns are as wide as their widest cell, and no line ends in spaces', () => {
+  assert.deepEqual(
+    tableOf(
+      ['NAME', 'STATE', 'NOTE'],
+      [
+        ['memory', { text: 'running', style: 'green' }, ''],
+        ['a', 'failed', 'two\nlines\u001b'],
+      ],
+      screenOf(),
+    ),
+    [
+      '<bold>NAME</>    <bold>STATE</>    <bold>NOTE</>',
+      'memory  <green>running</>',
+      'a       failed   two lines',
+    ],
+  );
+});
+
+test('lines are cut at the width of the screen', () => {
+  const [, row = ''] = tableOf(['NAME', 'NOTE'], [['memory', 'a long note']], screenOf(12));
+  assert.ok(row.startsWith('memory  '));
+  assert.ok(row.length <= 12, row);
+});
+
+test.each([
+  [0, '0s'],
+  [-5_000, '0s'],
+  [42_900, '42s'],
+  [60_000, '1m'],
+  [3_661_000, '1h 1m'],
+  [86_400_000 * 3 + 3_600_000 * 4 + 59_000, '3d 4h'],
+])('%d ms are %s', (milliseconds, expected) => {
+  assert.equal(durationOf(milliseconds), expected);
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { argumentsOf, arePairs, parseObject } from '../../hub/cli/tool-arguments.ts';
+
+const tool = {
+  name: 'search',
+  inputSchema: {
+    properties: {
+      text: { type: 'string' },
+      limit: { type: 'integer' },
+      exact: { type: 'boolean' },
+      tags: { type: 'array', items: { type: 'string' } },
+      range: { anyOf: [{ type: 'object' }, { type: 'null' }] },
+      order: { enum: ['asc', 'desc'] },
+      anything: {},
+    },
+    required: ['text'],
+  },
+};
+
+test.each([
+  [[], true],
+  [['text=hello'], true],
+  [['{"text": 1}'], false],
+  [['  {'], false],
+  [['-'], false],
+])('%j are pairs: %s', (words, expected) => assert.equal(arePairs(words), expected));
+
+test('JSON must be an object', () => {
+  assert.deepEqual(parseObject('{"a": 1}', 'arguments'), { a: 1 });
+  for (const text of ['[1]', '1', 'null', '{"a"'])
+    assert.throws(() => parseObject(text, 'arguments'), {
+      code: 'HUB_USAGE',
+      message: /^arguments: .*write|^arguments: it is not JSON/i,
+    });
+});
+
+describe('pairs', () => {
+  test('have the types of the schema', () => {
+    const words = ['text=3', 'limit=3', 'exact=true', 'range=null', 'order=asc', 'anything=[1]'];
+    assert.deepEqual(argumentsOf(tool, words), {
+      text: '3',
+      limit: 3,
+      exact: true,
+      range: null,
+      order: 'asc',
+      anything: [1],
+    });
+  });
+
+  test('keep quotes and equals signs of a text', () => {
+    assert.deepEqual(argumentsOf(tool, ['text="a=b"']), { text: '"a=b"' });
+  });
+
+  test('make a list of a repeated key, of one, and of JSON', () => {
+    assert.deepEqual(argumentsOf(tool, ['text=', 'tags=a', 'tags=b']), {
+      text: '',
+      tags: ['a', 'b'],
+    });
+    assert.deepEqual(argumentsOf(tool, ['text=', 'tags=a']), { text: '', tags: ['a'] });
+    assert.deepEqual(argumentsOf(tool, ['text=', 'tags=["a","b"]']), {
+      text: '',
+      tags: ['a', 'b'],
+    });
+  });
+
+  test('may have other keys where the schema allows them', () => {
+    const open = { name: 'open', inputSchema: { additionalProperties: true } };
+    assert.deepEqual(argumentsOf(open, ['n=1', 'word=hello']), { n: 1, word: 'hello' });
+  });
+
+  test.each([
+    [['text'], /"text" is not an argument: write key=value, such as text=hello/],
+    [['=a'], /"=a" is not an argument/],
+    [['txet=a'], /search takes no "txet"\. Did you mean "text"\? It takes: text \(string\), limit/],
+    [['limit=3'], /search needs text \(string\)\. Write text=\.\.\., or a JSON object/],
+    [['text=a', 'limit=few'], /limit: "few" is not allowed: write a whole number/],
+    [['text=a', 'exact=1'], /exact: "1" is not allowed: write true or false/],
+    [['text=a', 'text=b'], /text stands 2 times, and is no list/],
+  ])('%j are refused', (words, message) => {
+    assert.throws(() => argumentsOf(tool, words), { code: 'HUB_USAGE', message });
+  });
+});

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createOwnHosts, hostOfTarget } from '../../hub/http/own-hosts.ts';
+
+const has = (host: string, asked: string, allowedHosts: readonly string[] = []) =>
+  createOwnHosts({ host, allowedHosts }).has(asked);
+
+test.each([
+  ['127.0.0.1', 'localhost'],
+  ['127.0.0.1', 'LocalHost:9090'],
+  ['127.0.0.1', '[::1]:9090'],
+  ['127.0.0.1', '127.1.2.3'],
+  ['192.168.1.5', '192.168.1.5:9090'],
+  ['Hub.Local', 'hub.local'],
+  ['fe80:0:0:0:0:0:0:1%eth0', '[fe80::1]:80'],
+])('a hub at %s is asked for as %s', (host, asked) => assert.ok(has(host, asked)));
+
+test.each([
+  ['127.0.0.1', 'evil.example'],
+  ['127.0.0.1', '127.evil.example'],
+  ['0.0.0.0', '0.0.0.0:9090'],
+  ['::', '[::]'],
+  ['192.168.1.5', '192.168.1.6'],
+])('a hub at %s is not asked for as %s', (host, asked) => assert.ok(!has(host, asked)));
+
+test('a host that is allowed is one in any case, and none after another was refused', () => {
+  const hosts = createOwnHosts({ host: '0.0.0.0', allowedHosts: ['Hub.Example'] });
+  assert.ok(hosts.has('hub.example:443'));
+  assert.ok(!hosts.has('evil.example'));
+  assert.ok(hosts.has('hub.example:443'));
+});
+
+test.each([
+  ['/mcp', undefined],
+  ['//evil.example/mcp', undefined],
+  ['*', undefined],
+  ['http://localhost:9090/mcp', 'localhost:9090'],
+  ['HTTPS://Hub.Example/', 'hub.example'],
+  ['http://[', ''],
+])('the host of the target %s is %s', (target, expected) => {
+  assert.equal(hostOfTarget(target), expected);
+});
