@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { hubText } from '../../../hub/clients/client/variables.ts';
+
+const folders = { home: '/home/ada', folder: '/work/$x' };
+
+describe('a client with ${NAME}', () => {
+  test.each([
+    ['plain', 'plain', true],
+    ['${TOKEN}', '${TOKEN}', false],
+    ['a ${TOKEN:-none} b', 'a ${TOKEN:-none} b', false],
+    ['${env:TOKEN}', '$${env:TOKEN}', true],
+    ['costs $5 or $$', 'costs $5 or $$$', true],
+  ])('%s becomes %s', (text, expected, isLiteral) => {
+    assert.deepEqual(hubText(text, 'claude-code', folders), { text: expected, isLiteral });
+  });
+});
+
+describe('a client with ${env:NAME}', () => {
+  test.each([
+    ['${env:token}', '${token}', false],
+    ['${TOKEN}', '${TOKEN}', false],
+    ['${userHome}/a', '/home/ada/a', true],
+    ['${workspaceFolder}/a', '/work/$x/a', true],
+  ])('%s becomes %s', (text, expected, isLiteral) => {
+    assert.deepEqual(hubText(text, 'vscode', folders), { text: expected, isLiteral });
+  });
+
+  test('names the variable that only the client knows', () => {
+    assert.deepEqual(hubText('${env:A} ${input:key} ${input:other}', 'cursor', folders), {
+      unknown: '${input:key}',
+    });
+  });
+});
+
+test('a client without variables means its text literally', () => {
+  assert.deepEqual(hubText('${TOKEN} $1', 'codex', folders), {
+    text: '$${TOKEN} $1',
+    isLiteral: true,
+  });
+});

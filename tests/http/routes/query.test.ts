@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { readWhole } from '../../../hub/http/routes/query.ts';
+
+test.each([
+  [undefined, undefined],
+  ['1', 1],
+  ['0100', 100],
+])('%s is a whole number from 1 to 100', (text, expected) => {
+  assert.equal(readWhole('limit', text, { least: 1, most: 100 }), expected);
+});
+
+test.each(['', '0', '101', '-1', '1.5', 'x'.repeat(100)])('%j is none', text => {
+  assert.throws(() => readWhole('limit', text, { least: 1, most: 100 }), {
+    code: 'HUB_REQUEST_INVALID',
+    message: `limit: ${JSON.stringify(text.slice(0, 60))} is not allowed: write a whole number from 1 to 100`,
+  });
+});
