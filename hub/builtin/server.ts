@@ -98,6 +98,7 @@ export function createBuiltin(
           );
       }
     },
+    isBuiltin: true,
     status,
     gate,
     listed: listed.event,

@@ -71,7 +71,7 @@ export const toolsPerPage = 100;
 export function server(view: ServerView): Html {
   const { name, description } = view;
   return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
-${heading(name, view.rights === 'owner' && html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
+${heading(name, view.rights === 'owner' && view.runsOn !== 'hub' && html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
 ${description !== undefined && html`<p class="lead">${description}</p>`}
 ${statePartial(view)}
 ${offersPartial(name, view.offers, view.state)}

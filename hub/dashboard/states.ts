@@ -14,7 +14,8 @@ export type ServerRow = {
   /** Since when it is running; undefined if it is not. */
   readonly runsSince: number | undefined;
   readonly isEnabled: boolean;
-  readonly runsOn: 'docker' | 'process' | 'remote';
+  /** `hub`: in the hub itself, without actions. */
+  readonly runsOn: 'docker' | 'process' | 'remote' | 'hub';
   readonly restarts: number;
   readonly breaker: 'closed' | 'open' | 'half_open' | undefined;
   readonly inFlight: number;
@@ -56,7 +57,12 @@ export function breakerBadge(breaker: ServerRow['breaker']): Html | string | und
 
 /** Where the server runs. A process without a container is labelled as not isolated. */
 export const placeOf = ({ runsOn }: Pick<ServerRow, 'runsOn'>): string =>
-  ({ docker: 'container', process: 'process, no sandbox', remote: 'remote' })[runsOn];
+  ({
+    docker: 'container',
+    process: 'process, no sandbox',
+    remote: 'remote',
+    hub: 'part of the hub',
+  })[runsOn];
 
 export const uptime = (
   { runsSince }: Pick<ServerRow, 'runsSince'>,
@@ -69,14 +75,21 @@ const words = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
 
 /** The actions that are possible in the server's state. `where` makes the ids of the buttons unique within a page. */
 export function serverActions(
-  { name, state, isEnabled, rights }: Pick<ServerRow, 'name' | 'state' | 'isEnabled' | 'rights'>,
+  {
+    name,
+    state,
+    isEnabled,
+    runsOn,
+    rights,
+  }: Pick<ServerRow, 'name' | 'state' | 'isEnabled' | 'runsOn' | 'rights'>,
   wanted: readonly Begun[] = ['start', 'stop', 'restart'],
 ): Html {
   if (rights !== 'owner')
     return html`<div class="actions">${loginLink(rights, 'Log in to change it', `log-in-${name}`)}</div>`;
   const isDown = state === 'stopped' || state === 'failed';
   const possible = isDown ? ['start'] : ['stop', 'restart'];
-  const buttons = isEnabled ? wanted.filter(action => possible.includes(action)) : [];
+  const buttons =
+    isEnabled && runsOn !== 'hub' ? wanted.filter(action => possible.includes(action)) : [];
   const shown = buttons.map((action): ButtonAction => ({
     label: words[action],
     about: name,

@@ -66,6 +66,8 @@ export type Interest = {
 /** One configured server. */
 export interface Server {
   readonly config: ServerConfig;
+  /** It runs in the hub itself: there is nothing to start, stop or remove. */
+  readonly isBuiltin?: boolean;
   readonly status: ServerStatus;
   readonly changed: Event<ServerStatus>;
   /** Fires for each list that has changed, or of which the server sent `list_changed`. */

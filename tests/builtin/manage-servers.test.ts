@@ -192,3 +192,22 @@ test('the tools are named as the config names those of all servers', async () =>
     bare.map(name => `agenthub__${name}`),
   );
 });
+
+test('people are shown the server without actions, and calls of it that they can try', async () => {
+  await using hub = await startManaged([{ name: 'echo' }]);
+  const page = async (path: string) => {
+    const answer = await fetch(`${hub.url}${path}`, { headers: hub.ownerHeaders });
+    assert.equal(answer.status, 200, path);
+    return await answer.text();
+  };
+  const own = await page('/dashboard/servers/agenthub');
+  assert.match(own, /part of the hub/);
+  assert.match(own, /list_servers/);
+  assert.doesNotMatch(own, /servers\/agenthub\/(stop|restart|remove)/);
+  assert.match(await page('/dashboard/servers/echo'), /remove-echo/);
+  const stopped = await fetch(`${hub.url}/servers/agenthub/stop`, {
+    method: 'POST',
+    headers: hub.ownerHeaders,
+  });
+  assert.equal(stopped.status, 400);
+});

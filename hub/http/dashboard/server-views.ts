@@ -31,6 +31,11 @@ export interface ServerViews {
 const maxShown = 100;
 
 export function createServerViews({ engine, clock, redact, usageOf }: Needs): ServerViews {
+  function runsOn({ config: { launch }, isBuiltin }: Server): ServerRow['runsOn'] {
+    if (isBuiltin) return 'hub';
+    return launch.kind === 'remote' ? 'remote' : runtimeOf(launch, engine.backend);
+  }
+
   function row(server: Server, rights: Rights): ServerRow {
     const { config, status, running } = server;
     const { breaker, queued } = server.gate.snapshot();
@@ -40,7 +45,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
       detail: detailOf(server),
       runsSince: status.state === 'running' ? status.since : undefined,
       isEnabled: config.enabled,
-      runsOn: config.launch.kind === 'remote' ? 'remote' : runtimeOf(config.launch, engine.backend),
+      runsOn: runsOn(server),
       restarts: server.restarts,
       breaker: breakerStateOf(breaker?.['state']),
       inFlight: running?.upstream.inFlight() ?? 0,
@@ -108,7 +113,9 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
         latencyMs: server.health?.latencyMs,
         offers: offersOf(server, from),
         config: redact(JSON.stringify(entryOf(config), undefined, 2)),
-        sandbox: sandboxOf(config, engine),
+        sandbox: server.isBuiltin
+          ? { isThere: true, rows: [['Runs', 'in the hub itself']] }
+          : sandboxOf(config, engine),
         log: rights === 'owner' ? redact(server.stderr()) : undefined,
       };
     },
