@@ -1,6 +1,11 @@
 export { reservedNames } from './names.ts';
 export type { Observed, Observer } from './observer.ts';
-export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './prompt-source.ts';
+export type {
+  ImprovedPrompt,
+  NamedByRules,
+  PromptSource,
+  PromptStep,
+} from './steps/prompt-source.ts';
 export { type OpenOptions, type Router, type RouterNeeds, createRouter } from './router.ts';
 export type {
   EarlierSession,

@@ -1,5 +1,5 @@
 import { type Call, type ResolvedCall, ownCall, requireInitialized } from './call.ts';
-import type { MethodNeeds } from './method.ts';
+import type { MethodNeeds } from './methods/method.ts';
 import { methodOf } from './methods/method-of.ts';
 
 /** Decides who answers a call. The answer to a call that nobody can answer is its error. */

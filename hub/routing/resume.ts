@@ -1,11 +1,11 @@
 import { encodeCall } from '#jsonrpc';
 import { type Servers, listKinds } from '#servers';
-import { changeMethods } from './changes.ts';
+import { changeMethods } from './events/changes.ts';
 import type { OlderClients } from './older-clients.ts';
 import type { EarlierSession, SessionSettings, SessionState, View } from './session.ts';
-import type { Subscriptions } from './subscriptions.ts';
-import type { Tasks } from './tasks.ts';
-import type { Pages } from './url-elicitation.ts';
+import type { Subscriptions } from './events/subscriptions.ts';
+import type { Tasks } from './tasks/tasks.ts';
+import type { UrlElicitations } from './events/url-elicitations.ts';
 
 /** Carries sessions from one run of the hub to the next. */
 export interface Resumption {
@@ -22,7 +22,7 @@ export type ResumptionNeeds = {
   readonly servers: Pick<Servers, 'all'>;
   readonly subscriptions: Pick<Subscriptions, 'add' | 'listOf'>;
   readonly tasks: Pick<Tasks, 'has'>;
-  readonly pages: Pick<Pages, 'of'>;
+  readonly urlElicitations: Pick<UrlElicitations, 'of'>;
   readonly olderClients: Pick<OlderClients, 'prepare'>;
   readonly logLevelChanged: () => void;
 };
@@ -33,11 +33,16 @@ const noSettings: SessionSettings = {
 };
 
 export function createResumption(needs: ResumptionNeeds): Resumption {
-  const { servers, subscriptions, tasks, pages } = needs;
+  const { servers, subscriptions, tasks, urlElicitations } = needs;
   return {
     save(session) {
-      if (session.protocolVersion === undefined || session.asks.size > 0) return undefined;
-      if (session.instances.size > 0 || tasks.has(session) || pages.of(session).length > 0)
+      if (session.protocolVersion === undefined || session.clientRequests.size > 0)
+        return undefined;
+      if (
+        session.instances.size > 0 ||
+        tasks.has(session) ||
+        urlElicitations.of(session).length > 0
+      )
         return undefined;
       const topics = subscriptions.listOf(session);
       // The instance that older clients share is another one in the next run.

@@ -12,27 +12,27 @@ import {
 import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
-import { createAnnouncements } from './announcements.ts';
+import { createAnnouncements } from './events/announcements.ts';
 import { createAnswering } from './answering.ts';
-import { createAsks } from './asks.ts';
+import { createClientRequests } from './events/client-requests.ts';
 import { ownCall, readCall, unreadCall } from './call.ts';
 import { cancelCall } from './cancellation.ts';
-import { changeMethods } from './changes.ts';
+import { changeMethods } from './events/changes.ts';
 import { createCollisionLog } from './collision-log.ts';
-import { createFromClients } from './from-clients.ts';
-import { createFromServers } from './from-servers.ts';
-import { createInputs } from './inputs.ts';
-import { createLevels } from './levels.ts';
-import { createListens } from './listens.ts';
-import type { MethodNeeds } from './method.ts';
+import { createFromClients } from './events/from-clients.ts';
+import { createFromServers } from './events/from-servers.ts';
+import { createSuspendedCalls } from './bridge/input-required.ts';
+import { createLogLevels } from './events/log-levels.ts';
+import { createSubscriptionStreams } from './events/subscription-streams.ts';
+import type { MethodNeeds } from './methods/method.ts';
 import type { Collision } from './names.ts';
 import { type Observer, named } from './observer.ts';
 import { createOffering } from './offering.ts';
 import { createOlderClients } from './older-clients.ts';
 import { createOwnOfferings } from './own-offerings.ts';
-import type { PromptSource } from './prompt-source.ts';
-import { createBridge, createResumeStep, instanceFor } from './relay.ts';
-import { createRequestStates } from './request-state.ts';
+import type { PromptSource } from './steps/prompt-source.ts';
+import { createBridge, createResumeStep, instanceFor } from './bridge/bridge.ts';
+import { createRequestStates } from './bridge/request-state.ts';
 import { resolveCall } from './resolve.ts';
 import { createResumption } from './resume.ts';
 import { type SessionOptions, createSessionState } from './session-state.ts';
@@ -51,9 +51,9 @@ import { createAdmissionStep } from './steps/admission.ts';
 import { compose } from './steps/compose.ts';
 import { createImproveStep } from './steps/improve.ts';
 import { type Permits, createPolicyStep } from './steps/policy.ts';
-import { createSubscriptions } from './subscriptions.ts';
-import { createTasks } from './tasks.ts';
-import { createPages } from './url-elicitation.ts';
+import { createSubscriptions } from './events/subscriptions.ts';
+import { createTasks } from './tasks/tasks.ts';
+import { createUrlElicitations } from './events/url-elicitations.ts';
 
 /** From clients to servers and back. */
 export interface Router {
@@ -113,21 +113,21 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
   const { catalog, lists } = createOffering(naming, needs);
-  const levels = createLevels(sessions, needs);
+  const levels = createLogLevels(sessions, needs);
   const tasks = createTasks();
-  const pages = createPages();
-  const asks = createAsks({ clock, tasks, pages });
+  const urlElicitations = createUrlElicitations();
+  const clientRequests = createClientRequests({ clock, tasks, urlElicitations });
   const bases = new WeakMap<Server, Server>();
   const baseOf = (server: Server) => bases.get(server) ?? server;
-  const listens = createListens({ tasks, baseOf });
+  const streams = createSubscriptionStreams({ tasks, baseOf });
   const watch = (server: Server) =>
-    server.watch({ resources: subscriptions.urisOf(server), tasks: listens.tasksOf(server) });
+    server.watch({ resources: subscriptions.urisOf(server), tasks: streams.tasksOf(server) });
   const subscriptions = createSubscriptions({
     log,
     publicUriOf: (server, uri) => catalog.publicUriOf(server, uri),
     changed: watch,
   });
-  const inputs = createInputs({
+  const suspendedCalls = createSuspendedCalls({
     clock,
     levels,
     states: createRequestStates(randomBytes(32), { clock }),
@@ -153,17 +153,17 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     olderClients,
     mayEnd,
     clock,
-    asks,
-    pages,
+    clientRequests,
+    urlElicitations,
     tasks,
     subscriptions,
-    inputs,
+    suspendedCalls,
   };
   const bridge = createBridge(bridgeNeeds);
   const relay = compose(
     [
       createImproveStep({ source: needs.prompts, catalog }),
-      createResumeStep(inputs),
+      createResumeStep(suspendedCalls),
       createAdmissionStep((server, call) => instanceFor(server, call, bridgeNeeds)),
     ],
     bridge,
@@ -173,12 +173,12 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     catalog,
     lists,
     subscriptions,
-    listens,
+    streams,
     levels,
     tasks,
-    asks,
-    inputs,
-    pages,
+    clientRequests,
+    suspendedCalls,
+    urlElicitations,
     statelessClients,
     olderClients,
     ownOfferingOf: call => ownOfferings.of(call),
@@ -198,7 +198,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const announce = createAnnouncements({
     clock,
     sessions,
-    listens,
+    streams,
     ofOlderClients(instance) {
       const base = baseOf(instance);
       return olderClients.find(base) === instance ? base : undefined;
@@ -228,9 +228,9 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         levels.update(server);
         subscriptions.renew(server);
       } else {
-        asks.sourceGone(server);
+        clientRequests.sourceGone(server);
         tasks.instanceGone(server);
-        pages.sourceGone(server);
+        urlElicitations.sourceGone(server);
       }
     });
     server.notified(notification => fromServers.told(server, notification, session));
@@ -247,11 +247,11 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   hearAll();
   servers.changed(hearAll);
   servers.removed(server => {
-    listens.endAll(server);
+    streams.endAll(server);
     olderClients.holder.instances.delete(server);
   });
   servers.instances.hearWith(
-    one => subscriptions.isHeard(one) || listens.isHeard(one) || tasks.areAt(one),
+    one => subscriptions.isHeard(one) || streams.isHeard(one) || tasks.areAt(one),
   );
   servers.instances.opened(({ server, base, session }) => {
     bases.set(server, base);
@@ -299,8 +299,8 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         : view.listing.tool.find(({ key }) => key === publicName)?.bytes,
     close() {
       answering.stop();
-      listens.endAll();
-      inputs.close();
+      streams.endAll();
+      suspendedCalls.close();
     },
     collisions: () => catalog.collisions(),
     sessions: () =>
@@ -327,7 +327,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   };
 
   function openSession(options: SessionOptions, earlier?: EarlierSession): Session {
-    const state = createSessionState(String(++lastSession), options, asks);
+    const state = createSessionState(String(++lastSession), options, clientRequests);
     const number = open.add(state);
     if (earlier) resumption.restore(state, earlier);
     let isOver = false;
@@ -343,7 +343,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
             : answer(message, state, exchange, principal);
         if (isOver) return Promise.resolve(undefined);
         if (message.kind === 'notification') notified(message, state);
-        else asks.answered(state, message);
+        else clientRequests.answered(state, message);
         return Promise.resolve(undefined);
       },
       save: () => (isOver ? undefined : resumption.save(state)),
@@ -352,10 +352,10 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         isOver = true;
         open.take(number);
         for (const call of state.inFlight.values()) cancelCall(call, reason);
-        for (const ask of Array.from(state.asks.values())) ask.giveUp(reason);
+        for (const ask of Array.from(state.clientRequests.values())) ask.giveUp(reason);
         subscriptions.removeAll(state);
         tasks.removeAll(state);
-        pages.removeAll(state);
+        urlElicitations.removeAll(state);
         state.own?.catalog[Symbol.dispose]();
         servers.instances.release(state);
         if (state.logLevel !== undefined) methodNeeds.logLevelChanged();

@@ -1,7 +1,7 @@
 import { createKeyedSlotMap } from '#core';
 import { valueOf } from '#jsonrpc';
-import type { Asks } from './asks.ts';
-import { isWanted } from './levels.ts';
+import type { ClientRequests } from './events/client-requests.ts';
+import { isWanted } from './events/log-levels.ts';
 import type { SessionState } from './session.ts';
 
 export type SessionOptions = Pick<
@@ -14,7 +14,7 @@ export type SessionOptions = Pick<
 export function createSessionState(
   key: string,
   options: SessionOptions,
-  asks: Pick<Asks, 'forward'>,
+  clientRequests: Pick<ClientRequests, 'forward'>,
 ): SessionState {
   const state: SessionState = {
     over: 'http',
@@ -29,11 +29,11 @@ export function createSessionState(
     inFlight: createKeyedSlotMap(),
     instances: new Map(),
     own: undefined,
-    asks: new Map(),
+    clientRequests: new Map(),
     get isAsked() {
-      return state.asks.size > 0;
+      return state.clientRequests.size > 0;
     },
-    asked: (question, exchange) => asks.forward(question, state, exchange),
+    asked: (question, exchange) => clientRequests.forward(question, state, exchange),
     told({ method, bytes, params }, exchange, unasked) {
       const level = state.requestLevel ?? state.logLevel ?? unasked;
       if (method !== 'notifications/message') exchange.related(bytes);

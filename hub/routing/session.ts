@@ -116,5 +116,5 @@ export type SessionState = Owner &
     /** Called when the client is asked something, and when that is over. */
     readonly asksChanged: () => void;
     /** What the client is asked, by the hub's id as JSON text. */
-    readonly asks: Map<string, Ask>;
+    readonly clientRequests: Map<string, Ask>;
   };

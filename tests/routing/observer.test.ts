@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { type Clock, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { saysError } from '../../hub/routing/says-error.ts';
+import { saysError } from '../../hub/routing/bridge/says-error.ts';
 import { openClient } from './clients.ts';
 import { openModern } from './modern.ts';
 

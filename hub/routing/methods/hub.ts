@@ -10,11 +10,11 @@ import {
 } from '#mcp';
 import { type Introduction, type Server, hubInfo } from '#servers';
 import { type Call, callTo, ownCall } from '../call.ts';
-import { completeResult, discovered } from '../dress.ts';
-import { type Method, type MethodNeeds, own, serverOf } from '../method.ts';
-import { startFor, workerFor } from '../relay.ts';
+import { completeResult, discovered } from '../bridge/modern-result.ts';
+import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
+import { startFor, workerFor } from '../bridge/bridge.ts';
 import { type Reply, hubReply } from '../reply.ts';
-import { readAnswer } from '../send.ts';
+import { readAnswer } from '../bridge/send.ts';
 import { admit } from '../steps/admission.ts';
 
 export const ping = own(({ id }) => encodeResult(id, '{}'));

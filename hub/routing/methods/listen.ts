@@ -2,11 +2,11 @@ import { isObject, messageOf } from '#core';
 import type { Server } from '#servers';
 import type { Call } from '../call.ts';
 import { throwIfCancelled } from '../cancellation.ts';
-import { type Method, type MethodNeeds, own, serverOf } from '../method.ts';
-import { readFilter } from '../listens.ts';
-import { whenReady } from '../ready.ts';
+import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
+import { readFilter } from '../events/subscription-streams.ts';
+import { whenReady } from '../bridge/ready.ts';
 import { instanceKeyOf } from '../client-identity.ts';
-import { instanceFor } from '../relay.ts';
+import { instanceFor } from '../bridge/bridge.ts';
 import type { View } from '../session.ts';
 
 /** A resource that a client wants to listen to, at its server. */
@@ -25,7 +25,7 @@ const listen = (
     throwIfCancelled(call);
     const client = instanceKeyOf(call);
     const isOwn = (instance: Server) => needs.statelessClients.isOf(client, instance);
-    const opened = needs.listens.open(call, source, filter, isOwn, closed => {
+    const opened = needs.streams.open(call, source, filter, isOwn, closed => {
       needs.subscriptions.removeAll(closed);
       if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
     });

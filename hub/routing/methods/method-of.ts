@@ -1,6 +1,6 @@
 import { RpcError, rpcCodes } from '#jsonrpc';
 import type { Call } from '../call.ts';
-import type { Method } from '../method.ts';
+import type { Method } from './method.ts';
 import { methodsOfAll, modernMethodsOfAll } from './all.ts';
 import { methodsOfOne, modernMethodsOfOne, pass } from './one.ts';
 

@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import { RpcError, rpcCodes, stringAt } from '#jsonrpc';
 import { type Call, callTo, noEdits } from '../call.ts';
-import { type Method, serverOf } from '../method.ts';
+import { type Method, serverOf } from './method.ts';
 import { discoverOne, initializeOne, ping, setLevel } from './hub.ts';
 import { listenOne } from './listen.ts';
 import { subscribeAt, unsubscribeAt } from './subscribe.ts';

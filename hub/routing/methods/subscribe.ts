@@ -2,9 +2,9 @@ import { isObject } from '#core';
 import { type Edit, RpcError, encodeResult, rpcCodes } from '#jsonrpc';
 import type { Server } from '#servers';
 import { type Call, type ResolvedCall, callTo, ownCall } from '../call.ts';
-import type { MethodNeeds } from '../method.ts';
-import { whenReady } from '../ready.ts';
-import { instanceFor, workerFor } from '../relay.ts';
+import type { MethodNeeds } from './method.ts';
+import { whenReady } from '../bridge/ready.ts';
+import { instanceFor, workerFor } from '../bridge/bridge.ts';
 import { type Reply, hubReply } from '../reply.ts';
 
 /** A resource as its server knows it, and as the client does. */

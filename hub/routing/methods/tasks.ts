@@ -3,11 +3,11 @@ import { RpcError, encodeResult, rawText, rpcCodes, valueOf } from '#jsonrpc';
 import { metaKeys, tasksExtension } from '#mcp';
 import type { Server } from '#servers';
 import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
-import { type Method, own, serverOf } from '../method.ts';
-import { instanceFor } from '../relay.ts';
-import { readAnswer } from '../send.ts';
-import { inPayload } from '../task-messages.ts';
-import { type Task, tasksIn } from '../tasks.ts';
+import { type Method, own, serverOf } from './method.ts';
+import { instanceFor } from '../bridge/bridge.ts';
+import { readAnswer } from '../bridge/send.ts';
+import { inPayload } from '../tasks/task-messages.ts';
+import { type Task, tasksIn } from '../tasks/tasks.ts';
 
 const taskIdOf = (call: Call) => requireString(call, call.params, 'taskId', 'params.taskId');
 

@@ -3,9 +3,9 @@ import type { Call, ResolvedCall, Step } from '../call.ts';
 import { setWork, throwIfCancelled } from '../cancellation.ts';
 import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-name.ts';
-import type { PromptSource } from '../prompt-source.ts';
+import type { PromptSource } from './prompt-source.ts';
 import type { Reply } from '../reply.ts';
-import { readAnswer } from '../send.ts';
+import { readAnswer } from '../bridge/send.ts';
 
 /** More texts of one call are passed on unchanged. */
 const maxTexts = 16;

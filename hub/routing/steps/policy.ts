@@ -5,7 +5,7 @@ import { type ListKind, type Server, listKinds, listMethods } from '#servers';
 import type { ResolvedCall, Step } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
 import type { Reply } from '../reply.ts';
-import { readAnswer } from '../send.ts';
+import { readAnswer } from '../bridge/send.ts';
 
 /** Whether a principal may use an item, by its name on the endpoint of all servers. */
 export type Permits = (

@@ -1,0 +1,159 @@
+import { type Clock, HubError, isObject } from '#core';
+import { type Notification, membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
+import { metaKeys } from '#mcp';
+import type { Running, Server } from '#servers';
+import type { Call, ResolvedCall } from '../call.ts';
+import { throwIfCancelled } from '../cancellation.ts';
+import { clientIdentityOf } from '../client-identity.ts';
+import type { SuspendedCall } from './suspended-call-types.ts';
+import { createSuspendedCall } from './suspended-call.ts';
+import type { LogLevels } from '../events/log-levels.ts';
+import type { ServerReply } from '../reply.ts';
+import { type RequestStates, invalid } from './request-state.ts';
+
+/**
+ * Calls of clients that keep no session (MCP 2026-07-28) at servers that do: what a server asks on the
+ * way is answered to the client as `input_required`, and the server's call waits until the client comes
+ * back with the answers.
+ */
+export interface SuspendedCalls {
+  /** Begins a call, also where the client has only visited the pages that it was sent to. */
+  call(resolved: ResolvedCall, server: Server, running: Running): Promise<ServerReply>;
+  /** Goes on with a call that waits for the answers in this request; undefined where none does. */
+  resume(call: Call): Promise<ServerReply> | undefined;
+  /** A server does not want to know any more what it asked. */
+  withdrawn(server: Server, notification: Notification): void;
+  /** Gives up all calls that wait. */
+  close(): void;
+}
+
+/** Methods whose results may ask for more. */
+const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** More calls that wait for their clients are refused. */
+const maxWaiting = 1_000;
+
+export type SuspendedCallsNeeds = {
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  readonly states: RequestStates;
+  readonly levels: Pick<LogLevels, 'atLeast'>;
+  readonly newId: () => string;
+};
+
+export function createSuspendedCalls(needs: SuspendedCallsNeeds): SuspendedCalls {
+  const waiting = new Map<string, SuspendedCall>();
+  /** Those whose servers work on them, waiting or not. */
+  const open = new Set<SuspendedCall>();
+
+  async function begin(
+    resolved: ResolvedCall,
+    server: Server,
+    running: Running,
+    visits: number,
+  ): Promise<ServerReply> {
+    const { call } = resolved;
+    const { request, meta } = call;
+    const capabilities = valueOf(request.bytes, meta?.get(metaKeys.clientCapabilities));
+    // An instance of the client's own works for no other, whatever the client calls itself.
+    const client =
+      server.config.instance === 'session' ? 'own' : (clientIdentityOf(call) ?? call.session.key);
+    const logLevel = call.logLevel === 'none' ? undefined : call.logLevel;
+    using levels = new DisposableStack();
+    if (logLevel !== undefined) levels.use(await needs.levels.atLeast(server, running, logLevel));
+    throwIfCancelled(call);
+    const held = new DisposableStack();
+    const begun = createSuspendedCall(
+      {
+        id: needs.newId(),
+        client,
+        capabilities: isObject(capabilities) ? capabilities : {},
+        logLevel,
+        mayAsk: inputMethods.has(request.method),
+        visits,
+      },
+      resolved,
+      server,
+      running,
+      {
+        ...needs,
+        suspend(suspended) {
+          if (waiting.size >= maxWaiting)
+            throw new HubError(
+              'HUB_INPUTS_FULL',
+              `${maxWaiting} calls wait for their clients already`,
+              { data: { retryable: true } },
+            );
+          waiting.set(suspended.id, suspended);
+        },
+        forget: suspended => void waiting.delete(suspended.id),
+        callsWith: one => [...open].filter(other => isSameClient(one, other)),
+        isAsked: one =>
+          [...open, ...waiting.values()].some(other => other.isAsked && isSameClient(one, other)),
+        over(suspended) {
+          open.delete(suspended);
+          held.dispose();
+        },
+      },
+    );
+    held.use(levels.move());
+    open.add(begun);
+    return await begun.first;
+  }
+
+  return {
+    resume(call) {
+      const { request, params } = call;
+      const text = stringAt(request.bytes, params.get('requestState'));
+      const id = text === undefined ? undefined : needs.states.claimed(text);
+      const suspended = id === undefined ? undefined : waiting.get(id);
+      if (!suspended || text === undefined) return undefined;
+      const { round } = needs.states.verify(text, call);
+      return suspended.resume(
+        call,
+        round,
+        membersOf(request.bytes, params.get('inputResponses')) ?? new Map(),
+      );
+    },
+    async call(resolved, server, running) {
+      const { call } = resolved;
+      const { request, params } = call;
+      const span = inputMethods.has(request.method) ? params.get('requestState') : undefined;
+      if (!span) return await begin(resolved, server, running, 0);
+      const text = stringAt(request.bytes, span);
+      if (text === undefined) throw invalid('must be a string');
+      const state = needs.states.verify(text, call);
+      if (state.round > 0) throw invalid('is of a call that is over');
+      needVisits(call, server);
+      return await begin(resolved, server, running, state.visits);
+    },
+    withdrawn(server, { bytes, params }) {
+      const id = membersOf(bytes, params)?.get('requestId');
+      if (!id) return;
+      for (const suspended of new Set([...open, ...waiting.values()]))
+        if (suspended.server === server) suspended.withdrawn(rawText(bytes, id));
+    },
+    close() {
+      for (const suspended of Array.from(waiting.values())) suspended.giveUp('the hub is stopping');
+    },
+  };
+}
+
+const isSameClient = (one: SuspendedCall, other: SuspendedCall): boolean =>
+  one.server === other.server && one.client === other.client;
+
+/**
+ * Throws HUB_CLIENT_GONE where the client was to send somebody to a page and says that nobody went: the
+ * server would only ask for the same again.
+ */
+function needVisits({ request, params }: Call, { config }: Server): void {
+  const { bytes } = request;
+  for (const span of membersOf(bytes, params.get('inputResponses'))?.values() ?? []) {
+    const action = stringAt(bytes, membersOf(bytes, span)?.get('action'));
+    if (action !== undefined && action !== 'accept')
+      throw new HubError(
+        'HUB_CLIENT_GONE',
+        `${config.name} gives no result before a page was visited, and the client answered "${action}"`,
+        { data: { server: config.name } },
+      );
+  }
+}

@@ -1,0 +1,19 @@
+import { HubError } from '#core';
+import type { Running, Server } from '#servers';
+import type { Call } from '../call.ts';
+import { setWork } from '../cancellation.ts';
+
+/** Waits for a server that starts. A client may cancel meanwhile: its request is not sent then. */
+export async function whenReady(call: Call, server: Server): Promise<Running> {
+  const cancelled = Promise.withResolvers<never>();
+  const { name } = server.config;
+  setWork(call.cancellation, {
+    cancel: () =>
+      cancelled.reject(
+        new HubError('HUB_CALL_CANCELLED', `the client cancelled while ${name} started`, {
+          data: { server: name },
+        }),
+      ),
+  });
+  return await Promise.race([server.ready(), cancelled.promise]);
+}

@@ -1,0 +1,319 @@
+import { HubError, isObject } from '#core';
+import {
+  type Answer,
+  encodeResult,
+  errorAnswer,
+  membersOf,
+  rawText,
+  rpcCodes,
+  valueOf,
+} from '#jsonrpc';
+import type { Running, Server } from '#servers';
+import type { Asked, Caller, Exchange, Owner } from '#upstream';
+import { lacking } from '../events/client-requests.ts';
+import type { Call, ResolvedCall } from '../call.ts';
+import { setWork } from '../cancellation.ts';
+import { callNeeds, refusedCapability } from '../events/capabilities.ts';
+import { carrierOf } from './carrier.ts';
+import type {
+  SuspendedCall,
+  SuspendedCallNeeds,
+  SuspendedCallOptions,
+} from './suspended-call-types.ts';
+import { clientMetadata, toModernResult, withoutClientMetadata } from './modern-result.ts';
+import { isWanted } from '../events/log-levels.ts';
+import { FailedCall, type ServerReply } from '../reply.ts';
+import { invalid } from './request-state.ts';
+import { outcomeOf, readAnswer } from './send.ts';
+import { withTrace } from '../trace.ts';
+import { pagesWanted } from '../events/url-elicitations.ts';
+
+/**
+ * How long a client may take to come back with answers: people are asked. At a shared server
+ * `input_timeout` of its entry counts, since nobody else can be asked while a call waits.
+ */
+const lifeMs = 10 * 60_000;
+
+/** How often a server may send a client to pages before it gives a result. */
+const maxVisits = 10;
+
+/** What a server asks within this time, the client is asked at once. */
+const gatherMs = 10;
+
+/** How a request of the client ends: with the questions of the server, or with its answer. */
+type Outcome = ServerReply & { readonly done: boolean };
+
+/** While nobody listens, what the server says about the call is of no use. */
+const nowhere: Exchange = { related() {} };
+
+/** Sends a call to a server that keeps a session. Throws HubError where the server cannot take it. */
+export function createSuspendedCall(
+  options: SuspendedCallOptions,
+  { call: opening, edits: ownEdits, waitedMs }: ResolvedCall,
+  server: Server,
+  { upstream }: Running,
+  needs: SuspendedCallNeeds,
+): SuspendedCall {
+  const { method } = opening.request;
+  /** The request of the client that waits for an answer now; the last one, while it is away. */
+  let call = opening;
+  let attachedMs = 0;
+  let away = false;
+  let round = 0;
+  let lastKey = 0;
+  let turn = newTurn();
+  let flushing = false;
+  /** The server has answered the call. */
+  let isAnswered = false;
+  let expiry: Disposable | undefined;
+  /** What the server wants to know, by the key that the client knows it by. */
+  const wanted = new Map<string, Asked>();
+  /** What the server asked in vain, as the client cannot do it. */
+  let lacked: string | undefined;
+
+  function take(asked: Asked): void {
+    const { request } = asked;
+    const refused = options.mayAsk
+      ? refusedCapability(options.capabilities, request)
+      : `input_required in the answer to ${method}`;
+    if (refused !== undefined) {
+      if (options.mayAsk) lacked = refused;
+      asked.answer(
+        errorAnswer(rawText(request.bytes, request.id), lacking(request.method, refused)),
+      );
+      return;
+    }
+    wanted.set(String(++lastKey), asked);
+    if (flushing) return;
+    flushing = true;
+    needs.clock.after(gatherMs, () => {
+      flushing = false;
+      if (!away && wanted.size > 0) askClient();
+    });
+  }
+
+  const owner: Owner = {
+    identity: options.client,
+    get isAsked() {
+      return needs.isAsked(suspended);
+    },
+    asked(asked) {
+      // Where the way does not tell which of the client's calls it is about, any of them can carry it.
+      const isTold = typeof asked.about === 'object';
+      (isTold ? suspended : carrierOf(needs.callsWith(suspended), suspended)).take(asked);
+    },
+    told(notification, exchange) {
+      const { method: told, bytes, params, about } = notification;
+      // A name is not proof enough to say what several calls are about: a lost message costs nothing.
+      if (typeof about !== 'object' && needs.callsWith(suspended).length > 1) return;
+      const isLog = told === 'notifications/message';
+      // Without a level in the request there are no logs, and the pages of a request have no end.
+      if (told === 'notifications/elicitation/complete') return;
+      if (!isLog || (options.logLevel && isWanted(options.logLevel, valueOf(bytes, params))))
+        exchange.related(bytes);
+    },
+  };
+
+  const caller: Caller = { owner, exchange: nowhere, progressToken: undefined };
+  /** How long the server has worked on the request that waits for an answer. */
+  const serverMs = () => needs.clock.monotonic() - attachedMs;
+
+  /** Makes a request of the client the one that is answered. */
+  function attach(next: Call): void {
+    const token = next.meta?.get('progressToken');
+    call = next;
+    away = false;
+    caller.exchange = next.exchange;
+    caller.progressToken = token && rawText(next.request.bytes, token);
+    setWork(next.cancellation, cancellable);
+    attachedMs = needs.clock.monotonic();
+    if (next.trace) next.trace.sentMs ??= attachedMs;
+  }
+
+  /** Answers the client with what the server wants to know, and waits for it to come back. */
+  function askClient(): void {
+    const requests = [...wanted].map(([key, { request }]) => {
+      const params = request.params ? `,"params":${rawText(request.bytes, request.params)}` : '';
+      return `"${key}":{"method":${JSON.stringify(request.method)}${params}}`;
+    });
+    try {
+      needs.suspend(suspended);
+    } catch (error) {
+      refuseWanted(error);
+      return;
+    }
+    away = true;
+    round++;
+    caller.exchange = nowhere;
+    caller.progressToken = undefined;
+    const { instance, inputTimeoutMs } = server.config;
+    const waitMs = instance === 'session' ? lifeMs : inputTimeoutMs;
+    expiry = needs.clock.after(waitMs, () =>
+      giveUp(`the client did not come back within ${waitMs / 1000} seconds`),
+    );
+    const asking = turn;
+    turn = newTurn();
+    const { id, visits } = options;
+    const state = needs.states.issue({ id, round, visits }, call, waitMs);
+    const bytes = inputRequired(`{${requests.join(',')}}`, state);
+    asking.resolve({ bytes, outcome: 'ok', serverMs: serverMs(), done: false });
+  }
+
+  const inputRequired = (requests: string, requestState: string) =>
+    encodeResult(
+      call.id,
+      `{"resultType":"input_required","inputRequests":${requests},"requestState":"${requestState}"}`,
+    );
+
+  function refuseWanted(error: unknown): void {
+    for (const { request, answer } of wanted.values())
+      answer(errorAnswer(rawText(request.bytes, request.id), error));
+    wanted.clear();
+  }
+
+  /** Has other calls of the client carry the questions that are left. */
+  function handOver(): void {
+    const others = needs.callsWith(suspended);
+    if (others.length === 0) refuseWanted(invalid('is of no use: the server has answered'));
+    const left = [...wanted.values()];
+    wanted.clear();
+    for (const asked of left) carrierOf(others, suspended).take(asked);
+  }
+
+  function giveUp(reason: string): void {
+    expiry?.[Symbol.dispose]();
+    needs.forget(suspended);
+    refuseWanted(invalid(`was not used: ${reason}`));
+    relayed.cancel(reason);
+  }
+
+  /** The server's answer, as the client that waits for it reads it. */
+  function finished(bytes: Buffer): Buffer {
+    const answer = readAnswer(bytes);
+    // The refusal that the server hands on would tell this client that there is no such method.
+    if (lacked !== undefined && codeOf(answer) === rpcCodes.methodNotFound)
+      return callNeeds(lacked, call.id);
+    const urlElicitations = pagesWanted(answer);
+    if (!urlElicitations) return toModernResult(bytes, call.id, method);
+    const { elicitation } = options.capabilities;
+    if (!isObject(elicitation) || !isObject(elicitation['url']))
+      return callNeeds('elicitation.url', call.id);
+    const count = Object.keys(urlElicitations).length;
+    if (count === 0 || options.visits >= maxVisits)
+      throw new HubError(
+        'HUB_SERVER_PROTOCOL',
+        count === 0
+          ? `${server.config.name} wants pages to be visited and names none`
+          : `${server.config.name} sent the client to pages ${maxVisits} times and gave no result`,
+        { data: { server: server.config.name } },
+      );
+    // Nothing waits at the server: the next request begins anew.
+    const state = needs.states.issue(
+      { id: options.id, round: 0, visits: options.visits + 1 },
+      call,
+      lifeMs,
+    );
+    return inputRequired(JSON.stringify(urlElicitations), state);
+  }
+
+  function reply(outcome: Outcome): ServerReply {
+    if (!outcome.done) return outcome;
+    try {
+      return { ...outcome, bytes: finished(outcome.bytes) };
+    } catch (error) {
+      throw new FailedCall(error, outcome.serverMs);
+    }
+  }
+
+  const token = opening.meta?.get('progressToken');
+  const edits = withTrace(
+    opening,
+    [...ownEdits, ...withoutClientMetadata(opening)],
+    clientMetadata,
+  );
+  const relayed = upstream.relay(
+    {
+      request: opening.request,
+      edits,
+      progressToken: token,
+      answered: (answer): Outcome => ({
+        bytes: answer.bytes,
+        outcome: outcomeOf(call, answer),
+        serverMs: serverMs(),
+        done: true,
+      }),
+      failed: error => new FailedCall(error, serverMs()),
+    },
+    caller,
+    server.config.callTimeoutMs,
+    waitedMs,
+  );
+  const cancellable = {
+    cancel: (reason: string | undefined) => giveUp(reason ?? 'the client cancelled'),
+  };
+  const suspended: SuspendedCall = {
+    id: options.id,
+    server,
+    client: options.client,
+    mayAsk: options.mayAsk,
+    get isAway() {
+      return away;
+    },
+    get isAsked() {
+      return wanted.size > 0;
+    },
+    take,
+    first: turn.promise.then(reply),
+    async resume(next, answered, responses) {
+      if (!away || answered !== round) throw invalid('was used already');
+      expiry?.[Symbol.dispose]();
+      needs.forget(suspended);
+      attach(next);
+      const { promise } = turn;
+      for (const [key, { request, answer }] of Array.from(wanted)) {
+        const span = responses.get(key);
+        if (!span) continue;
+        wanted.delete(key);
+        answer(encodeResult(rawText(request.bytes, request.id), rawText(next.request.bytes, span)));
+      }
+      // What the client left out it is asked again.
+      if (wanted.size > 0 && isAnswered) handOver();
+      else if (wanted.size > 0) askClient();
+      return reply(await promise);
+    },
+    withdrawn(serverId) {
+      for (const [key, { request, answer }] of Array.from(wanted)) {
+        if (rawText(request.bytes, request.id) !== serverId) continue;
+        wanted.delete(key);
+        answer(errorAnswer(serverId, new HubError('HUB_CLIENT_GONE', 'the server withdrew it')));
+      }
+    },
+    giveUp,
+  };
+  attach(opening);
+  relayed.answer.then(
+    answer => {
+      isAnswered = true;
+      needs.over(suspended);
+      // A question that is left is of another call. One that the client was asked already it may still answer.
+      if (!away || needs.callsWith(suspended).length === 0) handOver();
+      turn.resolve(answer);
+    },
+    (error: unknown) => {
+      needs.over(suspended);
+      turn.reject(error);
+    },
+  );
+  return suspended;
+}
+
+function newTurn(): PromiseWithResolvers<Outcome> {
+  const turn = Promise.withResolvers<Outcome>();
+  // A server that fails while its client is away fails the client's next request, if there is one.
+  turn.promise.catch(() => undefined);
+  return turn;
+}
+
+/** The code of an error; undefined for a result. */
+const codeOf = ({ failed, bytes, payload }: Answer): unknown =>
+  failed ? valueOf(bytes, membersOf(bytes, payload)?.get('code')) : undefined;

@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, HubError, backoffMs, isObject } from '#core';
+import {
+  type Answer,
+  type Members as MemberTexts,
+  type Span,
+  membersOf,
+  rawText,
+  setMembers,
+  splice,
+  stringAt,
+} from '#jsonrpc';
+import { metaKeys, modernVersion } from '#mcp';
+import type { Running, Server } from '#servers';
+import { asLegacy } from './legacy-result.ts';
+import { type ClientRequests, capabilitiesOf, lacking } from '../events/client-requests.ts';
+import type { Call, ResolvedCall } from '../call.ts';
+import { setWork, throwIfCancelled } from '../cancellation.ts';
+import { refusedCapability } from '../events/capabilities.ts';
+import { notFoundAsBefore } from './modern-result.ts';
+import { FailedCall, type ServerReply } from '../reply.ts';
+import { type SendNeeds, readAnswer, send } from './send.ts';
+import type { SessionState } from '../session.ts';
+import { traceMembers } from '../trace.ts';
+
+/** How often a server may ask for more, or for time, before it gives a result. */
+const maxRounds = 20;
+/** How long a server is left alone that asks for nothing but to be asked again. */
+const pause = { firstMs: 100, maxMs: 5_000, jitter: 0 };
+/** How much it may ask for at once. */
+const maxInputs = 32;
+
+export type ToModernNeeds = SendNeeds & {
+  readonly clientRequests: ClientRequests;
+  readonly clock: Pick<Clock, 'after'>;
+};
+
+/**
+ * Passes a request of a client with a session to a server that keeps none (MCP 2026-07-28): the request
+ * says who asks, and what the server wants to know before it answers, the client is asked as its own
+ * revision has it, by requests on the way of the call.
+ */
+export async function toModern(
+  resolved: ResolvedCall,
+  server: Server,
+  running: Running,
+  needs: ToModernNeeds,
+): Promise<ServerReply> {
+  const { call, edits } = resolved;
+  let more: MemberTexts = {};
+  let pauses = 0;
+  let serverMs = 0;
+  for (let round = 0; round < maxRounds; round++) {
+    const all = [...edits, ...metadata(call, more)];
+    const reply = await send(resolved, all, server, running, needs).catch(addTime(serverMs));
+    serverMs += reply.serverMs;
+    const { bytes, outcome } = reply;
+    const answer = readAnswer(bytes);
+    const result = answer.failed ? undefined : membersOf(bytes, answer.payload);
+    if (stringAt(bytes, result?.get('resultType')) !== 'input_required') {
+      const converted = answer.failed
+        ? notFoundAsBefore(answer, call.request.method)
+        : asLegacy(answer, result, call, edits, server);
+      return { bytes: converted, outcome, serverMs };
+    }
+    try {
+      const wanted = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
+      const state = result?.get('requestState');
+      const requestState = state && { requestState: rawText(bytes, state) };
+      if (wanted.length > 0) {
+        const inputResponses = await askAll(call, answer, wanted, server, needs.clientRequests);
+        more = { inputResponses, ...requestState };
+      } else if (requestState) {
+        await pauseFor(call, ++pauses, needs.clock);
+        more = requestState;
+      } else throw unfit(server, 'answered input_required and did not say what it wants');
+    } catch (error) {
+      throw new FailedCall(error, serverMs);
+    }
+  }
+  throw new FailedCall(
+    unfit(server, `asked ${maxRounds} times for more and gave no result`),
+    serverMs,
+  );
+}
+
+/** Rethrows the failure of a round with the time of the rounds before it. */
+const addTime =
+  (serverMs: number) =>
+  (error: unknown): never => {
+    if (error instanceof FailedCall) throw new FailedCall(error.error, serverMs + error.serverMs);
+    throw serverMs === 0 ? error : new FailedCall(error, serverMs);
+  };
+
+const unfit = ({ config }: Server, what: string) =>
+  new HubError('HUB_SERVER_PROTOCOL', `${config.name} ${what}`, { data: { server: config.name } });
+
+/** Waits before a server is asked again that wants nothing else; a client that cancels ends the wait. */
+async function pauseFor(call: Call, times: number, clock: ToModernNeeds['clock']): Promise<void> {
+  throwIfCancelled(call);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = clock.after(
+    backoffMs(pause, times, () => 0),
+    resolve,
+  );
+  setWork(call.cancellation, {
+    cancel() {
+      timer[Symbol.dispose]();
+      resolve();
+    },
+  });
+  await promise;
+  throwIfCancelled(call);
+}
+
+/** The edits by which a request tells what MCP 2026-07-28 wants in each, and carries `more`. */
+function metadata(call: Call, more: MemberTexts) {
+  const { request, params, meta, session } = call;
+  const own = { ...metadataOf(session), ...traceMembers(call) };
+  const metaSpan = params.get('_meta');
+  const text = `{${Object.entries(own)
+    .map(([name, value]) => `${JSON.stringify(name)}:${value}`)
+    .join(',')}}`;
+  if (!request.params) {
+    const members = Object.entries({ ...more, _meta: text });
+    const all = members.map(([name, value]) => `"${name}":${value}`).join(',');
+    const end = request.bytes.lastIndexOf('}');
+    return [{ span: { start: end, end }, text: `,"params":{${all}}` }];
+  }
+  return metaSpan && meta
+    ? [...setMembers(request.params, params, more), ...setMembers(metaSpan, meta, own)]
+    : setMembers(request.params, params, { ...more, _meta: text });
+}
+
+/** What a client said at `initialize`, as each request of the stateless revision says it. */
+function metadataOf({ client, logLevel }: SessionState): MemberTexts {
+  return {
+    [metaKeys.protocolVersion]: JSON.stringify(modernVersion),
+    [metaKeys.clientCapabilities]: client?.capabilities ?? '{}',
+    ...(client && { [metaKeys.clientInfo]: client.clientInfo }),
+    ...(logLevel !== undefined && { [metaKeys.logLevel]: JSON.stringify(logLevel) }),
+  };
+}
+
+/** Asks the client for all that the server wants to know; the answers as JSON text. */
+async function askAll(
+  call: Call,
+  { bytes }: Answer,
+  members: readonly (readonly [string, Span])[],
+  server: Server,
+  clientRequests: ClientRequests,
+): Promise<string> {
+  const { session, exchange } = call;
+  throwIfCancelled(call);
+  if (members.length > maxInputs)
+    throw unfit(
+      server,
+      `asks for ${members.length} inputs at once; the hub passes on ${maxInputs}`,
+    );
+  const wanted = members.map(([key, span]) => {
+    const request = membersOf(bytes, span);
+    const method = stringAt(bytes, request?.get('method')) ?? '';
+    const params = request?.get('params');
+    const refused = refusedCapability(capabilitiesOf(session), { bytes, method, params });
+    if (refused !== undefined) throw lacking(method, refused);
+    return { key, method, params: params && paramsFor(method, bytes, params) };
+  });
+  const asking = wanted.map(({ key, method, params }) => ({
+    key,
+    method,
+    ...clientRequests.ask(session, method, params, exchange),
+  }));
+  const questions = {
+    cancel(reason: string | undefined) {
+      for (const one of asking) one.cancel(reason ?? 'the call was cancelled');
+    },
+  };
+  setWork(call.cancellation, questions);
+  try {
+    const answers = await Promise.all(
+      asking.map(async ({ key, method, answer }) => {
+        const { failed, payload, bytes: from } = await answer;
+        const text = rawText(from, payload);
+        if (failed) throw refusedByClient(method, text);
+        return `${JSON.stringify(key)}:${text}`;
+      }),
+    );
+    return `{${answers.join(',')}}`;
+  } catch (error) {
+    questions.cancel('another question was refused');
+    throwIfCancelled(call);
+    throw error;
+  }
+}
+
+/** What the client is asked: its revision has an id for each page that it is to show. */
+function paramsFor(method: string, bytes: Buffer, params: Span): string {
+  const members = membersOf(bytes, params);
+  const isPage = method === 'elicitation/create' && stringAt(bytes, members?.get('mode')) === 'url';
+  if (!isPage || !members || members.has('elicitationId')) return rawText(bytes, params);
+  const own = Buffer.from(bytes.subarray(params.start, params.end));
+  const elicitationId = JSON.stringify(randomUUID());
+  const span = { start: 0, end: own.length };
+  return splice(own, setMembers(span, members, { elicitationId })).toString();
+}
+
+function refusedByClient(method: string, error: string): HubError {
+  const value: unknown = JSON.parse(error);
+  const why = isObject(value) ? String(value['message']) : 'no reason given';
+  return new HubError('HUB_CLIENT_GONE', `the client refused ${method}: ${why}`, {
+    data: { error: value },
+  });
+}

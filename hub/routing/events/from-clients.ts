@@ -1,0 +1,54 @@
+import { type Log, messageOf } from '#core';
+import { type Notification, membersOf, rawText, stringAt } from '#jsonrpc';
+import type { Servers } from '#servers';
+import type { Upstream } from '#upstream';
+import type { ClientRequests } from './client-requests.ts';
+import { cancelCall } from '../cancellation.ts';
+import type { OlderClients } from '../older-clients.ts';
+import type { SessionState } from '../session.ts';
+
+export type FromClientsNeeds = {
+  readonly servers: Pick<Servers, 'all'>;
+  readonly clientRequests: Pick<ClientRequests, 'progressed'>;
+  readonly olderClients: Pick<OlderClients, 'find'>;
+  readonly log: Log;
+};
+
+/** Takes the notifications of clients: those that the hub acts on, and those that a server may know better. */
+export function createFromClients({
+  servers,
+  clientRequests,
+  olderClients,
+  log,
+}: FromClientsNeeds) {
+  function cancelled({ bytes, params }: Notification, { inFlight }: SessionState): void {
+    const members = membersOf(bytes, params);
+    const id = members?.get('requestId');
+    const call = id && inFlight.get(rawText(bytes, id));
+    if (call) cancelCall(call, stringAt(bytes, members?.get('reason')));
+  }
+
+  /** A notification has no answer that could say that it did not arrive. */
+  function tell(upstream: Upstream, notification: Notification): void {
+    try {
+      upstream.forward(notification);
+    } catch (error) {
+      log.debug({ method: notification.method, error: messageOf(error) }, 'a server was not told');
+    }
+  }
+
+  return (notification: Notification, session: SessionState): void => {
+    const { method } = notification;
+    if (method === 'notifications/cancelled') return cancelled(notification, session);
+    if (method === 'notifications/progress')
+      return clientRequests.progressed(session, notification);
+    if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
+    const shared = session.view === 'all' ? servers.all : [session.view];
+    const ofOlder = shared.flatMap(server => olderClients.find(server) ?? []);
+    for (const { running } of [...session.instances.values(), ...shared, ...ofOlder]) {
+      // What is about one client means nothing to a server that works for others as well.
+      if (running?.introduction.era === 'legacy' && running.upstream.onlyOwner() === session)
+        tell(running.upstream, notification);
+    }
+  };
+}

@@ -1,0 +1,212 @@
+import { type Log, HubError } from '#core';
+import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
+import type { Server } from '#servers';
+import type { About, Asked, Exchange, Owner, Told } from '#upstream';
+import type { ClientRequests } from './client-requests.ts';
+import { isClientMethod } from './capabilities.ts';
+import type { SuspendedCalls } from '../bridge/input-required.ts';
+import type { LogLevels } from './log-levels.ts';
+import type { SubscriptionStreams } from './subscription-streams.ts';
+import type { SessionState } from '../session.ts';
+import type { Subscriptions } from './subscriptions.ts';
+import { relatedTaskIn } from '../tasks/task-ids.ts';
+import { askedInTask, toldInTask } from '../tasks/task-messages.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import type { UrlElicitations } from './url-elicitations.ts';
+
+/** What servers send by themselves, on its way to the clients that it is for. */
+export interface FromServers {
+  /** A request of a server. It is answered, by the client that it can only be for or by a refusal. */
+  asked(server: Server, asked: Asked, session: SessionState | undefined): void;
+  /** A notification of a server, other than of progress and of lists. */
+  told(server: Server, notification: Told, session: SessionState | undefined): void;
+}
+
+export type FromServersNeeds = {
+  readonly sessions: () => readonly SessionState[];
+  readonly clientRequests: ClientRequests;
+  readonly suspendedCalls: Pick<SuspendedCalls, 'withdrawn'>;
+  readonly urlElicitations: UrlElicitations;
+  readonly tasks: Tasks;
+  readonly levels: Pick<LogLevels, 'unasked'>;
+  readonly streams: SubscriptionStreams;
+  readonly subscriptions: Subscriptions;
+  /** The server that an instance is one of. */
+  readonly baseOf: (instance: Server) => Server;
+  readonly log: Log;
+};
+
+/** A client, and the way to it. */
+type Recipient = { readonly owner: Owner; readonly exchange: Exchange };
+
+/** Why it cannot be told whom a message is for. */
+type Unknown = 'none' | 'several' | 'gone';
+
+/**
+ * Finds out whom a message of a server is for. A server that several clients share names none of them:
+ * what comes on the way of a call is for its caller, and what names a task is its owner's; all else is
+ * about a call in flight where all in flight are of one client, and where none is, of the one client that
+ * the server has ever worked for. `session` is that of a server which works for no other.
+ */
+export function createFromServers(needs: FromServersNeeds): FromServers {
+  const {
+    sessions,
+    clientRequests,
+    suspendedCalls,
+    urlElicitations,
+    tasks,
+    streams,
+    subscriptions,
+    log,
+  } = needs;
+
+  const atSession = (session: SessionState): Recipient => ({
+    owner: session,
+    exchange: { related: session.outlet },
+  });
+
+  function recipientOf(
+    server: Server,
+    about: About | undefined,
+    taskOwner: SessionState | undefined,
+    session: SessionState | undefined,
+  ): Recipient | Unknown {
+    if (typeof about === 'object') return about;
+    if (taskOwner) return atSession(taskOwner);
+    const upstream = server.running?.upstream;
+    const caller = about ?? upstream?.onlyCaller() ?? 'none';
+    if (typeof caller === 'object') return caller;
+    if (session) return atSession(session);
+    if (caller === 'several') return caller;
+    const owner = upstream?.onlyOwner() ?? 'none';
+    const only = sessions().find(session => session === owner);
+    return only ? atSession(only) : caller;
+  }
+
+  const ownedTask = (server: Server, taskId: string | undefined) =>
+    taskId === undefined ? undefined : tasks.ownerOf(server, taskId);
+
+  const paramOf = (name: string, { bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
+    stringAt(bytes, membersOf(bytes, params)?.get(name));
+
+  const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('taskId', message);
+
+  function refuse(server: Server, { request, answer }: Asked, found: Unknown): void {
+    const { name } = server.config;
+    const why = {
+      several: `several clients have calls in flight at ${name}, or have not come back with the answers that one waits for, so that it cannot be told which of them is asked`,
+      none: `${name} asked while it worked for no client`,
+      gone: `${name} asked on behalf of a call that is over`,
+    };
+    const remedy =
+      found === 'several'
+        ? `. With "instance": "session" each client has an instance of ${name} of its own`
+        : '';
+    const error = new HubError(
+      found === 'gone' ? 'HUB_CLIENT_GONE' : 'HUB_CLIENT_UNKNOWN',
+      `${request.method}: ${why[found]}${remedy}`,
+      { data: { server: name, method: request.method } },
+    );
+    const fields = { server: name, method: request.method, found };
+    // Many servers ask as soon as they start, when nobody is there yet.
+    if (found === 'none') log.debug(fields, 'a request to a client was refused');
+    else log.warn(fields, 'a request to a client was refused');
+    answer(errorAnswer(rawText(request.bytes, request.id), error));
+  }
+
+  /** Nobody's business is in it: it came with what the hub itself asked, or the server worked for nobody yet. */
+  const isOfItself = ({ running }: Server, { about }: Told) =>
+    about === 'none' || (running?.upstream.onlyOwner() ?? 'none') === 'none';
+
+  /** To every client with a session that sees the server. */
+  function tellAll(server: Server, notification: Notification): void {
+    // Clients hear from the instances of their own, and this one is none of theirs.
+    if (server.config.instance === 'session') return;
+    const isLog = notification.method === 'notifications/message';
+    const base = needs.baseOf(server);
+    for (const session of sessions())
+      if (session.protocolVersion !== undefined)
+        if (session.view === base || (isLog && session.view === 'all'))
+          session.told(notification, atSession(session).exchange, needs.levels.unasked(server));
+  }
+
+  function updated(server: Server, { bytes, params }: Notification): void {
+    const span = membersOf(bytes, params)?.get('uri');
+    const uri = stringAt(bytes, span);
+    if (!span || uri === undefined) return;
+    for (const [subscriber, publicUri] of subscriptions.concernedBy(server, uri))
+      subscriber.outlet(
+        publicUri === uri ? bytes : splice(bytes, [{ span, text: JSON.stringify(publicUri) }]),
+      );
+  }
+
+  /** A page is done with: only who was sent there waits for that, on the way of its call if it has one. */
+  function completed(server: Server, notification: Told): void {
+    const id = paramOf('elicitationId', notification);
+    const owner = id === undefined ? undefined : urlElicitations.ownerOf(server, id);
+    if (id === undefined || !owner) {
+      log.debug({ server: server.config.name, elicitationId: id }, 'no client waits for this page');
+      return;
+    }
+    urlElicitations.remove(owner, server, id);
+    const caller = notification.about ?? server.running?.upstream.onlyCaller();
+    const isOnItsWay = typeof caller === 'object' && caller.owner === owner;
+    owner.told(notification, isOnItsWay ? caller.exchange : atSession(owner).exchange);
+  }
+
+  return {
+    asked(server, asked, session) {
+      const { request, about } = asked;
+      const isGuess = !session && server.config.instance === 'shared' && typeof about !== 'object';
+      if (isGuess && isClientMethod(request.method))
+        server.advise(
+          'it sends requests to clients: with "instance": "session" each client has a server of its own, and none is asked for another',
+        );
+      const ofTask = request.method.startsWith('tasks/');
+      const taskId = ofTask ? taskIdIn(request) : relatedTaskIn(request.bytes, request.params);
+      const task = ofTask ? undefined : ownedTask(server, taskId);
+      const owner = ofTask && taskId !== undefined ? tasks.clientOf(server, taskId) : task?.session;
+      // The task of a client is where it is, whatever the server works on.
+      const found =
+        ofTask && !session && !owner
+          ? 'none'
+          : recipientOf(server, ofTask ? undefined : about, owner, session);
+      if (typeof found === 'string') refuse(server, asked, found);
+      else found.owner.asked({ ...askedInTask(asked, task), source: server }, found.exchange);
+    },
+    told(server, notification, session) {
+      switch (notification.method) {
+        case 'notifications/resources/updated':
+          updated(server, notification);
+          return;
+        case 'notifications/cancelled':
+          clientRequests.withdrawn(server, notification);
+          suspendedCalls.withdrawn(server, notification);
+          return;
+        case 'notifications/elicitation/complete':
+          completed(server, notification);
+          return;
+        case 'notifications/tasks':
+          streams.task(server, notification);
+          return;
+        case 'notifications/tasks/status': {
+          const task = ownedTask(server, taskIdIn(notification));
+          (session ?? task?.session)?.outlet(toldInTask(notification, task).bytes);
+          return;
+        }
+      }
+      const task = ownedTask(server, relatedTaskIn(notification.bytes, notification.params));
+      const found = recipientOf(server, notification.about, task?.session, session);
+      if (found === 'none' && isOfItself(server, notification)) tellAll(server, notification);
+      else if (typeof found === 'string')
+        log.debug(
+          { server: server.config.name, method: notification.method, found },
+          'it cannot be told whom a notification is for: it was not passed on',
+        );
+      else {
+        const told = toldInTask(notification, task);
+        found.owner.told(told, found.exchange, needs.levels.unasked(server));
+      }
+    },
+  };
+}

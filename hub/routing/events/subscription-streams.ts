@@ -1,0 +1,250 @@
+import { HubError, isObject } from '#core';
+import {
+  type Notification,
+  encodeCall,
+  encodeResult,
+  membersOf,
+  setMembers,
+  splice,
+  stringAt,
+  valueOf,
+} from '#jsonrpc';
+import { metaKeys } from '#mcp';
+import type { ListKind, Server } from '#servers';
+import type { Call } from '../call.ts';
+import { setWork } from '../cancellation.ts';
+import { changeMethods } from './changes.ts';
+import type { View } from '../session.ts';
+import type { Subscriber } from './subscriptions.ts';
+import { withTaskId } from '../tasks/task-ids.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+
+/** What a client wants to be told while it listens (MCP 2026-07-28, `subscriptions/listen`). */
+export type Filter = {
+  readonly lists: ReadonlySet<ListMember>;
+  readonly uris: readonly string[];
+  readonly taskIds: readonly string[];
+};
+
+type ListMember = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged';
+
+/** One such request. */
+export type SubscriptionStream = Subscriber & {
+  /** Whether the client knows what it is told of: before that it is told nothing. */
+  isAcknowledged: boolean;
+  readonly view: View;
+  /** Whose lists it is told of: those of all servers, or of one instance. */
+  readonly source: View;
+  /** Whether an instance works for its client alone. */
+  readonly isOwn: (instance: Server) => boolean;
+  readonly filter: Filter;
+  /** Ends it in order: the client gets an empty result. */
+  end(): void;
+};
+
+/** The requests to listen that are open. */
+export interface SubscriptionStreams {
+  readonly size: number;
+  /**
+   * Opens one, whose answer comes when it ends. Nothing is told before `acknowledge`. Throws
+   * HUB_SUBSCRIPTIONS_FULL where as many are open as may be.
+   */
+  open(
+    call: Call,
+    source: View,
+    filter: Filter,
+    isOwn: SubscriptionStream['isOwn'],
+    closed: (listen: SubscriptionStream) => void,
+  ): Opened;
+  /** Tells those of all servers, or of an instance, that a list changed. */
+  listChanged(source: View, kind: ListKind): void;
+  /** Tells those that asked for it what became of a task of the server. */
+  task(server: Server, notification: Notification): void;
+  /** The tasks of a server that anybody listens for. */
+  tasksOf(server: Server): readonly string[];
+  /** Whether anybody listens to the lists of this very instance. */
+  isHeard(instance: Server): boolean;
+  /** Ends those of a view, or all. */
+  endAll(view?: View): void;
+}
+
+export type Opened = {
+  readonly listen: SubscriptionStream;
+  readonly answer: Promise<Buffer>;
+  /** False once nobody listens any more. */
+  readonly isOpen: () => boolean;
+  /** Says which part of the filter is honoured; from here on the client is told. */
+  acknowledge(honoured: object): void;
+};
+
+/** More of them are refused: each is a connection that stays open. */
+const maxStreams = 10_000;
+
+const members: Readonly<Record<ListKind, ListMember>> = {
+  tool: 'toolsListChanged',
+  prompt: 'promptsListChanged',
+  resource: 'resourcesListChanged',
+  template: 'resourcesListChanged',
+};
+
+const isTold = ({ source, filter, isOwn }: SubscriptionStream, kind: ListKind, of: View) =>
+  filter.lists.has(members[kind]) &&
+  (source === of || (source === 'all' && of !== 'all' && isOwn(of)));
+
+export type SubscriptionStreamsNeeds = {
+  readonly tasks: Pick<Tasks, 'routeOf'>;
+  /** The server that an instance is one of. */
+  readonly baseOf: (instance: Server) => Server;
+};
+
+export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): SubscriptionStreams {
+  const streams = new Set<SubscriptionStream>();
+
+  const sees = ({ view, isOwn }: SubscriptionStream, server: Server, base: Server) =>
+    (view === base || view === 'all') && (server === base || isOwn(server));
+
+  /** By what id a server knows a task that a client listens to; undefined where it is at another one. */
+  function ownId({ view }: SubscriptionStream, publicId: string, base: Server): string | undefined {
+    const task = view === 'all' ? needs.tasks.routeOf(publicId) : undefined;
+    // What the hub does not know, since it was restarted for example, may be at any.
+    if (!task) return publicId;
+    return task.server === base ? task.taskId : undefined;
+  }
+
+  return {
+    get size() {
+      return streams.size;
+    },
+    open(call, source, filter, isOwn, closed) {
+      if (streams.size >= maxStreams)
+        throw new HubError(
+          'HUB_SUBSCRIPTIONS_FULL',
+          `${maxStreams} requests to listen are open, which is the most. Try again when some have ended`,
+          { data: { retryable: true } },
+        );
+      const { id, session, exchange } = call;
+      const tag = { [metaKeys.subscriptionId]: id };
+      const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+      // It may end while its servers are still asked, before anybody waits for the answer.
+      promise.catch(() => undefined);
+      const over = (): boolean => {
+        const wasOpen = streams.delete(listen);
+        if (wasOpen) closed(listen);
+        return wasOpen;
+      };
+      const listen: SubscriptionStream = {
+        isAcknowledged: false,
+        view: session.view,
+        source,
+        filter,
+        isOwn,
+        outlet(bytes) {
+          if (listen.isAcknowledged) exchange.related(tagged(bytes, tag));
+        },
+        isConnected: () => true,
+        end() {
+          if (!over()) return;
+          const meta = `{"${metaKeys.subscriptionId}":${id}}`;
+          resolve(encodeResult(id, `{"resultType":"complete","_meta":${meta}}`));
+        },
+      };
+      setWork(call.cancellation, {
+        cancel() {
+          over();
+          reject(new HubError('HUB_CALL_CANCELLED', 'the client does not listen any more'));
+        },
+      });
+      streams.add(listen);
+      return {
+        listen,
+        answer: promise,
+        isOpen: () => streams.has(listen),
+        acknowledge(honoured) {
+          if (!streams.has(listen)) return;
+          const method = 'notifications/subscriptions/acknowledged';
+          listen.isAcknowledged = true;
+          listen.outlet(encodeCall(undefined, method, { notifications: honoured }));
+        },
+      };
+    },
+    listChanged(source, kind) {
+      const bytes = encodeCall(undefined, changeMethods[kind]);
+      for (const listen of streams) if (isTold(listen, kind, source)) listen.outlet(bytes);
+    },
+    task(server, { bytes, params }) {
+      const taskId = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
+      if (taskId === undefined) return;
+      const base = needs.baseOf(server);
+      for (const listen of streams) {
+        if (!sees(listen, server, base)) continue;
+        for (const publicId of listen.filter.taskIds)
+          if (ownId(listen, publicId, base) === taskId)
+            listen.outlet(withTaskId(bytes, params, taskId, publicId));
+      }
+    },
+    tasksOf(server) {
+      const ids = new Set<string>();
+      const base = needs.baseOf(server);
+      for (const listen of streams)
+        if (sees(listen, server, base))
+          for (const publicId of listen.filter.taskIds) {
+            const id = ownId(listen, publicId, base);
+            if (id !== undefined) ids.add(id);
+          }
+      return [...ids];
+    },
+    isHeard: instance => [...streams].some(({ source }) => source === instance),
+    endAll(view) {
+      for (const listen of Array.from(streams))
+        if (view === undefined || listen.view === view) listen.end();
+    },
+  };
+}
+
+/** A notification that says which request to listen it is for; the id is given as JSON text. */
+function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
+  const whole = { start: bytes.indexOf('{'), end: bytes.length };
+  const message = membersOf(bytes, whole) ?? new Map();
+  const params = message.get('params');
+  const text = `{${Object.entries(tag)
+    .map(([name, id]) => `"${name}":${id}`)
+    .join(',')}}`;
+  const inParams = membersOf(bytes, params);
+  if (!params || !inParams)
+    return splice(bytes, setMembers(whole, message, { params: `{"_meta":${text}}` }));
+  const meta = inParams.get('_meta');
+  // What is no object, or has a name twice, cannot be added to.
+  const inMeta = membersOf(bytes, meta);
+  return splice(
+    bytes,
+    meta && inMeta ? setMembers(meta, inMeta, tag) : setMembers(params, inParams, { _meta: text }),
+  );
+}
+
+/** More of what one request may name is refused. */
+const maxNamed = 1_000;
+
+/** Reads `params.notifications`. Throws HUB_REQUEST_INVALID where it is of another shape. */
+export function readFilter({ request, params }: Call): Filter {
+  const asked = valueOf(request.bytes, params.get('notifications'));
+  if (!isObject(asked))
+    throw new HubError('HUB_REQUEST_INVALID', '"params.notifications" must be an object');
+  const lists = Object.values(members).filter(member => asked[member] === true);
+  return {
+    lists: new Set(lists),
+    uris: strings(asked['resourceSubscriptions'], 'resourceSubscriptions'),
+    taskIds: strings(asked['taskIds'], 'taskIds'),
+  };
+}
+
+function strings(value: unknown, name: string): readonly string[] {
+  if (value === undefined) return [];
+  const list: unknown[] = Array.isArray(value) ? value : [undefined];
+  const texts = list.filter(one => typeof one === 'string');
+  if (texts.length !== list.length || list.length > maxNamed)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `"params.notifications.${name}" must be a list of at most ${maxNamed} strings`,
+    );
+  return [...new Set(texts)];
+}

@@ -1,0 +1,76 @@
+import type { Clock, Log } from '#core';
+import type { ReplyBytes } from '#jsonrpc';
+import type { Server, Servers } from '#servers';
+import type { ClientRequests } from '../events/client-requests.ts';
+import { type Answerer, type Call, type ResolvedCall, ownCall } from '../call.ts';
+import type { Catalog } from '../catalog.ts';
+import type { SuspendedCalls } from '../bridge/input-required.ts';
+import type { LogLevels } from '../events/log-levels.ts';
+import type { SubscriptionStreams } from '../events/subscription-streams.ts';
+import type { Lists } from '../lists.ts';
+import type { Offering } from '../offering.ts';
+import type { OlderClients } from '../older-clients.ts';
+import type { PromptSource } from '../steps/prompt-source.ts';
+import { hubReply } from '../reply.ts';
+import type { StatelessClients } from '../stateless-clients.ts';
+import type { Subscriptions } from '../events/subscriptions.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import type { UrlElicitations } from '../events/url-elicitations.ts';
+
+/** What the methods work with. */
+export type MethodNeeds = {
+  readonly servers: Servers;
+  readonly catalog: Catalog;
+  readonly lists: Lists;
+  readonly subscriptions: Subscriptions;
+  readonly streams: SubscriptionStreams;
+  readonly levels: LogLevels;
+  readonly tasks: Tasks;
+  readonly clientRequests: ClientRequests;
+  readonly suspendedCalls: SuspendedCalls;
+  readonly urlElicitations: UrlElicitations;
+  readonly statelessClients: StatelessClients;
+  readonly olderClients: OlderClients;
+  /** What the client of a call finds on the endpoint of all servers; undefined where that is what everybody finds. */
+  readonly ownOfferingOf: (call: Call) => Offering | undefined;
+  /** Undefined: the hub improves no prompts. */
+  readonly prompts: PromptSource | undefined;
+  /** Whether what works for this session may be stopped to make room for another. */
+  readonly mayEnd: (session: object) => boolean;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  readonly log: Log;
+  readonly hubVersion: string;
+  /** Has a server that is listened to tell what somebody wants to know now. */
+  readonly watch: (server: Server) => void;
+  /** Called when a session chose another log level. */
+  readonly logLevelChanged: () => void;
+  /** Relays a call to its server, as the steps of all calls do. */
+  readonly relay: Answerer;
+  /** Sends an admitted call to its server. */
+  readonly bridge: Answerer;
+};
+
+/** Decides who answers a call, and as what. Throws HubError for an error answer. */
+export type Method = (call: Call, needs: MethodNeeds) => ResolvedCall;
+
+/** A method that the hub answers with these bytes. */
+export const own =
+  (
+    answer: (call: Call, needs: MethodNeeds) => ReplyBytes | Promise<ReplyBytes>,
+    serverFor?: (call: Call) => Server | undefined,
+  ): Method =>
+  (call, needs) =>
+    ownCall(
+      call,
+      traced => {
+        const bytes = answer(traced, needs);
+        return bytes instanceof Promise ? bytes.then(hubReply) : hubReply(bytes);
+      },
+      serverFor?.(call),
+    );
+
+/** The server of a view that shows one. Throws where it shows all: only a bug comes here. */
+export function serverOf({ session }: Call): Server {
+  if (session.view === 'all') throw new TypeError('a view of one server was expected');
+  return session.view;
+}

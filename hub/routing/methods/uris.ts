@@ -1,0 +1,18 @@
+import { type Edit, type Span, elementsOf, membersOf, splice, stringAt } from '#jsonrpc';
+import { readAnswer } from '../bridge/send.ts';
+
+/**
+ * The answer to `resources/read` in which a resource has another URI, wherever it is named by its own: in
+ * the contents, of which others keep theirs, and in the error that says that there is none.
+ */
+export function withUri(bytes: Buffer, from: string, to: string): Buffer {
+  const { payload, failed } = readAnswer(bytes);
+  const members = membersOf(bytes, payload);
+  const named = failed ? [members?.get('data')] : elementsOf(bytes, members?.get('contents'));
+  const text = JSON.stringify(to);
+  const edits = named.flatMap((object: Span | undefined): readonly Edit[] => {
+    const span = membersOf(bytes, object)?.get('uri');
+    return span && stringAt(bytes, span) === from ? [{ span, text }] : [];
+  });
+  return edits.length === 0 ? bytes : splice(bytes, edits);
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { isObject } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { type HubOptions, startHub, until } from '#helpers/hub';
+import { openAsked } from '../asking.ts';
+import { at, openModern } from '../modern.ts';
+
+const startStateless = (options?: HubOptions) => startHub([{ name: 'stateless' }], options);
+
+const messageOf = (answer: unknown) => String(at(answer, 'error', 'message'));
+
+describe('a server of 2026 that wants nothing but to be asked again', () => {
+  test('is left alone for longer each time, and its client gets the result', async () => {
+    const clock = createManualClock();
+    await using hub = await startStateless({ clock });
+    const server = hub.server('stateless');
+    const client = openAsked(hub, server);
+    await client.initialize({});
+    // What was still to be announced is.
+    clock.advance(1_000);
+    const before = clock.waiting;
+    const result = client.call('busy', { times: 3 });
+    for (const pauseMs of [100, 200, 400]) {
+      await until(() => clock.waiting > before && server.running?.upstream.inFlight() === 0);
+      clock.advance(pauseMs - 1);
+      assert.ok(clock.waiting > before, `it is asked before ${pauseMs} ms`);
+      clock.advance(1);
+    }
+    assert.equal(await result, 'after 3');
+    const [first, ...others] = [await client.call('heard')].flat();
+    assert.deepEqual(first, ['_meta', 'arguments', 'name']);
+    for (const members of others)
+      assert.deepEqual(members, ['_meta', 'arguments', 'name', 'requestState']);
+  });
+
+  test('is given up after 20 times', async () => {
+    const clock = createManualClock();
+    await using hub = await startStateless({ clock });
+    const client = openAsked(hub, hub.server('stateless'));
+    await client.initialize({});
+    let told: unknown;
+    void client.call('busy', { times: 1_000 }).then(answer => (told = answer));
+    await until(() => {
+      clock.advance(5_000);
+      return told !== undefined;
+    });
+    assert.match(messageOf(told), /stateless asked 20 times for more and gave no result/);
+    assert.equal(at(told, 'error', 'data', 'code'), 'HUB_SERVER_PROTOCOL');
+  });
+
+  test('is not asked again for a client that cancels meanwhile', async () => {
+    const clock = createManualClock();
+    await using hub = await startStateless({ clock });
+    const client = openAsked(hub, hub.server('stateless'));
+    await client.initialize({});
+    // What was still to be announced is.
+    clock.advance(1_000);
+    const before = clock.waiting;
+    const told = client.call('busy', { times: 3 });
+    await until(() => clock.waiting > before);
+    await client.notify('notifications/cancelled', { requestId: client.lastId() });
+    assert.equal(at(await told, 'error', 'code'), -32800);
+    assert.equal(clock.waiting, before);
+  });
+
+  test('or does not say what it wants is an error', async () => {
+    await using hub = await startStateless();
+    const client = openAsked(hub, hub.server('stateless'));
+    await client.initialize({});
+    assert.match(messageOf(await client.call('vague')), /did not say what it wants/);
+  });
+});
+
+describe('a client of 2025 that cancels while a server of 2026 waits for its answer', () => {
+  test('is told that it did, and not that it is gone', async () => {
+    await using hub = await startStateless();
+    const client = openAsked(hub, hub.server('stateless'));
+    await client.initialize({ roots: {} });
+    const told = client.call('where');
+    await until(() => client.asked.length > 0);
+    await client.notify('notifications/cancelled', { requestId: client.lastId() });
+    assert.equal(at(await told, 'error', 'data', 'code'), 'HUB_CALL_CANCELLED');
+    assert.equal(client.told.at(-1)?.['method'], 'notifications/cancelled');
+  });
+});
+
+describe('a resource that a server of 2026 has not', () => {
+  test('is refused as the revision of the client has it', async () => {
+    await using hub = await startStateless();
+    const uri = 'stateless://missing';
+    for (const view of [hub.server('stateless'), 'all'] as const) {
+      const legacy = openAsked(hub, view);
+      await legacy.initialize({});
+      const codeOf = async (client: Pick<typeof legacy, 'ask'>, asked: string) =>
+        at(await client.ask('resources/read', { uri: asked }), 'error', 'code');
+      assert.equal(await codeOf(legacy, uri), -32002);
+      assert.equal(await codeOf(legacy, 'stateless://bad'), -32602, 'another fault is another');
+      assert.equal(await codeOf(openModern(hub, view), uri), -32602);
+    }
+  });
+
+  test('and no other has either is named in the refusal of the hub', async () => {
+    await using hub = await startStateless();
+    const answer = await openModern(hub, 'all').ask('resources/read', { uri: 'no://such' });
+    assert.equal(at(answer, 'error', 'code'), -32602);
+    assert.equal(at(answer, 'error', 'data', 'uri'), 'no://such');
+  });
+});
+
+describe('a resource with the name of its server in front', () => {
+  test('is answered under the URI that was asked for, and others beside it under their own', async () => {
+    await using hub = await startHub([{ name: 'stateless' }, { name: 'b', file: 'stateless.mjs' }]);
+    const legacy = openAsked(hub, 'all');
+    await legacy.initialize({});
+    for (const client of [legacy, openModern(hub, 'all')]) {
+      const uri = 'b+stateless://note';
+      const contents = at(await client.ask('resources/read', { uri }), 'result', 'contents');
+      assert.deepEqual(contents, [
+        { uri, text: 'a' },
+        { uri: 'stateless://beside', text: 'b' },
+      ]);
+      const missing = 'b+stateless://missing';
+      const { error } = await client.ask('resources/read', { uri: missing });
+      assert.equal(at(error, 'data', 'uri'), missing);
+    }
+  });
+});
+
+describe('what a server says of itself', () => {
+  const said = {
+    title: 'A Server',
+    icons: [{ src: 'data:image/png;base64,AA==', mimeType: 'image/png', theme: 'dark' }],
+    websiteUrl: 'https://example.com/',
+    'x-vendor': { kept: [1, null] },
+  };
+  const env = { INFO: JSON.stringify(said) };
+
+  test.for(['asker', 'stateless'])(
+    'reaches clients of both eras with its icons and all else, from %s',
+    async name => {
+      await using hub = await startHub([{ name, env }]);
+      const info = { name, version: '1.0.0', ...said };
+      const initialized = await openAsked(hub, hub.server(name)).initialize({});
+      assert.deepEqual(at(initialized, 'result', 'serverInfo'), info);
+      const discovered = await openModern(hub, hub.server(name)).ask('server/discover');
+      const meta = at(discovered, 'result', '_meta');
+      assert.ok(isObject(meta));
+      assert.deepEqual(meta['io.modelcontextprotocol/serverInfo'], info);
+    },
+  );
+});

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { isObject } from '#core';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import { createManualClock } from '#helpers/clock';
+import { type Reply, openAsked } from '../asking.ts';
+
+const sample = { messages: [], maxTokens: 1 };
+const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
+const all = { sampling: {}, elicitation: { form: {}, url: {} }, roots: { listChanged: true } };
+
+const startAsker = (more: object = {}) => startHub([{ name: 'asker', ...more }]);
+
+async function clientOf(
+  hub: TestHub,
+  capabilities: object = all,
+  reply: () => Reply = () => sampled,
+) {
+  const client = openAsked(hub, hub.server('asker'), reply);
+  await client.initialize(capabilities);
+  return client;
+}
+
+const messageOf = (value: unknown): string => {
+  const error = isObject(value) ? value['error'] : undefined;
+  return isObject(error) ? String(error['message']) : assert.fail(JSON.stringify(value));
+};
+
+describe('a request of a server', () => {
+  test.for(['one', 'all'])(
+    'reaches the client whose call it is about, on the endpoint of %s',
+    async kind => {
+      await using hub = await startAsker();
+      const client = openAsked(hub, kind === 'all' ? 'all' : hub.server('asker'), () => sampled);
+      await client.initialize(all);
+      const name = kind === 'all' ? 'asker_ask' : 'ask';
+      const told = await client.call(name, {
+        method: 'sampling/createMessage',
+        params: { ...sample, x: 1 },
+      });
+      assert.deepEqual(told, { result: sampled });
+      assert.deepEqual(client.asked[0]?.params, { ...sample, x: 1 });
+    },
+  );
+
+  test('is refused where the client has not declared that it can answer', async () => {
+    await using hub = await startAsker();
+    const client = await clientOf(hub, { elicitation: {} });
+    const ask = (method: string, params: object = {}) => client.call('ask', { method, params });
+    assert.match(messageOf(await ask('sampling/createMessage', sample)), /"sampling"/);
+    assert.match(messageOf(await ask('roots/list')), /"roots"/);
+    assert.match(messageOf(await ask('elicitation/create', { mode: 'url' })), /"elicitation.url"/);
+    assert.equal(client.asked.length, 0);
+    assert.deepEqual(await ask('elicitation/create', { message: 'Who?' }), { result: sampled });
+  });
+
+  test("passes the client's own error on", async () => {
+    await using hub = await startAsker();
+    const error = { code: -1, message: 'User rejected sampling request', data: { kept: [1] } };
+    const client = await clientOf(hub, all, () => ({ error }));
+    assert.deepEqual(
+      await client.call('ask', { method: 'sampling/createMessage', params: sample }),
+      {
+        error,
+      },
+    );
+  });
+
+  test('reaches nobody while two clients have calls in flight, and says what to do', async () => {
+    await using hub = await startAsker();
+    const [ada, alan] = [await clientOf(hub), await clientOf(hub)];
+    const held = alan.call('hold', { key: 'a' });
+    const told = await ada.call('ask', { method: 'sampling/createMessage', params: sample });
+    assert.match(messageOf(told), /several clients .* "instance": "session"/);
+    assert.equal(ada.asked.length + alan.asked.length, 0);
+    await ada.call('ask', { method: 'roots/list', params: {} });
+    await ada.call('release', { key: 'a' });
+    await held;
+    const { advice } = hub.server('asker');
+    assert.equal(advice.length, 1, 'whatever it asks');
+    assert.match(advice.join(), /"instance": "session"/);
+  });
+
+  test('outside any call reaches the client of a server that only ever worked for one', async () => {
+    await using hub = await startAsker();
+    const ada = await clientOf(hub);
+    await ada.call('ask-later', { method: 'roots/list', params: {} });
+    await until(() => ada.asked.length === 1);
+    const alan = await clientOf(hub);
+    await alan.call('ask-later', { method: 'roots/list', params: {} });
+    await until(() => hub.logged.some(({ message }) => /was refused/.test(message)));
+    let answered: unknown;
+    do answered = await alan.call('answered');
+    while (Array.isArray(answered) && answered.length < 2);
+    assert.ok(Array.isArray(answered));
+    assert.deepEqual(answered[0], { result: sampled });
+    assert.match(messageOf(answered[1]), /while it worked for no client/);
+    assert.equal(ada.asked.length + alan.asked.length, 1);
+  });
+
+  test('that is withdrawn is withdrawn from the client, too', async () => {
+    await using hub = await startAsker();
+    const client = await clientOf(hub, all, () => undefined);
+    const told = await client.call('ask-and-withdraw', { method: 'roots/list', params: {} });
+    assert.match(messageOf(told), /not needed/);
+    const [asked] = client.asked;
+    assert.deepEqual(
+      client.told.map(({ method, params }) => ({ method, params })),
+      [
+        {
+          method: 'notifications/cancelled',
+          params: { requestId: asked?.id, reason: 'not needed' },
+        },
+      ],
+    );
+  });
+
+  test('is answered with an error when its client goes away', async () => {
+    await using hub = await startAsker();
+    const [ada, alan] = [await clientOf(hub, all, () => undefined), await clientOf(hub)];
+    const asking = ada.call('ask', { method: 'roots/list', params: {} });
+    await until(() => ada.asked.length === 1);
+    ada.session.close('gone');
+    await asking;
+    await alan.call('pid');
+    assert.equal(hub.server('asker').running?.upstream.inFlight(), 0);
+  });
+
+  test('is withdrawn from its client when the server goes', async () => {
+    await using hub = await startAsker();
+    const ada = await clientOf(hub, all, () => undefined);
+    // Its own call is over: only that the server is gone can end what is asked.
+    await ada.call('ask-later', { method: 'roots/list', params: {} });
+    await until(() => ada.asked.length === 1);
+    void ada.call('crash');
+    await until(() => ada.told.length === 1);
+    assert.deepEqual(ada.told[0], {
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: ada.asked[0]?.id, reason: 'the server is gone' },
+    });
+  });
+
+  test('does not let its call time out while the client thinks, and is given up after ten minutes', async () => {
+    const clock = createManualClock();
+    await using hub = await startHub([{ name: 'asker', callTimeoutMs: 500 }], { clock });
+    const client = await clientOf(hub, all, () => undefined);
+    const told = client.call('ask', { method: 'roots/list', params: {} });
+    await until(() => client.asked.length === 1);
+    clock.advance(1_000);
+    clock.advance(10 * 60_000 + 1);
+    assert.match(messageOf(await told), /within 10 minutes/);
+    assert.equal(client.told.at(-1)?.['method'], 'notifications/cancelled');
+  });
+
+  test('cannot be answered by another session', async () => {
+    await using hub = await startAsker();
+    const [ada, eve] = [await clientOf(hub, all, () => undefined), await clientOf(hub)];
+    const asking = ada.call('ask', { method: 'roots/list', params: {} });
+    await until(() => ada.asked.length === 1);
+    const id = ada.asked[0]?.id;
+    await eve.post({ jsonrpc: '2.0', id, result: { roots: [{ uri: 'file:///evil' }] } });
+    await ada.post({ jsonrpc: '2.0', id, result: { roots: [] } });
+    assert.deepEqual(await asking, { result: { roots: [] } });
+  });
+
+  test('has its progress reported under its own token', async () => {
+    await using hub = await startAsker();
+    const client = await clientOf(hub, all, () => undefined);
+    const params = { ...sample, _meta: { progressToken: 'mine' } };
+    const asking = client.call('ask', { method: 'sampling/createMessage', params });
+    await until(() => client.asked.length === 1);
+    const asked = client.asked[0];
+    const meta = asked?.params['_meta'];
+    const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
+    assert.equal(progressToken, asked?.id);
+    await client.notify('notifications/progress', { progressToken, progress: 1 });
+    await client.post({ jsonrpc: '2.0', id: asked?.id, result: sampled });
+    await asking;
+    const heard = await client.call('heard');
+    assert.deepEqual(heard, [
+      { method: 'notifications/initialized', params: {} },
+      { method: 'notifications/progress', params: { progressToken: 'mine', progress: 1 } },
+    ]);
+  });
+});
+
+describe('notifications of a client', () => {
+  test('reach a server that works for it alone, and none that others use as well', async () => {
+    await using hub = await startAsker();
+    const ada = await clientOf(hub);
+    await ada.call('pid');
+    await ada.notify('notifications/roots/list_changed', {});
+    const heardOf = async (client: typeof ada) => JSON.stringify(await client.call('heard'));
+    assert.match(await heardOf(ada), /roots\/list_changed/);
+    const alan = await clientOf(hub);
+    await alan.call('pid');
+    await alan.notify('notifications/roots/list_changed', {});
+    assert.equal((await heardOf(alan)).match(/roots\/list_changed/g)?.length, 1);
+  });
+});
+
+describe('tasks of a server that several clients share', () => {
+  test.for(['one', 'all'])('are reached by the client that made them only, at %s', async kind => {
+    await using hub = await startAsker();
+    const view = kind === 'all' ? 'all' : hub.server('asker');
+    const name = kind === 'all' ? 'asker_hold' : 'hold';
+    const [ada, eve] = [openAsked(hub, view), openAsked(hub, view)];
+    for (const client of [ada, eve]) await client.initialize({});
+    const { result } = await ada.ask('tools/call', { name, arguments: {}, task: { ttl: 1000 } });
+    assert.deepEqual(
+      isObject(result) && isObject(result['task']) && result['task']['taskId'],
+      'task-1',
+    );
+    const told = ({ told }: typeof ada) =>
+      told.filter(({ method }) => method === 'notifications/tasks/status').length;
+    await until(() => told(ada) === 1);
+    assert.equal(told(eve), 0);
+    for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel'])
+      assert.match(messageOf(await eve.ask(method, { taskId: 'task-1' })), /no task "task-1"/);
+    const got = await ada.ask('tasks/get', { taskId: 'task-1' });
+    assert.match(JSON.stringify(got['result']), /"working"/);
+    const listed = async (client: typeof ada) =>
+      JSON.stringify((await client.ask('tasks/list'))['result']);
+    assert.equal(await listed(eve), '{"tasks":[]}');
+    assert.match(await listed(ada), /task-1/);
+  });
+
+  test('ask their own client, whoever else has calls in flight', async () => {
+    await using hub = await startAsker();
+    const [ada, eve] = [await clientOf(hub), await clientOf(hub)];
+    const held = eve.call('hold', { key: 'e' });
+    await ada.ask('tools/call', {
+      name: 'ask',
+      arguments: { method: 'sampling/createMessage', params: sample },
+      task: { ttl: 1000 },
+    });
+    await until(() => ada.asked.length === 1);
+    assert.equal(eve.asked.length, 0);
+    await eve.call('release', { key: 'e' });
+    await held;
+  });
+});

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { isObject } from '#core';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import type { View } from '#routing';
+import { openAsked } from '../asking.ts';
+import { openClient } from '../clients.ts';
+import { at, openModern } from '../modern.ts';
+
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+const idKey = 'io.modelcontextprotocol/subscriptionId';
+const greeting = { uri: 'echo://greeting' };
+
+/** A client of 2026-07-28 that listens. */
+async function listen(hub: TestHub, view: View, notifications: object) {
+  const client = openAsked(hub, view);
+  const over = client.ask('subscriptions/listen', { notifications, _meta: meta });
+  await until(() => client.told.length > 0);
+  const [acknowledged] = client.told.splice(0);
+  assert.equal(acknowledged?.['method'], 'notifications/subscriptions/acknowledged');
+  const params = acknowledged?.['params'];
+  return {
+    client,
+    over,
+    honoured: isObject(params) ? params['notifications'] : undefined,
+    acknowledged: params,
+    call: (name: string, given: object = {}) =>
+      client.ask('tools/call', { name, arguments: given, _meta: meta }),
+  };
+}
+
+describe('a client that listens', () => {
+  test('is told what of its filter is honoured, then of lists and resources, each with the id of its request', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const { client, honoured, acknowledged, call } = await listen(hub, hub.server('echo'), {
+      toolsListChanged: true,
+      promptsListChanged: false,
+      resourceSubscriptions: ['echo://greeting'],
+      somethingElse: true,
+    });
+    assert.deepEqual(honoured, {
+      toolsListChanged: true,
+      resourceSubscriptions: ['echo://greeting'],
+    });
+    assert.ok(isObject(acknowledged));
+    assert.deepEqual(acknowledged['_meta'], { [idKey]: 1 });
+    await call('touch', { uri: 'echo://greeting' });
+    await call('touch', { uri: 'echo://picture' });
+    await call('relist');
+    await until(() => client.told.length >= 2);
+    assert.deepEqual(client.told, [
+      {
+        jsonrpc: '2.0',
+        method: 'notifications/resources/updated',
+        params: { _meta: { [idKey]: 1 }, uri: 'echo://greeting' },
+      },
+      {
+        jsonrpc: '2.0',
+        method: 'notifications/tools/list_changed',
+        params: { _meta: { [idKey]: 1 } },
+      },
+    ]);
+  });
+
+  test('is told nothing before what of its filter is honoured', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const client = openAsked(hub, hub.server('echo'));
+    const notes = Array.from({ length: 100 }, (_, at) => `echo://note/${at}`);
+    const resourceSubscriptions = [greeting.uri, ...notes];
+    void client.ask('subscriptions/listen', {
+      notifications: { resourceSubscriptions },
+      _meta: meta,
+    });
+    // Its resources are subscribed to one after the other, so that the first is updated meanwhile.
+    while (client.told.length === 0)
+      await client.ask('tools/call', { name: 'touch', arguments: greeting, _meta: meta });
+    await client.ask('tools/call', { name: 'touch', arguments: greeting, _meta: meta });
+    assert.deepEqual(
+      client.told.slice(0, 2).map(({ method }) => method),
+      ['notifications/subscriptions/acknowledged', 'notifications/resources/updated'],
+    );
+  });
+
+  test('of all servers hears of resources by their public names', async () => {
+    await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
+    const { client, honoured, call } = await listen(hub, 'all', {
+      resourceSubscriptions: ['other+echo://greeting', 'no://such'],
+    });
+    assert.deepEqual(honoured, { resourceSubscriptions: ['other+echo://greeting'] });
+    await call('echo_touch', { uri: 'echo://greeting' });
+    await call('other_touch', { uri: 'echo://greeting' });
+    await until(() => client.told.length > 0);
+    assert.deepEqual(
+      client.told.map(({ params }) => isObject(params) && params['uri']),
+      ['other+echo://greeting'],
+    );
+  });
+
+  test('that leaves is forgotten; one that stays hears when the hub ends', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const filter = { toolsListChanged: true, resourceSubscriptions: ['echo://greeting'] };
+    const left = await listen(hub, hub.server('echo'), filter);
+    await left.client.notify('notifications/cancelled', { requestId: 1 });
+    const { error } = await left.over;
+    assert.equal(isObject(error) && error['code'], -32800);
+    const stays = await listen(hub, hub.server('echo'), filter);
+    assert.equal(hub.router.inFlight, 0);
+    hub.router.close();
+    assert.deepEqual((await stays.over)['result'], {
+      resultType: 'complete',
+      _meta: { [idKey]: 1 },
+    });
+  });
+
+  test('goes on hearing of resources of a server that was started anew', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const { client, call } = await listen(hub, hub.server('echo'), {
+      resourceSubscriptions: ['echo://greeting'],
+    });
+    await call('crash', { code: 1 });
+    await until(
+      () => hub.server('echo').restarts === 1 && hub.server('echo').running !== undefined,
+    );
+    // The subscription is made anew with the start; a later call on the same channel comes after it.
+    await call('touch', { uri: 'echo://greeting' });
+    await until(() => client.told.length > 0);
+    assert.equal(client.told[0]?.['method'], 'notifications/resources/updated');
+  });
+
+  const wantsGreeting = { resourceSubscriptions: [greeting.uri] };
+
+  test('and leaves is subscribed to nothing any more, at the server neither', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const other = openClient(hub, hub.server('echo'));
+    const [left, ended] = [
+      await listen(hub, hub.server('echo'), wantsGreeting),
+      await listen(hub, hub.server('echo'), wantsGreeting),
+    ];
+    await left.client.notify('notifications/cancelled', { requestId: 1 });
+    await left.over;
+    assert.equal((await other.call('touch', greeting)).text, 'told', 'another wants to know still');
+    assert.deepEqual([left.client.told.length, ended.client.told.length], [0, 1]);
+    ended.client.session.close('gone');
+    await ended.over;
+    assert.equal((await other.call('touch', greeting)).text, 'nobody subscribed');
+  });
+
+  test('hears of what the servers that are there can tell, and learns that this is all', async () => {
+    await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
+    await hub.server('echo').stop(true);
+    const { client, honoured, call } = await listen(hub, 'all', {
+      resourceSubscriptions: ['echo://greeting', 'other+echo://greeting'],
+    });
+    assert.deepEqual(honoured, { resourceSubscriptions: ['other+echo://greeting'] });
+    await call('other_touch', greeting);
+    await until(() => client.told.length === 1);
+  });
+
+  test('that is refused because of one server is subscribed at no other', async () => {
+    await using hub = await startHub([
+      { name: 'echo' },
+      { name: 'own', file: 'whisper.mjs', instance: 'session', maxInstances: 1 },
+    ]);
+    const [holder, other] = [openClient(hub), openClient(hub, hub.server('echo'))];
+    await holder.call('own_pid');
+    const client = openModern(hub, 'all');
+    const notifications = { resourceSubscriptions: ['echo://greeting', 'whisper://one'] };
+    const refused = await client.ask('subscriptions/listen', { notifications });
+    assert.equal(at(refused, 'error', 'data', 'code'), 'HUB_INSTANCES_FULL');
+    assert.deepEqual(client.told, [], 'what is refused is not acknowledged');
+    assert.equal((await other.call('touch', greeting)).text, 'nobody subscribed');
+  });
+
+  test('is refused a filter of another shape', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const client = openAsked(hub, 'all');
+    for (const notifications of [undefined, 7, { resourceSubscriptions: 'x' }, { taskIds: [1] }]) {
+      const { error } = await client.ask('subscriptions/listen', { notifications, _meta: meta });
+      assert.equal(isObject(error) && error['code'], -32602);
+    }
+  });
+});

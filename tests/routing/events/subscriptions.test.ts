@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { silent } from '#core';
+import { startHub, until } from '#helpers/hub';
+import type { Server } from '#servers';
+import { type Subscriber, createSubscriptions } from '../../../hub/routing/events/subscriptions.ts';
+import { openClient } from '../clients.ts';
+import { at, openModern } from '../modern.ts';
+
+const updated = 'notifications/resources/updated';
+const whispers = (env: Record<string, string>) => [
+  { name: 'first', file: 'whisper.mjs', env },
+  { name: 'second', file: 'whisper.mjs', env },
+];
+
+describe('an update of a part of a resource', () => {
+  for (const [era, env] of [
+    ['2025', {}],
+    ['2026', { ERA: 'modern' }],
+  ] as const)
+    test(`reaches who subscribed to the whole, under the name that it knows, at servers of ${era}`, async () => {
+      await using hub = await startHub(whispers(env));
+      const [direct, all] = [openClient(hub, hub.server('second')), openClient(hub)];
+      for (const client of [direct, all]) await client.initialize();
+      await direct.ask('resources/subscribe', { uri: 'whisper://one' });
+      await all.ask('resources/subscribe', { uri: 'second+whisper://one' });
+      const modern = openModern(hub, 'all');
+      void modern.ask('subscriptions/listen', {
+        notifications: { resourceSubscriptions: ['second+whisper://one'] },
+      });
+      await until(() => modern.told.length === 1);
+      const urisOf = (told: readonly object[]) =>
+        told
+          .filter(message => at(message, 'method') === updated)
+          .map(message => at(message, 'params', 'uri'));
+      for (const uri of ['whisper://one/a', 'whisper://one?b', 'whisper://onerous', 'whisper://on'])
+        await direct.call('touch', { uri });
+      await until(() => urisOf(modern.told).length >= 2);
+      assert.deepEqual(urisOf(direct.told), ['whisper://one/a', 'whisper://one?b']);
+      const renamed = ['second+whisper://one/a', 'second+whisper://one?b'];
+      assert.deepEqual(urisOf(all.told), renamed);
+      assert.deepEqual(urisOf(modern.told), renamed);
+    });
+});
+
+describe('whom an update concerns', () => {
+  /** Subscriptions at a server that lists what is given, by the URIs of the endpoint of all. */
+  function scene(listed: Readonly<Record<string, string>> = {}) {
+    const subscriptions = createSubscriptions({
+      log: silent,
+      publicUriOf: (_, uri) => listed[uri],
+      changed() {},
+    });
+    const at = {} as const;
+    // Nothing is asked of it.
+    const server: Server = Object.assign(Object.create(null), at);
+    const subscriber = (view: Subscriber['view']): Subscriber => ({
+      view,
+      isConnected: () => true,
+      outlet() {},
+    });
+    return {
+      one: subscriber(server),
+      all: subscriber('all'),
+      add: (uri: string, who: Subscriber, publicUri = uri) =>
+        subscriptions.add(server, uri, who, publicUri),
+      concerned: (uri: string) => [...subscriptions.concernedBy(server, uri).values()],
+    };
+  }
+
+  for (const [whole, part, concerns] of [
+    ['x://a', 'x://a', true],
+    ['x://a', 'x://a/b/c', true],
+    ['x://a', 'x://a#b', true],
+    ['x://a/', 'x://a/b', true],
+    ['x://a/', 'x://a', false],
+    ['x://', 'x://a', true],
+    ['x://a?b', 'x://a', false],
+    ['x://a', 'x://ab', false],
+    ['x://a/b', 'x://a/c', false],
+    ['x://a', `x://a/${'b'.repeat(2_043)}`, false],
+    ['x://a', `x://a/${'b'.repeat(2_042)}`, true],
+  ] as const)
+    test(`${part.slice(0, 20)} ${concerns ? 'is told' : 'is not told'} to who subscribed to ${whole}`, () => {
+      const { one, add, concerned } = scene();
+      add(whole, one);
+      assert.deepEqual(concerned(part), concerns ? [part] : []);
+    });
+
+  test('is told once, by the name of the nearest that was subscribed to', () => {
+    const { all, add, concerned } = scene();
+    add('x://a', all, 'p+x://a');
+    add('x://a/b', all, 'q+x://a/b');
+    assert.deepEqual(concerned('x://a/b'), ['q+x://a/b']);
+    assert.deepEqual(concerned('x://a/b/c'), ['q+x://a/b/c']);
+    assert.deepEqual(concerned('x://a/c'), ['p+x://a/c']);
+  });
+
+  test('is told by the name that the part is listed under, where that is another than of the whole', () => {
+    const { one, all, add, concerned } = scene({ 'x://a/b': 's+x://a/b' });
+    add('x://a', all);
+    add('x://a', one);
+    assert.deepEqual(concerned('x://a/b'), ['s+x://a/b', 'x://a/b']);
+    assert.deepEqual(concerned('x://a/c'), ['x://a/c', 'x://a/c']);
+  });
+});

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import type { View } from '#routing';
+import { openAsked } from '../asking.ts';
+import { at, openModern, textOf } from '../modern.ts';
+
+const related = 'io.modelcontextprotocol/related-task';
+const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
+
+async function openMaker(hub: TestHub, view: View, reply?: () => object) {
+  const client = openAsked(hub, view, reply);
+  await client.initialize({ sampling: {} });
+  return {
+    ...client,
+    /** Makes a task and gives the id of it. */
+    async make(name: string, given: object = {}): Promise<unknown> {
+      const answer = await client.ask('tools/call', { name, arguments: given, task: { ttl: 1 } });
+      return at(answer, 'result', 'task', 'taskId');
+    },
+    listed: async () => at(await client.ask('tasks/list'), 'result', 'tasks'),
+    statuses: () =>
+      client.told
+        .filter(({ method }) => method === 'notifications/tasks/status')
+        .map(told => at(told, 'params', 'taskId')),
+  };
+}
+
+const idsIn = (tasks: unknown) =>
+  Array.isArray(tasks) ? tasks.map(task => at(task, 'taskId')) : tasks;
+
+describe('tasks at the instances of sessions', () => {
+  test.for(['one', 'all'])(
+    'are apart from those of other sessions, though their ids are equal, at %s',
+    async kind => {
+      await using hub = await startHub([{ name: 'asker', instance: 'session' }]);
+      const view = kind === 'all' ? 'all' : hub.server('asker');
+      const name = kind === 'all' ? 'asker_hold' : 'hold';
+      const clients = [await openMaker(hub, view), await openMaker(hub, view)];
+      for (const client of clients) assert.equal(await client.make(name), 'task-1');
+      for (const client of clients) {
+        await client.ask('tasks/cancel', { taskId: 'task-1' });
+        const got = await client.ask('tasks/get', { taskId: 'task-1' });
+        assert.equal(at(got, 'result', 'taskId'), 'task-1');
+        assert.deepEqual(idsIn(await client.listed()), ['task-1']);
+        await until(() => client.statuses().length > 0);
+        assert.deepEqual(client.statuses(), ['task-1']);
+      }
+    },
+  );
+
+  test('ask the session that they are of', async () => {
+    await using hub = await startHub([{ name: 'asker', instance: 'session' }]);
+    const view = hub.server('asker');
+    const [ada, eve] = [await openMaker(hub, view), await openMaker(hub, view)];
+    await ada.make('hold');
+    await eve.make('ask', { method: 'sampling/createMessage', params: {} });
+    await until(() => eve.asked.length > 0);
+    assert.equal(ada.asked.length, 0);
+  });
+
+  test('are forgotten with their instance', async () => {
+    await using hub = await startHub([{ name: 'asker', instance: 'session' }]);
+    const ada = await openMaker(hub, hub.server('asker'));
+    await ada.make('hold');
+    await ada.call('crash');
+    const { error } = await ada.ask('tasks/get', { taskId: 'task-1' });
+    assert.match(String(at(error, 'message')), /this session has no task "task-1"/);
+  });
+});
+
+describe('tasks of two servers on the endpoint of all', () => {
+  const two = [
+    { name: 'asker', callTimeoutMs: 5_000 },
+    { name: 'other', file: 'asker.mjs' },
+  ];
+
+  test('with one id are two tasks, whose second has the name of its server in front', async () => {
+    await using hub = await startHub(two);
+    const ada = await openMaker(hub, 'all');
+    assert.equal(await ada.make('asker_hold'), 'task-1');
+    assert.equal(await ada.make('other_hold'), 'other+task-1');
+    const cancelled = await ada.ask('tasks/cancel', { taskId: 'other+task-1' });
+    assert.equal(at(cancelled, 'result', 'taskId'), 'other+task-1');
+    assert.equal(at(cancelled, 'result', 'status'), 'cancelled');
+    const result = await ada.ask('tasks/result', { taskId: 'other+task-1' });
+    assert.equal(at(result, 'result', '_meta', related, 'taskId'), 'other+task-1');
+    assert.deepEqual(idsIn(await ada.listed()), ['task-1', 'other+task-1']);
+    await until(() => ada.statuses().length === 2);
+    assert.deepEqual(new Set(ada.statuses()), new Set(['task-1', 'other+task-1']));
+    const eve = await openMaker(hub, 'all');
+    assert.equal(await eve.make('other_hold'), 'task-2', 'another session has none of those ids');
+    assert.match(
+      JSON.stringify(await eve.ask('tasks/get', { taskId: 'other+task-1' })),
+      /this session has no task/,
+    );
+  });
+
+  test('ask their client about the task that it knows, and hear of the one that they know', async () => {
+    await using hub = await startHub(two);
+    const ada = await openMaker(hub, 'all', () => ({
+      ...sampled,
+      _meta: { [related]: { taskId: 'other+task-1' } },
+    }));
+    await ada.make('asker_hold');
+    await ada.make('other_ask', { method: 'sampling/createMessage', params: {} });
+    await until(() => ada.asked.length > 0);
+    assert.equal(at(ada.asked[0]?.params, '_meta', related, 'taskId'), 'other+task-1');
+    let heard: unknown;
+    do heard = await ada.call('other_answered');
+    while (Array.isArray(heard) && heard.length === 0);
+    assert.ok(Array.isArray(heard));
+    assert.equal(at(heard[0], '_meta', related, 'taskId'), 'task-1');
+  });
+});
+
+describe('a task that a server gave two clients one id for', () => {
+  test('is that of neither, until one of them is gone', async () => {
+    await using hub = await startHub([{ name: 'asker', env: { ONE_TASK_ID: '1' } }]);
+    const view = hub.server('asker');
+    const [ada, eve] = [await openMaker(hub, view), await openMaker(hub, view)];
+    assert.equal(await ada.make('hold'), 'task-1');
+    assert.equal(await eve.make('hold'), 'task-1');
+    const reach = (client: typeof ada) => client.ask('tasks/get', { taskId: 'task-1' });
+    assert.match(JSON.stringify(await reach(ada)), /no task/);
+    assert.match(JSON.stringify(await reach(eve)), /no task/);
+    assert.deepEqual(await eve.listed(), []);
+    ada.session.close('gone');
+    assert.equal(at(await reach(eve), 'result', 'status'), 'working');
+  });
+});
+
+describe('tasks of clients without a session', () => {
+  const two = ['first', 'second'].map(name => ({
+    name,
+    file: 'stateless.mjs',
+    env: { NAME: name },
+  }));
+  const extension = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+
+  test('with one id at two servers are reached each, and each is told of', async () => {
+    await using hub = await startHub(two);
+    const ada = openModern(hub, 'all', extension);
+    const made = [await ada.call('first_make'), await ada.call('second_make')];
+    const ids = made.map(({ result }) => String(result['taskId']));
+    assert.deepEqual(ids, ['task-1', 'second+task-1']);
+    for (const [number, taskId] of ids.entries()) {
+      const got = await ada.ask('tasks/get', { taskId });
+      assert.equal(at(got, 'result', 'taskId'), taskId);
+      assert.equal(at(got, 'result', 'statusMessage'), two[number]?.name);
+    }
+    for (const [taskId, teller, other] of [
+      ['second+task-1', 'second', 'first'],
+      ['task-1', 'first', 'second'],
+    ] as const) {
+      const listener = openModern(hub, 'all', extension);
+      void listener.ask('subscriptions/listen', { notifications: { taskIds: [taskId] } });
+      await until(() => listener.told.length > 0);
+      listener.told.length = 0;
+      const tell = async (name: string) =>
+        textOf((await ada.call(`${name}_tell`, { taskId: 'task-1' })).result);
+      await tell(other);
+      // The server may not listen yet when the first is told.
+      do await tell(teller);
+      while (listener.told.length === 0);
+      for (const told of listener.told) {
+        assert.equal(at(told, 'params', 'taskId'), taskId);
+        assert.equal(at(told, 'params', 'statusMessage'), teller);
+      }
+      listener.session.close('told');
+    }
+  });
+});
+
+test('a request without a session is made no task, which nobody could ask for', async () => {
+  await using hub = await startHub([{ name: 'asker' }]);
+  const params = { name: 'hold', arguments: {}, task: { ttl: 60_000 } };
+  const answer = await fetch(`${hub.url}/mcp/asker/tools/call`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(params),
+  });
+  assert.match(await answer.text(), /"params.task\\": nobody could ask for the task later/);
+});
