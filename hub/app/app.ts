@@ -101,7 +101,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     settings.redisUrl === undefined
       ? createMemorySharing(clock)()
       : (await loadRedisSharing())(
-          { url: settings.redisUrl },
+          { url: settings.redisUrl, deployment: settings.deployment },
           { clock, log: log.child({ part: 'redis' }), random: Math.random, newId },
         );
   const pins = createPins(registriesOf(options.environment), { clock, fetch });

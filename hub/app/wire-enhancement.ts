@@ -33,7 +33,14 @@ export async function startEnhancement(
   { settings, dataFolder }: EnhancementOptions,
   { rules, clock, log, random, newId }: EnhancementNeeds,
 ): Promise<Enhancement> {
-  const { ollama, cache, redisUrl, qdrantUrl, qdrantKey: apiKey } = settings;
+  const {
+    ollama,
+    cache,
+    redisUrl,
+    deployment = 'agenthub',
+    qdrantUrl,
+    qdrantKey: apiKey,
+  } = settings;
   const life = new AbortController();
   const breaker = createBreaker({ ...settings.breaker, trialMs }, clock);
   // Node loads its fetch when it is first named.
@@ -47,7 +54,7 @@ export async function startEnhancement(
     redisUrl === undefined
       ? createMemoryCache(bounds, { clock })
       : (await loadRedisCache())(
-          { ...bounds, url: redisUrl, prefix: 'agenthub:cache:' },
+          { ...bounds, url: redisUrl, prefix: `${deployment}:cache:` },
           { clock, log, random, newId },
         );
   let vectors: Promise<Vectors> | undefined;

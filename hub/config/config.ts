@@ -169,6 +169,8 @@ export type Settings = {
   };
   /** May contain a password, so it is never logged. Undefined: caches and breaker state are kept in memory. */
   readonly redisUrl: string | undefined;
+  /** First part of the names of all keys in Redis. Undefined: `agenthub`. */
+  readonly deployment?: string;
   /** Undefined: vectors are stored in the data folder. */
   readonly qdrantUrl: string | undefined;
   readonly qdrantKey: string | undefined;

@@ -122,6 +122,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   build: 'BUILD_MEMORY or BUILD_CPUS',
   ollama: 'OLLAMA_HOST, OLLAMA_PORT, OLLAMA_MODEL or OLLAMA_PULL',
   redisUrl: 'REDIS_URL',
+  deployment: 'DEPLOYMENT_NAME',
   qdrantUrl: 'QDRANT_URL',
   qdrantKey: 'QDRANT_API_KEY',
   networks: 'ROUTER_NETWORKS',

@@ -42,6 +42,11 @@ export function readSettings(
       'is not set, but TLS needs a certificate and a key. Set both or neither',
     );
   const otlp = readOtlp(variables);
+  const deployment = text(
+    'DEPLOYMENT_NAME',
+    value => hubName.test(value),
+    '1 to 32 lowercase letters, digits, "_" and "-", starting with a letter or digit',
+  );
   const settings: Settings = {
     host: withoutBrackets(
       text('ROUTER_HOST', isHost, 'an IP address or a host name') ?? '127.0.0.1',
@@ -99,6 +104,7 @@ export function readSettings(
     limits: readLimits(variables),
     ...readBackends(variables),
     ...(otlp && { otlp }),
+    ...(deployment !== undefined && { deployment }),
   };
   done();
   refuseOpenAddress(settings);

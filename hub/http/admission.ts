@@ -18,9 +18,9 @@ type Needs = {
   readonly refusals: RefusalLog;
 };
 
-/** What the guard decides of requests to routes, and how they are refused. */
+/** Asks the guard about requests to routes, and answers refused ones. */
 export interface Admission {
-  /** Answers a request that the guard does not admit to its route; true where it did. */
+  /** Answers a request that the guard refuses. Returns whether it did. */
   refuse(request: FastifyRequest, reply: FastifyReply): boolean;
   refusalOf(request: FastifyRequest): Refusal | undefined;
   /** The principal of a request that `refuse` admitted to its route. Throws TypeError for any other request. */
@@ -39,7 +39,7 @@ export function createAdmission(
   const principals = new WeakMap<IncomingMessage, Principal>();
   const scopeOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.scope ?? 'call';
 
-  /** How long whoever sent a wrong key must wait, in milliseconds. The right key is admitted at any time. */
+  /** How long a client that sent a wrong key must wait, in milliseconds. The right key is always admitted. */
   function waitOf(request: FastifyRequest, isForOwner: boolean): number {
     if (request.headers.authorization === undefined) return 0;
     // A client may send the token for calls everywhere.
@@ -61,7 +61,7 @@ export function createAdmission(
       const scope = scopeOf(request);
       const { refusal, principal } = check(request, scope);
       if (principal) principals.set(request.raw, principal);
-      // A browser does not send the token before it knows that it may.
+      // Browsers send no token with a preflight.
       if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
       const isForOwner = scope === 'administer' && check(request, 'call').refusal === undefined;
       // The dashboard says how to log in.

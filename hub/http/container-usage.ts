@@ -1,22 +1,22 @@
 import type { Clock } from '#core';
 import type { Running } from '#servers';
 
-/** What the containers of a server use together. */
+/** Memory and processor time of all containers of a server. */
 export type ContainerUsage = { readonly memoryBytes: number; readonly cpuMs: number };
 
-/** A server, or an instance that a session has of it, as far as it is looked at here. */
+/** The members of a server, or of an instance of it, that are used here. */
 export type Measured = {
   readonly config: { readonly name: string };
   readonly running: { readonly instance: Pick<Running['instance'], 'usage'> } | undefined;
 };
 
-/** Asks the engine what the containers of all servers use. */
+/** Reads the usage of all containers from the engine. */
 export interface ContainerUsages {
-  /** By server; those that nobody can tell of are not in it. Rejects never, and takes two seconds at the most. */
+  /** Usage by server, without servers of unknown usage. Takes two seconds at most and never rejects. */
   read(): Promise<ReadonlyMap<string, ContainerUsage>>;
 }
 
-/** How long an answer is given again, in milliseconds: the engine takes its time over each container. */
+/** How long a result is reused, in milliseconds: the engine is slow for each container. */
 const freshMs = 5_000;
 const maxWaitMs = 2_000;
 
@@ -27,7 +27,7 @@ export function createContainerUsages(
   let kept: Promise<ReadonlyMap<string, ContainerUsage>> | undefined;
   let since = 0;
 
-  /** What has answered when the time is over counts. */
+  /** The usage of the containers that the engine reports in time. */
   async function ask(): Promise<ReadonlyMap<string, ContainerUsage>> {
     const found = new Map<string, ContainerUsage>();
     const asked = servers().map(server => add(server, found));

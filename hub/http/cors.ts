@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** Lets pages of other origins read what the hub answers (Fetch standard, section 3.2: CORS). */
 export interface Cors {
-  /** Puts what browsers ask for on an answer, where its request comes from an allowed origin. */
+  /** Adds the CORS headers to the answer if the origin is allowed. */
   mark(request: IncomingMessage, response: ServerResponse): void;
-  /** What a preflight is told, besides the origin. */
+  /** The headers of the answer to a preflight, without those of `mark`. */
   preflightHeaders(request: IncomingMessage): Readonly<Record<string, string>>;
-  /** Whether a browser asks on behalf of an allowed origin if it may send a request. */
+  /** Whether a request is a preflight of an allowed origin. */
   isPreflight(request: IncomingMessage): boolean;
 }
 
@@ -14,14 +14,13 @@ export interface Cors {
 const allowedHeaders =
   'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name';
 
-/** Headers that repeat an argument of a tool (MCP 2026-07-28): the tools name them. */
+/** Headers that repeat a tool's argument (MCP 2026-07-28). */
 const paramHeader = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const maxParamHeaders = 64;
 
 /**
- * For the origins that are configured, and for no other: loopback origins may call the hub, but their
- * pages do not read its answers. The headers go on the raw response, as the MCP endpoints answer there:
- * those that @fastify/cors puts on the reply would not reach them.
+ * CORS for the configured origins only: pages of loopback origins may call the hub but not read its answers. The
+ * headers are set on the raw response, because the MCP endpoints bypass Fastify's reply.
  */
 export function createCors(allowedOrigins: readonly string[]): Cors {
   const origins = new Set(allowedOrigins.map(origin => origin.toLowerCase()));
@@ -37,7 +36,7 @@ export function createCors(allowedOrigins: readonly string[]): Cors {
       response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, WWW-Authenticate');
     },
     preflightHeaders({ headers }) {
-      // With credentials there is no wildcard: those are allowed that are asked for.
+      // A wildcard is not valid with credentials, so the requested headers are named.
       const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
       const params = asked.map(name => name.trim()).filter(name => paramHeader.test(name));
       return {

@@ -32,10 +32,7 @@ export function statusOf(error: unknown): number {
 const isCode = (value: unknown): value is Code =>
   typeof value === 'string' && Object.hasOwn(codes, value);
 
-/**
- * The HTTP status of a JSON-RPC answer, 200 for all that a server answered, else that of the hub's error, and the
- * headers that go with it.
- */
+/** The HTTP status and headers of a JSON-RPC answer: those of the hub's error, or 200 for an answer of a server. */
 export function headOfAnswer(bytes: Buffer): {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -49,7 +46,7 @@ export function headOfAnswer(bytes: Buffer): {
   return { status: statusOfKind[codes[code]], headers: retryAfter(data) };
 }
 
-/** After how many seconds the same request is worth another try, where that is known. */
+/** The header Retry-After, if the time is known. */
 export function retryAfter({
   retryAfterMs,
 }: {
@@ -69,7 +66,7 @@ export function problemOf(error: unknown): JsonObject {
   };
 }
 
-/** The body of an answer for what is no error of the hub's own: its details are for the log, and the client gets the way to them. */
+/** Logs an unexpected error, and returns a body that names its id in the log. */
 export function bugOf(
   error: unknown,
   url: string,

@@ -14,38 +14,38 @@ import type { Engine } from './routes/health.ts';
 import type { Prompts } from './routes/ollama.ts';
 import type { PromptHealth } from './routes/prompt-health.ts';
 
-/** What the HTTP room needs. It builds none of these itself. */
+/** The other rooms that HTTP uses. */
 export type HttpNeeds = {
   readonly servers: Servers;
   readonly router: Router;
   readonly streamable: Streamable;
   readonly connections: Pick<Connections, 'size' | 'isDraining'>;
   readonly webSockets: WebSockets;
-  /** The bytes of bodies that are not complete, and of answers that clients have not read. Absent: not counted. */
+  /** The bytes of incomplete bodies and of unread answers. Absent: they are not counted. */
   readonly unfinished?: ByteBudget;
   readonly unread?: ByteBudget;
   readonly sse: Sse;
   readonly engine: Engine;
   readonly config: ConfigControl;
-  /** How breakers stand with those of other hubs. */
+  /** Whether breakers are shared with other hubs. */
   readonly sharing: Pick<Sharing, 'status'>;
-  /** What the guard asks besides its options. Absent: nobody is logged in, and only ROUTER_TOKEN is a token. */
+  /** Logins and the made token. Absent: there are none. */
   readonly guard?: Partial<GuardNeeds>;
-  /** The kernel's tables of sockets, and the user that the hub runs as. Absent: users are not told apart. */
+  /** The kernel's socket tables and the user of the hub. Absent: the users of connections are not checked. */
   readonly peers?: PeersNeeds;
-  /** Absent: servers are installed and removed in the file only. */
+  /** Absent: servers can be installed and removed in the config file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
-  /** What outlives a request: installs, as far as they are. */
+  /** Work that outlives a request, such as installs. */
   readonly jobs: Jobs;
-  /** What improves prompts, loaded with the first use. Absent: the hub improves none. */
+  /** Loads the prompt enhancer on first use. Absent: the hub improves no prompts. */
   readonly prompts?: () => Promise<Prompts>;
   readonly promptHealth?: PromptHealth;
-  /** The newest calls, and what they took. */
+  /** The newest calls. */
   readonly activity: Activity;
   readonly metrics: Metrics;
-  /** What the hub itself takes of the machine's memory, in bytes. */
+  /** Resident memory of the hub, in bytes. */
   readonly residentBytes: () => number;
-  /** Removes what must not be shown from what a server wrote. */
+  /** Removes secrets from a text of a server. */
   readonly redact: (text: string) => string;
   readonly hubVersion: string;
   readonly clock: Clock;

@@ -9,9 +9,9 @@ import { idOf, noBudget, retryAfterSeconds } from '#transports';
 import { createAdmission, isMcp, refusalBody } from './admission.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { createCors } from './cors.ts';
-import { type Patience, createEntrance } from './entrance.ts';
+import { type Patience, createListener } from './listener.ts';
 import { bugOf, problemOf, retryAfter, statusOf } from './errors.ts';
-import type { FamiliesNeeds } from './families.ts';
+import type { MetricFamiliesNeeds } from './metric-families.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import type { GuardedRequest } from './guarded-request.ts';
 import type { HttpNeeds } from './http-needs.ts';
@@ -25,11 +25,11 @@ import { registerRoutes } from './registering.ts';
 export type HttpOptions = GuardOptions & {
   readonly ownerKey: string;
   readonly host: string;
-  /** Names of this machine: it listens on what they stand for, and on loopback, in place of `host`. */
+  /** Names of this machine whose addresses it listens on, besides loopback, instead of `host`. */
   readonly networks?: readonly string[];
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** Longer bodies are refused with 413, in bytes. */
+  /** Longer bodies are refused with 413. In bytes. */
   readonly maxBodyBytes: number;
   /** How long a request may take to arrive; a minute for its head and five for all of it by default. */
   readonly patience?: Patience;
@@ -39,23 +39,23 @@ export type HttpOptions = GuardOptions & {
 
 const defaultMaxConnections = 2_000;
 
-/** Its `start` listens, and answers calls from there on. */
+/** Listens and answers calls after `start`. */
 export type Http = Service & {
-  /** Loads what answers all but calls, for which the first such request waits otherwise. */
+  /** Loads the routes, which the first request other than a call would wait for. */
   load(): Promise<void>;
-  /** Where it listens, once started, with the host as it was given: `http://127.0.0.1:9090`. */
+  /** Its address after `start`, with the host as configured: `http://127.0.0.1:9090`. */
   readonly address: string;
-  /** By which it is opened on its own machine, once started: `http://localhost:9090`. */
+  /** Its address on this machine after `start`: `http://localhost:9090`. */
   readonly url: string;
-  /** What it listens on, once started: `127.0.0.1:9090`. */
+  /** Its sockets after `start`: `127.0.0.1:9090`. */
   readonly sockets: readonly string[];
   /** A new link that logs a browser in to the dashboard as the owner, once. */
   createLoginLink(): string;
-  /** All that the hub measures, as it stands now: what `/metrics` shows. */
+  /** The current metrics, as `/metrics` shows them. */
   measure(): Promise<readonly MetricFamily[]>;
 };
 
-/** The hub's HTTP server. Answers nothing before `start`. */
+/** The hub's HTTP server. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const login = createLogin(options, needs);
   const guard = createGuard(options, {
@@ -71,7 +71,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     needs.clock,
   );
   const sessions = () => needs.streamable.sessionCount + needs.connections.size;
-  const measured: FamiliesNeeds = { ...needs, usages, sessions };
+  const measured: MetricFamiliesNeeds = { ...needs, usages, sessions };
   let app: FastifyInstance | undefined;
   let loading: Promise<FastifyInstance> | undefined;
   let listening: Listening | undefined;
@@ -81,12 +81,12 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   const routes = async () => (app = await (loading ??= build()));
 
   async function build(): Promise<FastifyInstance> {
-    // It takes as long to load as a server to start, and calls do without it.
+    // Loading Fastify takes as long as starting a server, and calls do not need it.
     const { LogController, fastify } = await import('fastify');
     const server = fastify({
       bodyLimit: options.maxBodyBytes,
       exposeHeadRoutes: false,
-      // A path that cannot be decoded reaches no hook: who asks is looked at here.
+      // A path that cannot be decoded reaches no hook, so the guard is asked here.
       frameworkErrors(error, request, reply) {
         cors.mark(request.raw, reply.raw);
         if (!admission.refuse(request, reply)) sendError(error, request, reply);
@@ -131,8 +131,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     return server;
   }
 
-  /** Answers by the routes. */
-  const otherwise: RequestListener = (request, response) => {
+  /** Answers by a route, after loading the routes if necessary. */
+  const fallback: RequestListener = (request, response) => {
     if (app) app.routing(request, response);
     else void routes().then(loaded => loaded.routing(request, response));
   };
@@ -173,7 +173,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       listening = await listenOn(
         options,
         () =>
-          createEntrance(
+          createListener(
             { ...options, maxConnections: options.maxConnections ?? defaultMaxConnections, tls },
             {
               ...needs,
@@ -181,7 +181,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
               unread: needs.unread ?? noBudget,
               admit,
               peers,
-              otherwise,
+              fallback,
             },
           ),
         networks.length === 0 ? undefined : () => addressesOfNetworks(networks),
@@ -199,8 +199,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       await (await loading)?.close();
     },
     async measure() {
-      const { readFamilies } = await import('./families.ts');
-      return await readFamilies(measured);
+      const { readMetricFamilies } = await import('./metric-families.ts');
+      return await readMetricFamilies(measured);
     },
   };
 }
@@ -209,7 +209,7 @@ const noCompiler = () => () => {
   throw new Error('routes of the hub have no schema');
 };
 
-/** Fastify's own refusals: a body that is too large, of another type, or not JSON. */
+/** Fastify's refusals: a body that is too large, of another type, or not JSON. */
 function fromFastify(cause: unknown, request: FastifyRequest): HubError | undefined {
   if (!(cause instanceof Error) || !('statusCode' in cause)) return undefined;
   const { method, headers, routeOptions } = request;
@@ -239,5 +239,5 @@ async function readPem(setting: string, file: string): Promise<Buffer> {
   }
 }
 
-/** What an MCP endpoint was sent, where that was read. */
+/** The body of a request to an MCP endpoint, if it was read. */
 const bytesOf = (body: unknown) => (Buffer.isBuffer(body) ? body : undefined);

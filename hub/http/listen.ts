@@ -4,20 +4,20 @@ import { isIPv6 } from 'node:net';
 import type { Server } from 'node:http';
 import { HubError, messageOf } from '#core';
 
-/** What listens on one port, at one address or at several. */
+/** The servers that listen on one port at one or more addresses. */
 export type Listening = {
   readonly port: number;
-  /** What it listens on, as `127.0.0.1:9090` and `[::1]:9090`. */
+  /** Its sockets, such as `127.0.0.1:9090` and `[::1]:9090`. */
   readonly sockets: readonly string[];
-  /** Takes no more connections, and ends those that there are. */
+  /** Stops listening and closes all connections. */
   close(): Promise<void>;
 };
 
 type Place = { readonly host: string; readonly port: number };
 
 /**
- * Listens on a port. `localhost` is each address that it has here, since some clients try but one of them. Rejects
- * with HUB_PORT_TAKEN or HUB_LISTEN_REFUSED where the first cannot be had; the hub does without the others.
+ * Listens on a port. For `localhost` it listens on all its addresses, because some clients try only one. Rejects with
+ * HUB_PORT_TAKEN or HUB_LISTEN_REFUSED if the first address fails; failures of the others are ignored.
  */
 export async function listenOn(
   place: Place,
@@ -43,7 +43,7 @@ export async function listenOn(
       await listen(another, other, own);
       servers.push(another);
     } catch {
-      // Where IPv6 is switched off, the machine may still have a name for its address.
+      // With IPv6 switched off, localhost may still resolve to ::1.
     }
   }
   const sockets = servers.map(socketOf);
@@ -62,7 +62,7 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   return [...new Set(found.map(({ address }) => address))];
 }
 
-/** The addresses behind names of this machine, the first of which must be one, and loopback. */
+/** The addresses of these names, and loopback. Rejects if the first name is unknown. */
 export async function addressesOfNetworks(networks: readonly string[]): Promise<readonly string[]> {
   const [first = '', ...rest] = networks;
   const find = async (name: string) => (await lookup(name, { all: true })).map(one => one.address);

@@ -1,9 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/**
- * Tells by which methods a path is known: none where it is no path at all. Knows the routes that are
- * added after this call.
- */
+/** Returns the methods of a path: none if it is unknown. It knows the routes that are added after this call. */
 export function createMethods(server: FastifyInstance): (path: string) => readonly string[] {
   const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
   server.addHook('onRoute', ({ url, method }) => {

@@ -5,18 +5,18 @@ import { type SocketTables, findOwner } from './socket-tables.ts';
 /** Tells whose process opened each connection (Linux). */
 export interface Peers {
   /**
-   * Finds out whose process opened a connection, and calls `known` unless the connection is gone by then. At once
-   * where there is nothing to find out. The answer holds for the life of the connection.
+   * Finds the user whose process opened a connection, then calls `known` unless the connection is gone. Synchronous if
+   * there is nothing to find. The result holds for the life of the connection.
    */
   identify(socket: Socket, known: () => void): void;
-  /** What was found out about a connection that was identified. */
+  /** The peer of a connection that was identified. */
   of(socket: Socket): Peer;
-  /** Ends the connections that wait for it. */
+  /** Ends the connections that are being identified. */
   endAll(): void;
 }
 
 export type PeersNeeds = {
-  /** Undefined: this system does not tell, or the hub asks for a token instead. */
+  /** Undefined if the system has none, or if the hub asks for a token instead. */
   readonly tables: SocketTables | undefined;
   /** The user that the hub runs as. */
   readonly uid: number;
@@ -27,8 +27,8 @@ const sameUser: Peer = { kind: 'same-user' };
 const loopback = /^(?:::ffff:)?127\.|^::1$/;
 
 /**
- * Only connections to a loopback address are looked up: both their ends are in the hub's own table of sockets.
- * The peer of a port that a container publishes is in another network namespace, and cannot be told.
+ * Looks up connections to a loopback address only, because both their ends are in the hub's socket table. The peer of
+ * a published container port is in another network namespace.
  */
 export function createPeers({ tables, uid }: PeersNeeds): Peers {
   const peers = new WeakMap<Socket, Peer>();
@@ -50,7 +50,7 @@ export function createPeers({ tables, uid }: PeersNeeds): Peers {
     identify(socket, known) {
       if (!tables || !loopback.test(socket.localAddress ?? '')) return known();
       waiting.add(socket);
-      // Whoever takes the connection later listens for errors too.
+      // The reader of the connection listens for errors later.
       const fail = () => void socket.destroy();
       socket.on('error', fail);
       const settle = (peer: Peer) => {

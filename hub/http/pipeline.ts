@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 type Connection = {
-  /** Requests that are worked on while an earlier one of the same connection is not answered. */
+  /** Requests that were started before an earlier one of the connection was answered. */
   started: number;
-  /** Requests that Node has read and that nothing works on yet. */
+  /** Requests that Node has read and that wait to be started. */
   readonly queued: (() => void)[];
 };
 
@@ -12,9 +12,9 @@ type Connection = {
 const maxStarted = 64;
 
 /**
- * Bounds the requests of one connection that are worked on ahead of their turn. Node reads requests as they
- * come, and keeps each answer until those before it are sent. More requests wait, and the connection is not read
- * until the last of them is started: every request that was started is answered.
+ * Bounds the pipelined requests of one connection that are answered at the same time. Node reads requests as they
+ * arrive and keeps each answer until those before it are sent. Further requests wait, and the connection is not read
+ * until all of them are started.
  */
 export function createPipeline(): (
   request: IncomingMessage,
@@ -26,7 +26,7 @@ export function createPipeline(): (
   function open(socket: Socket): Connection {
     const connection: Connection = { started: 0, queued: [] };
     connections.set(socket, connection);
-    // Node resumes the connection with each body that is read.
+    // Node resumes the connection after each body.
     socket.on('resume', () => {
       if (connection.queued.length > 0) socket.pause();
     });
@@ -34,7 +34,7 @@ export function createPipeline(): (
   }
 
   return ({ socket }, response, start) => {
-    // All before it are answered.
+    // All earlier requests are answered.
     if (response.socket) return start();
     const connection = connections.get(socket) ?? open(socket);
     const { queued } = connection;

@@ -1,19 +1,19 @@
 import { Buffer } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The head of a POST of JSON that there is only one way to read. */
+/** The head of a POST of JSON that has only one reading. */
 export type PlainHead = {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** What stands around the length of the body: a head that differs in nothing else says the same. */
+  /** The bytes around the digits of Content-Length. A head that differs only in those digits is the same. */
   readonly before: Buffer;
   readonly after: Buffer;
 };
 
-/** As much of the body as is there. */
+/** The part of the body that has arrived. */
 export type PlainBody = {
   readonly body: Buffer;
-  /** How much of it is still to come, in bytes; below 0 where there is more than the body. */
+  /** Bytes that have not arrived; below 0 if more than the body has. */
   readonly missing: number;
 };
 
@@ -28,7 +28,7 @@ const requestLine = /^POST (\/[\w./~-]*) HTTP\/1\.1$/;
 const lengthField = 'content-length';
 const mostDigits = 9;
 const length = new RegExp(`^\\d{1,${mostDigits}}$`);
-/** Headers by which the bytes that follow, or the connection, become something else. */
+/** Headers that change the framing of the body or the connection. */
 const unusual = new Set([
   'expect',
   'proxy-connection',
@@ -41,8 +41,8 @@ const unusual = new Set([
 const maxHeaders = 100;
 
 /**
- * Reads the head that these bytes begin with. Undefined for whatever has more than one reading, or another
- * meaning than most: it is left to Node's parser, and so is every request of a browser.
+ * Parses the head at the start of these bytes. Undefined for anything ambiguous or unusual, and for requests of
+ * browsers: Node's parser reads those.
  */
 export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
   const end = bytes.indexOf(headEnd);
@@ -72,7 +72,7 @@ export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
     headers.get('content-type') === 'application/json' &&
     (headers.get('connection') ?? 'keep-alive') === 'keep-alive' &&
     !headers.has('origin');
-  // Copies: the bytes are part of all that came with them.
+  // Copies, because the bytes belong to a larger chunk.
   const copy = (from: number, to: number) => Buffer.from(bytes.subarray(from, to));
   return isPlain
     ? {
@@ -84,7 +84,7 @@ export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
     : undefined;
 }
 
-/** The body under a head that differs from a known one in its length alone; undefined for another head. */
+/** The body, if the head differs from a known one in Content-Length only; undefined for another head. */
 export function bodyUnder(bytes: Buffer, { before, after }: PlainHead): PlainBody | undefined {
   const isSame = bytes.length > before.length && before.compare(bytes, 0, before.length) === 0;
   if (!isSame) return undefined;

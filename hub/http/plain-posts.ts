@@ -9,19 +9,19 @@ import { type PlainBody, type PlainHead, bodyUnder, parsePlainHead } from './pla
 import { type PlainLink, PlainResponse } from './plain-response.ts';
 
 /**
- * Answers plain POSTs to MCP endpoints without Node's HTTP in between, which costs as much as all that the hub
- * does for a call. A connection that brings anything else is Node's from there on (decisions/0015).
+ * Answers plain POSTs to MCP endpoints without Node's HTTP, which costs as much as all other work for a call. A
+ * connection that brings anything else is handed over to Node (decisions/0015).
  */
 export interface PlainPosts {
-  /** Takes over a connection that has brought nothing yet. */
+  /** Takes over a new connection. */
   readonly take: (socket: Socket, peer: Peer) => void;
-  /** Ends all connections that it has. */
+  /** Ends all its connections. */
   readonly endAll: () => void;
 }
 
 export type PlainPostsOptions = {
   readonly maxBodyBytes: number;
-  /** How long a connection may bring nothing at first, and between two requests, in milliseconds. */
+  /** How long a connection may be idle at first and between requests, in milliseconds. */
   readonly firstMs: number;
   readonly idleMs: number;
 };
@@ -29,23 +29,23 @@ export type PlainPostsOptions = {
 export type PlainPostsNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   readonly streamable: Pick<Streamable, 'handle'>;
-  /** The principal of a request; undefined where the guard refuses it. Called for each, also where the head is known. */
+  /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
   readonly admit: (request: GuardedRequest) => Principal | undefined;
-  /** What an MCP endpoint shows; undefined for every other path. */
+  /** The view of an MCP endpoint; undefined for every other path. */
   readonly viewOf: (url: string) => View | undefined;
-  /** Told of answers that clients have not read at once. */
+  /** Counts answers that clients did not read at once. */
   readonly unread: Pick<ByteBudget, 'added'>;
-  /** Has Node read the connection from here on, of which these bytes have been read already. */
+  /** Hands the connection over to Node, with the bytes that were read already. */
   readonly handOver: (socket: Socket, bytes: Buffer) => void;
-  /** Answers a connection that has never brought anything. */
+  /** Answers a connection that never brought anything. */
   readonly timedOut: (socket: Socket) => void;
 };
 
 type KnownHead = { readonly head: PlainHead; readonly request: GuardedRequest };
 
-/** What more than this wait for the answer to one before them, is read when that is there. */
+/** Pipelined requests that are answered at the same time. The connection is not read beyond them. */
 const maxPipelined = 64;
-/** A client may send its next request as late as it was told that it could. */
+/** Clients may send a request as late as Keep-Alive tells them. */
 const graceMs = 1_000;
 
 export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNeeds): PlainPosts {
@@ -55,14 +55,14 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
   const idleMs = options.idleMs + graceMs;
 
   function take(socket: Socket, peer: Peer): void {
-    /** The head that the client sent last, parsed: most send the same with every request. It says nothing about admission. */
+    /** The parsed head of the last request: most clients send the same head again. It says nothing about admission. */
     let known: KnownHead | undefined;
     let current: PlainResponse | undefined;
-    /** What is worked on as well, and is sent after it. */
+    /** Pipelined requests behind it. */
     const later: PlainResponse[] = [];
-    /** What is not plain, or too much at a time, and is read when all before it is answered. */
+    /** Bytes that are not a plain POST, or too many requests, kept until all earlier ones are answered. */
     let waiting: Buffer | undefined;
-    /** The beginning of a request: there are clients that write its head and its body one after the other. */
+    /** The beginning of a request whose rest has not arrived: some clients write head and body separately. */
     let begun: Buffer | undefined;
     let stalled: (() => void) | undefined;
     let isFirst = true;
@@ -78,16 +78,16 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
           return;
         }
         if (socket.timeout !== idleMs) socket.setTimeout(idleMs);
-        // Whoever sends this answer has not left its own work yet.
+        // Not within the sender of this answer.
         if (waiting) setImmediate(proceed);
-        // A client that takes no answers is not read either.
+        // A client that reads no answers is not read either.
         else if (socket.writableNeedDrain) socket.pause();
       },
       patience(delayMs, onStalled) {
         socket.setTimeout(delayMs);
         needs.unread.added(socket.writableLength);
         if (onStalled) stalled = onStalled;
-        // With the end of what waits to be sent, it is the client's turn again.
+        // The idle time begins when all bytes are sent.
         else socket.write('', rest);
       },
     };
@@ -117,7 +117,7 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
         const isBody = begun !== undefined && post !== undefined && post.missing > 0;
         begun = undefined;
         waitOrLeave(bytes);
-        // Node has copied what it was handed: where it is all of a body so far, nothing refers to it.
+        // Node has copied the bytes, and nothing else refers to them.
         if (isBody && !waiting && socket.readableLength === 0) freeBuffer(bytes);
       } else if (post.missing > 0) begun = moveToPages(bytes);
       else {
@@ -143,20 +143,20 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
       return joined;
     }
 
-    /** Whether a body is no larger than it may be, and nothing is behind it. */
+    /** Whether a body is within the bound and nothing follows it. */
     function isTaken({ body, missing }: PlainBody): boolean {
       const length = body.length + missing;
       return missing >= 0 && length > 0 && length <= options.maxBodyBytes;
     }
 
-    /** Node would send its answers before those that are still to come. */
+    /** Waits for pending answers, because Node would send its own before them. */
     function waitOrLeave(bytes: Buffer): void {
       if (!current) return leave(bytes);
       waiting = bytes;
       socket.pause();
     }
 
-    /** What the client has not been read for is read now. */
+    /** Reads the connection again after all requests are answered. */
     function proceed(): void {
       if (current || socket.destroyed || socket.writableNeedDrain) return;
       const chunk = waiting;
@@ -167,19 +167,19 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
 
     function timeout(): void {
       if (stalled) stalled();
-      // Node gives the rest of a request some time, and says so when that is over.
+      // Node waits for the rest of the request and answers when it is late.
       else if (begun && !current) leave(begun);
       else if (isFirst) {
         forget();
-        // What is said to it may reach nobody.
+        // The answer may fail to be sent.
         socket.on('error', fail);
         needs.timedOut(socket);
       }
-      // What a call takes is not counted.
+      // The duration of a call is not limited here.
       else if (!current) socket.destroy();
     }
 
-    /** As Node does it: a client that writes no more is done. */
+    /** As in Node: the client's FIN ends the connection. */
     const end = () => void socket.end();
     const fail = () => void socket.destroy();
 

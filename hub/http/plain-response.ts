@@ -3,38 +3,32 @@ import type { Socket } from 'node:net';
 import { http } from '#core';
 import type { HttpResponse } from '#transports';
 
-/** What a response needs of the connection that it is sent on. */
+/** The connection of a response. */
 export type PlainLink = {
   readonly socket: Socket;
-  /** The lines of the head that all responses have in common. */
+  /** The header lines that all responses have in common. */
   readonly commonLines: () => string;
-  /** The response is complete, as far as the hub is concerned. */
+  /** The response is complete. */
   readonly answered: () => void;
-  /**
-   * How long nothing may move, in milliseconds, until `stalled` is called; without it, until what waits to be
-   * sent is given up.
-   */
+  /** Calls `stalled` if no bytes were sent for this long; without it, gives up the unsent bytes. In milliseconds. */
   readonly patience: (delayMs: number, stalled: (() => void) | undefined) => void;
 };
 
 type Headers = Readonly<Record<string, string | number>>;
 
-/** More than this is not copied to be sent in one piece with its head. */
+/** Longer bodies are not copied into one piece with the head. */
 const maxJoinedBytes = 8 * 1024;
-/** What would end a header, or the head. */
+/** Characters that could end a header or the head. */
 const unsafe = /[^\t\x20-\x7e]/;
 
-/**
- * The response to a plain POST. A class, unlike all else in the hub: each call has one, and functions of its
- * own would cost each more than all that they do.
- */
+/** The response to a plain POST. A class, because closures for each call would cost more than the work that they do. */
 export class PlainResponse implements HttpResponse {
   readonly #link: PlainLink;
   #closed: (() => void)[] | undefined;
   #isOver = false;
   #head = '';
   #isChunked = false;
-  /** What is to be sent when those before it are answered; undefined once they are. */
+  /** Writes that wait until earlier requests are answered; undefined once they are. */
   #held: (() => void)[] | undefined;
   #heldBytes = 0;
   headersSent = false;
@@ -52,7 +46,7 @@ export class PlainResponse implements HttpResponse {
     return this.#heldBytes + this.#link.socket.writableLength;
   }
 
-  /** Throws TypeError where a header holds what could pass for another. */
+  /** Throws TypeError for a header value with unsafe characters. */
   writeHead(status: number, headers: Headers = {}): this {
     let lines = '';
     for (const name in headers) {
@@ -83,7 +77,7 @@ export class PlainResponse implements HttpResponse {
     const { socket } = this.#link;
     if (!this.#isChunked) return socket.write(chunk);
     const length = Buffer.byteLength(chunk);
-    // An empty chunk would be the last.
+    // An empty chunk would end the body.
     if (length === 0) return true;
     socket.cork();
     socket.write(`${length.toString(16)}\r\n`, 'latin1');
@@ -118,7 +112,7 @@ export class PlainResponse implements HttpResponse {
 
   setTimeout(delayMs: number, stalled: () => void): void {
     if (this.#held) return void this.#held.push(() => this.setTimeout(delayMs, stalled));
-    // One that is complete has no say in what comes after it.
+    // A complete response must not time out the next request.
     this.#link.patience(delayMs, this.#isOver ? undefined : stalled);
   }
 
@@ -135,7 +129,7 @@ export class PlainResponse implements HttpResponse {
     this.on(event, listener);
   }
 
-  /** Those before it are answered. */
+  /** All earlier requests are answered: sends what was held. */
   takeTurn(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
@@ -161,14 +155,14 @@ export class PlainResponse implements HttpResponse {
     this.#head = '';
   }
 
-  /** All of a response of which nothing has left, in one write. */
+  /** Sends a whole response in one write. */
   #sendWhole(body: Buffer | undefined): void {
     const { socket } = this.#link;
     const length = body?.length ?? 0;
     const own = this.#isChunked ? `Content-Length: ${length}\r\n` : '';
     if (body && length <= maxJoinedBytes) {
       const head = `${this.#head}${this.#link.commonLines()}${own}\r\n`;
-      // Every byte is one character of this encoding, and comes out as it went in.
+      // latin1 maps every byte to one character and back.
       socket.write(head + body.toString('latin1'), 'latin1');
       return;
     }

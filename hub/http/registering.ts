@@ -3,7 +3,7 @@ import { createInstallJobs } from '#installs';
 import type { ContainerUsages } from './container-usage.ts';
 import type { DashboardNeeds, DashboardOptions } from './dashboard/needs.ts';
 import { dashboardRoutes } from './dashboard/routes.ts';
-import type { FamiliesNeeds } from './families.ts';
+import type { MetricFamiliesNeeds } from './metric-families.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { callTokenRoutes } from './routes/call-token.ts';
@@ -23,7 +23,7 @@ import { sseRoutes } from './routes/sse.ts';
 
 export type RouteNeeds = HttpNeeds &
   Pick<DashboardNeeds, 'login' | 'refusalOf' | 'principalOf' | 'mayAdminister'> & {
-    readonly measured: FamiliesNeeds;
+    readonly measured: MetricFamiliesNeeds;
     readonly usages: ContainerUsages;
   };
 

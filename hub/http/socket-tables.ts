@@ -7,9 +7,8 @@ type TableName = 'tcp' | 'tcp6';
 /** The kernel's tables of the TCP sockets in the hub's own network namespace. */
 export type SocketTables = {
   /**
-   * Resolves with the first result of `find` that is not undefined, or undefined where there is none. `find` gets
-   * the rows of a table, some at a time, from a reading that began after the call. Calls at the same time share one
-   * reading, which ends when all have found theirs.
+   * Resolves with the first result of `find` other than undefined, or with undefined. `find` gets the rows of a table
+   * in pieces, read after the call. Concurrent calls share one reading.
    */
   readonly search: <T>(
     table: TableName,
@@ -19,7 +18,7 @@ export type SocketTables = {
 
 export type End = { readonly address: string; readonly port: number };
 
-/** The kernel hands out less than this at a time, and walks through its table as it does: 2 ms for all of it. */
+/** The kernel returns less than this at a time. Reading a whole table takes 2 ms. */
 const readBytes = 16 * 1024;
 
 /** The tables in /proc/net (proc_net_tcp.rst of the kernel's documentation). */
@@ -43,10 +42,7 @@ async function* readKernelTable(table: TableName): AsyncGenerator<string> {
   }
 }
 
-/**
- * The user who made the socket with these ends; undefined where there is no such socket that a process still has.
- * Rejects where the tables cannot be read.
- */
+/** The user of the socket with these ends; undefined if no process has it. Rejects if the tables cannot be read. */
 export async function findOwner(
   local: End,
   remote: End,
@@ -56,7 +52,7 @@ export async function findOwner(
   const tables = isIPv4(plainAddress(local.address))
     ? (['tcp', 'tcp6'] as const)
     : (['tcp6'] as const);
-  // The kernel can skip a row where the table changes while it is read: the second look is on another reading.
+  // The kernel can skip a row if the table changes during a reading, so it is read twice.
   for (let look = 0; look < 2; look++)
     for (const table of tables) {
       const ends = `${hexOf(local, table)} ${hexOf(remote, table)} `;
@@ -66,7 +62,7 @@ export async function findOwner(
   return undefined;
 }
 
-/** What follows the addresses in a row: state, queues, timer, retransmissions, uid, timeout and inode. */
+/** The fields behind the addresses in a row: state, queues, timer, retransmissions, uid, timeout and inode. */
 const row = /^([\dA-F]{2}) \S+ \S+ \S+ +(\d+) +\d+ (\d+) /;
 /**
  * Established, or closed for writing by the client, which still reads: FIN_WAIT1 and FIN_WAIT2. The socket of a
@@ -149,7 +145,7 @@ function createSharedSearch(read: () => AsyncIterable<string>) {
   async function readFor(searches: Set<Search>): Promise<void> {
     let rest = '';
     for await (const text of read()) {
-      // A row may be cut in two.
+      // A chunk may end within a row.
       const joined = rest + text;
       const whole = joined.lastIndexOf('\n') + 1;
       const rows = joined.slice(0, whole);

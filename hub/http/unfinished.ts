@@ -4,7 +4,7 @@ import { HubError, moveToPages } from '#core';
 import type { ByteBudget } from '#transports';
 import { rawAnswer } from './unreadable.ts';
 
-/** A shorter body is not counted: all connections together hold less of them than the budget. */
+/** Shorter bodies are not counted: all connections together hold less than the budget. */
 const uncountedBytes = 16 * 1024;
 
 /** Counts the body of a request from its first byte to its last. Call it before anything reads the request. */
@@ -29,13 +29,13 @@ export function countBody(
       request.resume();
     },
     drop(reason) {
-      // The answer to another request would be taken for this one.
+      // The client would mistake it for the answer to another request.
       if (response.socket === socket && !response.headersSent) refuseBusy(socket, reason);
       else socket.destroy();
     },
   });
   const push = request.push.bind(request);
-  // Node's parser hands over what has come by this, and null at the end.
+  // Node's parser calls this with each chunk, and with null at the end.
   request.push = (chunk: Buffer | null) => {
     if (chunk === null) held[Symbol.dispose]();
     else {
@@ -44,13 +44,13 @@ export function countBody(
     }
     if (socket.destroyed) return false;
     const takesMore = push(chunk && moveToPages(chunk));
-    // Node reads as much as a stream may buffer from a paused request otherwise.
+    // A paused request would otherwise read until its buffer is full.
     return takesMore && !isPaused;
   };
   request.once('close', () => held[Symbol.dispose]());
 }
 
-/** Tells a client that the hub has no room for it now, and ends the connection. */
+/** Answers 503 and ends the connection. */
 export function refuseBusy(socket: Socket, message: string): void {
   const error = new HubError('HUB_SERVER_BUSY', message, { data: { retryable: true } });
   if (!socket.writable) return void socket.destroy();

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { HubError, http, isObject } from '#core';
 import { problemOf } from './errors.ts';
 
-/** What Node's parser of HTTP gives up with, as the status that tells it; 400 for all others. */
+/** Status and message for errors of Node's HTTP parser; 400 for all others. */
 const statuses: ReadonlyMap<string, readonly [status: number, message: string]> = new Map([
   [
     'HPE_HEADER_OVERFLOW',
@@ -12,9 +12,9 @@ const statuses: ReadonlyMap<string, readonly [status: number, message: string]> 
   ['ERR_HTTP_REQUEST_TIMEOUT', [408, 'the request did not arrive in time. Send it again']],
 ]);
 
-/** Answers bytes that are no HTTP request, or not the whole of one in time, and ends the connection. */
+/** Answers a malformed or late request, and ends the connection. */
 export function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
-  // An answer that has begun cannot become another one; a client that reset the connection reads none.
+  // An answer has begun, or the client reset the connection.
   if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) {
     socket.destroy();
     return;
@@ -28,7 +28,7 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
   );
 }
 
-/** An answer with a problem as its body, for where there is no request that Node could answer. */
+/** An answer as text, for a connection without a request that Node could answer. */
 export function rawAnswer(
   status: number,
   problem: HubError,
@@ -46,7 +46,7 @@ export function rawAnswer(
   ].join('\r\n');
 }
 
-/** Whether the head of an answer has left on this connection, and its end has not. */
+/** Whether an answer on this connection has begun and not ended. */
 function isAnswering(socket: Duplex): boolean {
   const answer = answerOn(socket);
   return isObject(answer) && answer['headersSent'] === true;
@@ -55,6 +55,6 @@ function isAnswering(socket: Duplex): boolean {
 /** Whether a request of this connection is not answered yet. */
 export const isAnswerDue = (socket: Duplex): boolean => isObject(answerOn(socket));
 
-/** The answer that Node sends, or will send next, on a connection. */
+/** The response that Node sends on a connection now or next. */
 const answerOn = (socket: Duplex): unknown =>
   '_httpMessage' in socket ? socket._httpMessage : undefined;

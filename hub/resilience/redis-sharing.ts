@@ -7,6 +7,8 @@ import type { Claim, Decision, Membership, Sharing, SharingStatus } from './shar
 export type RedisSharingOptions = {
   /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
   readonly url: string;
+  /** Hubs of another deployment do not share breakers with this one; default `agenthub`. */
+  readonly deployment?: string | undefined;
   /** Interval of meetings, which make up for lost messages; default 2 s. */
   readonly syncMs?: number;
   /** A connection on which an answer takes longer counts as broken; default 1 s. */
@@ -45,15 +47,13 @@ type Member = {
   isAsking: boolean;
 };
 
-const prefix = 'agenthub:breaker:';
-const channel = `${prefix}decided`;
 /** Most breakers of one meeting; the rest follows at once. */
 const maxBatch = 100;
 
 /**
  * Shares breakers of several hubs through Redis. No call waits for it except the one on trial. Each breaker has its
- * state at `agenthub:breaker:state:{key}`, one channel tells of changes, and a trial is a lock by SET NX at
- * `agenthub:breaker:trial:{key}`, which the hub renews during the trial.
+ * state at `{deployment}:breaker:state:{key}`, one channel tells of changes, and a trial is a lock by SET NX at
+ * `{deployment}:breaker:trial:{key}`, which the hub renews during the trial.
  *
  * While Redis is away or slow, each hub decides by itself and keeps the latest decision on each breaker. On each
  * connection, and every `syncMs`, hubs report what they know and read what they missed. That also repairs a
@@ -63,6 +63,10 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
   const { syncMs = 2_000, answerMs = 1_000, claimMs = 150, startMs = 1_000 } = options;
   const { maxRetryMs = 2_000, keptMs = 600_000 } = options;
   const { clock } = needs;
+  const prefix = `${options.deployment ?? 'agenthub'}:breaker:`;
+  const channel = `${prefix}decided`;
+  const stateKey = (key: string) => `${prefix}state:${key}`;
+  const trialKey = (key: string) => `${prefix}trial:${key}`;
   const members = new Set<Member>();
   const { event, fire } = createEmitter<SharingStatus>();
   const started = Promise.withResolvers<void>();
@@ -239,9 +243,6 @@ export function createRedisSharing(options: RedisSharingOptions, needs: Needs): 
     },
   };
 }
-
-const stateKey = (key: string) => `${prefix}state:${key}`;
-const trialKey = (key: string) => `${prefix}trial:${key}`;
 
 /** The rows of a meeting by their place in the batch. */
 function rowsOf(answer: unknown): ReadonlyMap<number, readonly unknown[]> {

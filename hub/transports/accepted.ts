@@ -1,6 +1,6 @@
 import type { HttpRequest } from './http-message.ts';
 
-/** What the client takes as an answer; without the header, anything. */
+/** The media types that the client accepts; all without the header. */
 export function acceptedTypes(request: HttpRequest): {
   readonly json: boolean;
   readonly stream: boolean;
@@ -13,7 +13,7 @@ export function acceptedTypes(request: HttpRequest): {
   };
 }
 
-/** Whether the body is said to be JSON, which MCP requires of every POST. */
+/** Whether Content-Type is JSON, which MCP requires of every POST. */
 export function isJson(request: HttpRequest): boolean {
   const type = request.headers['content-type'];
   return type === 'application/json' || /^application\/json\s*(;|$)/i.test(type ?? '');

@@ -10,7 +10,7 @@ import {
 } from '#jsonrpc';
 import type { HttpResponse } from './http-message.ts';
 
-/** A connection that takes nothing of an answer for this long is dropped, as its client does not read. */
+/** A connection that accepts no bytes of an answer for this long is dropped. */
 export const stalledMs = 60_000;
 
 /** One JSON body, in one write. */
@@ -32,16 +32,16 @@ export function sendJson(
     response.end();
     response.uncork();
   }
-  // Most answers have left by now. The rest is held in memory until the client reads it.
+  // Most answers are sent by now. The others stay in memory until the client reads them.
   if (response.writableLength > 0) response.setTimeout(stalledMs, () => response.destroy());
 }
 
-/** How long an answer is, in bytes. */
+/** Length of an answer in bytes. */
 export function lengthOf(body: ReplyBytes): number {
   return Buffer.isBuffer(body) ? body.length : body.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** The answers to a batch as one message. They are not made into text, which V8 has only so long. */
+/** The answers to a batch as one message. Not built as a string, whose length V8 limits. */
 export function batchOf(answers: readonly ReplyBytes[]): Buffer {
   const pieces = answers.flatMap((answer, at) => [at === 0 ? opening : separator, whole(answer)]);
   return Buffer.concat([...pieces, closing]);
@@ -51,7 +51,7 @@ const opening = Buffer.from('[');
 const separator = Buffer.from(',');
 const closing = Buffer.from(']');
 
-/** Answers with a JSON-RPC error that carries the id of the request in `body`, where there is one. */
+/** Answers with a JSON-RPC error that has the id of the request in `body`. */
 export function refuse(
   response: HttpResponse,
   status: number,
@@ -62,14 +62,14 @@ export function refuse(
   sendJson(response, status, encodeError(idOf(body), code, message));
 }
 
-/** The id of the one request that the body of a POST is, as JSON text; `null` for anything else. */
+/** The id of the single request in a body, as JSON text; `null` for any other body. */
 export function idOf(body: Buffer | undefined): string {
   if (!body || body.length === 0) return 'null';
   const message = readMessage(body);
   return message.kind === 'request' ? rawText(message.bytes, message.id) : 'null';
 }
 
-/** What the codes of JSON-RPC errors are to HTTP (MCP 2026-07-28); all others travel with 200. */
+/** HTTP status of JSON-RPC error codes (MCP 2026-07-28); 200 for all others. */
 const statusOfCode: ReadonlyMap<number, number> = new Map([
   [rpcCodes.methodNotFound, 404],
   [rpcCodes.headerMismatch, 400],
@@ -79,7 +79,7 @@ const statusOfCode: ReadonlyMap<number, number> = new Map([
 
 /** The HTTP status for a JSON-RPC answer of the stateless revision. */
 export function statusOf(answer: Buffer): number {
-  // A large result is not read again to find out that it is no error.
+  // Avoids parsing large results.
   if (!answer.includes('"error"')) return 200;
   const message = readMessage(answer);
   if (message.kind !== 'answer' || !message.failed) return 200;

@@ -1,45 +1,45 @@
 import type { Clock, Log } from '#core';
 
-/** Something that keeps bytes in memory for a client: one connection, or one request. */
+/** A connection or a request that keeps bytes in memory. */
 export type Holder = {
   readonly bytes: () => number;
-  /** Stops more bytes from coming, until `resume`. Absent where that is not possible. */
+  /** Stops reading until `resume`. Absent if that is not possible. */
   readonly pause?: () => void;
   readonly resume?: () => void;
-  /** Gives the bytes up, and refuses or ends whatever they belong to. Must not throw. */
+  /** Frees the bytes, and refuses or ends the request or connection. Must not throw. */
   readonly drop: (reason: string) => void;
 };
 
-/** One bound for the bytes of all connections together. */
+/** A common bound for the bytes of all connections. */
 export interface ByteBudget {
   /** Counts a holder until it is disposed of. */
   hold(holder: Holder): Disposable;
-  /** Tells that so many bytes more are held: the sum is taken at the latest when they are a mebibyte. */
+  /** Reports that more bytes are held. The sum is taken at least once per mebibyte. */
   added(bytes: number): void;
 }
 
 export type ByteBudgetOptions = {
   readonly maxBytes: number;
-  /** What is counted, for the log: "unread answers". */
+  /** The name of the bytes in the log, such as "unread answers". */
   readonly what: string;
 };
 
 export type ByteBudgetNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Pick<Log, 'warn'>;
-  /** Called when much was held and little is left: its memory can be given back. */
+  /** Called when much was held and little is left, to return memory to the system. */
   readonly relieved: () => void;
 };
 
-/** The sum is taken anew after so many bytes, and at least so often while there is a holder. */
+/** The sum is taken after this many bytes, and at this interval while there is a holder. */
 const lookBytes = 2 ** 20;
 const lookMs = 1_000;
-/** From so many bytes on, their memory is worth being given back. */
+/** From this many bytes on, the memory is returned to the system. */
 const muchBytes = 16 * 2 ** 20;
 const littleBytes = 2 ** 20;
 /** A holder with fewer bytes is not paused. Equal shares alone do not bound the sum: the first take far larger ones. */
 const fewBytes = 64 * 2 ** 10;
-/** How long a holder is paused before it is dropped, as nothing else makes room. */
+/** How long a holder is paused before it is dropped. */
 const pausedMs = 3_000;
 
 /**
@@ -53,7 +53,7 @@ export function createByteBudget(
   { clock, log, relieved }: ByteBudgetNeeds,
 ): ByteBudget {
   const holders = new Set<Holder>();
-  /** With the time since which they are paused. */
+  /** Start of each pause, on the monotonic clock. */
   const paused = new Map<Holder, number>();
   let sinceLook = 0;
   let peakBytes = 0;
@@ -128,7 +128,7 @@ export function createByteBudget(
     log.warn({ bytes, maxBytes }, `too many bytes of ${what}: the largest go`);
   }
 
-  /** Those that cannot be paused. */
+  /** Drops the largest of the holders that cannot be paused. */
   function dropLargest(): void {
     const found = Array.from(holders, holder => ({ holder, bytes: holder.bytes() }))
       .filter(({ holder, bytes }) => bytes > 0 && !holder.pause)
@@ -162,7 +162,7 @@ export function createByteBudget(
   };
 }
 
-/** For where nothing is counted. */
+/** Counts nothing. */
 export const noBudget: ByteBudget = {
   hold: () => ({ [Symbol.dispose]() {} }),
   added() {},

@@ -5,25 +5,25 @@ import type { ByteBudget } from './byte-budget.ts';
 import { type Connection, type Wire, createConnection } from './connection.ts';
 import { stopping } from './unavailable.ts';
 
-/** The connections that are open: each is one client, whose session ends with it. */
+/** The open connections. Each is one client, whose session ends with it. */
 export interface Connections {
   readonly size: number;
-  /** Whether the hub is stopping, and takes no more of them. */
+  /** Whether the hub is stopping and refuses new connections. */
   readonly isDraining: boolean;
   /**
-   * Opens a connection whose messages are all of one principal. Throws HUB_SESSIONS_FULL where as many are open as
-   * may be, HUB_SHUTTING_DOWN where the hub stops.
+   * Opens a connection of a principal. Throws HUB_SESSIONS_FULL at the maximum of connections, and HUB_SHUTTING_DOWN
+   * while the hub stops.
    */
   open(view: View, principal: Principal, wire: Wire): Connection;
-  /** Closes those of a view, which is there no more. */
+  /** Closes the connections of a view. */
   end(view: View, reason: string): void;
-  /** Takes no more requests, waits at most `graceMs` for those in flight, then closes all. */
+  /** Refuses new requests, waits at most `graceMs` for those in flight, then closes all connections. */
   drain(graceMs: number): Promise<void>;
 }
 
 export type ConnectionsOptions = {
   readonly maxConnections: number;
-  /** A client that leaves more than this unread is dropped, in bytes. */
+  /** A client with more unread bytes is dropped. */
   readonly maxUnsentBytes?: number;
 };
 
@@ -31,13 +31,13 @@ export type ConnectionsNeeds = {
   readonly router: Pick<Router, 'open'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** What all clients leave unread. Absent: it is not counted. */
+  /** The unread bytes of all clients. Absent: they are not counted. */
   readonly unread?: ByteBudget;
 };
 
 const defaultMaxUnsentBytes = 64 * 1024 * 1024;
 const maxInFlight = 10_000;
-/** How often wires are kept alive, in milliseconds. */
+/** Interval of keep-alives, in milliseconds. */
 const keepAliveMs = 15_000;
 const lookMs = 20;
 
@@ -57,7 +57,7 @@ export function createConnections(
     keepTicking();
   }
 
-  /** The ticker runs while there is a wire to keep alive. */
+  /** The ticker runs while a connection is open. */
   function keepTicking(): void {
     if (!ticking && open.size > 0) ticking = clock.after(keepAliveMs, tick);
   }
@@ -105,13 +105,13 @@ export function createConnections(
     },
     async drain(graceMs) {
       draining = true;
-      // Requests to listen are ended in order before their connections are.
+      // The router ends requests to listen before their connections are closed.
       await Promise.resolve();
       const until = clock.monotonic() + graceMs;
       while (isBusy() && clock.monotonic() < until)
         await new Promise<void>(resolve => clock.after(lookMs, resolve));
       for (const connection of Array.from(open.keys())) connection.close('the hub is stopping');
-      // What they still say leaves with this turn.
+      // Their last messages are sent at the end of this turn.
       await new Promise<void>(resolve => setImmediate(resolve));
       ticking?.[Symbol.dispose]();
     },

@@ -19,58 +19,58 @@ import { batchOf, lengthOf } from './answer.ts';
 import { type ByteBudget, noBudget } from './byte-budget.ts';
 import { stopping } from './unavailable.ts';
 
-/** The way to one client: a WebSocket, an event stream, or stdout. None of these may throw. */
+/** Writes to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
 export type Wire = BatchSink & {
   /** Absent on one of no kind that people know. */
   readonly kind?: Over;
-  /** Ends the wire when what was written has left. */
+  /** Ends the wire after all that was written has been sent. */
   close(reason: string): void;
-  /** Ends the wire without waiting for its client, which does not read; tells it why where that is possible. */
+  /** Ends the wire at once, because its client does not read. Sends the reason if the wire has room for it. */
   drop(reason: string): void;
-  /** Called every few seconds: shows the client that the hub is there. */
+  /** Called every few seconds to keep the connection open. */
   keepAlive(): void;
 };
 
-/** What the hub takes as one message of a client, in bytes. */
+/** The largest message of a client, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024;
 
-/** A connection that carries messages both ways, and the session behind it. Both end together. */
+/** A connection that carries messages both ways, and its session. Both end together. */
 export interface Connection {
-  /** Who opened it: each of its messages is of this principal. */
+  /** The principal of all its messages. */
   readonly principal: Principal;
-  /** Takes one message or a batch of them, as it came. The buffer is the connection's from here on. */
+  /** Receives a message or a batch, and takes ownership of the buffer. */
   receive(bytes: Buffer): void;
-  /** Sends one message after those that were sent before. */
+  /** Sends one message. Messages keep their order. */
   send(bytes: Buffer): void;
-  /** Requests that are not answered yet, but for those that listen, which do not end. */
+  /** Unanswered requests. Requests to listen do not count, because they do not end. */
   readonly inFlight: number;
-  /** Cancels what is in flight, sends what is said about that, and closes the wire. */
+  /** Cancels all requests, sends their answers, and closes the wire. */
   close(reason: string): void;
-  /** The wire has ended: cancels what is in flight. */
+  /** Cancels all requests after the wire has ended. */
   gone(reason: string): void;
-  /** The client does not read, or does not show itself: cancels what is in flight and drops the wire. */
+  /** Cancels all requests and drops the wire of a client that does not read or respond. */
   drop(reason: string): void;
 }
 
 export type ConnectionOptions = {
-  /** A client that leaves more than this unread is dropped, in bytes. */
+  /** A client with more unread bytes is dropped. */
   readonly maxUnsentBytes: number;
-  /** A client with this many unanswered requests gets errors for more. */
+  /** Requests above this number of unanswered ones are refused. */
   readonly maxInFlight: number;
 };
 
 export type ConnectionNeeds = {
   readonly open: (outlet: (bytes: Buffer) => void) => Session;
-  /** Whether the hub is stopping, and takes no more requests. */
+  /** Whether the hub is stopping and refuses new requests. */
   readonly isDraining: () => boolean;
-  /** Called once, whatever the end was. */
+  /** Called once, at the end of the connection. */
   readonly closed: (reason: string) => void;
   readonly log: Pick<Log, 'warn'>;
-  /** What all clients leave unread. Absent: it is not counted. */
+  /** The unread bytes of all clients. Absent: they are not counted. */
   readonly unread?: ByteBudget;
 };
 
-/** Connects a wire to a session of its own. What is sent within one turn of the event loop is one write. */
+/** Opens a session for a wire. All messages of one turn of the event loop are one write. */
 export function createConnection(
   wire: Wire,
   options: ConnectionOptions,
@@ -81,14 +81,14 @@ export function createConnection(
     maxUnsentBytes: options.maxUnsentBytes,
     waits: bytes => unread.added(bytes),
   });
-  // What has left the outbox is counted with the socket.
+  // The socket counts what has left the outbox.
   const held = unread.hold({ bytes: () => outbox.queuedBytes, drop });
   let state: 'open' | 'closing' | 'closed' = 'open';
   let inFlight = 0;
   let listening = 0;
   const session = needs.open(send);
   const { principal } = session;
-  // What is about a request goes the way of everything else.
+  // The wire has one stream for all messages.
   const exchange: Exchange = { related: send };
 
   function send(bytes: Buffer): void {
@@ -107,7 +107,7 @@ export function createConnection(
     end(reason);
   }
 
-  /** Ends the session without a word to the client. */
+  /** Ends the session without telling the client. */
   function end(reason: string): void {
     if (state === 'closed') return;
     const wasOpen = state === 'open';
@@ -118,7 +118,7 @@ export function createConnection(
     needs.closed(reason);
   }
 
-  /** Why a request is not taken, where it is not. */
+  /** Why a request is refused; undefined if it is not. */
   function refusal(): HubError | undefined {
     if (needs.isDraining()) return stopping();
     if (inFlight + listening >= options.maxInFlight)
@@ -142,7 +142,7 @@ export function createConnection(
     return answer.then(answered);
   }
 
-  // One function for all calls, as there are many of these.
+  // One function for all calls, which saves a closure for each.
   const answered = (answer: ReplyBytes | undefined): ReplyBytes | undefined => {
     inFlight--;
     return answer;
@@ -171,7 +171,7 @@ export function createConnection(
     else void answerBatch(messages);
   }
 
-  /** Its answers leave together, so that all of them wait for the last. */
+  /** The answers of a batch are one message, sent after the last answer. */
   async function answerBatch(messages: readonly (Message | Malformed)[]): Promise<void> {
     let waiting = 0;
     const answers = messages.map(async message => {
@@ -201,7 +201,7 @@ export function createConnection(
       if (state !== 'open') return;
       state = 'closing';
       session.close(reason);
-      // What was in flight is answered within this turn.
+      // Cancelled requests are answered within this turn.
       setImmediate(() => {
         outbox.flush();
         wire.close(reason);

@@ -1,39 +1,39 @@
 import type { HttpResponse } from './http-message.ts';
 import type { ReplayBudget, Share } from './replay-budget.ts';
 
-/** How much of a stream is kept for clients that lost their connection, and how far one may lag. */
+/** Bounds of the events kept for clients that reconnect, and of what a connection may leave unread. */
 export type StreamBounds = {
   readonly maxEvents: number;
   readonly maxBytes: number;
-  /** A connection with more than this unsent is dropped: its client resumes, or is gone. */
+  /** A connection with more unsent bytes is dropped; its client may resume. */
   readonly maxUnsentBytes: number;
-  /** A connection that takes nothing of what waits for it for this long is dropped. */
+  /** A connection that accepts no bytes for this long is dropped. */
   readonly stalledMs: number;
 };
 
 /**
- * A server-sent event stream that outlives its connection: events have ids, the newest are kept, and
- * a client that names the last it saw gets the rest (MCP 2025-11-25, resumability).
+ * A server-sent event stream that outlives its connection. The newest events are kept, and a client that names the id
+ * of its last event gets the following ones (MCP 2025-11-25, resumability).
  */
 export interface EventStream {
   readonly id: number;
   readonly attached: boolean;
-  /** True once `end` was called: no event follows any more. */
+  /** True after `end`. */
   readonly ended: boolean;
-  /** Sends one message, or keeps it until a connection comes. */
+  /** Sends a message, or keeps it for the next connection. */
   write(message: Buffer): void;
   /**
    * Gives the stream a connection and sends what follows the event `after`; without `after`, or with one of an
    * earlier run of the hub, what no connection was sent yet. False where that is not kept any more.
    */
   attach(response: HttpResponse, after: number | undefined): boolean;
-  /** Sends an event without data, by which the client learns an id to resume from. */
+  /** Sends an event without data, so that the client has an id to resume from. */
   prime(): void;
-  /** A comment that keeps proxies and sockets from giving up on a silent stream, due within `stalledMs`. */
+  /** Sends a comment that keeps the connection open. Due within `stalledMs`. */
   keepAlive(): void;
-  /** No more events: the connection ends when all is sent. */
+  /** Ends the stream, and its connection after all events are sent. */
   end(): void;
-  /** Forgets what is kept, and keeps nothing from here on. What is written still reaches a connection. */
+  /** Forgets all kept events and keeps no new ones. New events still reach an open connection. */
   discard(): void;
 }
 
@@ -46,9 +46,9 @@ const headers = {
 } as const;
 
 const messageEnd = Buffer.from('\n\n');
-/** How soon a client may come back after a lost connection, in milliseconds. */
+/** Delay before a client reconnects, in milliseconds. */
 const retryMs = 1_000;
-/** What an event takes in memory besides its bytes, with its part of the stream around it. */
+/** Memory of an event besides its bytes. */
 const eventCostBytes = 512;
 
 export function createEventStream(
@@ -64,7 +64,7 @@ export function createEventStream(
   const share: Share = { giveUpOldest: dropOldest, rank: 'detached', bytes: 0 };
   let discarded = false;
   let last = start;
-  /** The newest event that some connection was sent. */
+  /** The newest event that was sent on a connection. */
   let sent = start;
   let ended = false;
   let connection: HttpResponse | undefined;
@@ -87,7 +87,7 @@ export function createEventStream(
 
   function keep(sequence: number, bytes: Buffer): void {
     if (discarded) return;
-    // What does not fit leaves a gap, behind which nothing before it is of use.
+    // An event that does not fit leaves a gap, so the events before it are useless.
     while (kept.length > 0 && !fits(bytes)) dropOldest();
     if (!fits(bytes)) return;
     kept.push({ sequence, bytes });
@@ -124,13 +124,13 @@ export function createEventStream(
       const after = lastSeen !== undefined && lastSeen >= start ? lastSeen : undefined;
       const from = after ?? sent;
       const missing = kept.filter(event => event.sequence > from);
-      // Something between the last event seen and the first one kept is lost for good.
+      // An event between the last one seen and the first one kept is lost.
       const lost = from > last || (from < last && missing[0]?.sequence !== from + 1);
-      // A client that names no event is content with what is kept.
+      // A client that names no event gets the kept ones.
       if (lost && after !== undefined) return false;
       if (connection && connection !== response) connection.end();
       connect(response);
-      // The comments of `keepAlive` count as movement, unless they wait for a client that does not read.
+      // Comments reset the timeout, unless the client does not read them.
       response.setTimeout(bounds.stalledMs, () => response.destroy());
       response.writeHead(200, { ...headers, ...extraHeaders });
       response.flushHeaders();
@@ -162,7 +162,7 @@ export function createEventStream(
   };
 }
 
-/** Reads an event id of ours: which stream, and where in it. */
+/** Parses an event id of the hub: the stream and the position in it. */
 export function parseEventId(
   text: string,
 ): { readonly stream: number; readonly sequence: number } | undefined {

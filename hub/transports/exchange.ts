@@ -8,28 +8,28 @@ import type { HttpSession } from './http-session.ts';
 export type PostOptions = {
   /** When it began, on the monotonic clock. */
   readonly since: number;
-  /** A batch is answered by an array, also where one message of it is answered. */
+  /** A batch is answered by an array, even with one answer. */
   readonly batch: boolean;
   /** Whether it is the `initialize` that opens the session. */
   readonly opening: boolean;
   readonly acceptsJson: boolean;
   readonly acceptsStream: boolean;
-  /** Whether the client knows events without data, by which a stream becomes resumable (2025-11-25). */
+  /** Whether the stream begins with an event without data, which makes it resumable (2025-11-25). */
   readonly primes: boolean;
   /** The header of the POST by that name. */
   readonly traceparent?: string | undefined;
 };
 
-/** The answering of one POST. */
+/** A POST that is being answered. */
 export type Post = Exchange & {
   readonly response: HttpResponse;
   readonly http: HttpSession;
   readonly options: PostOptions;
-  /** Set once something was said before the answer, or it took long. */
+  /** Set after a notification, or after a long wait. */
   events: EventStream | undefined;
 };
 
-/** It has one function of its own and no more, as each call has one of these. */
+/** Has only one closure, because there is a post for each call. */
 export function createPost(response: HttpResponse, http: HttpSession, options: PostOptions): Post {
   const post: Post = {
     response,
@@ -44,10 +44,10 @@ export function createPost(response: HttpResponse, http: HttpSession, options: P
   return post;
 }
 
-/** Begins an event stream, where the client takes one, so that a long call can be resumed. */
+/** Begins an event stream if the client accepts one, so that a long call can be resumed. */
 export function beginStream(post: Post): EventStream | undefined {
   if (!post.options.acceptsStream || post.options.opening) return undefined;
-  // What is said after the answer has no stream to be said on.
+  // The answer was sent without a stream.
   if (post.response.headersSent && !post.events) return undefined;
   return openStream(post);
 }
@@ -60,7 +60,7 @@ function openStream(post: Post): EventStream {
   return post.events;
 }
 
-/** Sends the answers, one for each request of the POST: as JSON, unless there is a stream. */
+/** Sends the answers of a POST as JSON, or on its stream if it has one. */
 export function finish(post: Post, answers: readonly ReplyBytes[]): void {
   const { response, http, options } = post;
   const [only] = answers;
@@ -71,7 +71,7 @@ export function finish(post: Post, answers: readonly ReplyBytes[]): void {
     http.finish(events);
   } else {
     const body = options.batch ? batchOf(answers) : only;
-    // A client whose initialize is refused gets no session.
+    // A refused initialize opens no session.
     const opened = options.opening && http.session.protocolVersion !== undefined;
     sendJson(response, 200, body, opened ? { 'mcp-session-id': http.id } : undefined);
   }

@@ -4,31 +4,31 @@ import { type EventStream, type StreamBounds, createEventStream } from './event-
 import { stalledMs } from './answer.ts';
 import type { ReplayBudget } from './replay-budget.ts';
 
-/** A client's session over streamable HTTP: the hub's session and the streams that it may resume. */
+/** A session over streamable HTTP, with the streams that its client may resume. */
 export interface HttpSession {
   readonly id: string;
   readonly view: View;
   readonly session: Session;
   /** When it was last used, on the monotonic clock. */
   usedAt: number;
-  /** Requests being answered and open connections: while there are any, it is not idle. */
+  /** Number of requests being answered and of open streams. The session is idle at 0. */
   active: number;
-  /** Its client has come back after `initialize`. */
+  /** Whether a request followed `initialize`. */
   isUsed: boolean;
   /** Of a resumed session, while servers that its client knows have not listed what they offer. */
   ready: Promise<void> | undefined;
-  /** The stream of what the client is told outside its requests. */
+  /** The stream of messages outside any request. */
   readonly standing: EventStream;
-  /** A stream for one request. */
+  /** Opens a stream for one POST. */
   openStream(): EventStream;
-  /** Marks a stream as over; a few of those are kept for clients that lost the end of it. */
+  /** Ends a stream. It is kept for a while, for a client that lost its connection. */
   finish(stream: EventStream): void;
   find(stream: number): EventStream | undefined;
-  /** Sends a comment on every stream, so that nobody gives up on a silent one. */
+  /** Sends a comment on every stream, so that proxies keep it open. */
   keepAlive(): void;
-  /** Forgets the streams that have been over for long. */
+  /** Forgets streams that ended long ago. */
   expire(): void;
-  /** Cancels what is in flight; the stream of each call ends with its answer. */
+  /** Cancels all requests; the stream of each ends with its answer. */
   close(reason: string): void;
 }
 
@@ -39,12 +39,12 @@ const bounds: StreamBounds = {
   stalledMs,
 };
 
-/** Of what nobody listens to less is kept: most sessions never open that stream. */
+/** Smaller, because most sessions never open that stream. */
 const standingBounds: StreamBounds = { ...bounds, maxEvents: 256, maxBytes: 1024 * 1024 };
 
-/** Streams that are over and kept for a client that comes back for their end. */
+/** Ended streams that are kept for each session. */
 const maxFinished = 16;
-/** How long those are kept: a client that lost its connection is back within seconds. */
+/** How long ended streams are kept. Clients reconnect within seconds. */
 const finishedMs = 60_000;
 
 export function createHttpSession(

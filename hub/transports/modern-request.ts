@@ -20,22 +20,21 @@ import {
 } from '#mcp';
 import type { Router, View } from '#routing';
 
-/** What a request says about itself, as members by name; undefined where it says nothing readable. */
+/** The metadata of a request, as members by name; undefined if it has none or it cannot be read. */
 export type Claim = {
   readonly params: ReadonlyMap<string, Span> | undefined;
   readonly meta: ReadonlyMap<string, Span> | undefined;
 };
 
-/** Reads where the metadata of a request stands. The rest of its params is stepped over. */
+/** Finds the metadata of a request without reading its other params. */
 export function claimOf(request: Request): Claim {
   const params = membersOf(request.bytes, request.params);
   return { params, meta: membersOf(request.bytes, params?.get('_meta')) };
 }
 
 /**
- * Whether a POST is of the stateless revision: its header says so, or a request in it claims a version of
- * its own. A session that it names as well is not looked at, as that revision has none: what decides how
- * a request is read decides that its headers are checked.
+ * Whether a POST is of the stateless revision: its header says so, or one of its requests names a version. A session
+ * id in it is ignored, because that revision has no sessions.
  */
 export function isModern(
   headers: IncomingHttpHeaders,
@@ -44,16 +43,16 @@ export function isModern(
   return headers[mcpHeaders.version] === modernVersion || messages.some(claimsVersion);
 }
 
-/** Most requests of a session have no such name anywhere, so that they are not read for it. */
+/** Finds requests without the name of the member quickly, as most requests of a session are. */
 function claimsVersion(message: Message | Malformed): boolean {
   if (message.kind !== 'request' || !message.params) return false;
   const { bytes } = message;
-  // With a backslash any name can be written in other bytes.
+  // A backslash can escape any character of the name.
   if (!bytes.includes(versionKey) && !bytes.includes(backslash)) return false;
   return claimOf(message).meta?.has(metaKeys.protocolVersion) ?? false;
 }
 
-/** Why a request cannot be taken; undefined where it can. */
+/** Why a request is refused; undefined if it is not. */
 export type RequestCheck = (
   headers: IncomingHttpHeaders,
   request: Request,
@@ -62,12 +61,11 @@ export type RequestCheck = (
 ) => RpcError | undefined;
 
 /**
- * Checks what MCP 2026-07-28 asks of a request over HTTP: that it tells its version and what its client
- * can do, and that its headers say the same as its body, so that whoever routes by the headers and
- * whoever reads the body never take it for two different things.
+ * Checks what MCP 2026-07-28 requires of a request over HTTP: a version, the client's capabilities, and headers that
+ * agree with the body, because proxies route by the headers.
  */
 export function createRequestCheck(router: Pick<Router, 'describeTool'>): RequestCheck {
-  /** By the description they were read from, which the catalog keeps until the tool changes. */
+  /** Keyed by the description, which the catalog keeps until the tool changes. */
   const declared = new WeakMap<Buffer, readonly ParamHeader[]>();
 
   function declaredBy(request: Request, claim: Claim, view: View): readonly ParamHeader[] {
@@ -78,7 +76,7 @@ export function createRequestCheck(router: Pick<Router, 'describeTool'>): Reques
     const known = declared.get(tool);
     if (known) return known;
     const read = readParamHeaders(tool);
-    // Clients do not show a tool that declares wrongly: there is nothing to expect of them.
+    // Clients ignore a tool with an invalid declaration, so they send no headers for it.
     const headers = read.valid ? read.headers : none;
     declared.set(tool, headers);
     return headers;

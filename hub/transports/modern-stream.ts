@@ -1,7 +1,7 @@
 import { stalledMs } from './answer.ts';
 import type { HttpResponse } from './http-message.ts';
 
-/** A connection with more than this unsent is dropped, and its request with it. */
+/** A connection with more unsent bytes is dropped together with its request. */
 export const maxUnsentBytes = 64 * 1024 * 1024;
 
 const headers = {
@@ -16,17 +16,14 @@ const comment = ': keep-alive\n\n';
 
 const eventOf = (message: Buffer) => Buffer.concat([head, message, end]);
 
-/** Begins a stream of server-sent events, whose first event goes out in one write with the head. */
+/** Begins a stream of server-sent events. Its head and its first event are one write. */
 export function beginEvents(response: HttpResponse): void {
   response.writeHead(200, headers);
-  // Comments count as movement, unless they wait for a client that does not read.
+  // Comments reset the timeout, unless the client does not read them.
   response.setTimeout(stalledMs, () => response.destroy());
 }
 
-/**
- * Sends one message. The events have no ids: MCP 2026-07-28 knows no resuming, and a client that lost
- * the connection asks again.
- */
+/** Sends one message. Events have no ids, because streams of MCP 2026-07-28 cannot be resumed. */
 export function sendEvent(response: HttpResponse, message: Buffer): void {
   if (response.writableLength > maxUnsentBytes) response.destroy();
   else response.write(eventOf(message));
@@ -37,7 +34,7 @@ export function sendLastEvent(response: HttpResponse, message: Buffer): void {
   response.end(eventOf(message));
 }
 
-/** A comment, by which proxies and sockets see that the stream is alive. */
+/** Sends a comment, so that proxies keep the connection open. */
 export function sendComment(response: HttpResponse): void {
   response.write(comment);
 }

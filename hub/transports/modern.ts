@@ -22,7 +22,7 @@ import { refused } from './refusals.ts';
 import { traceparentOf } from './traceparent.ts';
 import { sendUnavailable } from './unavailable.ts';
 
-/** What a POST of MCP 2026-07-28 came with. */
+/** A POST of MCP 2026-07-28. */
 export type ModernPost = {
   readonly headers: IncomingHttpHeaders;
   readonly response: HttpResponse;
@@ -34,19 +34,19 @@ export type ModernPost = {
 };
 
 /**
- * Streamable HTTP of MCP 2026-07-28: each request is a session of its own, over with its answer or with
- * its connection. The answer is JSON, or the last event of a stream where something is said before it.
+ * Streamable HTTP of MCP 2026-07-28: each request is a session that ends with its answer or its connection. The
+ * answer is JSON, or the last event of a stream if a notification precedes it.
  */
 export interface Modern {
   receive(post: ModernPost): void;
-  /** Whether a request is being answered, but for those that listen for changes, which do not end. */
+  /** Whether a request is being answered. Requests to listen do not count, because they do not end. */
   readonly isBusy: boolean;
-  /** Cancels what is being answered, and looks after nothing any more. */
+  /** Cancels all requests and stops the ticker. */
   endAll(reason: string): void;
 }
 
 export type ModernOptions = {
-  /** More requests than this at a time are refused. */
+  /** Requests above this number are refused. */
   readonly maxRequests: number;
 };
 
@@ -56,19 +56,19 @@ export type ModernNeeds = {
   readonly log: Log;
 };
 
-/** The answering of one request. */
+/** A request that is being answered. */
 type Answering = Exchange & {
   readonly response: HttpResponse;
   readonly session: Session;
-  /** When it began, on the monotonic clock. */
+  /** Start of the request on the monotonic clock. */
   readonly since: number;
   readonly accepts: ModernPost['accepts'];
   readonly listens: boolean;
-  /** Whether the answer is a stream, as something was said before it, or nothing for long. */
+  /** True once the answer is a stream: after a notification, or after a long wait. */
   streams: boolean;
 };
 
-/** How often a stream shows that it is alive. A request that waits that long becomes one. */
+/** Interval of keep-alive comments. A request that takes this long is answered on a stream. */
 const keepAliveMs = 15_000;
 const nowhere: Exchange = { related() {} };
 
@@ -90,14 +90,14 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
     keepTicking();
   }
 
-  /** The ticker runs while there is anything to look after. */
+  /** The ticker runs while a request is being answered. */
   function keepTicking(): void {
     if (!ticking && active.size > 0) ticking = clock.after(keepAliveMs, tick);
   }
 
   function answer(post: ModernPost, request: Request): void {
     const { response, view, principal, accepts } = post;
-    // Whoever left while the body was on its way is not answered, and nothing is begun.
+    // The client left while its body was arriving.
     if (response.destroyed) return;
     const id = rawText(request.bytes, request.id);
     const problem = check(post.headers, request, claimOf(request), view);
@@ -124,7 +124,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
     };
     active.add(one);
     keepTicking();
-    // Without its connection nobody can be answered: that is how a client cancels.
+    // Closing the connection is how a client cancels.
     response.once('close', () => {
       if (active.delete(one)) session.close('the client hung up');
     });
@@ -143,7 +143,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
     }
   }
 
-  /** Hands it on without an answer: there is none to a notification. */
+  /** Passes on a notification, which has no answer. */
   function notify({ view, principal, response }: ModernPost, message: Notification): void {
     const session = router.open(view, principal, () => {});
     void session.accept(message, nowhere, principal).then(() => {
@@ -190,10 +190,10 @@ function begin(one: Answering): void {
   beginEvents(one.response);
 }
 
-/** Sends the answer: as JSON, unless there is a stream already or the client wants one. */
+/** Sends the answer as JSON, or on the stream if one was begun or the client accepts nothing else. */
 function send(one: Answering, reply: ReplyBytes): void {
   const { response, streams, listens, accepts } = one;
-  // The status is for whoever does not read the body: it cannot be told once a stream began.
+  // Proxies read the status and not the body. It is fixed once a stream has begun.
   const status = streams || !Buffer.isBuffer(reply) ? 200 : statusOf(reply);
   if (!streams && (status !== 200 || (accepts.json && !listens)))
     return sendJson(response, status, reply);

@@ -1,35 +1,31 @@
-/** Which streams give up their events first: the first of these that keeps any. */
+/** The order in which streams give up their events. */
 const ranks = ['ended', 'detached', 'attached'] as const;
 
 export type Rank = (typeof ranks)[number];
 
-/** What one stream keeps. Only the budget writes to it. */
+/** What one stream keeps. Only the budget changes it. */
 export type Share = {
   readonly giveUpOldest: () => void;
   rank: Rank;
   bytes: number;
 };
 
-/**
- * Bounds what the event streams of all sessions keep for clients that lost their connection: a bound
- * for each stream alone would allow as many times that as there are sessions.
- */
+/** Bounds the events that the streams of all sessions together keep for clients that reconnect. */
 export interface ReplayBudget {
-  /** What all streams keep, in bytes. */
+  /** Sum over all streams, in bytes. */
   readonly keptBytes: number;
   /**
-   * The stream keeps so many bytes more, or fewer. Where that is too much, the stream that ended first
-   * gives up its oldest events, then the one without connection that has kept any for longest, and only
-   * then one with a connection, which needs them least.
+   * The stream keeps this many bytes more, or fewer. Above the bound, streams give up their oldest events: those that
+   * ended first, then those without a connection, then those with one, which need them least.
    */
   resize(share: Share, byBytes: number): void;
-  /** The stream ended, or got or lost its connection. */
+  /** The stream ended, or its connection was opened or lost. */
   rank(share: Share, rank: Rank): void;
 }
 
-/** A budget of that many bytes. Each of its steps costs the same, however many streams there are. */
+/** All operations take constant time, however many streams there are. */
 export function createReplayBudget(maxBytes: number): ReplayBudget {
-  /** The streams that keep anything, in the order in which they give it up. */
+  /** The streams with kept events, in the order in which they give them up. */
   const lines: Readonly<Record<Rank, Set<Share>>> = {
     ended: new Set(),
     detached: new Set(),

@@ -6,7 +6,7 @@ import { createReplayBudget } from './replay-budget.ts';
 import type { SavedSessions } from './saved-sessions.ts';
 import type { SealedSession } from './session-id.ts';
 
-/** The sessions that are open over streamable HTTP. */
+/** The open sessions of streamable HTTP. */
 export interface SessionTable {
   readonly size: number;
   find(id: string): HttpSession | undefined;
@@ -27,20 +27,20 @@ export interface SessionTable {
   ): HttpSession | undefined;
   /** Resolves when no later run of the hub can resume the session; undefined if none could. */
   end(http: HttpSession, reason: string): Promise<void> | undefined;
-  /** Ends those of a view, or all. */
+  /** Ends the sessions of a view, or all. */
   endAll(reason: string, view?: View): void;
   /** The session may have changed in what the next run of the hub must know. */
   touch(http: HttpSession): void;
-  /** Ends those without connection and request for `idleMs`, and forgets what is kept for too long. */
+  /** Ends sessions that were idle for `idleMs`, and forgets old streams. */
   expire(): void;
   keepAlive(): void;
 }
 
 export type SessionTableOptions = {
-  /** A session without connection and request for this long is closed. */
+  /** A session without a stream or a request for this long ends. */
   readonly idleMs: number;
   readonly maxSessions: number;
-  /** Most sessions of one client; one that opens more loses its own. */
+  /** A client that opens more sessions loses its own. */
   readonly maxSessionsPerClient?: number;
 };
 
@@ -53,7 +53,7 @@ export type SessionTableNeeds = {
 };
 
 const defaultMaxPerClient = 1_000;
-/** What the streams of all sessions may keep for clients that come back, in bytes. */
+/** Events that all streams together keep for clients that reconnect, in bytes. */
 const maxReplayBytes = 64 * 1024 * 1024;
 
 export function createSessionTable(
@@ -79,8 +79,8 @@ export function createSessionTable(
   }
 
   /**
-   * Ends a session where as many are open as may be: one of the client itself where it has its share. Else one
-   * whose client never came back after `initialize`, and only then one of the client that has the most.
+   * Ends a session if the maximum is open: one of the client itself if it has its share, else one that was not used
+   * after `initialize`, else one of the client with the most sessions.
    */
   function makeRoom(client: string): void {
     const own = byClient.get(client);
@@ -183,7 +183,7 @@ export function createSessionTable(
   };
 }
 
-/** Of those that are not in use, the one that was never used, or that was not used for the longest time. */
+/** Among the sessions that are not in use, one that never was, or else the one used least recently. */
 function idlest(all: Iterable<HttpSession>): HttpSession | undefined {
   let found: HttpSession | undefined;
   for (const http of all) {

@@ -9,13 +9,13 @@ import { refused } from './refusals.ts';
 import { sendUnavailable } from './unavailable.ts';
 
 /**
- * HTTP with server-sent events, as MCP 2024-11-05 has it: a stream of events is the session, and what
- * its client says comes by POST. Everything is answered on the stream.
+ * HTTP with server-sent events (MCP 2024-11-05): an event stream is the session. Its client sends messages by POST,
+ * and all answers are events of the stream.
  */
 export interface Sse {
-  /** Answers a GET by the stream. */
+  /** Opens the stream as the answer to a GET. */
   open(response: ServerResponse, view: View, principal: Principal): void;
-  /** Takes what a client says to its session, which the query of the URL names. */
+  /** Receives a POST to the session that the query of the URL names. */
   post(
     request: IncomingMessage,
     response: ServerResponse,
@@ -29,7 +29,7 @@ export type SseNeeds = {
   readonly newId: () => string;
 };
 
-/** Where clients send their messages. */
+/** Path for the messages of clients. */
 export const messagesPath = '/messages';
 const headers = {
   'content-type': 'text/event-stream',
@@ -74,7 +74,7 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
         sessions.delete(id);
         connection.gone('the client hung up');
       });
-      // Comments count as movement, unless they wait for a client that does not read.
+      // Comments reset the timeout, unless the client does not read them.
       response.setTimeout(stalledMs, () => {
         connection.drop(`the client has taken nothing for ${stalledMs} ms`);
         response.destroy();

@@ -7,12 +7,12 @@ import type { Wire } from './connection.ts';
 
 /** The one client on stdin and stdout. */
 export interface Stdio {
-  /** Resolves with the reason when the client is gone, or the hub has ended it; all is written by then. */
+  /** Resolves with the reason when the connection has ended and everything is written. */
   readonly over: Promise<string>;
 }
 
 export type StdioOptions = FramesOptions & {
-  /** How long calls in flight have to be answered after the client wrote its last, in milliseconds. */
+  /** How long the hub answers calls in flight after the end of stdin, in milliseconds. */
   readonly graceMs: number;
 };
 
@@ -24,10 +24,10 @@ export type StdioNeeds = {
 
 const lookMs = 20;
 
-/** The client on stdin. It has not presented the owner's key. */
+/** The client on stdin, which presents no key. */
 const principal: Principal = { kind: 'local', name: 'stdio', grants: { administer: false } };
 
-/** Connects the client on stdin and stdout. Throws where the hub takes no more connections. */
+/** Connects the client on stdin and stdout. Throws if the hub refuses new connections. */
 export function openStdio(
   streams: StdioStreams,
   view: View,
@@ -65,7 +65,7 @@ export function openStdio(
   const connection = connections.open(view, principal, wire);
   frames.read();
 
-  /** A client that has said its last may still read the answers. */
+  /** After the end of stdin the client may still read answers. */
   async function closeWhenAnswered(reason: string): Promise<void> {
     const until = clock.monotonic() + options.graceMs;
     while (connection.inFlight > 0 && clock.monotonic() < until)

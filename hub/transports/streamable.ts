@@ -28,12 +28,9 @@ import { type SessionTableOptions, createSessionTable } from './session-table.ts
 import { traceparentOf } from './traceparent.ts';
 import { busy, sendUnavailable, stopping } from './unavailable.ts';
 
-/**
- * MCP's streamable HTTP: one endpoint with POST, GET and DELETE for the revisions 2025-03-26 to
- * 2025-11-25, with POST alone for 2026-07-28.
- */
+/** MCP's streamable HTTP: POST, GET and DELETE for the revisions 2025-03-26 to 2025-11-25, POST for 2026-07-28. */
 export interface Streamable {
-  /** Answers a principal's request to an MCP endpoint. `body` is what a POST carried. */
+  /** Answers a request to an MCP endpoint. `body` is that of a POST. */
   handle(
     request: HttpRequest,
     response: HttpResponse,
@@ -42,17 +39,17 @@ export interface Streamable {
     principal: Principal,
   ): void;
   readonly sessionCount: number;
-  /** Ends the sessions of a view, which is there no more. */
+  /** Ends the sessions of a view. */
   end(view: View, reason: string): void;
   /**
-   * Begins no more work from here on, waits at most `graceMs` for calls in flight, then ends all
-   * sessions. Requests to listen are not waited for: the router ends those.
+   * Refuses new requests, waits at most `graceMs` for calls in flight, then ends all sessions. It does not wait for
+   * requests to listen, which the router ends.
    */
   drain(graceMs: number): Promise<void>;
 }
 
 export type StreamableOptions = SessionTableOptions & {
-  /** More POSTs of sessions than this at a time are refused; 10,000 by default. */
+  /** POSTs of sessions above this number are refused; 10,000 by default. */
   readonly maxPosts?: number;
 };
 
@@ -65,14 +62,14 @@ export type StreamableNeeds = {
   readonly saved?: SavedSessions;
 };
 
-/** How often sessions and streams are looked after. */
+/** Interval of the upkeep of sessions and streams. */
 const tickMs = 1_000;
-/** A call that takes longer is answered on a stream, so that a lost connection does not lose it. */
+/** A call that takes longer is answered on a stream, which survives a lost connection. */
 const streamAfterMs = 2_000;
 const keepAliveTicks = 15;
 const defaultMaxPosts = 10_000;
 
-/** What the SDKs send for a session they do not know, besides the status 404. */
+/** The code of the SDKs for an unknown session. */
 const sessionUnknown = -32001;
 
 export function createStreamable(options: StreamableOptions, needs: StreamableNeeds): Streamable {
@@ -96,7 +93,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     keepTicking();
   }
 
-  /** The ticker runs while there is anything to look after. */
+  /** The ticker runs while a session is open. */
   function keepTicking(): void {
     if (!ticking && sessions.size > 0) ticking = clock.after(tickMs, tick);
   }
@@ -111,7 +108,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     http.usedAt = clock.monotonic();
   }
 
-  /** The session that a request names; answers 400 or 404 itself where there is none. */
+  /** Finds the session of a request. Answers with an error and returns undefined if there is none. */
   function sessionOf(
     request: HttpRequest,
     response: HttpResponse,
@@ -136,8 +133,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         sendUnavailable(response, idOf(body), error);
         return undefined;
       }
-    // A session belongs to the endpoint it was opened on, which decided what its client sees, and to the principal
-    // that opened it: the id authenticates nobody.
+    // A session belongs to the endpoint and the principal it was opened with. The id authenticates nobody.
     if (http?.view === view && isSamePrincipal(http.session.principal, principal)) return http;
     const why = 'the session is unknown or over: initialize again';
     refuse(response, 404, sessionUnknown, why, body);
@@ -164,7 +160,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       return refuse(response, 415, refused, 'Content-Type must be application/json', body);
     const { batch, messages } = readMessages(body);
     const [first] = messages;
-    // What else is in a batch with it is answered all the same.
+    // In a batch, the other messages are still answered.
     if (first?.kind === 'malformed' && messages.length === 1)
       return sendJson(response, 400, malformedAnswer(first));
     const { headers } = request;
@@ -192,7 +188,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         'the session is initialized already',
         body,
       );
-    // Its client would have no way to end it: a lost connection ends nothing in a session.
+    // The client could not end it: in a session a lost connection cancels nothing.
     if (!batch && first?.kind === 'request' && first.method === 'subscriptions/listen')
       return refuse(response, 400, rpcCodes.methodNotFound, 'sessions do not listen', body);
     if (batch && !allowsBatches(http.session.protocolVersion ?? ''))
@@ -238,10 +234,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     return http;
   }
 
-  /**
-   * Hands the messages to the session and sends what comes back. One message is the usual case, for
-   * which a promise of its own would cost more than all the rest that is done here.
-   */
+  /** Passes the messages to the session and sends the answers. */
   function answer(
     post: Post,
     messages: readonly (Message | Malformed)[],
@@ -275,7 +268,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     const { http, options: how } = post;
     try {
       finish(post, answers);
-      // A client that could not be initialized has no session to come back to.
+      // After a refused initialize the client has no id of a session.
       if (how.opening && http.session.protocolVersion === undefined)
         void sessions.end(http, 'initialize was refused');
     } catch (error) {
@@ -297,7 +290,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     if (!acceptedTypes(request).stream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream');
     const http = sessionOf(request, response, view, principal);
-    // Nothing tells the end of a connection that has ended before: the session would be in use for ever.
+    // A closed response emits no further close event, so the session would stay in use forever.
     if (!http || response.destroyed) return;
     const lastId = request.headers['last-event-id'];
     const from = lastId === undefined ? undefined : parseEventId(String(lastId));
@@ -339,9 +332,9 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     async drain(graceMs) {
       draining = true;
       const until = clock.monotonic() + graceMs;
-      // Calls without a session are in flight as well.
+      // The router also counts calls without a session.
       const isBusy = () => posts.size > 0 || modern.isBusy || needs.router.inFlight > 0;
-      // Whoever stops the hub ends what listens for changes, now that no more of that can begin.
+      // The caller of drain ends requests to listen in this turn.
       await Promise.resolve();
       while (isBusy() && clock.monotonic() < until)
         await new Promise<void>(resolve => clock.after(20, resolve));

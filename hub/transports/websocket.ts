@@ -10,11 +10,11 @@ import type { Connections } from './connection-table.ts';
 import type { Connection, Wire } from './connection.ts';
 
 /**
- * MCP over WebSocket, which is in no revision but spoken by clients: one text message is one JSON-RPC
- * message. The subprotocol `mcp` is accepted from those that offer it.
+ * MCP over WebSocket, which clients use although no revision defines it: a text message is a JSON-RPC message. The
+ * subprotocol `mcp` is accepted if the client offers it.
  */
 export interface WebSockets {
-  /** Takes over a connection whose request to upgrade was let in for this principal. */
+  /** Takes over a connection whose upgrade the guard admitted for this principal. */
   accept(
     request: IncomingMessage,
     socket: Duplex,
@@ -33,24 +33,24 @@ export type WebSocketsNeeds = {
   readonly connections: Pick<Connections, 'open'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
-  /** The bytes of messages that are not complete. Absent: they are not counted. */
+  /** The bytes of incomplete messages. Absent: they are not counted. */
   readonly unfinished?: ByteBudget;
 };
 
 const subprotocol = 'mcp';
-/** How long a client has to answer the closing of its connection, in milliseconds. */
+/** How long the hub waits for the client's close frame, in milliseconds. */
 const closeMs = 1_000;
-/** A client that answers none of this many pings is not there any more. */
+/** A client that misses this many pings is dropped. */
 const maxUnansweredPings = 4;
 const asText = { binary: false, compress: false } as const;
 
-/** Codes with which a WebSocket is closed (RFC 6455, section 7.4.1, and the IANA's list). */
+/** Close codes (RFC 6455, section 7.4.1, and IANA's registry). */
 const goingAway = 1001;
 const unsupportedData = 1003;
 const tryAgainLater = 1013;
-/** What a closing frame has room for, in bytes. */
+/** The longest reason of a close frame, in bytes. */
 const maxReasonBytes = 123;
-/** What comes of a message behind so many bytes stands in pages of its own, as it may stay unfinished for long. */
+/** From this length on, the rest of a message is moved to its own pages, because it may stay unfinished for long. */
 const movedBytes = 256 * 1024;
 
 export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNeeds): WebSockets {
@@ -62,20 +62,20 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     return new ws.WebSocketServer({
       noServer: true,
       clientTracking: false,
-      // Compressing takes far more of memory and time than a local connection saves.
+      // Compression costs more memory and time than it saves on a local connection.
       perMessageDeflate: false,
-      // Answered below, as far as the client takes the answers.
+      // Answered below, while the client reads the answers.
       autoPong: false,
       maxPayload: options.maxMessageBytes,
       handleProtocols: offered => offered.has(subprotocol) && subprotocol,
     });
   }
 
-  /** A client that does not answer the closing of its connection is not waited for. */
+  /** Ends the connection if the client does not answer the close frame in time. */
   function close(ws: WebSocket, code: number, reason: string): void {
     if (ws.readyState !== ws.OPEN) return;
     const bytes = Buffer.from(reason);
-    // A character that is cut in two is no text any more.
+    // The cut may split a character.
     ws.close(code, bytes.length > maxReasonBytes ? '' : bytes);
     const giveUp = clock.after(closeMs, () => ws.terminate());
     ws.once('close', () => giveUp[Symbol.dispose]());
@@ -83,7 +83,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
 
   function adopt(ws: WebSocket, socket: Duplex, view: View, principal: Principal): void {
     let unanswered = 0;
-    // The errors of the protocol close the connection, which is told below.
+    // Protocol errors close the connection, which is handled below.
     ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
     const wire: Wire = {
       kind: 'websocket',
@@ -146,7 +146,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
 
   return {
     accept(request, socket, head, view, principal) {
-      // A client that leaves while the package is being loaded is no reason to end.
+      // The client may leave while the package is being loaded.
       socket.on('error', () => {});
       loading ??= load();
       loading.then(
@@ -162,8 +162,8 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
 }
 
 /**
- * Answers pings. While one answer waits for the client to read, only the newest ping after it is kept
- * (RFC 6455, section 5.5.3): who pings without reading would fill the memory.
+ * Answers pings. While an answer waits to be sent, only the newest ping is kept (RFC 6455, section 5.5.3), so that a
+ * client that does not read cannot fill the memory.
  */
 function createPonger(ws: WebSocket): (data: Buffer) => void {
   let isWaiting = false;

@@ -197,6 +197,7 @@ describe('wrong values are told with the variable, the value and what is allowed
     ['LOG_FORMAT', 'xml', /^LOG_FORMAT: "xml" is not allowed. Write json, pretty$/],
     ['HUB_ID', 'another', /^HUB_ID: is only for a hub in a container.* Remove it/],
     ['HUB_ID', 'My Hub', /^HUB_ID: "My Hub" is not allowed. Write up to 64/],
+    ['DEPLOYMENT_NAME', 'a:b', /^DEPLOYMENT_NAME: "a:b" is not allowed. Write 1 to 32/],
     ['HUB_NAME', 'My Hub', /^HUB_NAME: "My Hub" is not allowed. Write 1 to 32/],
     [
       'DOCKER_HOST',

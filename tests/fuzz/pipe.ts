@@ -25,7 +25,7 @@ export type Pipe = {
   readonly close: () => void;
 };
 
-/** Fewer than the hub lets wait for the answer to one before them (http/entrance.ts). */
+/** Fewer than the hub lets wait for the answer to one before them (http/listener.ts). */
 const maxWaiting = 48;
 
 /** How long nothing at all may come while an answer is due, in milliseconds. */

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
-import type { FamiliesNeeds } from '../families.ts';
+import type { MetricFamiliesNeeds } from '../metric-families.ts';
 
 /** `/metrics`: all that the hub measures, for Prometheus. */
-export function metricRoutes(app: FastifyInstance, needs: FamiliesNeeds): void {
+export function metricRoutes(app: FastifyInstance, needs: MetricFamiliesNeeds): void {
   app.get('/metrics', async (_request, reply) => {
     // A hub that nobody measures need not have it.
-    const { readFamilies } = await import('../families.ts');
+    const { readMetricFamilies } = await import('../metric-families.ts');
     const { exposition, expositionType } = await import('#telemetry');
-    const text = exposition(await readFamilies(needs));
+    const text = exposition(await readMetricFamilies(needs));
     return await reply.header('content-type', expositionType).send(text);
   });
 }

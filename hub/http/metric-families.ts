@@ -4,21 +4,23 @@ import type { MetricFamily, Metrics, Sample } from '#telemetry';
 import type { ContainerUsages } from './container-usage.ts';
 import type { PromptHealth } from './routes/prompt-health.ts';
 
-/** What is measured, and where it is read. */
-export type FamiliesNeeds = {
+/** The sources of the metrics. */
+export type MetricFamiliesNeeds = {
   readonly metrics: Pick<Metrics, 'families'>;
   readonly servers: Pick<Servers, 'all' | 'instances'>;
   readonly usages: ContainerUsages;
   readonly sessions: () => number;
-  /** What the hub itself takes of the machine's memory, in bytes. */
+  /** Resident memory of the hub, in bytes. */
   readonly residentBytes: () => number;
   /** Absent: the hub improves no prompts. */
   readonly promptHealth?: PromptHealth;
   readonly hubVersion: string;
 };
 
-/** All that the hub measures, as it stands now. */
-export async function readFamilies(needs: FamiliesNeeds): Promise<readonly MetricFamily[]> {
+/** The current metrics. */
+export async function readMetricFamilies(
+  needs: MetricFamiliesNeeds,
+): Promise<readonly MetricFamily[]> {
   const { metrics, servers, usages, promptHealth } = needs;
   const [used, caches] = await Promise.all([usages.read(), cacheSamples(promptHealth)]);
   const each = (read: (server: Server) => number | undefined): readonly Sample[] =>
@@ -97,7 +99,7 @@ function counter(name: string, help: string, samples: readonly Sample[]): Metric
   return { name, help, type: 'counter', samples };
 }
 
-/** What is kept of improved prompts. Nothing is told before something has been loaded that keeps it. */
+/** Metrics of the prompt caches. Empty until the enhancer is loaded. */
 async function cacheSamples(
   promptHealth: PromptHealth | undefined,
 ): Promise<readonly MetricFamily[]> {

@@ -12,46 +12,45 @@ import { createPlainPosts } from './plain-posts.ts';
 import { countBody, refuseBusy } from './unfinished.ts';
 import { isAnswerDue, refuseUnreadable } from './unreadable.ts';
 
-export type EntranceOptions = {
+export type ListenerOptions = {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly maxBodyBytes: number;
   readonly patience?: Patience;
-  /** More connections than this are answered with 503. */
+  /** Connections above this number are answered with 503. */
   readonly maxConnections: number;
 };
 
-/** How long the head of a request may take to arrive, and how long all of it, in milliseconds. */
+/** How long the head and the whole of a request may take to arrive, in milliseconds. */
 export type Patience = { readonly headMs: number; readonly requestMs: number };
 
-export type EntranceNeeds = {
+export type ListenerNeeds = {
   readonly servers: Pick<Servers, 'find'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly webSockets: WebSockets;
   readonly connections: Pick<Connections, 'isDraining'>;
-  /** The principal of a request to an MCP endpoint; undefined where the guard refuses it. `otherwise` answers those. */
+  /** The principal of a request to an MCP endpoint; undefined if the guard refuses it, and then `fallback` answers. */
   readonly admit: (request: GuardedRequest) => Principal | undefined;
   readonly peers: Peers;
-  /** The bytes of bodies that are not complete, and of answers that clients have not read. */
+  /** The bytes of incomplete bodies and of unread answers. */
   readonly unfinished: ByteBudget;
   readonly unread: ByteBudget;
   readonly clock: Pick<Clock, 'now'>;
-  /** Answers whatever does not go the short way. */
-  readonly otherwise: RequestListener;
+  /** Answers all other requests. */
+  readonly fallback: RequestListener;
 };
 
 type Upgrade = { readonly view: View; readonly principal: Principal };
 
 const keepAliveMs = 75_000;
-/** Enough for the largest body over a slow network. What a call takes after that is not counted. */
+/** Enough for the largest body over a slow network. The time of the call itself does not count. */
 const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
 
 /**
- * The listening end of the hub. A plain POST to an MCP endpoint, which is nearly all there is, goes to
- * the transport from here, and where nothing else came before it, without Node's HTTP (decisions/0015): on
- * the way of a call routes and hooks cost as much as the relaying does (tests/bench). Anything unusual takes
- * the way of the routes, which knows all the refusals.
+ * The HTTP server. Plain POSTs to an MCP endpoint, which are nearly all requests, go straight to the transport, and on
+ * a connection that brought nothing else, without Node's HTTP (decisions/0015): routes and hooks cost as much as
+ * relaying a call (tests/bench). The routes answer all other requests and all refusals.
  */
-export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): Server {
+export function createListener(options: ListenerOptions, needs: ListenerNeeds): Server {
   const pipeline = createPipeline();
   const admit = (request: IncomingMessage) =>
     needs.admit(guardedRequest(request, needs.peers.of(request.socket)));
@@ -66,16 +65,16 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
         ? viewOf(request.url ?? '', needs.servers)
         : undefined;
     const principal = view === undefined ? undefined : admit(request);
-    if (view === undefined || !principal) needs.otherwise(request, response);
+    if (view === undefined || !principal) needs.fallback(request, response);
     else
       readBody(request, length, body =>
         needs.streamable.handle(request, response, body, view, principal),
       );
   };
   /**
-   * The view that an upgrade to WebSocket asks for, and its principal. Undefined, which makes it a request like any
-   * other, where the guard refuses it, where it offers another protocol (HTTP/2, mostly), while the hub stops, and
-   * where it does not wait for the answer to the request before it.
+   * The view and the principal of an upgrade to WebSocket. Undefined if the guard refuses it, if it offers another
+   * protocol (mostly HTTP/2), while the hub stops, and before an earlier request is answered. It is then a request
+   * like any other.
    */
   function upgradeOf(request: IncomingMessage): Upgrade | undefined {
     if (!isWebSocket(request) || needs.connections.isDraining || isAnswerDue(request.socket))
@@ -86,13 +85,13 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
   }
   const { patience = defaultPatience } = options;
   const how = {
-    // Node asks before it emits `upgrade`. The decision that counts is made then.
+    // Node calls this before it emits `upgrade`, where the decision is made again.
     shouldUpgradeCallback: (request: IncomingMessage) => upgradeOf(request) !== undefined,
-    // The guard refuses a request without Host, and says so in the hub's words.
+    // The guard refuses a request without Host.
     requireHostHeader: false,
     headersTimeout: patience.headMs,
     requestTimeout: patience.requestMs,
-    // The requests that take too long are looked for this often, in milliseconds.
+    // Interval of the check for late requests, in milliseconds.
     connectionsCheckingInterval: Math.min(30_000, patience.headMs),
     keepAliveTimeout: keepAliveMs,
   };
@@ -105,14 +104,14 @@ export function createEntrance(options: EntranceOptions, needs: EntranceNeeds): 
     if (upgrade) needs.webSockets.accept(request, socket, head, upgrade.view, upgrade.principal);
     else socket.destroy();
   });
-  // Node reads all connections by TLS.
+  // With TLS, Node reads all connections.
   if (options.tls) identifyFirst(server, needs.peers);
   else answerPlainPosts(server, patience, { ...options, ...needs });
   boundConnections(server, options.maxConnections, needs.unread);
   return server;
 }
 
-/** Refuses connections above the bound, and counts what the clients of the others leave unread. */
+/** Refuses connections above the bound, and counts the unread bytes of the others. */
 function boundConnections(server: Server, maxConnections: number, unread: ByteBudget): void {
   const accepts = server.listeners('connection');
   let open = 0;
@@ -120,7 +119,7 @@ function boundConnections(server: Server, maxConnections: number, unread: ByteBu
   server.on('connection', (socket: Socket) => {
     if (open >= maxConnections) {
       socket.on('error', () => socket.destroy());
-      // Nothing that it sends is read, which would otherwise end the answer before it has arrived.
+      // Its bytes are not read: that would reset the connection before the answer arrives.
       refuseBusy(
         socket,
         `${open} connections are open, as many as MAX_CONNECTIONS allows. Close some, or try again later`,
@@ -130,7 +129,7 @@ function boundConnections(server: Server, maxConnections: number, unread: ByteBu
     open++;
     const held = unread.hold({
       bytes: () => socket.writableLength,
-      // Behind so much that it does not read, a client would not read the reason either.
+      // A client that reads nothing would not read the reason either.
       drop: () => socket.destroy(),
     });
     socket.once('close', () => {
@@ -141,11 +140,11 @@ function boundConnections(server: Server, maxConnections: number, unread: ByteBu
   });
 }
 
-/** Has the connections of a server answered without Node's HTTP, for as long as they bring plain POSTs. */
+/** Answers connections without Node's HTTP while they bring plain POSTs. */
 function answerPlainPosts(
   server: Server,
   { headMs }: Patience,
-  needs: EntranceNeeds & Pick<EntranceOptions, 'maxBodyBytes'>,
+  needs: ListenerNeeds & Pick<ListenerOptions, 'maxBodyBytes'>,
 ): void {
   const accepts = server.listeners('connection');
   const plain = createPlainPosts(
@@ -153,7 +152,7 @@ function answerPlainPosts(
     {
       ...needs,
       viewOf: url => viewOf(url, needs.servers),
-      // Node takes connections that others have accepted, by this event.
+      // By this event Node takes over an accepted connection.
       handOver(socket, bytes) {
         for (const accept of accepts) Reflect.apply(accept, server, [socket]);
         socket.unshift(bytes);
@@ -166,7 +165,7 @@ function answerPlainPosts(
   server.on('connection', (socket: Socket) =>
     peers.identify(socket, () => plain.take(socket, peers.of(socket))),
   );
-  // Node knows no other connections than those it reads.
+  // Node closes only the connections that it reads.
   const closeItsOwn = server.closeAllConnections.bind(server);
   server.closeAllConnections = () => {
     peers.endAll();
@@ -175,7 +174,7 @@ function answerPlainPosts(
   };
 }
 
-/** Finds out whose process opened a connection before Node reads requests from it. */
+/** Identifies the peer of a connection before Node reads requests from it. */
 function identifyFirst(server: Server, peers: Peers): void {
   const accepts = server.listeners('secureConnection');
   server.removeAllListeners('secureConnection');
@@ -186,16 +185,13 @@ function identifyFirst(server: Server, peers: Peers): void {
   );
 }
 
-/** The error by which Node tells the same of the connections that it reads. */
+/** The error that Node emits for a late request. */
 const requestTimeout = () =>
   Object.assign(new Error('the request did not arrive in time'), {
     code: 'ERR_HTTP_REQUEST_TIMEOUT',
   });
 
-/**
- * How long the body of a POST of JSON is; NaN where it is something else, its length is not told, or it
- * comes from a browser, whose answer needs headers of its own.
- */
+/** Length of the body of a plain POST; NaN for any other request, and for one of a browser, whose answer needs CORS. */
 function plainLength({ method, headers }: IncomingMessage): number {
   const isPlain =
     method === 'POST' &&
@@ -207,17 +203,17 @@ function plainLength({ method, headers }: IncomingMessage): number {
 const isWebSocket = ({ method, headers }: IncomingMessage) =>
   method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 
-/** What an MCP endpoint shows; undefined for every other path, and for a server that is unknown. */
+/** The view of an MCP endpoint; undefined for every other path and for an unknown server. */
 function viewOf(url: string, servers: Pick<Servers, 'find'>): View | undefined {
   if (url === '/mcp') return 'all';
   return url.startsWith('/mcp/') ? servers.find(url.slice('/mcp/'.length)) : undefined;
 }
 
-/** A client that leaves before the end of its body is not answered: nothing has begun for it. */
+/** Reads a body. `done` is not called if the client leaves before its end. */
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
   let parts: Buffer[] | undefined;
   let missing = length;
-  // The last byte tells the end as well as the event for it does, which comes a turn later.
+  // The `end` event would come a turn later.
   request.on('data', (chunk: Buffer) => {
     missing -= chunk.length;
     if (missing === 0) done(parts ? Buffer.concat([...parts, chunk], length) : chunk);
