@@ -7,7 +7,7 @@ import { type HubProcess, startHub } from '#helpers/hub-process';
 import { type OtlpOptions, createRedaction, loadOtlpExporter } from '#telemetry';
 import { type OtlpReceiver, type ReceivedSpan, startOtlp } from '../../doubles/otlp.ts';
 
-const leaky = join(import.meta.dirname, '..', 'fixtures', 'servers', 'leaky.mjs');
+const leaky = join(import.meta.dirname, '../..', 'fixtures', 'servers', 'leaky.mjs');
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parentId = '00f067aa0ba902b7';
 const traceparent = `00-${traceId}-${parentId}-01`;
