@@ -59,8 +59,7 @@ export async function createPrompts(
     },
     async stop() {
       await rules.stop();
-      // What did not start has said so, and left nothing.
-      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose]();
+      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // A failed start is logged and holds nothing.
     },
   };
 }

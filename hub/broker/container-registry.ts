@@ -60,7 +60,7 @@ export function createContainerRegistry(
   return {
     reserve(name, binds) {
       const admitted = lastAdmission.then(() => admit(name, binds));
-      lastAdmission = admitted.catch(() => undefined);
+      lastAdmission = admitted.catch(() => undefined); // Its caller gets the error.
       return admitted;
     },
   };

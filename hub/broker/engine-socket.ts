@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { http } from '#core';
+import { http, tryParseJson } from '#core';
 import { connect } from 'node:net';
 import { HubError, messageOf } from '#core';
 
@@ -46,7 +46,7 @@ export function createEngineSocket(socketPath: string): EngineSocket {
       const text = await readAll(answer, maxAnswerBytes).catch((error: unknown) => {
         throw engine.unreachable(error);
       });
-      return { status: answer.statusCode ?? 0, body: parse(text) };
+      return { status: answer.statusCode ?? 0, body: tryParseJson(text) };
     },
     unreachable: cause =>
       new HubError(
@@ -78,12 +78,4 @@ export function readAll(message: IncomingMessage, maxBytes: number): Promise<str
   message.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
   message.on('error', reject);
   return promise;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -51,9 +51,9 @@ export async function resolveSource(source: string, roots: readonly string[]): P
       `a mount of ${show(source)}: it is not below a mount root (${known})${isForbidden ? '' : `. ${remedy}`}`,
     );
   }
-  const rootPath = await realpath(root).catch(() => undefined);
+  const rootPath = await realpath(root).catch(() => undefined); // The root may not exist yet.
   if (source === root && rootPath === undefined) return source;
-  const found = rootPath === undefined ? undefined : await realpath(source).catch(() => undefined);
+  const found = rootPath === undefined ? undefined : await realpath(source).catch(() => undefined); // Refused below.
   if (found === undefined) {
     throw refusal(
       `a mount of ${show(source)}: it is not there, or the broker cannot see it. ` +

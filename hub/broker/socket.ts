@@ -7,7 +7,7 @@ import { HubError, messageOf } from '#core';
  * there or the path is another kind of file.
  */
 export async function freeSocket(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => undefined);
+  const found = await lstat(path).catch(() => undefined); // No file: the path is free.
   if (found === undefined) return;
   const taken = (what: string) =>
     new HubError(

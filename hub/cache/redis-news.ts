@@ -19,6 +19,7 @@ export function parseMessage(text: string): CacheMessage | undefined {
     const given = outcome === 'given' && typeof value === 'string' ? value : undefined;
     return { kind: 'ended', key, given };
   } catch {
+    // Other programs may publish on a shared Redis.
     return undefined;
   }
 }

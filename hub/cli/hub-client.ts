@@ -1,6 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { findClosest } from '#config';
-import { type Code, type ErrorData, HubError, codes, http, https, isObject } from '#core';
+import {
+  type Code,
+  type ErrorData,
+  HubError,
+  codes,
+  http,
+  https,
+  isObject,
+  tryParseJson,
+} from '#core';
 import { type HubEvent, readEvents, readWhole } from './responses.ts';
 import type { Options, Values } from './command.ts';
 import type { OwnerAccess } from './owner/socket.ts';
@@ -144,7 +153,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
 
   /** The error in a response. If the server is not a hub, a generic error. */
   async function refusalOf(answer: IncomingMessage, text: string): Promise<HubError> {
-    const body = parse(text);
+    const body = tryParseJson(text);
     const problem = await errorOf(isObject(body) ? body['error'] : undefined);
     if (problem) return problem;
     const { refused } = await import('#connector');
@@ -180,7 +189,7 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
       const answer = await send(hubRequest);
       const text = await readWhole(answer);
       if (isRefusal(answer)) throw await refusalOf(answer, text);
-      return parse(text);
+      return tryParseJson(text);
     },
     async *follow(hubRequest) {
       const headers = { accept: 'text/event-stream', ...hubRequest.headers };
@@ -217,15 +226,6 @@ export function isAbsent(error: unknown): boolean {
   if (!(error instanceof HubError) || error.code !== 'HUB_CONNECT_FAILED') return false;
   const { cause } = error;
   return cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
-}
-
-/** Parses JSON; undefined if it is invalid. */
-export function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Replaces REST calls in a message with the equivalent commands. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, isObject } from '#core';
+import { HubError, isObject, tryParseJson } from '#core';
 import { readEvents, readWhole } from './responses.ts';
-import { type HubClient, parse } from './hub-client.ts';
+import { type HubClient } from './hub-client.ts';
 
 /** A tool as listed by `tools/list`. */
 export type Tool = {
@@ -57,9 +57,9 @@ export async function openMcp(
     const id = ++requests;
     const response = await post({ jsonrpc: '2.0', id, method, params });
     if (!response.headers['content-type']?.startsWith('text/event-stream'))
-      return { answer: answerOf(parse(await readWhole(response)), hub.url), response };
+      return { answer: answerOf(tryParseJson(await readWhole(response)), hub.url), response };
     for await (const { data } of readEvents(response)) {
-      const message = parse(data);
+      const message = tryParseJson(data);
       if (!isObject(message)) continue;
       if (message['id'] === id) return { answer: answerOf(message, hub.url), response };
       if (message['method'] === 'notifications/progress')
@@ -110,7 +110,7 @@ export async function openMcp(
       await hub
         .send(asking)
         .then(readWhole)
-        .catch(() => {});
+        .catch(() => {}); // The hub ends idle sessions by itself.
     },
   };
 }

@@ -1,5 +1,5 @@
 import { findClosest } from '#config';
-import { HubError, isObject } from '#core';
+import { HubError, isObject, tryParseJson } from '#core';
 import type { Tool } from './mcp.ts';
 
 type Schema = { readonly [key: string]: unknown };
@@ -100,7 +100,7 @@ function valueOf(key: string, texts: readonly string[], schema: unknown): unknow
 }
 
 function scalarOf(key: string, text: string, types: readonly string[]): unknown {
-  const value = jsonOf(text);
+  const value = tryParseJson(text);
   const isWanted = types.some(type => isOf(type, value));
   if (value !== undefined && (isWanted || (types.length === 0 && typeof value !== 'string')))
     return value;
@@ -134,13 +134,5 @@ function isOf(type: string, value: unknown): boolean {
       return false;
     default:
       return typeof value === type;
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -52,6 +52,7 @@ async function npxSpecOf(script: string): Promise<string | undefined> {
           spec.startsWith(`${packageName}@`)),
     );
   } catch {
+    // Without a readable lock file the version is unknown.
     return undefined;
   }
 }

@@ -144,7 +144,7 @@ const mayBeTruncated = (now: FileSnapshot, before: FileSnapshot | undefined) =>
 /** Stat marks of the files, which change without the content being read. */
 async function statMarksOf(files: readonly FileSnapshot[]): Promise<string> {
   const marks = files.map(async ({ path }) => {
-    const found = await stat(path, { bigint: true }).catch(() => undefined);
+    const found = await stat(path, { bigint: true }).catch(() => undefined); // A missing file has no marks.
     return found && [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':');
   });
   return (await Promise.all(marks)).join(' ');

@@ -79,6 +79,7 @@ function inodeOf(folder: string): string | undefined {
     const found = statSync(folder, { bigint: true });
     return `${found.dev}:${found.ino}`;
   } catch {
+    // A missing folder has no inode.
     return undefined;
   }
 }

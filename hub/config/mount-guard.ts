@@ -131,7 +131,7 @@ function createLinkResolver(): (path: string) => Promise<ResolvedLinks> {
     if (parent === path) return { links: [], end: path };
     const above = await resolveLinks(parent, linksLeft);
     const here = join(above.end, basename(path));
-    const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined;
+    const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined; // Not a link.
     if (target === undefined) return { links: above.links, end: here };
     const beyond = await resolveLinks(resolve(dirname(here), target), linksLeft - 1);
     return { links: [...above.links, here, ...beyond.links], end: beyond.end };

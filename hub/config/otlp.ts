@@ -104,6 +104,7 @@ function decoded(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
+    // Not percent-encoded: taken literally.
     return value;
   }
 }

@@ -47,11 +47,11 @@ const maxLinks = 40;
 
 /** Resolves the symbolic links of a path. If the path does not exist yet, resolves the part that exists. */
 async function followLinks(path: string, linksLeft = maxLinks): Promise<string> {
-  const real = await realpath(path).catch(() => undefined);
+  const real = await realpath(path).catch(() => undefined); // Not all of the path exists.
   const parent = dirname(path);
   if (real !== undefined || parent === path) return real ?? path;
   const here = join(await followLinks(parent, linksLeft), basename(path));
-  const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined;
+  const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined; // Not a link.
   return target === undefined
     ? here
     : await followLinks(resolve(dirname(here), target), linksLeft - 1);

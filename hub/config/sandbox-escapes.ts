@@ -59,7 +59,7 @@ export async function findSandboxEscape(
 
 async function hasSocket(folder: string): Promise<boolean> {
   const found = await Promise.all(
-    socketNames.map(async name => await lstat(join(folder, name)).catch(() => undefined)),
+    socketNames.map(async name => await lstat(join(folder, name)).catch(() => undefined)), // no such file
   );
   return found.some(entry => entry?.isSocket());
 }

@@ -169,7 +169,7 @@ export async function bridgeStdio(
   /** Connects, and makes the client's session there what it was here. Rejects where that fails. */
   async function join(): Promise<void> {
     const { promise: broken, reject } = Promise.withResolvers<never>();
-    broken.catch(() => {});
+    broken.catch(() => {}); // Awaited below, unless the join ends first.
     failJoin = reason => reject(away(reason));
     const opened = await needs.dial({
       message(bytes) {

@@ -190,6 +190,7 @@ async function problemOf(response: IncomingMessage): Promise<string | undefined>
     const error = isObject(body) ? body['error'] : undefined;
     return isObject(error) && typeof error['message'] === 'string' ? error['message'] : undefined;
   } catch {
+    // The status alone is reported.
     return undefined;
   }
 }

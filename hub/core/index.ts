@@ -21,7 +21,7 @@ export {
 } from './errors.ts';
 export { type Event, createEmitter } from './events.ts';
 export { http, https } from './http.ts';
-export { type Json, type JsonObject, isObject } from './json.ts';
+export { type Json, type JsonObject, isObject, tryParseJson } from './json.ts';
 export { type Service, startAll } from './lifecycle.ts';
 export { type Log, silent } from './log.ts';
 export {

@@ -5,3 +5,13 @@ export type JsonObject = { readonly [key: string]: Json };
 export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** Parses JSON; undefined if the text is not JSON. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The caller decides whether this is an error.
+    return undefined;
+  }
+}

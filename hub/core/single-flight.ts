@@ -24,8 +24,7 @@ export function createSingleFlight<T>(): SingleFlight<T> {
       if (flights.get(key) === flight) flights.delete(key);
     };
     const result = work(controller.signal).finally(forget);
-    // Without callers an error is ignored.
-    result.catch(() => {});
+    result.catch(() => {}); // Without callers an error is ignored.
     const giveUp = () => {
       forget();
       controller.abort();

@@ -30,6 +30,7 @@ export function parseResult(text: string): CachedResult | undefined {
     const value: unknown = JSON.parse(text);
     return isResult(value) ? value : undefined;
   } catch {
+    // Other programs may write to a shared Redis.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, type JsonObject, isObject, within } from '#core';
+import { type Clock, type JsonObject, isObject, tryParseJson, within } from '#core';
 import type { Models } from '#models';
 
 /** The answer of a judge. `unknown`: no answer in time, or not in the requested format. */
@@ -62,6 +62,7 @@ export function createJudge(options: JudgeOptions, { models, clock }: Needs): Ju
       );
       return judgementOf(text);
     } catch {
+      // A judge that fails decides nothing: the prompt is improved anew.
       signal.throwIfAborted();
       return 'unknown';
     }
@@ -75,12 +76,7 @@ export function createJudge(options: JudgeOptions, { models, clock }: Needs): Ju
 }
 
 function judgementOf(text: string): Judgement {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(text);
-  } catch {
-    return 'unknown';
-  }
+  const answer = tryParseJson(text);
   if (!isObject(answer) || typeof answer['same'] !== 'boolean') return 'unknown';
   return answer['same'] ? 'same' : 'different';
 }

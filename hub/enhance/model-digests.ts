@@ -36,6 +36,7 @@ export function createModelDigests(needs: {
         if (known.size > maxKnown && oldest !== undefined) known.delete(oldest);
         return info?.digest || undefined;
       } catch {
+        // The last known digest is used while Ollama does not answer.
         signal.throwIfAborted();
         silentUntil = clock.monotonic() + silentMs;
         return known.get(model);

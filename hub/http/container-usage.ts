@@ -53,7 +53,7 @@ async function add(
   { config, running }: Measured,
   found: Map<string, ContainerUsage>,
 ): Promise<void> {
-  const usage = await running?.instance.usage().catch(() => undefined);
+  const usage = await running?.instance.usage().catch(() => undefined); // Shown without figures.
   if (!usage) return;
   const others = found.get(config.name) ?? { memoryBytes: 0, cpuMs: 0 };
   found.set(config.name, {

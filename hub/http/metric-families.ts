@@ -103,8 +103,8 @@ function counter(name: string, help: string, samples: readonly Sample[]): Metric
 async function cacheSamples(
   promptHealth: PromptHealth | undefined,
 ): Promise<readonly MetricFamily[]> {
-  const prompts = await promptHealth?.loaded()?.catch(() => undefined);
-  const stats = await prompts?.enhancer.stats().catch(() => undefined);
+  const prompts = await promptHealth?.loaded()?.catch(() => undefined); // The failed start is logged.
+  const stats = await prompts?.enhancer.stats().catch(() => undefined); // Metrics must not fail with the cache.
   if (!stats) return [];
   return [
     counter(

@@ -81,6 +81,7 @@ async function candidatesIfAny(
   try {
     belongings = belongingsOf(config, needs);
   } catch {
+    // An entry that cannot be launched owns nothing.
     return [];
   }
   return await belongings.candidates();

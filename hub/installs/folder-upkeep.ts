@@ -16,7 +16,7 @@ export function createFolderUpkeep(dataDir: string): Upkeep {
     candidates: async spec => [folderOf(spec)],
     async belongings(spec) {
       const folder = folderOf(spec);
-      const found = await stat(folder.name).catch(() => undefined);
+      const found = await stat(folder.name).catch(() => undefined); // No folder: nothing to discard.
       return found?.isDirectory() ? [folder] : [];
     },
     async discard({ kind, name }) {

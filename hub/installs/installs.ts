@@ -206,7 +206,7 @@ export function createInstalls(needs: InstallsNeeds): Installs {
   ];
 
   function follow<T>(work: Promise<T>): Promise<T> {
-    const over = work.catch(() => undefined);
+    const over = work.catch(() => undefined); // Its caller gets the error.
     underway.add(over);
     void over.then(() => underway.delete(over));
     return work;

@@ -1,5 +1,5 @@
 import type { PackageSpec } from '#config';
-import { type Clock, HubError, createAbortScope, isObject, messageOf } from '#core';
+import { type Clock, HubError, createAbortScope, isObject, messageOf, tryParseJson } from '#core';
 
 /** Where packages are looked up: the addresses that their installers ask. */
 export type Registries = {
@@ -81,7 +81,7 @@ export function createPins(registries: Registries, needs: Needs): Pins {
     const { status, text } = answer;
     if (status === 404 || status === 401 || status === 403) throw unknown(spec, url, status, text);
     if (status !== 200) throw away(spec, url, `it answers ${status}${quoted(text)}`);
-    return parse(text);
+    return tryParseJson(text);
   }
 
   async function findElsewhere(
@@ -164,14 +164,6 @@ async function readText(response: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const quoted = (text: string) =>

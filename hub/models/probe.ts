@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type Clock, createAbortScope, http, https, isObject, messageOf } from '#core';
+import { type Clock, createAbortScope, http, https, isObject, messageOf, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 
 /** The result of a probe. The latency is in milliseconds. */
@@ -69,12 +69,6 @@ async function readVersion(answer: IncomingMessage): Promise<string> {
 const maxAnswerLength = 64 * 1024;
 
 function versionIn(text: string): string | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return isObject(parsed) && typeof parsed['version'] === 'string'
-      ? parsed['version']
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = tryParseJson(text);
+  return isObject(parsed) && typeof parsed['version'] === 'string' ? parsed['version'] : undefined;
 }

@@ -1,4 +1,4 @@
-import { isObject } from '#core';
+import { isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort, failureOfError } from './failure.ts';
 
 type CallContext = { readonly model: string | undefined; readonly signal: AbortSignal };
@@ -22,7 +22,7 @@ export async function failureOfResponse(
     if (context.signal.aborted) return failureOfAbort(context.signal, context.model);
     if (!(error instanceof ModelFailure)) throw error;
   }
-  const parsed = parsedOrUndefined(text);
+  const parsed = tryParseJson(text);
   const error = isObject(parsed) ? parsed['error'] : undefined;
   const words = typeof error === 'string' ? error : text.trim() || response.statusText;
   return failureOfError(words, response.status, context.model);
@@ -34,7 +34,7 @@ export async function failureOfResponse(
  */
 export async function checkJson(response: Response, context: CallContext): Promise<Response> {
   const text = await readText(response, maxJsonBytes, context);
-  if (parsedOrUndefined(text) === undefined) throw malformed('is not JSON', context);
+  if (tryParseJson(text) === undefined) throw malformed('is not JSON', context);
   return new Response(text);
 }
 
@@ -69,7 +69,7 @@ async function* linesOf(reader: Reader, context: CallContext): AsyncGenerator<Ui
     pieces = [rest];
     length = rest.length;
     for (const line of lines.filter(given => given.trim() !== '')) {
-      const parsed = parsedOrUndefined(line);
+      const parsed = tryParseJson(line);
       if (!isObject(parsed)) {
         if (done && hasLines) throw cutOff(context);
         throw malformed('contains a line that is not a JSON object', context);
@@ -129,12 +129,4 @@ function malformed(what: string, { model }: CallContext): ModelFailure {
     `the answer ${what}. Check that OLLAMA_HOST is an Ollama, and any proxy in front of it`,
     { model },
   );
-}
-
-function parsedOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { type Clock, type Log, createEmitter, messageOf } from '#core';
+import { type Clock, type Log, createEmitter, messageOf, tryParseJson } from '#core';
 import type { Breaker } from './breaker.ts';
 import { createRedisLink } from '#redis';
 import { type TrialHold, meetScript, parseDecision, reportText } from './redis-scripts.ts';
@@ -257,10 +257,6 @@ function rowsOf(answer: unknown): ReadonlyMap<number, readonly unknown[]> {
 
 /** The fields of a message on the channel; none if another program wrote it. */
 function fieldsOf(message: string): readonly unknown[] {
-  try {
-    const fields: unknown = JSON.parse(message);
-    return Array.isArray(fields) ? fields : [];
-  } catch {
-    return [];
-  }
+  const fields = tryParseJson(message);
+  return Array.isArray(fields) ? fields : [];
 }

@@ -75,6 +75,7 @@ export function createServers(
     try {
       return needs.continuity?.digestOf(config);
     } catch {
+      // The launch reports it.
       return undefined;
     }
   }
@@ -136,7 +137,7 @@ export function createServers(
     instances,
     apply(config) {
       const applied = applying.then(() => applyNow(config));
-      applying = applied.catch(() => undefined);
+      applying = applied.catch(() => undefined); // Its caller gets the error.
       return applied;
     },
     find: name => byName.get(name),

@@ -83,6 +83,7 @@ export async function findHubId(path: string): Promise<string | undefined> {
     const id = (await readFile(join(path, 'hub-id'), 'utf8')).trim();
     return isHubId(id) ? id : undefined;
   } catch {
+    // No hub has used the folder yet.
     return undefined;
   }
 }

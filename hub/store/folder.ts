@@ -74,6 +74,7 @@ export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
         await prepare();
         return await readFile(fileOf(name), 'utf8');
       } catch {
+        // A missing file has no text.
         return undefined;
       }
     },

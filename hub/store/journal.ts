@@ -109,16 +109,14 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
       await disk.rename(beside, path);
       await disk.syncFolder(dirname(path));
     } catch (error) {
-      // The first error tells more than one of closing.
-      await copy.close().catch(() => undefined);
+      await copy.close().catch(() => undefined); // The first error tells more.
       throw error;
     }
     const replaced = file;
     file = copy;
     size = bytes.length;
     needsCompaction = false;
-    // The replaced file has no name any more, so nothing depends on it.
-    await replaced?.close().catch(() => undefined);
+    await replaced?.close().catch(() => undefined); // It has no name any more.
   }
 
   return {
@@ -145,8 +143,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
     async close() {
       await lastWrite;
       if (failures.has(path)) await enqueue('');
-      // Every line is synced already.
-      await file?.close().catch(() => undefined);
+      await file?.close().catch(() => undefined); // Every line is synced already.
       file = undefined;
     },
   };

@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { isObject } from '#core';
+import { isObject, tryParseJson } from '#core';
 
 /** The address of the hub that is running with a data folder. */
 export type RunningHub = {
@@ -48,12 +48,7 @@ export async function findRunning(path: string): Promise<RunningHub | undefined>
 }
 
 function parse(text: string): (RunningHub & { readonly pid: number }) | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(text);
   if (!isObject(value)) return undefined;
   const { url, sockets, pid } = value;
   if (typeof url !== 'string' || typeof pid !== 'number' || !Array.isArray(sockets))
@@ -67,6 +62,7 @@ function isOwnProcess(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch {
+    // No such process, or another user's.
     return false;
   }
 }

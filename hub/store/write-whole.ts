@@ -32,7 +32,7 @@ export async function writeWhole(
   check?: () => Promise<void>,
 ): Promise<void> {
   const target = await followLink(file);
-  const existing = await stat(target).catch(() => undefined);
+  const existing = await stat(target).catch(() => undefined); // A new file.
   // A random name, so that concurrent writers never rename each other's half-written file.
   const tempFile = `${target}.${randomBytes(6).toString('hex')}.new`;
   const handle = await open(tempFile, 'wx', 0o600);
@@ -49,7 +49,7 @@ export async function writeWhole(
     await check?.();
     await rename(tempFile, target);
   } catch (error) {
-    await rm(tempFile, { force: true }).catch(() => {});
+    await rm(tempFile, { force: true }).catch(() => {}); // The first error tells more.
     throw error;
   }
   await syncFolder(dirname(target));
@@ -82,9 +82,9 @@ export async function removeTempFiles(
 
 /** Resolves symbolic links, including a link to a file that does not exist yet. */
 async function followLink(path: string, linksLeft = maxLinks): Promise<string> {
-  const real = await realpath(path).catch(() => undefined);
+  const real = await realpath(path).catch(() => undefined); // The file may not exist yet.
   if (real !== undefined || linksLeft === 0) return real ?? path;
-  const target = await readlink(path).catch(() => undefined);
+  const target = await readlink(path).catch(() => undefined); // Not a link.
   return target === undefined
     ? path
     : await followLink(resolve(dirname(path), target), linksLeft - 1);
@@ -95,8 +95,7 @@ type Ownership = { readonly uid: number; readonly gid: number; readonly mode: nu
 /** Sets the owner before the mode, because chown clears the set-user-id bit. */
 async function copyOwnership(handle: FileHandle, { uid, gid, mode }: Ownership): Promise<void> {
   const now = await handle.stat();
-  // Only root may change owners. Saving the text matters more than its owner.
-  if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid).catch(() => {});
+  if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid).catch(() => {}); // Only root may change owners.
   await handle.chmod(mode & 0o7777);
 }
 

@@ -1,17 +1,10 @@
 import { findLoosenings, warningsOf } from '#config';
-import { HubError, type JsonObject, isObject } from '#core';
+import { HubError, type JsonObject, isObject, tryParseJson } from '#core';
 import type { ClientCommandNeeds } from '../client-change.ts';
 import type { Command, ExitCode, Io, Values } from '../command.ts';
 import { type FileNeeds, loadForEdit } from '../config-file.ts';
 import { allowOption, confirmationsIn, confirmEach } from '../confirm.ts';
-import {
-  type HubClient,
-  type HubNeeds,
-  hubOptions,
-  isAbsent,
-  openHub,
-  parse,
-} from '../hub-client.ts';
+import { type HubClient, type HubNeeds, hubOptions, isAbsent, openHub } from '../hub-client.ts';
 import { asJson, textOf, textsOf, wordOf } from '../values.ts';
 
 /** The install request, in the format of `POST /servers/install`. */
@@ -159,7 +152,7 @@ async function install(
     body: { ...body, ...rest, ...(confirm.length > 0 && { confirm }) },
   } as const;
   for await (const { type, data } of hub.follow(asking)) {
-    const said = parse(data);
+    const said = tryParseJson(data);
     if (type === 'done') return said;
     if (isObject(said)) progress(`${String(said['step'])}: ${String(said['text'])}`);
   }

@@ -1,13 +1,6 @@
-import { HubError, isObject } from '#core';
+import { HubError, isObject, tryParseJson } from '#core';
 import type { Command, ExitCode, Io } from '../command.ts';
-import {
-  type HubClient,
-  type HubNeeds,
-  hubOptions,
-  listJobs,
-  openHub,
-  parse,
-} from '../hub-client.ts';
+import { type HubClient, type HubNeeds, hubOptions, listJobs, openHub } from '../hub-client.ts';
 import { type Cell, tableOf } from '../table.ts';
 import { asJson, textOf } from '../values.ts';
 
@@ -93,7 +86,7 @@ async function follow(
   const signal = AbortSignal.any([ending, unread]);
   try {
     for await (const { data } of hub.follow({ method: 'GET', path: `${path}/events`, signal })) {
-      const job = parse(data);
+      const job = tryParseJson(data);
       if (!isObject(job)) continue;
       const { state, progress, title } = job;
       if (wantsJson) out(JSON.stringify(job));

@@ -1,6 +1,6 @@
-import { isObject } from '#core';
+import { isObject, tryParseJson } from '#core';
 import type { Command, ExitCode, Io } from '../command.ts';
-import { type HubClient, type HubNeeds, hubOptions, openHub, parse } from '../hub-client.ts';
+import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
 import { asJson, numberOf, wordOf } from '../values.ts';
 
 const usualLines = 50;
@@ -65,7 +65,7 @@ async function follow(
   let toSkip = skipped;
   try {
     for await (const { data } of hub.follow({ method: 'GET', path, signal })) {
-      const told = parse(data);
+      const told = tryParseJson(data);
       const lines = linesOf(told);
       const dropped = isObject(told) ? told['dropped'] : undefined;
       if (typeof dropped === 'number') err(`${dropped} lines arrived too fast to be shown`);

@@ -108,7 +108,7 @@ export async function backupsOf(file: string): Promise<readonly Backup[]> {
   const backups: Backup[] = [];
   for (const number of (await backupNumbersOf(file)).toReversed()) {
     const path = `${file}${suffix}${number}`;
-    const text = await readExactly(path).catch(() => undefined);
+    const text = await readExactly(path).catch(() => undefined); // An unreadable backup is left out.
     if (text !== undefined) backups.push({ path, text });
   }
   return backups;
@@ -154,8 +154,7 @@ async function saveBackup(file: string, text: string): Promise<string> {
 
 async function copyOwnership(handle: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
   const now = await handle.stat();
-  // Only root may change owners.
-  if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid).catch(() => {});
+  if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid).catch(() => {}); // Only root may change owners.
   await handle.chmod(mode & 0o777);
 }
 

@@ -59,7 +59,7 @@ export async function withValue(
   const bom = source.text?.startsWith(byteOrderMark) ? byteOrderMark : '';
   const edited = (await readText(source)).with(path, value);
   if (edited === undefined) throw notEditable(source, path);
-  const after = await readText({ ...source, text: edited }).catch(() => undefined);
+  const after = await readText({ ...source, text: edited }).catch(() => undefined); // Refused below.
   if (!after || !differOnlyAt(path, before, after.value, value)) throw notEditable(source, path);
   return bom + edited;
 }

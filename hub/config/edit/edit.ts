@@ -74,7 +74,7 @@ export function createConfigEditor(needs: ConfigEditorNeeds): ConfigEditor {
       );
     waiting++;
     const result = last.then(() => editNow(file, change, needs)).finally(() => waiting--);
-    last = result.catch(() => {});
+    last = result.catch(() => {}); // Its caller gets the error.
     return await result;
   }
 

@@ -18,7 +18,7 @@ import type { PromptHealth } from '../routes/prompt-health.ts';
 export async function hitRatesOf(
   health: Pick<PromptHealth, 'loaded'> | undefined,
 ): Promise<readonly HitRate[]> {
-  const prompts = await health?.loaded()?.catch(() => undefined);
+  const prompts = await health?.loaded()?.catch(() => undefined); // The failed start is logged.
   if (!prompts) return [];
   const { exact, semantic } = await prompts.enhancer.stats();
   const equal = { name: 'Equal prompts', hits: exact.hits + exact.joined, misses: exact.misses };

@@ -222,6 +222,7 @@ function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2);
   } catch {
+    // Truncated JSON is shown as it is.
     return text;
   }
 }

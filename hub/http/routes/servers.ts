@@ -29,7 +29,7 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
   app.get<{ Params: { name: string } }>('/servers/:name', async request => {
     const server = servers.get(request.params.name);
     const { running } = server;
-    const usage = await running?.instance.usage().catch(() => undefined);
+    const usage = await running?.instance.usage().catch(() => undefined); // Shown without figures.
     return {
       ...describeServer(server),
       ...describeListing(server),

@@ -309,8 +309,7 @@ export function createSuspendedCall(
 
 function newTurn(): PromiseWithResolvers<Outcome> {
   const turn = Promise.withResolvers<Outcome>();
-  // A server that fails while its client is away fails the client's next request, if there is one.
-  turn.promise.catch(() => undefined);
+  turn.promise.catch(() => undefined); // The client's next request fails with it, if there is one.
   return turn;
 }
 

@@ -125,8 +125,7 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
       const { id, session, exchange } = call;
       const tag = { [metaKeys.subscriptionId]: id };
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-      // It may end while its servers are still asked, before anybody waits for the answer.
-      promise.catch(() => undefined);
+      promise.catch(() => undefined); // It may be rejected before the answer is awaited.
       const over = (): boolean => {
         const wasOpen = streams.delete(listen);
         if (wasOpen) closed(listen);

@@ -117,7 +117,7 @@ async function drained(child: ChildProcessWithoutNullStreams, clock: Clock): Pro
   const { promise: late, resolve } = Promise.withResolvers<void>();
   using _bound = clock.after(drainMs, resolve);
   const over = (stream: typeof child.stdout) =>
-    finished(stream, { writable: false }).catch(() => undefined);
+    finished(stream, { writable: false }).catch(() => undefined); // A broken pipe has ended, too.
   await Promise.race([Promise.all([over(child.stdout), over(child.stderr)]), late]);
   child.stdout.destroy();
   child.stderr.destroy();

@@ -35,6 +35,7 @@ export const linuxProcesses: Processes = {
       const [state, , group = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
       return { group, isZombie: state === 'Z' || state === 'X' };
     } catch {
+      // The process has ended.
       return undefined;
     }
   },

@@ -85,6 +85,7 @@ function quote(response: IncomingMessage, body: Buffer | undefined): string {
     const message = isObject(error) ? error['message'] : error;
     return typeof message === 'string' ? message : '';
   } catch {
+    // The status alone is reported.
     return '';
   }
 }

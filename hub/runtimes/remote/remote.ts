@@ -126,6 +126,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
+    // Not percent-encoded: taken literally.
     return text;
   }
 }

@@ -21,8 +21,7 @@ export async function openSse(
   const lifetime = new AbortController();
   const link = createHttpChannel(endpoint, { ...needs, post, tellsWhose: false });
   const { promise: target, resolve: found, reject: refuse } = Promise.withResolvers<URL>();
-  // Handled below. Without a waiting message the error does not matter.
-  target.catch(() => {});
+  target.catch(() => {}); // Handled below. Without a waiting message the error does not matter.
   void link.channel.closed.then(() => lifetime.abort());
 
   async function post(message: Outgoing, ending: AbortSignal, sent: () => void): Promise<void> {

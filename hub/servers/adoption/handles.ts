@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { isObject } from '#core';
+import { isObject, tryParseJson } from '#core';
 import type { LaunchSpec } from '#runtimes';
 import type { Table } from '#store';
 
@@ -65,12 +65,7 @@ export function createHandles(kept: Table): Handles {
 }
 
 function readHandle(text: string): Handle | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(text);
   if (!isObject(value)) return undefined;
   const { digest, instance, introduction, generation, variant } = value;
   if (typeof digest !== 'string' || typeof instance !== 'string') return undefined;

@@ -37,8 +37,7 @@ export async function probeEra(
   };
   const modern = discover(options, asModern(upstream, hubVersion)).then((): Era => 'modern', told);
   const legacy = Promise.withResolvers<Era>();
-  // Rejects at the timeout, after `modern` has.
-  legacy.promise.catch(() => undefined);
+  legacy.promise.catch(() => undefined); // Rejects at the timeout, after `modern` has.
   using _silence = needs.clock.after(silenceMs, () => {
     const leftMs = Math.max(1, timeoutMs - silenceMs);
     initialize({ ...options, timeoutMs: leftMs }, upstream)
@@ -48,6 +47,6 @@ export async function probeEra(
   try {
     return await Promise.race([modern, legacy.promise]);
   } finally {
-    modern.catch(() => undefined);
+    modern.catch(() => undefined); // The race is decided.
   }
 }

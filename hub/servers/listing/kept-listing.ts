@@ -1,4 +1,4 @@
-import { isObject } from '#core';
+import { isObject, tryParseJson } from '#core';
 import type { Folder } from '#store';
 import { type Item, type Listing, listKinds } from './listing.ts';
 
@@ -52,12 +52,7 @@ const written = ({ key, bytes, legacyBytes }: Item) => ({
 });
 
 function readListing(text: string, digest: string): Kept | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(text);
   if (!isObject(value) || value['digest'] !== digest) return undefined;
   const { identity, tool, resource, template, prompt } = value;
   const listing = {

@@ -78,6 +78,7 @@ function checked(kind: ListKind, item: Item): Item {
   try {
     return withFaults(kind, item);
   } catch {
+    // Forwarded unchecked.
     return item;
   }
 }

@@ -49,7 +49,7 @@ async function removeStale(name: string, spec: LaunchSpec, { engine, log, owner 
   if (other) {
     log.info({ container: name }, 'replacing a container that was left behind');
     await engine.removeContainer(other.id);
-    await engine.waitForContainer(other.id, removalMs).catch(() => undefined);
+    await engine.waitForContainer(other.id, removalMs).catch(() => undefined); // Creating the new one reports the conflict.
   }
 }
 

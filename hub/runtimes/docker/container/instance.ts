@@ -115,7 +115,7 @@ export function createInstance(running: Running, needs: Needs): Instance {
     try {
       let found = await look();
       if (found?.state.isRunning) {
-        if (!halting) await engine.waitForContainer(id, endingMs).catch(() => undefined);
+        if (!halting) await engine.waitForContainer(id, endingMs).catch(() => undefined); // Looked up again below.
         // A server that is being stopped may close its output first, and still has its grace period.
         await halting;
         found = await look();

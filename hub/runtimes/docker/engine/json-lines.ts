@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { isObject } from '#core';
+import { isObject, tryParseJson } from '#core';
 
 /** Parses a stream of one JSON object per line: events, and the progress of builds and pulls. */
 export async function* jsonLines(
@@ -11,20 +11,10 @@ export async function* jsonLines(
     const lines = (rest + String(chunk)).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
-      const value = parse(line);
+      const value = tryParseJson(line);
       if (isObject(value)) yield value;
     }
   }
-  const value = parse(rest);
+  const value = tryParseJson(rest);
   if (isObject(value)) yield value;
-}
-
-/** Undefined for a line that is not JSON, such as the last line of a broken connection. */
-function parse(line: string): unknown {
-  if (line.trim() === '') return undefined;
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

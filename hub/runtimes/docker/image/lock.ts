@@ -49,6 +49,7 @@ function decode(encoded: string): string | undefined {
       maxOutputLength: mostLockBytes,
     }).toString();
   } catch {
+    // A damaged lock counts as none.
     return undefined;
   }
 }

@@ -34,8 +34,7 @@ export function createImageUsers({ engine, owner }: Needs): ImageUsers {
       const colon = wanted.lastIndexOf(':');
       await engine
         .tagImage(reference, wanted.slice(0, colon), wanted.slice(colon + 1))
-        // Not fatal: at worst another hub removes the image, and the next start builds it again.
-        .catch(() => undefined);
+        .catch(() => undefined); // At worst another hub removes the image, and the next start builds it again.
     },
     async remove(reference) {
       const own = ownMark(reference);
