@@ -1,2 +1,2 @@
-export { type Activity, type ActivityOptions, createActivity } from './activity.ts';
-export type { ActivityFilter, CallDetail, CallSummary, Payload } from './call.ts';
+export { type Activity, createActivity } from './activity.ts';
+export type { ActivityFilter, CallSummary, Payload } from './call.ts';

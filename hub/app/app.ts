@@ -197,8 +197,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       }),
       listed: begun.promise
         .then(() => servers.settled(firstListsMs, signal))
-        // The start was cancelled, so nothing waits any more.
-        .catch(() => undefined),
+        .catch(() => undefined), // The start was cancelled, so nothing waits any more.
       openJournal: snapshot =>
         createJournal(
           { file: join(dataDir.path, sessionsFile), maxBytes: maxSessionsBytes, snapshot },

@@ -1,2 +1,2 @@
-export { type BrokerOptions, createBroker } from './broker.ts';
+export { createBroker } from './broker.ts';
 export { readBrokerOptions } from './settings.ts';

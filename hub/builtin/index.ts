@@ -1,2 +1,2 @@
-export { type AddBuiltinsNeeds, addBuiltins } from './add-builtins.ts';
+export { addBuiltins } from './add-builtins.ts';
 export type { Management } from './agenthub.ts';

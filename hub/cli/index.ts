@@ -1,11 +1,6 @@
 export { createAsk } from './ask.ts';
-export { type Cli, type CliNeeds, createCli } from './cli.ts';
-export type { ExitCode, Io } from './command.ts';
-export type { Checked } from './commands/check.ts';
-export type { ConnectOptions } from './commands/connect-stdio.ts';
-export type { HubObjects, Installation } from './commands/doctor.ts';
-export type { StartedHub, ServeOptions } from './commands/serve.ts';
+export { type CliNeeds, createCli } from './cli.ts';
+export type { ServeOptions } from './commands/serve.ts';
 export { openBrowser } from './browser.ts';
-export type { HubPlace } from './hub-client.ts';
 export { createHubLocator } from './hub-locator.ts';
-export { type TerminalStreams, createIo } from './terminal.ts';
+export { createIo } from './terminal.ts';

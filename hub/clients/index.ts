@@ -1,12 +1,6 @@
 export { findBridge } from './bridge-command.ts';
 export { type ClientName, type ClientScope, clientNames, clients } from './client/client.ts';
-export {
-  type ClientState,
-  type Clients,
-  type HubFiles,
-  type ImportResult,
-  createClients,
-} from './clients.ts';
+export { type Clients, type HubFiles, createClients } from './clients.ts';
 export type { ConnectPlan, ConnectTarget } from './connect-plan.ts';
 export { type DiffLine, diffTexts } from './text-diff.ts';
 export type { FoundServers, ImportSelection } from './find-servers.ts';

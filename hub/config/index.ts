@@ -8,48 +8,27 @@ export type {
   ServerConfig,
   Settings,
 } from './config.ts';
-export {
-  type Difference,
-  type Effect,
-  type ServerChange,
-  diffConfigs,
-  settingsToRestartFor,
-} from './diff.ts';
+export { diffConfigs, settingsToRestartFor } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit/edit.ts';
 export { type Environment, variablesIn } from './expand-variables.ts';
 export { schemaJson } from './export.ts';
-export { type Loosening, type LooseningKind, findLoosenings } from './loosenings.ts';
-export { type PackagePlace, pathsOfKnownPackage } from './known-packages.ts';
-export { type FileSnapshot, snapshotOf } from './files.ts';
+export { type Loosening, findLoosenings } from './loosenings.ts';
+export { pathsOfKnownPackage } from './known-packages.ts';
+export { snapshotOf } from './files.ts';
 export { type CommandLine, plainLine } from './launcher.ts';
 export type { GuardedPlace } from './guarded-places.ts';
 export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
 export { type ConfigReading, type LoadOptions, loadConfig, readConfig } from './load.ts';
-export {
-  type ConfigChange,
-  type ConfigSource,
-  type ConfigStatus,
-  type ReloadOutcome,
-  createConfigSource,
-} from './source.ts';
+export { type ConfigChange, type ConfigSource, createConfigSource } from './source.ts';
 export { entryKeys } from './server-schema.ts';
 export { readSecretFiles } from './secret-files.ts';
 export { dataDirOf, defaultServersFile, readSettings, serversFileOf } from './settings.ts';
 export { findClosest } from './suggest.ts';
+export { type ShippedFiles, createShippedFiles } from './shipped.ts';
 export {
-  type ReadBytes,
-  type ShippedFiles,
-  createShippedFiles,
-  noShippedFiles,
-} from './shipped.ts';
-export {
-  type ArgumentsByName,
-  type CacheMode,
   type EnhancementRule,
   type EnhancementRules,
-  type ModelOptions,
-  type RulesReading,
   defaultRules,
   foldClientName,
   isClientName,

@@ -38,4 +38,4 @@ export {
 } from './secret-patterns.ts';
 export { createSingleFlight } from './single-flight.ts';
 export { type BatchSink, createWriteBatch } from './write-batch.ts';
-export { type KeyedSlotMap, type SlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';
+export { type KeyedSlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';

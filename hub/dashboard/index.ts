@@ -1,22 +1,20 @@
 export {
-  type ActivityView,
   type CallFilter,
   type CallRow,
-  type FilterChoices,
   activity,
   activityPartial,
   recentCalls,
 } from './activity.ts';
-export { type Assets, assetsPath, loadAssets } from './assets.ts';
+export { loadAssets } from './assets.ts';
 export { type PromptLookup, caches, cachesPartial, explained } from './caches.ts';
-export { type CallView, call } from './call.ts';
+export { call } from './call.ts';
 export { type Failure, failureNotice, failurePage } from './failure.ts';
 export { type Html, html, textOf } from './html.ts';
 export { type InstallForm, emptyForm, install } from './install.ts';
 export { type JobView, job, jobPartial, jobs, jobsPartial } from './jobs.ts';
 export { type Frame, type Page, type Visitor, layout } from './layout.ts';
 export { type LoginView, loggedIn, login } from './login.ts';
-export { type HealthView, type PartRow, healthPartial, overview } from './overview.ts';
+export { type HealthView, healthPartial, overview } from './overview.ts';
 export { paths, withQuery } from './paths.ts';
 export { notice } from './pieces.ts';
 export type { Rights } from './rights.ts';
@@ -32,9 +30,9 @@ export {
   statePartial,
   toolsPerPage,
 } from './server.ts';
-export { type SessionRow, type SessionsView, sessions, sessionsPartial } from './sessions.ts';
+export { sessions, sessionsPartial } from './sessions.ts';
 export type { ServerRow, UsageView } from './states.ts';
-export { type HitRate, type Slice, type StatsView, statsPartial } from './stats.ts';
+export { type HitRate, statsPartial } from './stats.ts';
 export {
   type ToolResult,
   type ToolView,

@@ -1,6 +1,6 @@
 export type { Prompts } from './routes/ollama.ts';
 export type { PromptHealth } from './routes/prompt-health.ts';
-export { type Http, type HttpOptions, createHttp } from './http.ts';
+export { type HttpOptions, createHttp } from './http.ts';
 export type { HttpNeeds } from './http-needs.ts';
 export { createSocketTables } from './socket-tables.ts';
 export type { CallToken } from './guard.ts';

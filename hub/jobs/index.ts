@@ -1,10 +1,9 @@
-export type { Job, JobError, JobLine, JobState } from './job.ts';
+export type { Job, JobState } from './job.ts';
 export {
   type JobRequest,
   type Jobs,
   type JobsNeeds,
   type OpenJob,
-  type Resume,
   createJobs,
   maxJobs,
 } from './jobs.ts';

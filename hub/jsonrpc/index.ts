@@ -9,7 +9,6 @@ export {
   rpcCodes,
 } from './errors.ts';
 export { type LineChannelOptions, createLineChannel, idAtAnEnd } from './line-channel.ts';
-export { createLineSplitter } from './lines.ts';
 export { type Members, dropMembers, setMembers } from './members.ts';
 export {
   type Answer,

@@ -1,5 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import { type Clock, createAbortScope, http, https, isObject, messageOf, tryParseJson } from '#core';
+import {
+  type Clock,
+  createAbortScope,
+  http,
+  https,
+  isObject,
+  messageOf,
+  tryParseJson,
+} from '#core';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 
 /** The result of a probe. The latency is in milliseconds. */

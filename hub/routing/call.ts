@@ -21,9 +21,10 @@ import {
 import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
+import type { Exchange } from '#upstream';
 import { type Cancellation, createCancellation } from './cancellation.ts';
 import type { Reply } from './reply.ts';
-import type { Exchange, SessionState } from './session.ts';
+import type { SessionState } from './session.ts';
 
 /** The members of an object, by name. */
 export type Members = ReadonlyMap<string, Span>;

@@ -6,13 +6,5 @@ export type {
   PromptSource,
   PromptStep,
 } from './steps/prompt-source.ts';
-export { type OpenOptions, type Router, type RouterNeeds, createRouter } from './router.ts';
-export type {
-  EarlierSession,
-  Exchange,
-  OpenSession,
-  Over,
-  Session,
-  View,
-  SessionSettings,
-} from './session.ts';
+export { type Router, createRouter } from './router.ts';
+export type { EarlierSession, Over, Session, View, SessionSettings } from './session.ts';

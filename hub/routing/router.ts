@@ -12,6 +12,7 @@ import {
 import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
+import type { Exchange } from '#upstream';
 import { createAnnouncements } from './events/announcements.ts';
 import { createAnswering } from './answering.ts';
 import { createClientRequests } from './events/client-requests.ts';
@@ -38,7 +39,6 @@ import { createResumption } from './resume.ts';
 import { type SessionOptions, createSessionState } from './session-state.ts';
 import type {
   EarlierSession,
-  Exchange,
   InstanceHolder,
   OpenSession,
   Over,

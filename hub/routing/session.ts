@@ -7,8 +7,6 @@ import type { Exchange, Owner } from '#upstream';
 import type { Cancellation } from './cancellation.ts';
 import type { Offering } from './offering.ts';
 
-export type { Exchange } from '#upstream';
-
 /** What a client sees: every server under public names, or one server as it is. */
 export type View = 'all' | Server;
 

@@ -9,13 +9,12 @@ export {
   maxHandles,
 } from './adoption/handles.ts';
 export { type Introduction, hubInfo } from './handshake/handshake.ts';
-export { type Gate, type Leave, type Waiting, createGate } from './admission.ts';
+export { type Gate, type Leave, createGate } from './admission.ts';
 export { restartNow, startNow } from './start-now.ts';
 export { needAnswer } from './lifecycle/health.ts';
 export type { ClientOfSession } from './instances/client-of-session.ts';
-export type { Instances, OwnInstance } from './instances/instances.ts';
+export type { Instances } from './instances/instances.ts';
 export {
-  type CacheScope,
   type Item,
   type ListKind,
   type Listing,

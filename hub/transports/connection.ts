@@ -14,7 +14,8 @@ import {
 } from '#jsonrpc';
 import { allowsBatches } from '#mcp';
 import type { Principal } from '#policy';
-import type { Exchange, Over, Session } from '#routing';
+import type { Over, Session } from '#routing';
+import type { Exchange } from '#upstream';
 import { batchOf, lengthOf } from './answer.ts';
 import { type ByteBudget, noBudget } from './byte-budget.ts';
 import { stopping } from './unavailable.ts';

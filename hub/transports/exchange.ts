@@ -1,5 +1,5 @@
 import { type ReplyBytes, whole } from '#jsonrpc';
-import type { Exchange } from '#routing';
+import type { Exchange } from '#upstream';
 import { batchOf, sendJson } from './answer.ts';
 import type { EventStream } from './event-stream.ts';
 import type { HttpResponse } from './http-message.ts';

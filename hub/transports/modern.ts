@@ -12,7 +12,8 @@ import {
   whole,
 } from '#jsonrpc';
 import type { Principal } from '#policy';
-import type { Exchange, Router, Session, View } from '#routing';
+import type { Router, Session, View } from '#routing';
+import type { Exchange } from '#upstream';
 import type { acceptedTypes } from './accepted.ts';
 import { refuse, sendJson, statusOf } from './answer.ts';
 import type { HttpResponse } from './http-message.ts';

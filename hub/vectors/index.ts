@@ -4,7 +4,6 @@ export {
   type Near,
   type Point,
   type Vectors,
-  type VectorsFailureKind,
   type VectorsStats,
   VectorsFailure,
 } from './vectors.ts';

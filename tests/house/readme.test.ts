@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -37,4 +37,19 @@ test('every file that README.md names exists', () => {
   );
   assert.ok(linked.length > 3);
   for (const file of [...linked, ...named]) assert.ok(existsSync(file), file);
+});
+
+test('every file that hub/README.md names exists', () => {
+  const house = readFileSync('hub/README.md', 'utf8');
+  const named = [...house.matchAll(/`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|md)|decisions\/\d{4})`/g)].map(
+    ([, file = '']) => file,
+  );
+  assert.ok(named.length > 20);
+  for (const file of named) {
+    // A name alone stands for a file of the folder that the text is about.
+    const places = file.includes('/')
+      ? [`hub/${file}`, file, `hub/${file}-*.md`]
+      : [`hub/**/${file}`];
+    assert.ok(globSync(places).length > 0, file);
+  }
 });

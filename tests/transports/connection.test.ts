@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { createRecordingLog } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { type Message, encodeCall, encodeResult, rawText } from '#jsonrpc';
-import type { Exchange } from '#routing';
+import type { Exchange } from '#upstream';
 import { createConnection } from '../../hub/transports/connection.ts';
 
 type Asked = {

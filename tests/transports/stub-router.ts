@@ -5,8 +5,9 @@ import { type Clock, systemClock } from '#core';
 import { createRecordingLog } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { type Message, encodeCall, rawText } from '#jsonrpc';
-import type { Exchange, Session } from '#routing';
+import type { Session } from '#routing';
 import { type Streamable, createStreamable } from '#transports';
+import type { Exchange } from '#upstream';
 
 /** A session that a request has opened: the test answers by hand. */
 export type Opened = {

@@ -1,1 +1,1 @@
-export { type ProcessRuntimeOptions, createProcessRuntime } from './process.ts';
+export { createProcessRuntime } from './process.ts';

@@ -1,1 +1,1 @@
-export { type RemoteRuntimeOptions, createRemoteRuntime } from './remote.ts';
+export { createRemoteRuntime } from './remote.ts';

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { test } from 'vitest';
+
+type Export = { readonly name: string; readonly isType: boolean };
+
+const doors = globSync('hub/**/index.ts').sort();
+const roomOf = (door: string) =>
+  door.replaceAll('\\', '/').slice('hub/'.length, -'/index.ts'.length);
+
+/** The names that a door exports. */
+function exportsOf(door: string): readonly Export[] {
+  const lists = readFileSync(door, 'utf8').matchAll(/^export (type )?\{([^}]*)\} from/gm);
+  return [...lists].flatMap(([, areTypes, list = '']) =>
+    namesIn(list).map(({ text, name }) => ({
+      name:
+        text
+          .split(' as ')
+          .at(-1)
+          ?.replace(/^type /, '') ?? name,
+      isType: areTypes !== undefined || text.startsWith('type '),
+    })),
+  );
+}
+
+/** The entries of a list in braces, and the names that they have at their origin. */
+const namesIn = (list: string) =>
+  list
+    .split(',')
+    .map(entry => entry.trim())
+    .filter(entry => entry !== '')
+    .map(text => ({
+      text,
+      name:
+        text
+          .replace(/^type /, '')
+          .split(/ as |:/)[0]
+          ?.trim() ?? text,
+    }));
+
+/** What files import through doors, as `room name`: by statement, or while they run. */
+function importedNames(): ReadonlySet<string> {
+  const found = new Set<string>();
+  const statement = /^(?:import|export) (?:type )?\{([^}]*)\} from '#([^']+)'/gm;
+  const dynamic = /\{([^{}]*)\} = await import\('#([^']+)'\)/g;
+  const member = /import\('#([^']+)'\)\)?\s*\.(?:then\(\(\{([^}]*)\}|(\w+))/g;
+  for (const file of globSync(['hub/**/*.ts', 'tests/**/*.ts', 'scripts/*.mjs'])) {
+    const text = readFileSync(file, 'utf8');
+    for (const pattern of [statement, dynamic])
+      for (const [, list = '', room] of text.matchAll(pattern))
+        for (const { name } of namesIn(list)) found.add(`${room} ${name}`);
+    for (const [, room, list, name = ''] of text.matchAll(member))
+      for (const each of namesIn(list ?? name)) found.add(`${room} ${each.name}`);
+  }
+  return found;
+}
+
+test('two types that rooms export never share a name', () => {
+  const roomsOf = new Map<string, string[]>();
+  for (const door of doors)
+    for (const { name, isType } of exportsOf(door))
+      if (isType) roomsOf.set(name, [...(roomsOf.get(name) ?? []), roomOf(door)]);
+  const shared = [...roomsOf].filter(([, rooms]) => rooms.length > 1);
+  assert.deepEqual(Object.fromEntries(shared), {});
+});
+
+test('doors export what others import, and no more', () => {
+  const imported = importedNames();
+  const unused = doors.flatMap(door =>
+    exportsOf(door)
+      .map(({ name }) => `${roomOf(door)} ${name}`)
+      .filter(name => !imported.has(name)),
+  );
+  assert.deepEqual(unused, []);
+});
