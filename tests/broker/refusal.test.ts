@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { HubError } from '#core';
+import { errorResponseOf, refusal, unknownObject } from '../../hub/broker/refusal.ts';
+
+test.each([
+  [refusal('a privileged container'), 403, 'the broker does not admit a privileged container'],
+  [unknownObject('container', 'a'), 404, 'no such container: a'],
+  [new HubError('HUB_ENGINE_UNREACHABLE', 'it is away'), 502, 'it is away'],
+  [new TypeError('a bug with details'), 500, 'internal error of the broker; see its log'],
+])('%s has its status', (error, status, message) => {
+  assert.deepEqual(errorResponseOf(error), { status, message });
+});
