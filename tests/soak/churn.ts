@@ -32,6 +32,8 @@ export type Churned = RoundOutcome & { readonly before: Held; readonly after: He
 const probe = join(import.meta.dirname, 'probe.mjs');
 /** How long a hub may take to collect, and to write what it holds down. */
 const measureMs = 60_000;
+/** The first round of everything takes at least this long. */
+const leastFirstSeconds = 20;
 
 /**
  * Kills, restarts, changes, installs and removes servers of one hub at random while clients come, call and
@@ -60,7 +62,8 @@ export async function churn(options: ChurnOptions): Promise<Churned> {
     );
   try {
     // What is only made once, such as code that is compiled, is no leak: a first round of everything.
-    const first = await run({ ...common, seconds: seconds / 3, seed: seed + 1 }, report);
+    const firstSeconds = Math.max(leastFirstSeconds, seconds / 3);
+    const first = await run({ ...common, seconds: firstSeconds, seed: seed + 1 }, report);
     await areReplaced();
     const before = await measure(hub, probeFile);
     const { calls, unexpected, done } = await run({ ...common, seconds, seed }, report);
