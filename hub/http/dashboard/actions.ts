@@ -8,7 +8,7 @@ import { formOf, isHtmx, paramOf, queryOf } from './request.ts';
 
 type Done = keyof typeof said;
 
-/** What is said when something was done, or has begun, to what. */
+/** The notices after an action. */
 const said = {
   start: 'is being started.',
   stop: 'is being stopped. Calls do not start it again.',
@@ -19,12 +19,12 @@ const said = {
 } as const;
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);
-/** What may stand in the address of a page, so that no link makes the page say what it likes. */
+/** The notices that the address of a page may name, so that a link cannot choose the text. */
 const aboutPattern = /^[\w-]{1,32}$|^\d+ results?$|^The job$/;
 
 const sentence = (done: Done, about: string): Html => notice('good', `${about} ${said[done]}`);
 
-/** What has been done, for the page that a form has led to. */
+/** The notice for the page after a form. */
 export function noticeOf(request: FastifyRequest): Html | undefined {
   const done = queryOf(request, 'done');
   const about = queryOf(request, 'about');
@@ -33,7 +33,7 @@ export function noticeOf(request: FastifyRequest): Html | undefined {
 
 type Names = 'start' | 'stop' | 'restart' | 'remove' | 'clearCache' | 'cancelInstall';
 
-/** What can be done. With htmx a notice comes back, else the page that shows it. */
+/** The actions. htmx gets a notice, other clients are redirected to a page with it. */
 export function actions(given: Given): Pick<DashboardAnswers, Names> {
   const { log, servers, part, refuse } = given;
 
@@ -46,7 +46,7 @@ export function actions(given: Given): Pick<DashboardAnswers, Names> {
     return reply.redirect(withQuery(page, { done, about }), 303);
   }
 
-  /** It takes its time: how far it is is seen in the state of the server. */
+  /** Does not wait for the end: the state of the server shows the progress. */
   const act =
     (done: 'start' | 'stop' | 'restart', work: (server: Server) => Promise<unknown>) =>
     async (request: FastifyRequest, reply: FastifyReply) => {
@@ -97,14 +97,14 @@ export function actions(given: Given): Pick<DashboardAnswers, Names> {
   };
 }
 
-/** Why nothing is installed or removed. */
+/** The error if installs are not available. */
 export const fileOnly: Failure = {
   title: 'Not here',
   message:
     'This hub does not change its config file. Change it there: the hub reads it again by itself.',
 };
 
-/** Why there are no caches. */
+/** The error if there are no caches. */
 export const noPrompts: Failure = {
   title: 'No caches',
   message: 'This hub improves no prompts. Set OLLAMA_HOST and start it again.',

@@ -15,7 +15,7 @@ export const loginSeconds = 30 * 86_400;
 export interface Cookies {
   /** The value of a new cookie, for a login of this scope. */
   create(scope: Scope): string;
-  /** What a request may do by its cookie; undefined without a valid one. */
+  /** The scope of a request's cookie; undefined without a valid one. */
   scopeOf(headers: IncomingHttpHeaders): Scope | undefined;
 }
 
@@ -63,7 +63,7 @@ const cookiePattern = /^(call|administer)\.(\d{1,12})\.([\w-]{43})$/;
 export const cookieName = ({ host = '' }: IncomingHttpHeaders): string =>
   `agenthub-${/:(\d+)$/.exec(host)?.[1] ?? 'dashboard'}`;
 
-/** In a time that does not depend on where the two differ. */
+/** Compares in constant time. */
 export const isEqual = (one: string, other: string): boolean =>
   timingSafeEqual(digest(one), digest(other));
 

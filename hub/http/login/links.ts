@@ -3,7 +3,7 @@ import type { Clock } from '#core';
 
 /** How long a login link works, in milliseconds. */
 export const linkMs = 10 * 60_000;
-/** Links that wait to be opened; with one more the oldest ends. */
+/** Maximum number of unused links; the oldest is dropped. */
 const maxLinks = 20;
 
 /** Links that log in to the dashboard, each once. */
@@ -14,7 +14,7 @@ export interface Links {
   redeem(code: string): boolean;
 }
 
-/** `newCode` gives a secret that nobody can guess. */
+/** `newCode` returns an unguessable secret. */
 export function createLinks({
   clock,
   newCode,
@@ -22,7 +22,7 @@ export function createLinks({
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly newCode: () => string;
 }): Links {
-  /** When each link ends, by the digest of its code: how long a look-up takes tells nothing of a code. */
+  /** Expiry of each link by the digest of its code, so that the time of a look-up reveals nothing. */
   const ends = new Map<string, number>();
   return {
     create() {

@@ -6,17 +6,17 @@ import { type CookieOptions, createCookies, isEqual } from './cookies.ts';
 import { createLinks, linkMs } from './links.ts';
 import { type Throttle, createThrottle } from './throttle.ts';
 
-/** What came of a login: the value of a cookie, nothing, or that the address tried too often. */
+/** The result of a login: a cookie, a failure, or too many attempts of the address. */
 export type Entry =
   | { readonly kind: 'in'; readonly cookie: string }
   | { readonly kind: 'wrong' }
   | { readonly kind: 'blocked'; readonly waitMs: number };
 
-/** Logins to the dashboard: by a link for the owner, by the hub's token for those who only look. */
+/** Logins to the dashboard: with a link as the owner, with the hub's token for reading. */
 export interface Login {
-  /** What a request may do by its cookie; undefined without a valid one. */
+  /** The scope of a request's cookie; undefined without a valid one. */
   scopeOf(headers: IncomingHttpHeaders): Scope | undefined;
-  /** The path of a new link, with its secret, and how long it works. */
+  /** The path of a new link, with its secret and lifetime. */
   createLink(): { readonly path: string; readonly lastsMs: number };
   enterByLink(code: string, address: string): Entry;
   enterByToken(token: string, address: string): Entry;
@@ -39,7 +39,7 @@ export function createLogin(
       lastsMs: linkMs,
     }),
     enterByLink(code, address) {
-      // A code cannot be guessed: failures of others at this address do not keep the owner out.
+      // A valid code is accepted despite failures at this address, because codes cannot be guessed.
       if (links.redeem(code)) return { kind: 'in', cookie: cookies.create('administer') };
       const waitMs = throttle.waitMs(address);
       throttle.failed(address, 'link');

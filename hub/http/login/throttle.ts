@@ -1,17 +1,17 @@
 import type { Clock, Log } from '#core';
 
-/** Failed logins that an address has within `windowMs` before it must wait for the end of that time. */
+/** Failed logins of an address within `windowMs` before it must wait for the end of that time. */
 export const maxFailures = 10;
 export const windowMs = 60_000;
-/** Addresses that are remembered; with one more the oldest is forgotten. */
+/** Maximum number of addresses; the oldest is forgotten. */
 const maxAddresses = 1_000;
 
-/** How somebody tried to log in. */
+/** The credential of a login. */
 export type Way = 'link' | 'token' | 'key';
 
-/** Counts failed logins by the address that they come from, and logs them. */
+/** Counts and logs failed logins by address. */
 export interface Throttle {
-  /** How long an address must wait, in milliseconds; 0 where it need not. */
+  /** How long an address must wait, in milliseconds; 0 if it need not. */
   waitMs(address: string): number;
   failed(address: string, way: Way): void;
 }

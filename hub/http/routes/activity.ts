@@ -12,12 +12,12 @@ type Needs = {
 
 const maxLimit = 500;
 const defaultLimit = 100;
-/** Of more calls within one event, the newest are told. */
+/** An event contains the newest calls, up to this number. */
 const maxTold = 200;
 
 const filters = ['server', 'tool', 'client', 'session', 'outcome', 'text'] as const;
 
-/** `/activity`: the newest calls, one of them, and each as it ends. */
+/** `/activity`: the newest calls, a single call, and a stream of calls as they end. */
 export function activityRoutes(app: FastifyInstance, { activity, follow }: Needs): void {
   app.get('/activity', async request => {
     const { before, limit, ...filter } = readQuery(request, [...filters, 'before', 'limit']);
@@ -86,5 +86,5 @@ function describeCall(call: CallSummary): JsonObject {
 const describePayload = (payload: Payload | undefined): JsonObject | null =>
   payload ? { text: payload.text, is_cut: payload.isCut } : null;
 
-/** To a microsecond. */
+/** Rounds to a microsecond. */
 const rounded = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000;

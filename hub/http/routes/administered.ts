@@ -1,2 +1,2 @@
-/** The options of a route that needs the owner's key. Other routes are for calls. */
+/** The options of a route that requires the owner's key. */
 export const administered = { config: { scope: 'administer' } } as const;

@@ -1,6 +1,6 @@
 import { HubError, isObject } from '#core';
 
-/** Throws HUB_REQUEST_INVALID where a request that takes no body has one. */
+/** Throws HUB_REQUEST_INVALID if a request has a body that its route does not take. */
 export function refuseBody(body: unknown, what: string): void {
   if (!isObject(body) || Object.keys(body).length === 0) return;
   throw new HubError(

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** The bytes of a message are the transport's: the routes of this scope get bodies as they came. */
+/** Passes request bodies to the routes of this scope as bytes. */
 export function takeBytes(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) =>

@@ -3,15 +3,14 @@ import { HubError, type JsonObject, isObject } from '#core';
 import { administered } from './administered.ts';
 import { refuseBody } from './bodies.ts';
 
-/** The config in force, and how it is read anew. */
+/** The current config, and its reload. */
 export type ConfigControl = {
   /**
-   * Reads the files and applies what changed. Resolves when that is done; rejects with HubError where they
-   * are not valid, and nothing has changed. `allow` names servers whose entries wait for a person; rejects with
-   * HUB_REQUEST_INVALID where one of them does not.
+   * Reads the files and applies the changes. Rejects with HubError, without a change, if the files are invalid.
+   * `allow` names servers whose entries wait for confirmation; rejects with HUB_REQUEST_INVALID if one does not wait.
    */
   reload(allow?: readonly string[]): Promise<JsonObject>;
-  /** What `/health` says of it. `error` is why what the files say now is not in force. */
+  /** The state that `/health` shows. `error` says why the current files are not applied. */
   status(): { readonly loadedAt: number; readonly error: string | undefined };
 };
 

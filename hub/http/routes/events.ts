@@ -1,25 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '#core';
 
-/** An answer that is told as it comes about, as server-sent events. */
+/** An answer as server-sent events. */
 export interface EventAnswer extends Disposable {
-  /** Sends an event; one of a client that does not read is dropped, unless it `isLast`. */
+  /** Sends an event. It is dropped if the client does not read, unless it `isLast`. */
   send(event: string, data: object, isLast?: boolean): void;
 }
 
-/** Between two signs of life on a stream: less than proxies wait for. */
+/** Interval of keep-alive comments: less than the timeout of proxies. */
 const aliveMs = 15_000;
-/** Events for a client that does not read them are dropped from here on. */
+/** Events are dropped while more bytes are unread. */
 const maxWaitingBytes = 2 ** 20;
 
-/** Whether the client asks for events rather than for one answer at the end. */
+/** Whether the client accepts an event stream. */
 export const wantsEvents = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers.accept?.includes(eventStream) === true &&
   headers.accept.split(',').some(type => type.trim().startsWith(eventStream));
 
 const eventStream = 'text/event-stream';
 
-/** Answers 200 at once; disposing ends the stream. */
+/** Answers 200 and opens the stream; disposing ends it. */
 export function openEvents(reply: FastifyReply, clock: Clock): EventAnswer {
   const { raw } = reply;
   let alive: Disposable;
@@ -50,7 +50,7 @@ export function openEvents(reply: FastifyReply, clock: Clock): EventAnswer {
   };
 }
 
-/** Aborted when the client hangs up before it has its answer. */
+/** Aborted if the client disconnects before the answer is sent. */
 export function hangUpOf({ raw }: FastifyReply): AbortSignal {
   const hungUp = new AbortController();
   raw.once('close', () => {

@@ -8,11 +8,11 @@ import type { CallToken, GuardNeeds } from '../guard.ts';
 import type { ConfigControl } from './config.ts';
 import { type PromptHealth, promptParts } from './prompt-health.ts';
 
-/** What servers run on where their config leaves it open. */
+/** The default runtime of servers. */
 export type Engine = {
-  /** Containers, or processes of this machine where no engine answered. */
+  /** Containers, or processes if no engine answered. */
   readonly backend: 'docker' | 'process';
-  /** Whether the engine answers now, and a sentence on it. Does not reject. */
+  /** Asks the engine. Never rejects. */
   readonly probe: () => Promise<{ readonly healthy: boolean; readonly detail: string }>;
 };
 
@@ -32,14 +32,14 @@ type Needs = {
   readonly clock: Clock;
 };
 
-/** How the hub fares: what `/health` answers, and whether it can be used. */
+/** The answer of `/health`, and whether the hub is usable. */
 export type Overall = { readonly usable: boolean; readonly answer: JsonObject };
 
-/** `/health` and `/health/{server}`: 200 where usable, 503 where not (spec 1.5). Answers with who looks at the whole. */
+/** `/health` and `/health/{server}`: 200 if usable, else 503 (spec 1.5). Returns a function that reads the whole. */
 export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<Overall> {
   const { servers, clock } = needs;
   const startedAt = clock.monotonic();
-  /** How long the last ping took, in milliseconds. A server that runs anew has had none. */
+  /** Duration of the last ping, in milliseconds. Absent until the first ping after a start. */
   const latencies = new WeakMap<Running, number>();
 
   function healthOf({ config, status, restarts, lastError, running }: Server): JsonObject {
@@ -133,7 +133,7 @@ function configPart({ loadedAt, error }: ReturnType<ConfigControl['status']>): J
   };
 }
 
-/** What the hub writes down for its next run. */
+/** The state that the hub saves for its next run. */
 function dataPart([first, ...others]: Awaited<ReturnType<Servers['unwritten']>>) {
   if (!first) return { state: 'up', backend: 'files' };
   const more = others.length > 0 ? `, and ${others.length} more` : '';
@@ -144,7 +144,7 @@ function dataPart([first, ...others]: Awaited<ReturnType<Servers['unwritten']>>)
   };
 }
 
-/** Where the state of breakers is kept, and shared with other hubs. */
+/** Where the state of breakers is stored and shared. */
 function breakersPart(status: SharingStatus): JsonObject {
   if (status.kind === 'alone') return { state: 'up', backend: 'memory' };
   const since = new Date(status.since).toISOString();
@@ -153,7 +153,7 @@ function breakersPart(status: SharingStatus): JsonObject {
     : { state: 'degraded', backend: 'memory', since, detail: status.reason };
 }
 
-/** Why calls need a token that nobody has set. */
+/** Why calls require a token although ROUTER_TOKEN is not set. */
 function callsPart(callToken: CallToken | undefined): JsonObject {
   if (!callToken) return {};
   const { why } = callToken;
@@ -173,18 +173,18 @@ function isDown({ status, config }: Server): boolean {
   return config.enabled && (status.state === 'failed' || status.state === 'unreachable');
 }
 
-/** Not running and yet usable: a call starts it. */
+/** Whether a stopped server is started by the next call. */
 function isLazy({ status, config }: Server): boolean {
   return config.enabled && status.state === 'stopped' && !status.byHand;
 }
 
-/** What a server runs on, or would. */
+/** The runtime of a server. */
 function backendOf({ launch }: Server['config'], engine: Engine): 'docker' | 'process' | 'remote' {
   if (launch.kind === 'remote') return 'remote';
   return runtimeOf(launch, engine.backend);
 }
 
-/** What runs as a process stays one as long as the hub runs. */
+/** A server that runs as a process remains one while the hub runs. */
 function detailOf({ backend, healthy, detail }: Engine & Awaited<ReturnType<Engine['probe']>>) {
   if (backend === 'docker') return detail;
   return healthy

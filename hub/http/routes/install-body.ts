@@ -41,7 +41,7 @@ const packaged = z.object({
   packageArguments: z.array(argument).max(100).optional(),
   environmentVariables: z.array(namedInput).max(100).optional(),
 });
-/** Publishers add keys of their own, and the schema grows: what is not known is not looked at. */
+/** Unknown keys are ignored: publishers add their own, and the schema grows. */
 const serverJson = z.object({
   name: z.string().min(1),
   description: text.optional(),
@@ -53,7 +53,7 @@ const body = z
   .object({
     package: text.min(1).optional(),
     server: serverJson.optional(),
-    /** The registry's own answer has it beside "server". */
+    /** In the registry's answer it stands beside "server". */
     _meta: z.unknown().optional(),
     name: text.optional(),
     transport: z.enum(['stdio', 'http', 'sse']).optional(),
@@ -65,7 +65,7 @@ const body = z
   })
   .catchall(z.json('write what JSON can hold'));
 
-/** Keys of an entry that an install says in another way, with how. */
+/** Keys of a config entry that an install replaces, with the replacement. */
 const saidOtherwise = new Map([
   ['image', 'write "package": "docker:" with the image behind it'],
   ['url', 'write the address as "package"'],
@@ -74,10 +74,10 @@ const saidOtherwise = new Map([
   ['disabled', 'what is installed is started once: switch it off in the config afterwards'],
 ]);
 const ownKeys = Object.keys(body.shape);
-/** Keys of an entry that are handed on as they are; the config's own rules say what they may hold. */
+/** Keys of a config entry that are passed on unchanged; the config validates them. */
 const handedOn = entryKeys.filter(key => !ownKeys.includes(key) && !saidOtherwise.has(key));
 
-/** Reads the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID, naming each field at fault. */
+/** Parses the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID that names each invalid field. */
 export function readInstallBody(given: unknown): InstallRequest {
   const parsed = body.safeParse(withCamelCase(given));
   const unknown = isObject(given) ? Object.keys(given).flatMap(unknownKey) : [];
@@ -155,7 +155,7 @@ function sentence(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** The registry's first schema, of July 2025, wrote its keys with underscores. */
+/** The registry's first schema (July 2025) had keys with underscores. */
 const older = new Map([
   ['registry_type', 'registryType'],
   ['registry_base_url', 'registryBaseUrl'],
@@ -174,7 +174,7 @@ function withCamelCase(given: unknown): unknown {
   return { ...given, server: renamed(given['server'], 0) };
 }
 
-/** Deeper than a server.json goes. */
+/** Deeper than any server.json. */
 const maxDepth = 8;
 
 function renamed(value: unknown, depth: number): unknown {

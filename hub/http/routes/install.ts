@@ -19,7 +19,7 @@ type Needs = {
 /** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */
 export function installRoutes(app: FastifyInstance, needs: Needs): void {
   app.post('/servers/install', administered, async (request, reply) => {
-    // Its schema takes memory that a hub without installs need not have.
+    // Loaded on first use, because its schema takes memory.
     const { readInstallBody } = await import('./install-body.ts');
     const wanted = readInstallBody(request.body);
     const signal = hangUpOf(reply);
@@ -37,8 +37,8 @@ export function installRoutes(app: FastifyInstance, needs: Needs): void {
 }
 
 /**
- * Each line as it comes, and at the end what the plain answer would hold, or its error. What is refused before
- * anything was begun is thrown, and answered with a status of its own.
+ * Streams the lines of an install, and at the end the body of the plain answer, or its error. Throws if the install is
+ * refused before it begins, which is answered with its own status.
  */
 async function stream(
   reply: FastifyReply,

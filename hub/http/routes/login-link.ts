@@ -3,7 +3,7 @@ import type { Login } from '../login/login.ts';
 import { administered } from './administered.ts';
 import { refuseBody } from './bodies.ts';
 
-/** `POST /login-link`: a link that logs a browser in to the dashboard, once. */
+/** `POST /login-link`: a link that logs a browser in to the dashboard once. */
 export function loginLinkRoutes(
   app: FastifyInstance,
   { login }: { readonly login: Pick<Login, 'createLink'> },

@@ -9,14 +9,14 @@ import { readQuery } from './query.ts';
 type Needs = {
   readonly servers: Pick<Servers, 'get' | 'removed'>;
   readonly follow: ReturnType<typeof createFollowing>;
-  /** Removes what must not be shown from a line. */
+  /** Removes secrets from a line. */
   readonly redact: (text: string) => string;
 };
 
-/** Of more lines within one event, the newest are told, and how many were not. */
+/** An event contains the newest lines, up to this number, and the number of dropped ones. */
 const maxTold = 500;
 
-/** `/servers/{name}/logs`: what a server wrote to stderr last, and each line as it comes. */
+/** `/servers/{name}/logs`: the newest stderr lines of a server, and a stream of new ones. */
 export function logRoutes(app: FastifyInstance, { servers, follow, redact }: Needs): void {
   app.get<{ Params: { name: string } }>(
     '/servers/:name/logs',

@@ -52,7 +52,7 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
         const client = reply.raw;
         reply.hijack();
         const session = needs.router.openSessionless(server, principal);
-        // Nobody can come back for the answer: the server need not work for a client that is gone.
+        // The answer is lost if the client disconnects, so the call is cancelled.
         client.once('close', () => session.close('the client hung up'));
         const answer = await session.accept(message, { related() {} }, principal);
         session.close('the request is over');
@@ -81,7 +81,7 @@ function requestOf(method: string, body: Buffer): Request {
     throw new HubError('HUB_REQUEST_INVALID', `the body must be a request, not a ${message.kind}`);
   if (message.cause === 'not_json')
     throw new HubError('HUB_REQUEST_INVALID', `the body is not JSON: ${message.detail}`);
-  // It is JSON, so that what begins with a brace is an object.
+  // The body is JSON, so a brace begins an object.
   const start = body.findIndex(byte => byte > 0x20);
   if (body[start] === 0x7b && membersOf(body, { start, end: body.length })?.has('jsonrpc'))
     throw new HubError('HUB_REQUEST_INVALID', `the body is no JSON-RPC request: ${message.detail}`);

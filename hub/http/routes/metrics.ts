@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { MetricFamiliesNeeds } from '../metric-families.ts';
 
-/** `/metrics`: all that the hub measures, for Prometheus. */
+/** `/metrics`: the metrics of the hub for Prometheus. */
 export function metricRoutes(app: FastifyInstance, needs: MetricFamiliesNeeds): void {
   app.get('/metrics', async (_request, reply) => {
-    // A hub that nobody measures need not have it.
+    // Loaded on first use, to save memory.
     const { readMetricFamilies } = await import('../metric-families.ts');
     const { exposition, expositionType } = await import('#telemetry');
     const text = exposition(await readMetricFamilies(needs));

@@ -9,23 +9,23 @@ import { refuseBody } from './bodies.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
 import { readQuery } from './query.ts';
 
-/** What improves prompts. */
+/** The prompt enhancer and its models. */
 export type Prompts = {
   readonly enhancer: Enhancer;
   readonly models: Models;
-  /** Absent: models that are missing are fetched when somebody asks for it, and else not. */
+  /** Absent: missing models are pulled on request only. */
   readonly fetching?: Pick<Fetching, 'status'>;
 };
 
 type Needs = {
-  /** Loads it with the first use. */
+  /** Loads the enhancer on first use. */
   readonly prompts: () => Promise<Prompts>;
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;
 };
 
-/** `/ollama/...`: prompts, models and what is kept of results (spec 1.8, 1.16, 1.17). */
+/** `/ollama/...`: prompts, models and caches (spec 1.8, 1.16, 1.17). */
 export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
   app.post('/ollama/enhance', { bodyLimit: maxPromptBytes }, async (request, reply) => {
     const wanted = {
@@ -83,7 +83,7 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
     return { client: client ?? null, removed: { l1: exact, l2: semantic } };
   });
 
-  // It shows prompts of others that lie near.
+  // Its answer contains similar prompts of other clients.
   app.get('/ollama/cache/explain', administered, async (request, reply) => {
     const { prompt, client } = readQuery(request, ['prompt', 'client']);
     if (prompt === undefined || prompt === '')
@@ -150,7 +150,7 @@ function headersOf({ cache, similarity, ageMs, model }: Enhancement): Record<str
   return headers;
 }
 
-/** What became of a prompt, with its keys as the REST API writes them. JSON leaves out what is undefined. */
+/** The result for a prompt, with the keys of the REST API. JSON omits undefined values. */
 function bodyOf(done: Enhancement): object {
   return {
     prompt: done.prompt,
@@ -168,7 +168,7 @@ function bodyOf(done: Enhancement): object {
   };
 }
 
-/** A value with its keys as the REST API writes them. */
+/** A value with the keys of the REST API. */
 function snakeCased(value: object): object {
   const change = (inside: unknown): unknown =>
     typeof inside === 'object' && inside !== null ? snakeCased(inside) : inside;
@@ -186,7 +186,7 @@ async function asked<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {
-    // A hub without prompts to improve does without all of that room.
+    // Loaded on first use, to save memory.
     const { ModelFailure } = await import('#models');
     if (!(cause instanceof ModelFailure)) throw cause;
     const code = cause.kind === 'missing' ? 'HUB_MODEL_UNKNOWN' : 'HUB_OLLAMA_FAILED';
@@ -197,8 +197,8 @@ async function asked<T>(work: Promise<T>): Promise<T> {
 type Work = (signal: AbortSignal, tell: (progress: object) => void) => Promise<object>;
 
 /**
- * Answers with what the work comes to, or with each step and that as events where the client asks for them.
- * To a client that is gone nothing is said, and the work is given up.
+ * Answers with the result of the work, or with an event for each step if the client accepts events. The work is
+ * cancelled if the client disconnects.
  */
 async function answer(
   request: FastifyRequest,

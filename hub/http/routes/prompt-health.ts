@@ -3,14 +3,14 @@ import type { JsonObject } from '#core';
 import type { FetchingStatus, ModelsStatus } from '#models';
 import type { Prompts } from './ollama.ts';
 
-/** What improves prompts, as `/health` looks at it: without loading it. */
+/** The state of the prompt enhancer for `/health`, which does not load it. */
 export type PromptHealth = {
   readonly rules: () => RulesStatus;
-  /** Undefined as long as nobody has used it. */
+  /** Undefined until its first use. */
   readonly loaded: () => Promise<Prompts> | undefined;
 };
 
-/** The parts that improve prompts. Without any of them prompts come back, so that none makes the hub unusable. */
+/** The parts of the enhancer. The hub is usable without any of them: prompts are then returned unchanged. */
 export async function promptParts({ rules, loaded }: PromptHealth): Promise<{
   readonly parts: Readonly<Record<string, JsonObject>>;
   readonly isWell: boolean;
@@ -68,7 +68,7 @@ function ollamaPart(status: ModelsStatus): JsonObject {
   }
 }
 
-/** The models that are not there yet. Prompts come back meanwhile, by other models or as they are. */
+/** The missing models. Meanwhile other models improve prompts, or they are returned unchanged. */
 function modelsPart(fetching: FetchingStatus | undefined): JsonObject {
   if (!fetching || fetching.missing.length === 0) return {};
   const { missing, now, error } = fetching;

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { HubError, isObject } from '#core';
 
-/** The parameters of a query, each once. Throws HUB_REQUEST_INVALID where there are others. */
+/** Parses the parameters of a query. Throws HUB_REQUEST_INVALID for unknown and repeated ones. */
 export function readQuery<K extends string>(
   { query, routeOptions }: FastifyRequest,
   names: readonly K[],
@@ -19,7 +19,7 @@ export function readQuery<K extends string>(
   return found;
 }
 
-/** A whole number between two bounds. Throws HUB_REQUEST_INVALID where the text is none. */
+/** Parses a whole number within bounds. Throws HUB_REQUEST_INVALID for any other text. */
 export function readWhole(
   name: string,
   text: string | undefined,

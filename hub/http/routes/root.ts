@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** `/`: what this is and where to go from here, for whoever opens the hub's address; a browser goes there at once. */
+/** `/`: a short description with links; browsers are redirected to the dashboard. */
 export function rootRoutes(app: FastifyInstance, needs: { readonly hubVersion: string }): void {
   app.get('/', async (request, reply) => {
     if (request.headers.accept?.includes('text/html') === true)

@@ -17,7 +17,7 @@ type Needs = {
   readonly router: Pick<Router, 'collisions'>;
 };
 
-/** `/servers`: what there is, how it fares, and start, stop and restart. */
+/** `/servers`: the servers with their states, and start, stop and restart. */
 export function serverRoutes(app: FastifyInstance, needs: Needs): void {
   const { servers } = needs;
 
@@ -33,7 +33,7 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
     return {
       ...describeServer(server),
       ...describeListing(server),
-      // Nobody can tell what a process uses, nor an engine that does not answer.
+      // The usage of processes is unknown, and that of containers while the engine does not answer.
       ...(running && { usage: usage ? describeUsage(usage) : null }),
     };
   });

@@ -11,7 +11,7 @@ type Needs = {
   readonly principalOf: (request: FastifyRequest) => Principal;
 };
 
-/** `/sse` for all servers and `/sse/{server}` for one, to clients that know no streamable HTTP. */
+/** `/sse` for all servers and `/sse/{server}` for one, for clients without streamable HTTP. */
 export function sseRoutes(app: FastifyInstance, { servers, sse, principalOf }: Needs): void {
   void app.register(async scope => {
     takeBytes(scope);
