@@ -13,39 +13,39 @@ import {
 import { type Collision, assignNames, reservedNames } from './names.ts';
 import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 
-/** One thing on the endpoint of all servers. */
+/** A tool, resource, template or prompt on the endpoint of all servers. */
 export type Entry = {
   readonly server: Server;
   /** The server's own name for it. */
   readonly name: string;
   readonly publicName: string;
-  /** Its description, with the public name in it and all else as the server wrote it. */
+  /** The description as the server wrote it, but with the public name. */
   readonly bytes: Buffer;
-  /** The same for clients of the revisions before 2026-07-28, where it must be another. */
+  /** The description for clients of 2025-11-25 and older, if it differs. */
   readonly legacyBytes?: Buffer;
-  /** Clients of the revisions that refuse it are not listed it. Whoever knows its name may use it. */
+  /** Clients of the revisions that refuse the item do not see it in lists, but may use it by its name. */
   readonly faults?: readonly Fault[];
-  /** Only principals with the administer grant are listed it. Its server refuses all others. */
+  /** Only principals with the administer grant see the item in lists. Its server refuses all others. */
   readonly isAdministrative?: boolean;
 };
 
-/** What all servers offer, under names that cannot collide. */
+/** The items of all servers, under unique names. */
 export interface Catalog extends Disposable {
-  /** Fires with the kind of list that is not what it was. */
+  /** Fires with the kind of list that changed. */
   readonly changed: Event<ListKind>;
   list(kind: ListKind): readonly Entry[];
   find(kind: ListKind, publicName: string): Entry | undefined;
-  /** Who answers for a resource: the one that lists it, else the first with a template for it. */
+  /** The server of a resource: the one that lists it, else the first with a template that matches. */
   findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined;
-  /** The URI of a resource here that a server lists under this one; undefined where it lists no such. */
+  /** The public URI of a resource that a server lists under `uri`; undefined if the server does not list it. */
   publicUriOf(server: Server, uri: string): string | undefined;
-  /** Names that two servers wanted or could want, for the operator. */
+  /** Names that two servers want or could want, for the operator. */
   collisions(): readonly Collision[];
 }
 
 /**
- * What one read of a URI that nobody lists may cost in matching it with the templates of a server, of
- * which there may be a thousand: some tenths of a millisecond. Beyond it the others do not match.
+ * Maximum number of steps for matching one URI against the templates of one server, of which there may be a thousand.
+ * It takes some tenths of a millisecond. Templates beyond it do not match.
  */
 const stepsPerServer = 100_000;
 
@@ -56,14 +56,14 @@ type Section = {
 };
 
 /**
- * A catalog of what the servers list now. It is rebuilt, one kind at a time, when a list changes or other
- * servers are there, until it is disposed. `ownUris` are those of the hub's own resources, which no server can have. `offersOf` tells
- * whose lists are those of a server: its own, unless a session has an instance for itself.
+ * A catalog of the current lists of the servers. Until it is disposed, each kind is rebuilt when a list changes, and
+ * all kinds when the servers change. No server gets one of the `reservedUris`. `offersOf` returns whose lists stand for
+ * a server: its own, or those of the instance that works for a session.
  */
 export function createCatalog(
   servers: Pick<Servers, 'all' | 'changed'>,
   naming: () => Naming,
-  ownUris: readonly string[],
+  reservedUris: readonly string[] = [],
   offersOf: (server: Server) => Pick<Server, 'listing' | 'listed'> = server => server,
 ): Catalog {
   const changed = createEmitter<ListKind>();
@@ -71,14 +71,14 @@ export function createCatalog(
   let matchers: readonly { readonly entry: Entry; readonly matches: Matcher }[] = [];
 
   function build(kind: ListKind): void {
-    // In the order of the config, so that the same names come out after every restart.
+    // In the order of the config, so that the names are the same after every restart.
     const offers = servers.all.flatMap(server =>
       offersOf(server).listing[kind].map(item => ({ server, item })),
     );
     const named =
       kind === 'tool' || kind === 'prompt'
         ? byPrefix(offers, reservedNames[kind])
-        : byUri(offers, kind === 'resource' ? ownUris : []);
+        : byUri(offers, kind === 'resource' ? reservedUris : []);
     const entries = offers.map(({ server, item }, index): Entry => {
       const publicName = named.names[index] ?? item.key;
       const { key, bytes, legacyBytes, faults, isAdministrative } = item;
@@ -116,9 +116,10 @@ export function createCatalog(
       reserved,
     );
 
-  /** URIs are names already: only one that another server lists too gets its server in front. */
+  /** A URI is already a name: it only gets its server's name in front if another server lists it too. */
   function byUri(offers: readonly Offer[], reserved: readonly string[]) {
-    const taken = new Set(reserved);
+    const fixed = offers.flatMap(({ item }) => item.publicName ?? []);
+    const taken = new Set([...reserved, ...fixed]);
     const collisions: Collision[] = [];
     const names = offers.map(({ server, item }) => {
       const { name } = server.config;
@@ -153,7 +154,7 @@ export function createCatalog(
     }
   });
 
-  /** Each server has a budget of its own, so that the templates of one cannot use up that of another. */
+  /** Each server has its own budget: the templates of one cannot exhaust that of another. */
   function findTemplate(uri: string): Entry | undefined {
     const budgets = new Map<Server, Budget>();
     for (const { entry, matches } of matchers) {
@@ -179,10 +180,10 @@ export function createCatalog(
       return { server: templated.server, uri: uri.slice(prefixLength) };
     },
     publicUriOf({ config }, uri) {
-      // The names that it may have got, in the order in which they were tried.
+      // The possible names, in the order in which `byUri` tries them.
       for (let publicUri = uri; ; publicUri = `${config.name}+${publicUri}`) {
         const entry = find('resource', publicUri);
-        if (!entry && !ownUris.includes(publicUri)) return undefined;
+        if (!entry && !reservedUris.includes(publicUri)) return undefined;
         if (entry?.server.config === config && entry.name === uri) return publicUri;
       }
     },
@@ -194,7 +195,7 @@ export function createCatalog(
   };
 }
 
-/** True where the same servers offer the same under the same names, in the same order. */
+/** True if both lists have the same items of the same servers under the same names, in the same order. */
 function sameEntries(before: readonly Entry[], after: readonly Entry[]): boolean {
   return (
     before.length === after.length &&
@@ -207,7 +208,7 @@ function sameEntries(before: readonly Entry[], after: readonly Entry[]): boolean
   );
 }
 
-/** The description with another name in it. */
+/** The description with the public name in it. */
 function renamed(kind: ListKind, key: string, bytes: Buffer, publicName: string): Buffer {
   if (publicName === key) return bytes;
   const span = membersOf(bytes, { start: 0, end: bytes.length })?.get(listMethods[kind].key);

@@ -1,12 +1,12 @@
 import type { Log } from '#core';
 import type { Collision } from './names.ts';
 
-/** More collisions are not told of: the lists show them. */
+/** Maximum number of collisions that are logged; `/servers` lists all of them. */
 const maxKnown = 10_000;
-/** A line of the log names no more of them. */
+/** Maximum number of collisions named in one log line. */
 const maxShown = 20;
 
-/** Tells the operator of each collision once, however often it is given all that there are. */
+/** Logs each collision once. The returned function is called with all current collisions. */
 export function createCollisionLog(log: Pick<Log, 'warn'>): (all: readonly Collision[]) => void {
   const known = new Set<string>();
   return all => {

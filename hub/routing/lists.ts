@@ -5,12 +5,12 @@ import type { Grants } from '#policy';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
 import type { Catalog, Entry } from './catalog.ts';
 
-/** The lists of all servers as answers, made when a list changes and not when it is asked for. */
+/** The lists of all servers as prepared answers. They are made at the first request after a change, and kept. */
 export interface Lists {
   /**
-   * The answer of a list method to the request with this id, given as JSON text, as the client's revision has
-   * it. Items that the schema of the revision refuses are left out: a strict client would refuse them all.
-   * Throws HUB_REQUEST_INVALID for a cursor of no page.
+   * The answer to a list request in the form of the client's revision. `id` is JSON text. Omits items that the schema
+   * of the revision refuses, because a strict client would refuse the whole list, and items that the grants do not
+   * allow. Throws HUB_REQUEST_INVALID for an unknown cursor.
    */
   answer(
     kind: ListKind,
@@ -20,21 +20,20 @@ export interface Lists {
     grants: Grants,
   ): ReplyBytes;
   /**
-   * Reads again what servers gave for a while that is over. Resolves when that is done, or when it has
-   * taken a second: then the list is what is known, and changes when the server answers after all.
-   * Undefined where there is nothing to read, as mostly.
+   * Reads the lists of servers again whose time to live is over. Resolves when they were read, or after a second:
+   * the last known list then stays, and changes when the server answers. Undefined if no list is stale.
    */
   freshen(kind: ListKind): Promise<void> | undefined;
 }
 
-/** Entries of a page: clients of a few hundred tools get them in one answer. */
+/** Items per page. Most hubs have less than one page. */
 const pageSize = 1_000;
 
-/** How long a list waits for servers that are asked for theirs again, in milliseconds. */
+/** Maximum wait for lists that are read again, in milliseconds. */
 const freshenMs = 1_000;
 
 type Pages = {
-  /** By revision and grants; under one key if all clients are listed the same, as mostly. */
+  /** Pages by revision and grants; under one key if the list is the same for all clients, which is the usual case. */
   readonly fresh: Map<string, readonly Buffer[]>;
   readonly isForEveryRevision: boolean;
   readonly isForEveryone: boolean;
@@ -44,7 +43,7 @@ export type ListsNeeds = {
   readonly catalog: Catalog;
   readonly servers: Pick<Servers, 'all'>;
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
-  /** Whether they are the lists of one client, which nobody else may be given. */
+  /** True for the lists of one client, which no shared cache may keep. */
   readonly isOwn?: boolean;
 };
 
@@ -54,10 +53,10 @@ const wholeEnd = Buffer.from(answerEnd);
 
 export function createLists(needs: ListsNeeds): Lists {
   const { catalog, servers, clock } = needs;
-  /** Each page from the value of its id on, without the two braces at its end. */
+  /** Each page holds the bytes after the id, without the two closing braces. */
   const pages = new Map<ListKind, Pages>();
   catalog.changed(kind => pages.delete(kind));
-  /** Readings that are under way, each as the wait for it: one that has been waited for long enough is no more. */
+  /** The waits for lists that are being read. A wait ends with its list or after `freshenMs`. */
   const waits = new Map<ListKind, Map<Server, Promise<void>>>();
 
   function reread(server: Server, kind: ListKind): Promise<void> {
@@ -104,7 +103,7 @@ export function createLists(needs: ListsNeeds): Lists {
     return fresh;
   }
 
-  /** How long the list may be kept, and by whom: as the strictest of the servers says. */
+  /** The time to live and cache scope of a list: the strictest of those of its servers. */
   function caching(kind: ListKind): string {
     let until = Infinity;
     let cacheScope = needs.isOwn ? 'private' : 'public';
@@ -125,9 +124,9 @@ export function createLists(needs: ListsNeeds): Lists {
       if (page === undefined)
         throw new HubError(
           'HUB_REQUEST_INVALID',
-          `"params.cursor" ${JSON.stringify(cursor)} is of no page of this list. Begin again without one`,
+          `"params.cursor" ${JSON.stringify(cursor)} is of no page of this list. Start again without a cursor`,
         );
-      // The page is kept: an answer of a thousand tools costs no more than its way to the socket.
+      // The page is shared by all answers: a list of a thousand tools is not copied.
       return [
         Buffer.from(`${answerStart}${id}`),
         page,
@@ -155,7 +154,7 @@ const isForEveryRevision = ({ legacyBytes, faults }: Entry) => !legacyBytes && !
 const bytesFor = ({ bytes, legacyBytes }: Entry, revision: string) =>
   revision === modernVersion ? bytes : (legacyBytes ?? bytes);
 
-/** True where the server tells of changes to the list: it is read again then, and not before. */
+/** True if the server announces changes of the list: the hub then reads the list again only after an announcement. */
 function announces(capabilities: { readonly [name: string]: unknown }, kind: ListKind): boolean {
   const declared = capabilities[listMethods[kind].capability];
   return (

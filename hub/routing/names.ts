@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Naming } from '#config';
 
-/** Something that wants a public name: `server` offers it under `name`. */
+/** An item that needs a public name: `server` offers it under `name`. */
 export type Wish = {
   readonly server: string;
   readonly name: string;
@@ -15,7 +15,7 @@ export const reservedNames = {
   prompt: ['enhance'],
 } as const;
 
-/** A name that another server or another of its own tools has or could have; it got `publicName`. */
+/** An item that got `publicName`, because another item has or could have the name that it wanted. */
 export type Collision = {
   readonly server: string;
   readonly name: string;
@@ -27,26 +27,25 @@ const hashLength = 7;
 const endsInHash = /_[0-9a-f]{7}$/;
 
 /**
- * The public name of a tool or prompt (spec 5.2): `<server><separator><name>`, within the characters
- * that every client and model API takes, cut to `maxLength` characters with a stable hash at the end.
+ * The public name of a tool or prompt (spec 5.2): `<server><separator><name>`. Other characters than those that every
+ * client and model API accepts are replaced; a longer name is cut to `maxLength` and ends in a stable hash.
  */
 function publicNameOf(wish: Wish, naming: Naming): string {
   const whole = `${wish.server}${naming.separator}${wish.name}`;
   const allowed = whole.replace(naming.separator === '.' ? /[^\w.-]/g : /[^\w-]/g, '_');
-  // A name in which characters were replaced could equal that of a neighbour: the hash keeps them apart.
-  // One that looks as if it ended in a hash could equal the name that another got with one.
+  // The hash keeps names apart that are equal after replacement. A name that already ends like one gets a hash too,
+  // as it could equal the hashed name of another item.
   return allowed === whole && whole.length <= naming.maxLength && !endsInHash.test(whole)
     ? whole
     : withHash(allowed, wish, naming);
 }
 
 /**
- * Names all wishes. `servers` are all that are configured, whether they run or not: a name belongs to
- * the one with the longest name that it begins with. So of `github` and `github_enterprise` a tool
- * `enterprise_search` of the first gets a hash, from the start and whatever the second offers, since
- * a name that changed hands when another server starts would call another tool for a client that
- * listed it before (decisions/0009). What is left, such as a name listed twice, goes to the first. Nobody
- * gets a name that is `reserved`.
+ * Assigns public names. `servers` are all configured servers, running or not: a name belongs to the server with the
+ * longest name that is a prefix of it. With `github` and `github_enterprise`, a tool `enterprise_search` of `github`
+ * always gets a hash, whatever the other server offers: a name that passed to another server when that starts would
+ * call another tool for clients that listed it before (decisions/0009). Any other collision, such as a name that is
+ * listed twice, is won by the first. No item gets a `reserved` name.
  */
 export function assignNames(
   wishes: readonly Wish[],
@@ -65,7 +64,7 @@ export function assignNames(
     const wanted = publicNameOf(wish, naming);
     const isOfAnother = longerOnes.get(wish.server)?.some(prefix => wanted.startsWith(prefix));
     let publicName = isOfAnother ? withHash(wanted, wish, naming) : wanted;
-    // A server may also list a name twice, or one that looks like the hashed name of another.
+    // A server may list a name twice, or a name that equals the hashed name of another item.
     for (let again = 0; taken.has(publicName); again++)
       publicName = withHash(wanted, wish, naming, again);
     if (publicName !== wanted)
@@ -76,7 +75,7 @@ export function assignNames(
   return { names, collisions };
 }
 
-/** For each server the beginnings of the names of those whose beginning goes on from its own. */
+/** For each server, the longer prefixes of other servers that start with its own prefix. */
 function prefixesWithin(
   servers: readonly string[],
   { separator }: Naming,

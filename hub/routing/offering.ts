@@ -12,7 +12,7 @@ export type OfferingNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
 };
 
-/** What all servers offer; with `instanceOf`, what the instances that it finds offer in place of their servers. */
+/** The offering of all servers. An instance that `instanceOf` returns replaces its server. */
 export function createOffering(
   naming: () => Naming,
   { servers, clock }: OfferingNeeds,

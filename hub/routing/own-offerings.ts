@@ -7,15 +7,15 @@ import type { OlderClients } from './older-clients.ts';
 import type { InstanceHolder, SessionState } from './session.ts';
 import type { StatelessClients } from './stateless-clients.ts';
 
-/** What clients find on the endpoint of all servers where instances that work for them offer something of their own. */
+/** The endpoint of all servers as it is for clients whose instances offer other items than their servers. */
 export interface OwnOfferings {
-  /** What the client of a call finds; undefined where that is what everybody finds. */
+  /** The offering for the client of a call; undefined if it is the same as for all clients. */
   of(call: Call): Offering | undefined;
-  /** An instance was opened, for whatever stands for its clients. */
+  /** An instance was opened for a session, or for another holder of instances. */
   opened(base: Server, instance: Server, session: object): InstanceHolder | undefined;
-  /** An instance of the holder offers something else than its server. */
+  /** An instance of the holder offers other items than its server. */
   differs(holder: InstanceHolder): void;
-  /** Another instance works for clients of 2025-11-25 and older. */
+  /** The clients of 2025-11-25 and older share another instance now. */
   olderChanged(): void;
 }
 

@@ -4,6 +4,7 @@ import { createEmitter, systemClock } from '#core';
 import { addBuiltins } from '#builtin';
 import { configOf, createFixtureServers, createRecordingLog } from '#helpers/hub';
 import type { Servers } from '#servers';
+import { createCatalog } from '../../hub/routing/catalog.ts';
 import { createScriptedPrompts } from '../routing/scripted-prompts.ts';
 
 const naming = { separator: '_', maxLength: 46 } as const;
@@ -54,6 +55,21 @@ describe("the hub's own server", () => {
       assert.equal(found?.config.name, 'agenthub');
     assert.equal(shown.get('echo'), servers.get('echo'));
     assert.throws(() => shown.get('none'), { code: 'HUB_SERVER_UNKNOWN' });
+  });
+
+  test('keeps the URI of its resource, also if another server lists it', async () => {
+    await using servers = serversOf('echo');
+    const [echo] = servers.all;
+    assert.ok(echo);
+    const resource = [{ key: 'hub://servers', bytes: Buffer.from('{"uri":"hub://servers"}') }];
+    const greedy = { ...echo, listing: { ...echo.listing, resource } };
+    const { all } = addBuiltins({ ...servers, all: [greedy] }, { clock: systemClock, hubVersion });
+    using catalog = createCatalog(all, () => naming);
+    assert.deepEqual(
+      catalog.list('resource').map(({ publicName }) => publicName),
+      ['hub://servers', 'echo+hub://servers'],
+    );
+    assert.equal(catalog.findResource('hub://servers')?.server, all.get('agenthub'));
   });
 
   test('leaves its name to an entry of the config, also to one that comes later', async () => {

@@ -5,28 +5,28 @@ import { changeMethods } from './changes.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { SessionState, View } from '../session.ts';
 
-/** Changes of lists within this time reach the clients as one, in milliseconds. */
+/** Changes within this time are announced together, in milliseconds. */
 const changeDelayMs = 100;
 
 export type AnnouncementsNeeds = {
   readonly clock: Pick<Clock, 'after'>;
   readonly sessions: () => readonly SessionState[];
   readonly streams: Pick<SubscriptionStreams, 'listChanged'>;
-  /** The server whose older clients share an instance; undefined for any other. */
+  /** The server whose clients of 2025-11-25 and older share this instance; undefined for any other instance. */
   readonly ofOlderClients: (instance: Server) => Server | undefined;
 };
 
-/** Tells the clients of a view that a list changed, once for many changes. */
+/** Announces changed lists to the clients of a view, several changes at once. */
 export function createAnnouncements(
   needs: AnnouncementsNeeds,
 ): (view: View, kind: ListKind) => void {
   const { clock, sessions, streams } = needs;
   const due = new Map<View, Set<ListKind>>();
 
-  function tell(view: View, kinds: Iterable<ListKind>): void {
-    // Resources and their templates have one method between them.
+  function announce(view: View, kinds: Iterable<ListKind>): void {
+    // Resources and their templates share a method.
     const methods = new Map([...kinds].map(kind => [changeMethods[kind], kind] as const));
-    // Clients with servers of their own hear from those.
+    // Sessions with their own instance get the announcements of that instance.
     const tellsSessions = view === 'all' || view.config.instance === 'shared';
     const base = view === 'all' ? undefined : needs.ofOlderClients(view);
     const concerns = (seen: View) =>
@@ -49,7 +49,7 @@ export function createAnnouncements(
     clock.after(changeDelayMs, () => {
       const now = due.get(view) ?? [];
       due.delete(view);
-      tell(view, now);
+      announce(view, now);
     });
   };
 }
