@@ -44,7 +44,7 @@ const root = join(import.meta.dirname, '..');
 const imagesDir = join(root, 'images');
 const version = String(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version);
 
-/** The text of `.env` in the working folder; none where there is no such file. */
+/** The text of `.env` in the working folder, if any. */
 async function readDotenv(): Promise<string> {
   try {
     return await readFile('.env', 'utf8');
@@ -78,9 +78,9 @@ async function readOptions(): Promise<LoadOptions> {
   return { env, home: homedir(), ownPlaces: ownPlacesIn(env), clientFiles };
 }
 
-/** What servers must not write to, and the keys among it. */
+/** Paths that servers must not write to, and the keys among them. */
 function ownPlacesIn(env: Environment): readonly GuardedPlace[] {
-  // What a hub in a container mounts is on the host, whose paths are not those of the container.
+  // In a container the paths of mounts belong to the host.
   if (['1', 'true'].includes(env['AGENTHUB_IN_CONTAINER']?.trim().toLowerCase() ?? '')) return [];
   const keyFile = env['ROUTER_TLS_KEY']?.trim();
   return [
@@ -93,7 +93,7 @@ function ownPlacesIn(env: Environment): readonly GuardedPlace[] {
   ];
 }
 
-/** The files in which MCP clients keep their servers. */
+/** The config files of MCP clients. */
 async function clientFiles(home: string): Promise<readonly string[]> {
   const { allConfigFiles } = await import('#clients');
   return allConfigFiles({ ...(await machineHere()), home });
@@ -105,7 +105,7 @@ async function machineHere(): Promise<ClientMachine> {
   return await findMachine({ platform, home: homedir(), folder: process.cwd(), env });
 }
 
-/** The files of the config, of which only the servers with these tags are of concern. */
+/** The config source, limited to servers with these tags. */
 async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
   const file = options.configFile ?? serversFileOf(process.env, await readDotenv());
   let whole: Config | undefined;
@@ -118,7 +118,7 @@ async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
   };
   const first = await read();
   if (first.error) throw first.error;
-  // Later on the last server with a tag may go.
+  // Only checked at the start: a later config may contain no server with a tag.
   if (whole && options.tags) checkTags(whole, options.tags);
   return {
     file,
@@ -138,7 +138,7 @@ const isThere = async (file: string) =>
     () => false,
   );
 
-/** The servers and rules that come with the hub, for a folder without any. */
+/** The shipped servers and rules, for a folder without its own. */
 const shippedConfigs = {
   [defaultServersFile]: join(root, 'configs', 'mcp-servers.json'),
   [defaultRulesFile]: join(root, 'configs', 'enhancement-rules.json'),
@@ -149,7 +149,7 @@ const findShipped = async ({ configFile }: ServeOptions, file: string) =>
     ? undefined
     : createShippedFiles(shippedConfigs);
 
-/** The values that are shown nowhere: of the servers, and of the hub itself. */
+/** The secrets of the servers and of the hub, for redaction. */
 async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => readonly string[]> {
   const { env } = await readOptions();
   return createKnownSecrets(files.servers, {
@@ -165,7 +165,7 @@ async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => 
   });
 }
 
-/** What commands need to ask a hub, and to show that it is theirs. */
+/** Dependencies of commands that call a hub. */
 const hubLocator = createHubLocator({ env: process.env, root, readDotenv, readOptions });
 
 const stdio = { input: process.stdin, output: process.stdout };
@@ -232,7 +232,7 @@ const cli = createCli({
         {},
         `there is no ${files.file} here: the servers and rules that come with AgentHub are in force, until there is one`,
       );
-    // The broker needs none of the app, and has less memory to be attacked in without it.
+    // The broker does not load the app: less code means a smaller attack surface.
     const { startApp } = await import('./app/app.ts');
     return await startApp(
       {
@@ -250,7 +250,7 @@ const cli = createCli({
     );
   },
   async connectStdio(options, signal) {
-    // Not of a `.env`: the client runs in folders whose files must not decide who gets the token.
+    // Not from `.env`: files in the folder of the client must not determine who gets the token.
     const settings = readSettings(process.env);
     const log = await openLogOf(settings);
     const { bridgeStdio, dialHub } = await import('#connector');
@@ -297,7 +297,7 @@ const cli = createCli({
 });
 
 const ending = new AbortController();
-/** Under npm one Ctrl-C arrives twice: from the terminal, and handed on by npm. In milliseconds. */
+/** Maximum interval in ms between two signals of one Ctrl-C: under npm it arrives from the terminal and from npm. */
 const sameSignalMs = 1_000;
 let endingSince = 0;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -306,14 +306,14 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       endingSince = performance.now();
       ending.abort();
     } else if (performance.now() - endingSince > sameSignalMs) {
-      // Who asks again does not want to wait.
+      // A second signal exits immediately.
       process.stderr.write('Ended at once. What still runs is removed by the next start.\n');
       process.exit(1);
     }
   });
-// A terminal that was closed and a pipe that nobody reads any more are no reason to die.
+// A closed terminal or pipe must not end the process.
 const io = createIo(process, ending.signal);
-// A bug ends the hub, but in order: its servers would outlive it.
+// After a bug, stop in order: otherwise the servers would keep running.
 process.on('uncaughtException', error => {
   process.exitCode = 1;
   opened?.log.error({ error: error.stack }, 'the hub ends because of an error of its own');
@@ -321,8 +321,8 @@ process.on('uncaughtException', error => {
   ending.abort();
 });
 
-// Under npm there is a shell between npm and the hub, which dies of the signal that npm hands on and
-// does not hand it on itself. Without its parent the hub has nobody who could stop it.
+// Under npm a shell between npm and the hub exits on the signal of npm without forwarding it. The hub therefore stops
+// when its parent exits.
 if (process.env['npm_lifecycle_event'] !== undefined) {
   const parent = process.ppid;
   setInterval(() => {
@@ -330,12 +330,12 @@ if (process.env['npm_lifecycle_event'] !== undefined) {
   }, 500).unref();
 }
 
-// What a command waits for may be a timer alone, such as that of a Redis that is not there while the hub starts, and
-// no timer of the hub's clock keeps the process running.
+// A command may wait only for a timer, such as the reconnect to Redis at the start, and timers of the hub's clock do not
+// keep the process alive.
 const running = setInterval(() => {}, 60_000);
 const code = await cli.run(process.argv.slice(2), io);
 clearInterval(running);
 await opened?.close();
-// Not left to the event loop: a log that nobody reads would keep the process for ever.
+// Exits explicitly: a log pipe without a reader would keep the process alive.
 if (opened) process.exit(process.exitCode ?? code);
 process.exitCode ??= code;

@@ -40,53 +40,53 @@ import { type FleetOptions, createFleet } from './wire-servers.ts';
 export type AppOptions = Omit<FleetOptions, 'configs'> & {
   readonly files: ConfigFiles;
   readonly log: Log;
-  /** Removes what must not be shown from whatever is shown. */
+  /** Removes secrets from everything that is displayed. */
   readonly redaction: Redaction;
-  /** Whether the hub listens for clients. */
+  /** True if the hub listens for clients. */
   readonly listens: boolean;
-  /** The client on stdin and stdout, where one is served there. */
+  /** The client on stdin and stdout, if any. */
   readonly stdio: StdioStreams | undefined;
 };
 
 /** The running hub. */
 export type App = {
-  /** Undefined where it does not listen. */
+  /** Undefined if the hub does not listen. */
   readonly address: string | undefined;
-  /** A new link to log in to the dashboard; undefined where nobody administers the hub over HTTP. */
+  /** Creates a login link for the dashboard. Undefined without administration over HTTP. */
   readonly loginLink?: (() => string) | undefined;
   readonly inContainer: boolean;
-  /** Resolves when the client on stdin and stdout is gone; undefined where none is served there. */
+  /** Resolves when the client on stdin and stdout has disconnected. Undefined without such a client. */
   readonly clientGone?: Promise<unknown>;
   stop(): Promise<void>;
 };
 
-/** How long calls in flight have to end when the hub stops. */
+/** Grace period in ms for calls in flight when the hub stops. */
 const drainMs = 5_000;
 const probeMs = 3_000;
 const idleMs = 30 * 60_000;
 const maxSessions = 10_000;
-/** WebSockets and streams of HTTP with SSE. */
+/** Maximum number of WebSockets and SSE streams. */
 const maxStreams = 1_000;
-/** The newest calls that people can look at, and how much is kept of what was said in them, in bytes. */
+/** Number of recorded calls, and the size of their payloads in bytes. */
 const activityBounds = {
   maxCalls: 10_000,
   maxPayloadBytes: 8 * 2 ** 20,
   maxKeptBytes: 4 * 2 ** 10,
 } as const;
-/** How long the client on stdin and stdout is answered after it wrote its last: it waits two seconds itself. */
+/** Time in ms for pending responses after the client closed stdin: clients wait two seconds. */
 const stdioGraceMs = 1_000;
-/** When what answers all but calls is loaded, where nobody has asked for it before: first of all, servers start. */
+/** Delay in ms before the routes are loaded, unless a request needs them earlier: servers start first. */
 const routesAfterMs = 1_000;
-/** How long a client on stdin waits for servers that start, so that its first list is whole. */
+/** Maximum time in ms that a client on stdin waits for starting servers, so that its first list is complete. */
 const firstListsMs = 10_000;
-/** The jobs of this and earlier runs, in the data folder. */
+/** File of the jobs, in the data folder. */
 const jobsFile = 'jobs.jsonl';
 const maxJobsBytes = 4 * 2 ** 20;
-/** The sessions that the next run of the hub can resume, in the data folder. */
+/** File of the resumable sessions, in the data folder. */
 const sessionsFile = 'sessions.jsonl';
 const maxSessionsBytes = 8 * 2 ** 20;
 
-/** Starts the hub: opens its data, finds the engine, listens, and starts its servers. */
+/** Starts the hub: opens its data folder, connects to the engine, listens, and starts the servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
   const { files, settings, version, log } = options;
   for (const warning of warningsOf(files.first.config)) log.warn({}, warning);
@@ -267,7 +267,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       prompts: () => prompts.open(),
       promptHealth: prompts.health,
       ...(callToken && { guard: { callToken: () => callToken.current() } }),
-      // Whoever has the token may call, of whatever user.
+      // With the token every user may call.
       ...(settings.token === undefined && usersOfPeers()),
       activity,
       metrics,
@@ -339,7 +339,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       signal,
     ),
   );
-  // Some clients list once and never again: they are not read before there is something to list.
+  // Some clients list tools only once, so the first request waits for the servers.
   if (options.stdio) await servers.settled(firstListsMs, signal);
   const client =
     options.stdio &&
@@ -368,13 +368,13 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   };
 }
 
-/** What tells the users of connections apart, which Linux alone can. */
+/** Identifies the users of connections. Only possible on Linux. */
 const usersOfPeers = () =>
   process.platform === 'linux' && process.getuid
     ? { peers: { tables: createSocketTables(), uid: process.getuid() } }
     : {};
 
-/** What sends traces and metrics, for a hub that is told where to. */
+/** Creates the exporter of traces and metrics, if an endpoint is configured. */
 async function openTelemetry(
   { version, log, redaction }: AppOptions,
   otlp: OtlpOptions,
@@ -394,7 +394,7 @@ async function openTelemetry(
   );
 }
 
-/** Reads the rules for prompts as well, and first: where they are refused, nothing is changed. */
+/** Also reloads the prompt rules, before the config: if they are invalid, nothing is changed. */
 const withRules = (control: ConfigControl, rules: RulesSource): ConfigControl => ({
   ...control,
   async reload(allow) {

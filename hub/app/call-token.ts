@@ -11,25 +11,25 @@ export type CallTokenNeeds = {
   readonly dataFolder: string;
   readonly exposure: Exposure;
   readonly auto: Placement['auto'];
-  /** The servers of the config in force: another list is another config. */
+  /** The servers of the current config. A new config has a new array. */
   readonly configs: () => readonly ServerConfig[];
   readonly log: Log;
-  /** Ends the connections and sessions that were opened without the token. */
+  /** Closes connections and sessions that were opened without the token. */
   readonly endOpen: (reason: string) => void;
 };
 
-/** The token that a hub without ROUTER_TOKEN asks for where containers can reach it. */
+/** The token that calls require if ROUTER_TOKEN is not set and containers can reach the hub. */
 export interface CallTokenSource {
-  /** Undefined while calls need no token. Cheap: it is asked with every request. */
+  /** Undefined while calls need no token. Read for every request. */
   current(): CallToken | undefined;
-  /** Looks again whether one is needed, after the config changed; resolves when it can be presented. */
+  /** Call it after a config change. Resolves when the token is ready, if one is needed. */
   look(): Promise<void>;
 }
 
 /**
- * Some engines forward connections of containers to the loopback interface of the hub's machine, where calls are
- * otherwise open: a server or a package's build step with a network would reach the hub as if it were its user. There
- * the hub asks for a token, which it makes and `connect` writes into the files of clients.
+ * Some engines forward connections of containers to the loopback interface of the hub's machine, where calls are open: a
+ * server or build step with a network could call the hub like its user. In that case the hub requires a token, which it
+ * creates and `connect` writes to the files of clients.
  */
 export function createCallToken(needs: CallTokenNeeds): CallTokenSource {
   const { exposure, log } = needs;
@@ -39,7 +39,7 @@ export function createCallToken(needs: CallTokenNeeds): CallTokenSource {
   let seen: readonly ServerConfig[] | undefined;
   let networked: string | undefined;
 
-  /** The first enabled server that has a network, or is built with one. */
+  /** The first enabled server that runs or is built with a network. */
   function findNetworked(): string | undefined {
     const configs = needs.configs();
     if (configs !== seen) {
@@ -71,7 +71,7 @@ export function createCallToken(needs: CallTokenNeeds): CallTokenSource {
     }
     const why = `${exposure.forwarder} lets containers connect to this machine, and ${server} has a network or is built with one`;
     const isNew = current === undefined;
-    // Until the file is read nobody knows the token, so that nobody gets in.
+    // Before the file is read, calls are refused: nobody knows the token yet.
     current = { token: token ?? randomBytes(32).toString('base64url'), why };
     making ??= make();
     if (!isNew) return;
@@ -95,7 +95,7 @@ export function createCallToken(needs: CallTokenNeeds): CallTokenSource {
   };
 }
 
-/** Whether anything of a server runs in a container with a network: the server, or the build of its package. */
+/** True if the server, or the build of its package, runs in a container with a network. */
 function isNetworked({ enabled, launch }: ServerConfig, auto: Placement['auto']): boolean {
   if (!enabled || launch.kind === 'remote' || runtimeOf(launch, auto) !== 'docker') return false;
   return launch.sandbox.network === 'bridge' || launch.package !== undefined;

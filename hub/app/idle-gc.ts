@@ -3,21 +3,21 @@ import { type Clock, type Log, type Service, messageOf } from '#core';
 
 export type SettlingNeeds = {
   readonly servers: { readonly all: readonly { readonly status: { readonly state: string } }[] };
-  /** A number that is another one after each call. */
+  /** A number that changes with each call. */
   readonly lastCall: () => number;
   readonly collect: () => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
 };
 
-/** How long nobody may have called, in milliseconds: for a twentieth of a second the hub answers nobody. */
+/** Required idle time in ms: the collection blocks the hub for a twentieth of a second. */
 const quietMs = 3_000;
-/** When memory is given back after a flood, each after the one before: servers still send their answers to cancelled calls. */
+/** Delays of the collections after a flood, each after the previous one: servers still answer cancelled calls. */
 const reliefsMs = [1_000, 4_000, 6_000] as const;
 
 /**
- * Gives back, once, what only the start needed, when no server is starting and nobody calls. A hub that does
- * little allocates little, and V8 would keep it for days (decisions/0007).
+ * Collects the garbage of the start once, when no server is starting and no calls arrive. In an idle hub V8 would keep it
+ * for days (decisions/0007).
  */
 export function createSettling(needs: SettlingNeeds): Service {
   let waiting: Disposable | undefined;
@@ -49,10 +49,7 @@ export function createSettling(needs: SettlingNeeds): Service {
   };
 }
 
-/**
- * Gives the memory of a flood back, after it is over and at most once at a time: a hub that does little collects no
- * garbage by itself for days.
- */
+/** Collects the garbage of a flood of requests after its end, because an idle hub would keep it for days. */
 export function createRelief({
   collect,
   clock,
@@ -75,9 +72,9 @@ export function createRelief({
 }
 
 /**
- * One of the objects by which `process.nextTick` queues its callbacks. V8 forgets the shape of objects when it
- * collects all garbage while there are none, and what `nextTick` does for each is never optimized again after
- * that: requests cost a fifth more for good. While one of them is kept, that does not happen.
+ * An object that `process.nextTick` uses for its queue. V8 forgets the shape of objects if a full collection finds none,
+ * and then never optimizes `nextTick` again: requests would permanently cost a fifth more. Keeping one object alive
+ * prevents that.
  */
 export function queuedTick(): Promise<object> {
   return new Promise(resolve =>
@@ -87,7 +84,7 @@ export function queuedTick(): Promise<object> {
   );
 }
 
-/** Collects all garbage, and shrinks the heap to what is left. Rejects in a Node that has no inspector. */
+/** Collects all garbage and shrinks the heap. Rejects in a Node without inspector. */
 export async function collectGarbage(): Promise<void> {
   const { Session } = await import('node:inspector/promises');
   const session = new Session();

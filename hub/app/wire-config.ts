@@ -20,26 +20,26 @@ import type { InstallsNeeds } from '#installs';
 import type { Applied, Servers } from '#servers';
 import { writeWhole } from '#store';
 
-/** Where the config comes from, and how it is read again. */
+/** The source of the config. */
 export type ConfigFiles = {
   readonly file: string;
-  /** What was read first, and is valid. */
+  /** The valid initial config. */
   readonly first: Extract<ConfigReading, { readonly config: Config }>;
-  /** Reads it anew, as far as it concerns this hub: with `--tags` only some of its servers. */
+  /** Reads the config again. With `--tags` only servers with one of the tags. */
   readonly read: () => Promise<ConfigReading>;
-  /** The environment of the moment. */
+  /** The current environment. */
   readonly readOptions: () => Promise<LoadOptions>;
-  /** The settings of the moment, as environment and files say. Throws HubError. */
+  /** The current settings, from environment and files. Throws HubError. */
   readonly settings: () => Promise<Settings>;
-  /** How its files are read, where that is not as they are. */
+  /** Replaces the function that reads files. */
   readonly shipped?: ShippedFiles;
-  /** All servers of the file as it was read last, whatever their tags. */
+  /** All servers of the last read file, with any tags. */
   readonly servers: () => readonly ServerConfig[];
-  /** Where there are any, only servers that have one of them are of concern. */
+  /** If not empty, only servers with one of these tags are used. */
   readonly tags?: readonly string[] | undefined;
 };
 
-/** The config in force: read from files, applied to the servers, and changed by the API. */
+/** The current config: read from files, applied to the servers, and changed by the API. */
 export type Configuration = {
   readonly source: ConfigSource;
   readonly control: ConfigControl;
@@ -53,7 +53,7 @@ type Needs = {
   readonly log: Log;
 };
 
-/** Joins the files of the config to the servers. */
+/** Connects the config files with the servers. */
 export function createConfiguration(files: ConfigFiles, needs: Needs): Configuration {
   const { servers, log } = needs;
   const { read, shipped } = files;
@@ -67,7 +67,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
     read: readHeld,
     readText: shipped?.readText,
   });
-  /** Entries of the files that wait for a person. */
+  /** Entries that wait for a confirmation. */
   const held = () =>
     source.current.servers.flatMap(({ name: server, heldBack }) =>
       heldBack === undefined ? [] : [{ server, message: heldBack }],
@@ -76,12 +76,12 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
     readOptions: files.readOptions,
     readBytes: shipped?.readBytes,
     async writeWhole(file, text, check) {
-      // What is shipped is changed in the working folder, which may have no folder for it yet.
+      // Changes of the shipped config go to the working folder, where its folder may be missing.
       await mkdir(dirname(file), { recursive: true });
       await writeWhole(file, text, check);
     },
   });
-  /** What came of the newest config, and of the newest of those that are applied by now. */
+  /** Result of the newest config, and of the newest applied config. */
   let applied: Promise<Applied | undefined> = Promise.resolve(undefined);
   let over = applied;
 
@@ -113,7 +113,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
       if (heldBack !== undefined && !known.includes(heldBack)) log.warn({ server: name }, heldBack);
     apply(after);
   });
-  /** Servers whose entry in the files did not come up: the one before it goes on. */
+  /** Servers whose new entry failed to start, so that the previous one is still running. */
   const refused = () =>
     servers.all.flatMap(({ config: { name }, refusedEntry }) =>
       refusedEntry ? `the new entry of ${name} did not come up: ${refusedEntry.error.message}` : [],
@@ -121,7 +121,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
 
   async function allow(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    // What waits is known once the files are read; that is not applied, as it is allowed at once.
+    // Reads the files to find the waiting entries. Does not apply them yet: they are allowed next.
     await readHeld();
     const { waiting } = gate;
     const other = names.find(name => !gate.allow(name));
@@ -142,7 +142,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
       ...(restart.length > 0 && { settings_that_need_a_restart: restart }),
       ...(held().length > 0 && { waiting: held() }),
     };
-    // What was under way then, or has come since, has an outcome that nobody was told.
+    // The result of a change that was in progress, or has arrived since, was not reported yet.
     if (outcome.kind === 'unchanged' && applied === known) {
       if (refused().length === 0) return { status: 'unchanged', ...waiting };
       apply(source.current);
@@ -181,7 +181,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
         return server;
       },
       async add(name, entry) {
-        // Whoever installs it was asked for it by its name.
+        // The installer has confirmed it by name.
         gate.accept(await editor.preview(files.file, name, entry));
         await editor.addServer(files.file, name, entry);
         await reload();

@@ -12,19 +12,19 @@ import type { PromptHealth, Prompts } from '#http';
 import type { NamedByRules, PromptSource } from '#routing';
 import type { Enhancement, EnhancementNeeds, EnhancementOptions } from './wire-enhancement.ts';
 
-/** What improves prompts, as far as it is loaded. */
+/** The prompt improvement, loaded on first use. */
 export type LazyPrompts = Service & {
   readonly rules: RulesSource;
   readonly health: PromptHealth;
-  /** What clients are offered, and how their calls are improved on the way. */
+  /** The offered items, and the improvement of prompts within calls. */
   readonly source: PromptSource;
-  /** Loads it with the first use. */
+  /** Loads it on first use. */
   open(): Promise<Prompts>;
 };
 
 /**
- * Reads the rules, by which nothing happens yet: what improves prompts is loaded with the first of them, or
- * when the hub starts where there is an Ollama, which then loads its model. Rejects as `openRules` does.
+ * Reads the rules. The enhancer is loaded with the first prompt; with an Ollama it is loaded at the start of the hub, so
+ * that Ollama loads its model. Rejects like `openRules`.
  */
 export async function createPrompts(
   options: EnhancementOptions,
@@ -64,7 +64,7 @@ export async function createPrompts(
   };
 }
 
-/** Without an Ollama nothing is offered, and calls pass as they are. */
+/** Without Ollama nothing is offered, and calls are not changed. */
 function createSource({
   rules,
   open,
@@ -114,11 +114,11 @@ function createSource({
   };
 }
 
-/** A client that calls itself what no rule can be for is one without a name. */
+/** A client whose name cannot be the key of a rule counts as unnamed. */
 const knownName = (name: string | undefined) =>
   name !== undefined && isClientName(name.trim()) ? name.trim() : undefined;
 
-/** What the rules say of calls, each rule read once. */
+/** The call rules, cached per rule. */
 function namedBy(rules: EnhancementRules): NamedByRules {
   const byRule = new Map(
     [rules.default, ...rules.clients.values()].map(rule => [

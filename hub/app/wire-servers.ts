@@ -35,9 +35,9 @@ export type FleetOptions = {
   readonly configs: readonly ServerConfig[];
   readonly settings: Settings;
   readonly version: string;
-  /** The folder of the image contexts. */
+  /** Folder of the build contexts. */
   readonly imagesDir: string;
-  /** What child processes may inherit from, and no more than a few names of it. */
+  /** Environment of the hub. Child processes inherit only a few variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
@@ -45,47 +45,47 @@ type Needs = {
   readonly dataDir: Pick<DataDir, 'path' | 'hubId' | 'secret'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Takes out of what servers say whatever must not be shown. */
+  /** Removes secrets from texts of servers. */
   readonly redact: (text: string) => string;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
-  /** The package of the same name in another registry, as entries name it. Never rejects. */
+  /** Finds the package of the same name in another registry, in the notation of config entries. Never rejects. */
   readonly findElsewhere: (source: PackageSpec, signal: AbortSignal) => Promise<string | undefined>;
 };
 
-/** The servers, and what they run on. */
+/** The servers and their runtimes. */
 export type Fleet = {
   readonly servers: Servers;
   readonly docker: Runtime & Service & { readonly exposure: Exposure };
   readonly place: Placement;
   readonly listings: KeptListings;
-  /** What installs under way may make, for the next run of a hub that is killed meanwhile. */
+  /** Objects that running installs may create, for the cleanup after a kill of the hub. */
   readonly unfinished: Table;
-  /** Files that could not be written, which `/health` names and retries. */
+  /** Files that could not be written. `/health` lists and retries them. */
   readonly backlog: Backlog;
   readonly upkeeps: { readonly docker: Upkeep; readonly process: Upkeep };
-  /** What a config launches. Throws HUB_LAUNCH_INVALID. */
+  /** Launch plan of a config. Throws HUB_LAUNCH_INVALID. */
   specOf(config: ServerConfig): LaunchSpec;
-  /** Starts a server once, under a name of its own, and ends it. */
+  /** Starts a server once under a temporary name, and stops it. */
   trial(config: ServerConfig, events: LaunchEvents, signal: AbortSignal): Promise<Trial>;
 };
 
-/** Where a network has a certificate authority of its own, npx and uvx must know it. No secrets. */
+/** Certificate settings that npx and uvx need in some networks. They contain no secrets. */
 const trustSettings = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 const probeMs = 3_000;
-/** Where servers run, in the data folder, once an engine has answered. */
+/** File in the data folder that records whether servers ran on an engine. */
 const placeFile = 'place.json';
-/** The servers that run, for a later run of the hub, in the data folder. */
+/** File of the handles of running servers, in the data folder. */
 const handlesFile = 'handles.json';
-/** What the servers offered when they last ran, in the data folder. */
+/** File of the last lists of servers, in the data folder. */
 const listingsFolder = 'listings';
-/** What the packages of servers were resolved to when they were built, in the data folder. */
+/** Folder of the package locks, in the data folder. */
 const locksFolder = 'locks';
-/** What installs under way may make, in the data folder. */
+/** File of the objects of running installs, in the data folder. */
 const unfinishedFile = 'installs.json';
-/** Which era the servers speak, in the data folder. */
+/** File of the eras of servers, in the data folder. */
 const erasFile = 'eras.json';
 
-/** Finds the engine, and what an earlier run of the hub has left. Starts nothing. */
+/** Creates the servers and their runtimes. Starts no server. */
 export async function createFleet(options: FleetOptions, needs: Needs): Promise<Fleet> {
   const { settings, version } = options;
   const { dataDir, clock, log } = needs;
@@ -129,7 +129,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
   };
   const place = await findPlace(docker, settings, dataDir.path, log);
 
-  /** What all clients share may outlive the hub. */
+  /** Only shared instances may outlive the hub. */
   const specOf = (wanted: ServerConfig, instance?: string): LaunchSpec => {
     const spec = planLaunch(wanted, place, instance);
     if (instance !== undefined && instance !== successorVariant) return spec;
@@ -143,7 +143,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
     instance?: string,
   ) {
     const spec = specOf(wanted, instance);
-    // A process keeps what it writes in a folder of its own; a container has volumes for that.
+    // A process gets its own data folder. A container has volumes instead.
     if (spec.target.kind === 'process')
       await mkdir(serverFolder(place.dataDir, spec.server), { recursive: true, mode: 0o700 });
     return await runtimes[spec.target.kind].launch(inTime(spec, wanted), events, signal);
@@ -198,7 +198,7 @@ export async function createFleet(options: FleetOptions, needs: Needs): Promise<
   };
 }
 
-/** A runtime whose code is loaded with its first server: most hubs have servers of one kind. */
+/** A runtime that is loaded with its first server: most hubs use only one. */
 function createLazyRuntime(load: () => Promise<Pick<Runtime, 'launch'>>): Pick<Runtime, 'launch'> {
   let loaded: Promise<Pick<Runtime, 'launch'>> | undefined;
   return {
@@ -207,15 +207,15 @@ function createLazyRuntime(load: () => Promise<Pick<Runtime, 'launch'>>): Pick<R
   };
 }
 
-/** No part of the digest of a spec: a server goes on as it is where only this is changed. */
+/** Fields that are not part of the digest of a spec: changing them does not restart a server. */
 const inTime = (spec: LaunchSpec, { startTimeoutMs }: ServerConfig): LaunchSpec => ({
   ...spec,
   timeoutMs: startTimeoutMs,
 });
 
 /**
- * Where `runtime: auto` puts servers. It is decided once: an engine that goes away later is waited for, also by
- * the next run of the hub, as what ran in containers may run there still, and has its data there.
+ * The runtime of servers with `runtime: auto`. Decided once: if the engine stops answering, this run and later runs of the
+ * hub wait for it, because the containers may still be running, and the data is in their volumes.
  */
 async function findPlace(
   docker: Pick<Runtime, 'probe'>,
