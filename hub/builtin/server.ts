@@ -10,7 +10,7 @@ import {
   type Running,
   type Server,
   type ServerStatus,
-  createGate,
+  createAdmission,
 } from '#servers';
 import type { Told } from '#upstream';
 import type { BuiltinItem, BuiltinServer } from './builtin-server.ts';
@@ -49,7 +49,7 @@ export function createBuiltin(
   let config = configOf(nameOf(), builtin.description);
   let listing: Listing | undefined;
   let running: Running | undefined;
-  const gate = createGate(config, { clock, breaker: undefined, revive() {} });
+  const admission = createAdmission(config, { clock, breaker: undefined, revive() {} });
 
   builtin.changed(kind => {
     listing = undefined;
@@ -100,7 +100,7 @@ export function createBuiltin(
     },
     isBuiltin: true,
     status,
-    gate,
+    admission,
     listed: listed.event,
     notified: notified.event,
     changed: never,

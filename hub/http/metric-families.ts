@@ -29,25 +29,27 @@ export async function readMetricFamilies(
       return value === undefined ? [] : [{ labels: { server: server.config.name }, value }];
     });
   const all = (base: Server) => [base, ...servers.instances.list(base)];
-  const gates = (base: Server, read: (gate: ReturnType<Server['gate']['snapshot']>) => number) =>
-    all(base).reduce((sum, { gate }) => sum + read(gate.snapshot()), 0);
+  const sumAdmission = (
+    base: Server,
+    read: (admission: ReturnType<Server['admission']['snapshot']>) => number,
+  ) => all(base).reduce((sum, { admission }) => sum + read(admission.snapshot()), 0);
   const one = (value: number): readonly Sample[] => [{ labels: {}, value }];
   return [
     ...metrics.families(),
     gauge(
       'agenthub_queue_waiting',
       'Calls that wait until the server has a place free.',
-      each(server => gates(server, ({ queued }) => queued)),
+      each(server => sumAdmission(server, ({ queued }) => queued)),
     ),
     gauge(
       'agenthub_calls_in_flight',
       'Calls that have a place at the server.',
-      each(server => gates(server, ({ active }) => active)),
+      each(server => sumAdmission(server, ({ active }) => active)),
     ),
     gauge(
       'agenthub_breaker_state',
       'Whether calls are let through to the server: 0 closed, they are; 1 half open, one on trial is; 2 open, none is.',
-      each(({ gate }) => breakerNumbers.get(gate.snapshot().breaker?.['state'])),
+      each(({ admission }) => breakerNumbers.get(admission.snapshot().breaker?.['state'])),
     ),
     gauge(
       'agenthub_server_up',

@@ -11,38 +11,35 @@ import {
 import { type BreakerOf, breakerKeyOf } from './breaker-key.ts';
 import { isHalted } from './failures.ts';
 
-/** Leave for a call, which is given back when the call is over. Calls may have the same one. */
-export type Leave = {
+/** Permission for a call, given back when the call is over. Several calls may have the same one. */
+export type CallPermit = {
   /** How long the call waited for it, in milliseconds. */
   readonly waitedMs: number;
-  /**
-   * `error` is what came of the call instead of an answer of the server; `wasSent` where the server had
-   * got it by then. Called once for each call.
-   */
+  /** Gives it back, once per call. `error` is the error of the call; `wasSent` if the server had received it. */
   over(error: unknown, wasSent: boolean): void;
 };
 
-/** A call that waits for its leave. */
+/** A call that waits for its permit. */
 export type Waiting = {
-  readonly leave: Promise<Leave>;
-  /** Ends the wait: the leave is rejected with HUB_CALL_CANCELLED. */
+  readonly permit: Promise<CallPermit>;
+  /** Ends the wait: the permit is rejected with HUB_CALL_CANCELLED. */
   cancel(): void;
 };
 
-/** Lets calls through to one server: no more at once than it may have, and none while its breaker is open. */
-export interface Gate {
+/** Admits calls to one server: up to its maximum at once, and none while its breaker is open. */
+export interface Admission {
   /**
-   * Leave for a call of this owner, among whom the calls that must wait are shared fairly. At once where
+   * The permit for a call of this owner; places are shared fairly among the owners that wait. At once if
    * there is room and the breaker is closed. Throws, or rejects with, HUB_BREAKER_OPEN, HUB_SERVER_BUSY and
    * HUB_CALL_CANCELLED.
    */
-  enter(owner: string): Leave | Waiting;
-  /** Has the bounds of another config in force for calls that come; what it launches has a breaker of its own. */
-  configure(config: GateConfig): void;
-  /** Closes the breaker: the operator has started the server anew. */
+  enter(owner: string): CallPermit | Waiting;
+  /** Applies the limits of another config to new calls. A config with another launch has another breaker. */
+  configure(config: AdmissionConfig): void;
+  /** Closes the breaker because the operator has restarted the server. */
   reset(): void;
   snapshot(): BulkheadSnapshot & { readonly breaker: JsonObject | undefined };
-  /** Forgets its breaker. */
+  /** Releases the breaker. */
   close(): void;
 }
 
@@ -50,25 +47,31 @@ type Bounds = Pick<
   ServerConfig,
   'name' | 'maxConcurrentCalls' | 'maxQueuedCalls' | 'callTimeoutMs'
 >;
-type GateConfig = Bounds & BreakerOf;
+type AdmissionConfig = Bounds & BreakerOf;
 
-export type GateNeeds = {
+export type AdmissionNeeds = {
   readonly clock: Clock;
-  /** Undefined where none is wanted. */
+  /** Undefined for no breaker. */
   readonly breaker: SharedBreaker | undefined;
-  /** Has a server run again that was given up: the call on trial is to find it alive. */
+  /** Starts a failed server for the trial call of a half-open breaker. */
   readonly revive: () => void;
 };
 
-/** A gate that is open. */
-export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds): Gate {
+export function createAdmission(
+  config: Bounds,
+  { clock, breaker, revive }: AdmissionNeeds,
+): Admission {
   let bounds = config;
   let bulkhead = bulkheadOf(bounds);
-  /** One failure of a server fails all that it was working on: it counts once. */
+  /** The last counted error: one failure of a server fails all its calls, but counts once. */
   let counted: unknown;
-  /** That of the calls that have been let through last: it is the same for all while the breaker is closed. */
+  /** The last permit: all calls share it while the breaker is closed. */
   let usual:
-    | { readonly from: Bulkhead; readonly permit: Permit | undefined; readonly leave: Leave }
+    | {
+        readonly from: Bulkhead;
+        readonly breakerPermit: Permit | undefined;
+        readonly permit: CallPermit;
+      }
     | undefined;
   let isClosed = false;
 
@@ -81,30 +84,34 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
     return createBulkhead(options, clock);
   }
 
-  function count(permit: Permit, error: unknown, wasSent: boolean): void {
-    if (error === undefined) permit.succeeded();
-    else if (!isFailure(error, wasSent) || counted === error) permit.cancelled();
+  function count(breakerPermit: Permit, error: unknown, wasSent: boolean): void {
+    if (error === undefined) breakerPermit.succeeded();
+    else if (!isFailure(error, wasSent) || counted === error) breakerPermit.cancelled();
     else {
       counted = error;
-      permit.failed(error.message);
+      breakerPermit.failed(error.message);
     }
   }
 
-  function createLeave(from: Bulkhead, permit: Permit | undefined, waitedMs: number): Leave {
+  function createPermit(
+    from: Bulkhead,
+    breakerPermit: Permit | undefined,
+    waitedMs: number,
+  ): CallPermit {
     return {
       waitedMs,
       over(error, wasSent) {
-        // Before its place is given on: this may be the call after which nobody is to have it.
-        if (permit && !isClosed) count(permit, error, wasSent);
+        // Counted before the place is given on: the error may open the breaker.
+        if (breakerPermit && !isClosed) count(breakerPermit, error, wasSent);
         from.leave();
       },
     };
   }
 
-  function leave(from: Bulkhead, permit: Permit | undefined): Leave {
-    if (usual?.from !== from || usual.permit !== permit)
-      usual = { from, permit, leave: createLeave(from, permit, 0) };
-    return usual.leave;
+  function permitOf(from: Bulkhead, breakerPermit: Permit | undefined): CallPermit {
+    if (usual?.from !== from || usual.breakerPermit !== breakerPermit)
+      usual = { from, breakerPermit, permit: createPermit(from, breakerPermit, 0) };
+    return usual.permit;
   }
 
   function refuse({ retryAfterMs, why, failures }: Omit<Refusal, 'kind'>): HubError {
@@ -119,15 +126,15 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
   async function queue(
     from: Bulkhead,
     owner: string,
-    permit: Permit | undefined,
+    breakerPermit: Permit | undefined,
     signal: AbortSignal,
-  ): Promise<Leave> {
+  ): Promise<CallPermit> {
     const since = clock.monotonic();
     try {
       await from.wait(owner, bounds.callTimeoutMs, signal);
-      return createLeave(from, permit, clock.monotonic() - since);
+      return createPermit(from, breakerPermit, clock.monotonic() - since);
     } catch (error) {
-      permit?.cancelled();
+      breakerPermit?.cancelled();
       throw error;
     }
   }
@@ -136,22 +143,22 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
     open: SharedBreaker,
     owner: string,
     signal: AbortSignal,
-  ): Promise<Leave> {
-    const permit = await open.trial();
-    if (permit.kind === 'refused') throw refuse(permit);
+  ): Promise<CallPermit> {
+    const breakerPermit = await open.trial();
+    if (breakerPermit.kind === 'refused') throw refuse(breakerPermit);
     revive();
     return bulkhead.enter()
-      ? leave(bulkhead, permit)
-      : await queue(bulkhead, owner, permit, signal);
+      ? permitOf(bulkhead, breakerPermit)
+      : await queue(bulkhead, owner, breakerPermit, signal);
   }
 
-  function waitFor(begin: (signal: AbortSignal) => Promise<Leave>): Waiting {
+  function waitFor(begin: (signal: AbortSignal) => Promise<CallPermit>): Waiting {
     const given = new AbortController();
-    return { leave: begin(given.signal), cancel: () => given.abort() };
+    return { permit: begin(given.signal), cancel: () => given.abort() };
   }
 
   const heard = breaker?.changed(({ state, until = 0, why = '', failures }) => {
-    // They would be sent, one after the other, to a server that is not to be called.
+    // Waiting calls would be sent to a server whose breaker is open.
     if (state === 'open')
       bulkhead.refuseWaiting(refuse({ retryAfterMs: until - clock.now(), why, failures }));
   });
@@ -162,10 +169,10 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
       if (breaker && admitted?.kind === 'trial')
         return waitFor(signal => enterOnTrial(breaker, owner, signal));
       if (admitted?.kind === 'refused') throw refuse(admitted);
-      const permit = admitted?.kind === 'permit' ? admitted : undefined;
+      const breakerPermit = admitted?.kind === 'permit' ? admitted : undefined;
       return bulkhead.enter()
-        ? leave(bulkhead, permit)
-        : waitFor(signal => queue(bulkhead, owner, permit, signal));
+        ? permitOf(bulkhead, breakerPermit)
+        : waitFor(signal => queue(bulkhead, owner, breakerPermit, signal));
     },
     configure(next) {
       const isSame =
@@ -173,7 +180,7 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
         next.maxQueuedCalls === bounds.maxQueuedCalls;
       bounds = next;
       breaker?.rekey(breakerKeyOf(next));
-      // Calls in the old one leave it as they end.
+      // Calls in the old bulkhead leave it as they end.
       if (!isSame) bulkhead = bulkheadOf(next);
     },
     reset: () => breaker?.reset(),
@@ -189,10 +196,7 @@ export function createGate(config: Bounds, { clock, breaker, revive }: GateNeeds
   };
 }
 
-/**
- * Timeouts and broken connections are failures. What a server answers, what it never got, and what the hub
- * took from it by ending it is none.
- */
+/** Timeouts and broken connections count as failures; answers, unsent calls and stops by the hub do not. */
 function isFailure(error: unknown, wasSent: boolean): error is HubError {
   if (!(error instanceof HubError)) return false;
   switch (error.code) {

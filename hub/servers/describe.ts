@@ -5,7 +5,7 @@ import type { Server } from './server-types.ts';
 /** A server as of the API and `hub://servers`, without any value of its environment or headers. */
 export function describeServer(server: Server): JsonObject {
   const { config, status, running, health, listing, lastError, refusedEntry } = server;
-  const { breaker, queued } = server.gate.snapshot();
+  const { breaker, queued } = server.admission.snapshot();
   const { launch } = config;
   const misfits = server.misfits();
   return {

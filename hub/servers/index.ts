@@ -9,7 +9,7 @@ export {
   maxHandles,
 } from './adoption/handles.ts';
 export { type Introduction, hubInfo } from './handshake/handshake.ts';
-export { type Gate, type Leave, createGate } from './admission.ts';
+export { type Admission, type CallPermit, createAdmission } from './admission.ts';
 export { restartNow, startNow } from './start-now.ts';
 export { needAnswer } from './lifecycle/health.ts';
 export type { ClientOfSession } from './instances/client-of-session.ts';

@@ -6,35 +6,21 @@ import type { Kept } from './listing/kept-listing.ts';
 import type { Listing } from './listing/listing.ts';
 import type { Own, ServerNeeds } from './server-types.ts';
 
-/** State of one server that outlives the hub: its listing, and the handle by which it is adopted. */
-export interface PersistedState {
-  /** The listing of an earlier run; undefined if there is none, or the launch differs now. */
-  recall(): Promise<Kept | undefined>;
-  /**
-   * Whether the recalled listing is of another program than would be launched now, such as an image that was
-   * rebuilt under its name. False if that is unknown or the server has started since. Never rejects.
-   */
-  isOutdated(kept: Kept): Promise<boolean>;
-  /** Saves the listing for clients of the next run. */
-  keep(listing: Listing, identity: string | undefined): void;
-  /** Saves the handle of this instance in place of any other. */
-  onStarted(started: Started): void;
-  /** Drops the handle: the next run adopts nothing. */
-  forgetHandle(): Promise<void>;
-  /** Resolves when the last listing is written, or cannot be. */
-  written(): Promise<void>;
-}
+export type PersistedState = ReturnType<typeof createPersistedState>;
 
 type Needs = Pick<ServerNeeds, 'continuity' | 'digestOf' | 'identityOf' | 'keptListings'> & {
   readonly log: Log;
 };
 
-/** Nothing of an instance that belongs to a session or an era (`own`) is persisted. */
+/**
+ * State of one server that outlives the hub: its listing, and the handle by which it is adopted. Nothing of an
+ * instance that belongs to a session or an era (`own`) is persisted.
+ */
 export function createPersistedState(
   config: () => ServerConfig,
   needs: Needs,
   own: Own | undefined,
-): PersistedState {
+) {
   const { name } = config();
   const { continuity, keptListings } = needs;
   /** Counts the changes of the current instance. */
@@ -53,11 +39,16 @@ export function createPersistedState(
   }
 
   return {
-    async recall() {
+    /** The listing of an earlier run; undefined if there is none, or the launch differs now. */
+    async recall(): Promise<Kept | undefined> {
       const known = digest();
       return known === undefined ? undefined : await keptListings?.find(name, known);
     },
-    async isOutdated({ identity }) {
+    /**
+     * Whether the recalled listing is of another program than would be launched now, such as an image that was
+     * rebuilt under its name. False if that is unknown or the server has started since. Never rejects.
+     */
+    async isOutdated({ identity }: Kept): Promise<boolean> {
       if (identity === undefined) return false;
       try {
         const found = await needs.identityOf?.(config());
@@ -66,21 +57,25 @@ export function createPersistedState(
         return false; // The program is unknown while the engine is unreachable.
       }
     },
-    keep(listing, identity) {
+    /** Saves the listing for clients of the next run. */
+    keep(listing: Listing, identity: string | undefined): void {
       const known = digest();
       if (known !== undefined) writing = keptListings?.keep(name, known, listing, identity);
     },
-    onStarted(started) {
+    /** Saves the handle of this instance in place of any other. */
+    onStarted(started: Started): void {
       const now = ++turn;
       hasStarted = true;
       if (!continuity || own || started.isAdopted) return;
       void saveHandle(config(), started, continuity, () => turn === now, needs.log);
     },
-    async forgetHandle() {
+    /** Drops the handle: the next run adopts nothing. */
+    async forgetHandle(): Promise<void> {
       turn++;
       if (!own) await continuity?.handles.forget(name);
     },
-    async written() {
+    /** Resolves when the last listing is written, or cannot be. */
+    async written(): Promise<void> {
       await writing;
     },
   };

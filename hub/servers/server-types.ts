@@ -8,7 +8,7 @@ import type { ClientOfSession } from './instances/client-of-session.ts';
 import type { Continuity } from './adoption/adoption.ts';
 import type { Eras } from './handshake/eras.ts';
 import type { AwayCode } from './failures.ts';
-import type { Gate } from './admission.ts';
+import type { Admission } from './admission.ts';
 import type { Introduction } from './handshake/handshake.ts';
 import type { KeptListings } from './listing/kept-listing.ts';
 import type { Health } from './lifecycle/health.ts';
@@ -83,7 +83,7 @@ export interface Server {
   readonly health: Health | undefined;
   readonly restarts: number;
   /** Admits or refuses calls. */
-  readonly gate: Gate;
+  readonly admission: Admission;
   /** Number of instances that belong to sessions. */
   readonly instances: number;
   /** Advice to the operator on the server's entry, as sentences. */

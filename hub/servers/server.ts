@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Log, createEmitter } from '#core';
 import { type Asked, type Told, createLimitedLog } from '#upstream';
-import { type Gate, createGate } from './admission.ts';
+import { type Admission, createAdmission } from './admission.ts';
 import { launchServer, startServer } from './handshake/start.ts';
 import type { ClientSide, StartNeeds } from './handshake/start-types.ts';
 import { createInstanceEnds } from './lifecycle/end-instance.ts';
@@ -23,7 +23,7 @@ type Parts = {
   readonly events: ReturnType<typeof createServerEvents>;
   readonly cache: ListingCache;
   readonly persisted: PersistedState;
-  readonly gate: Gate;
+  readonly admission: Admission;
   readonly runner: () => Runner;
   readonly ends: ReturnType<typeof createInstanceEnds>;
 };
@@ -35,14 +35,8 @@ type Parts = {
 export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own): Server {
   const { clock } = needs;
   const log = needs.log.child({ server: first.name, ...(own && { instance: own.instance }) });
-  const record = createServerRecord(
-    {
-      config: first,
-      audience: own ? (own.isShared ? 'era' : 'session') : 'all',
-      isInstance: own !== undefined,
-    },
-    { ...needs, log },
-  );
+  const audience = own ? (own.isShared ? 'era' : 'session') : 'all';
+  const record = createServerRecord(first, audience, { ...needs, log });
   const events = createServerEvents();
   const parts: Parts = {
     needs,
@@ -55,9 +49,9 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
       leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
     }),
     persisted: createPersistedState(() => record.config, { ...needs, log }, own),
-    gate:
-      sharedGateOf(own) ??
-      createGate(first, {
+    admission:
+      sharedAdmissionOf(own) ??
+      createAdmission(first, {
         clock,
         // The failures of one session's instance must not refuse the calls of others.
         breaker: own ? undefined : needs.breakerOf?.(first),
@@ -82,8 +76,8 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
 }
 
 /** The admission of the configured server, if its clients share it with this instance. */
-const sharedGateOf = (own: Own | undefined): Gate | undefined =>
-  own?.isShared ? own.base.gate : undefined;
+const sharedAdmissionOf = (own: Own | undefined): Admission | undefined =>
+  own?.isShared ? own.base.admission : undefined;
 
 function createServerEvents() {
   const events = {
@@ -151,7 +145,7 @@ function startNeedsOf({
 }
 
 function runnerHostOf(
-  { own, record, events, cache, persisted, gate }: Parts,
+  { own, record, events, cache, persisted, admission }: Parts,
   needs: Omit<StartNeeds, 'variant'>,
 ): RunnerHost {
   return {
@@ -168,14 +162,24 @@ function runnerHostOf(
     },
     useConfig(config) {
       record.config = config;
-      if (!sharedGateOf(own)) gate.configure(config);
+      if (!sharedAdmissionOf(own)) admission.configure(config);
     },
-    resetAdmission: () => gate.reset(),
+    resetAdmission: () => admission.reset(),
     forgetHandle: () => persisted.forgetHandle(),
   };
 }
 
-function serverOf({ needs, own, log, record, events, cache, persisted, gate, ...parts }: Parts) {
+function serverOf({
+  needs,
+  own,
+  log,
+  record,
+  events,
+  cache,
+  persisted,
+  admission,
+  ...parts
+}: Parts) {
   const runner = parts.runner();
   const start = () => runner.dispatch({ type: 'start' });
   const advice: string[] = [];
@@ -188,7 +192,7 @@ function serverOf({ needs, own, log, record, events, cache, persisted, gate, ...
     notified: events.notified.event,
     asked: events.asked.event,
     wrote: events.wrote.event,
-    gate,
+    admission,
     advice,
     get status() {
       return record.status;
@@ -248,7 +252,7 @@ function serverOf({ needs, own, log, record, events, cache, persisted, gate, ...
     },
     async close(why) {
       record.close(why);
-      if (!sharedGateOf(own)) gate.close();
+      if (!sharedAdmissionOf(own)) admission.close();
       await Promise.all([runner.end({ type: 'close' }), persisted.written()]);
     },
     // An instance of a session that has ended, or is about to, makes room for another.

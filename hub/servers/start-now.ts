@@ -3,7 +3,7 @@ import type { Server } from './server-types.ts';
 /** Starts a server, even if it was stopped by hand or has failed, and waits until it answers. */
 export async function startNow(server: Server): Promise<void> {
   if (server.config.enabled) {
-    server.gate.reset();
+    server.admission.reset();
     server.start();
   }
   await server.ready();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { HubError } from '#core';
 import { type Answer, type Request, type Span, rawText, replace } from '#jsonrpc';
-import type { Gate, Leave } from '#servers';
+import type { Admission, CallPermit } from '#servers';
 
 /** A request to relay as it is. Its reply is the answer with its own id. */
 export const asBytes = (request: Request, progressToken?: Span) => ({
@@ -13,14 +13,14 @@ export const asBytes = (request: Request, progressToken?: Span) => ({
   failed: (error: HubError) => error,
 });
 
-/** Leave for a call, which may have to wait. */
-export async function admitted(gate: Gate, owner: string): Promise<Leave> {
-  const entered = gate.enter(owner);
-  return 'leave' in entered ? await entered.leave : entered;
+/** The permit of a call, which may have to wait. */
+export async function admitted(admission: Admission, owner: string): Promise<CallPermit> {
+  const entered = admission.enter(owner);
+  return 'permit' in entered ? await entered.permit : entered;
 }
 
-/** Leave for a call that need not wait. */
-export function admittedAtOnce(gate: Gate, owner: string): Leave {
-  const entered = gate.enter(owner);
-  return 'leave' in entered ? assert.fail('it waits') : entered;
+/** The permit of a call that need not wait. */
+export function admittedAtOnce(admission: Admission, owner: string): CallPermit {
+  const entered = admission.enter(owner);
+  return 'permit' in entered ? assert.fail('it waits') : entered;
 }

@@ -357,7 +357,7 @@ describe('POST /mcp/{server}/{method}', () => {
 
   test('says in a header when a busy server is worth another try', async () => {
     await using hub = await startHub([{ name: 'echo', maxConcurrentCalls: 1, maxQueuedCalls: 0 }]);
-    const leave = await admitted(hub.server('echo').gate, 'ada');
+    const leave = await admitted(hub.server('echo').admission, 'ada');
     const params = { name: 'echo', arguments: { text: 'a' } };
     const refused = await post(`${hub.url}/mcp/echo/tools/call`, params);
     assert.equal(refused.status, 503);

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { createEmitter, systemClock } from '#core';
 import { configOf } from '#helpers/hub';
 import { type ListKind, type Server, listMethods } from '#servers';
-import { createGate } from '../../hub/servers/admission.ts';
+import { createAdmission } from '../../hub/servers/admission.ts';
 import { createCatalog } from '../../hub/routing/catalog.ts';
 
 /** A server that offers what it is told to, and nothing while it has not been told. */
@@ -24,7 +24,7 @@ function createOffering(name: string) {
     },
     running: undefined,
     health: undefined,
-    gate: createGate(configOf({ name }), {
+    admission: createAdmission(configOf({ name }), {
       clock: systemClock,
       breaker: undefined,
       revive() {},

@@ -5,7 +5,7 @@ import { admitted, admittedAtOnce } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { createMemorySharing, createSharedBreaker } from '#resilience';
 import { breakerKeyOf } from '#servers';
-import { type Leave, createGate } from '../../hub/servers/admission.ts';
+import { type CallPermit, createAdmission } from '../../hub/servers/admission.ts';
 import { call, configFor, keeps, supervise } from './scripted.ts';
 
 function openGate(
@@ -18,7 +18,7 @@ function openGate(
   const clock = createManualClock();
   const config = configFor({ callTimeoutMs: 1_000, ...more });
   let revived = 0;
-  const gate = createGate(config, {
+  const gate = createAdmission(config, {
     clock,
     breaker: createSharedBreaker(
       breakerKeyOf(config),
@@ -34,16 +34,16 @@ function openGate(
       return revived;
     },
     /** A call that is let through at once. */
-    enter: (owner = 'ada'): Leave => admittedAtOnce(gate, owner),
+    enter: (owner = 'ada'): CallPermit => admittedAtOnce(gate, owner),
     /** A call that must wait; how it ended is in `order`. */
     wait(
       owner: string,
       order: string[],
-      begun: (leave: Leave) => void = () => {},
+      begun: (leave: CallPermit) => void = () => {},
     ): { readonly cancel: () => void; readonly over: Promise<void> } {
       const entered = gate.enter(owner);
-      if (!('leave' in entered)) return assert.fail('it does not wait');
-      const over = entered.leave.then(
+      if (!('permit' in entered)) return assert.fail('it does not wait');
+      const over = entered.permit.then(
         leave => {
           order.push(owner);
           begun(leave);
@@ -109,7 +109,7 @@ describe('what a breaker counts', () => {
     const { server } = scene;
     const inFlight = async () => {
       await server.ready();
-      const leave = admittedAtOnce(server.gate, 'ada');
+      const leave = admittedAtOnce(server.admission, 'ada');
       const one = scene.newest;
       const failed = call(server, { hold: true }).catch((error: unknown) => error);
       await keeps(one);

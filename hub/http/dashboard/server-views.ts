@@ -38,7 +38,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
 
   function row(server: Server, rights: Rights): ServerRow {
     const { config, status, running } = server;
-    const { breaker, queued } = server.gate.snapshot();
+    const { breaker, queued } = server.admission.snapshot();
     return {
       name: config.name,
       state: status.state,
@@ -98,7 +98,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
     row,
     whole(server, from, rights) {
       const { config, lastError, refusedEntry } = server;
-      const { breaker } = server.gate.snapshot();
+      const { breaker } = server.admission.snapshot();
       return {
         ...row(server, rights),
         description: config.description,

@@ -1,4 +1,4 @@
-import type { Leave, Server } from '#servers';
+import type { CallPermit, Server } from '#servers';
 import type { Call, Step } from '../call.ts';
 import { setWork, throwIfCancelled } from '../cancellation.ts';
 import { FailedCall } from '../reply.ts';
@@ -25,34 +25,37 @@ export function admit<T>(
   call: Call,
   work: (waitedMs: number) => T | Promise<T>,
 ): T | Promise<T> {
-  const entered = server.gate.enter(call.session.key);
+  const entered = server.admission.enter(call.session.key);
   if ('over' in entered) return workWith(entered, work);
   setWork(call.cancellation, entered);
-  return entered.leave.then(leave => {
+  return entered.permit.then(permit => {
     setWork(call.cancellation, undefined);
-    return workWith(leave, waitedMs => {
+    return workWith(permit, waitedMs => {
       throwIfCancelled(call);
       return work(waitedMs);
     });
   });
 }
 
-/** Gives the leave back beside the reply, which is not delayed by that. */
-function workWith<T>(leave: Leave, work: (waitedMs: number) => T | Promise<T>): T | Promise<T> {
+/** Gives the permit back beside the reply, which is not delayed by that. */
+function workWith<T>(
+  permit: CallPermit,
+  work: (waitedMs: number) => T | Promise<T>,
+): T | Promise<T> {
   try {
-    const done = work(leave.waitedMs);
+    const done = work(permit.waitedMs);
     if (done instanceof Promise)
       void done.then(
-        () => leave.over(undefined, true),
-        (error: unknown) => giveBack(leave, error),
+        () => permit.over(undefined, true),
+        (error: unknown) => giveBack(permit, error),
       );
-    else leave.over(undefined, true);
+    else permit.over(undefined, true);
     return done;
   } catch (error) {
-    giveBack(leave, error);
+    giveBack(permit, error);
     throw error;
   }
 }
 
-const giveBack = (leave: Leave, error: unknown): void =>
-  error instanceof FailedCall ? leave.over(error.error, true) : leave.over(error, false);
+const giveBack = (permit: CallPermit, error: unknown): void =>
+  error instanceof FailedCall ? permit.over(error.error, true) : permit.over(error, false);

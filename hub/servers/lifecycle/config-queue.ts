@@ -4,12 +4,6 @@ import type { Server } from '../server-types.ts';
 import type { ServerRecord } from './server-record.ts';
 import type { Event } from './state.ts';
 
-/** The config changes of one server, one after the other. */
-export interface ConfigQueue extends Pick<Server, 'reconfigure' | 'refusedEntry'> {
-  /** Settles the change that is being applied. */
-  finish(error: unknown): void;
-}
-
 export type ConfigQueueNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   readonly record: Pick<ServerRecord, 'config' | 'failureOf'>;
@@ -19,7 +13,8 @@ export type ConfigQueueNeeds = {
   readonly dispatch: (event: Event) => void;
 };
 
-export function createConfigQueue(needs: ConfigQueueNeeds): ConfigQueue {
+/** Applies the config changes of one server one after the other. */
+export function createConfigQueue(needs: ConfigQueueNeeds) {
   const { clock, record } = needs;
   let previous: Promise<unknown> = Promise.resolve();
   let current: PromiseWithResolvers<void> | undefined;
@@ -50,12 +45,13 @@ export function createConfigQueue(needs: ConfigQueueNeeds): ConfigQueue {
     get refusedEntry() {
       return refusedEntry;
     },
-    reconfigure(config, isReplaced) {
+    reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void> {
       const applied = previous.then(() => apply(config, isReplaced));
       previous = applied.catch(() => undefined); // The caller of this change has its error.
       return applied;
     },
-    finish(error) {
+    /** Settles the change that is being applied. */
+    finish(error: unknown): void {
       if (error === undefined) current?.resolve();
       else current?.reject(error);
     },

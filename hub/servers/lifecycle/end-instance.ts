@@ -6,27 +6,7 @@ import type { Running } from '../server-types.ts';
 import { graceMs } from '../handshake/start.ts';
 import type { Ending } from './running-instance.ts';
 
-/** Ends the instances of one server and fails their pending requests. Nothing else does either. */
-export interface InstanceEnds {
-  /** Fails the pending requests once the channel has closed, with how the server exited. */
-  failOnClose(instance: Instance, upstream: Pick<Upstream, 'fail'>): Promise<void>;
-  /** Stops an instance because that is wanted, for `reason`. */
-  stop(running: Running, reason: string): Promise<void>;
-  /** Stops an instance once its pending requests are answered, no later than the drain timeout. */
-  drain(running: Running, reason: string): Promise<void>;
-  /** Stops all draining instances now. */
-  hurry(): void;
-  /** Removes an instance that has ended or does not respond. */
-  reap(running: Running, ending: Ending): Promise<Reaped>;
-}
-
-export type Reaped = {
-  readonly error: HubError;
-  /** It exited by itself with code 0. */
-  readonly isClean: boolean;
-  /** The hub lost the connection only: the instance may still run. */
-  readonly isLost: boolean;
-};
+export type InstanceEnds = ReturnType<typeof createInstanceEnds>;
 
 /** Maximum time for pending requests once another instance takes the new ones. */
 const drainMs = 30_000;
@@ -35,12 +15,15 @@ const drainCheckMs = 50;
 /** Maximum time between the end of stdout and the exit, for errors to name the exit code. */
 const exitNoticeMs = 1_000;
 
-/** `gone` makes the error of a server that ended by itself, with the end of its stderr. */
+/**
+ * Ends the instances of one server and fails their pending requests. Nothing else does either. `gone` makes the
+ * error of a server that ended by itself, with the end of its stderr.
+ */
 export function createInstanceEnds(
   server: string,
   clock: Clock,
   gone: (how: string, cause: unknown) => HubError,
-): InstanceEnds {
+) {
   let hurry = new AbortController();
 
   function drained(upstream: Pick<Upstream, 'inFlight'>): Promise<void> {
@@ -61,23 +44,28 @@ export function createInstanceEnds(
   }
 
   return {
-    async failOnClose({ channel, exited }, upstream) {
+    /** Fails the pending requests once the channel has closed, with how the server exited. */
+    async failOnClose({ channel, exited }: Instance, upstream: Upstream): Promise<void> {
       const { reason, error } = await channel.closed;
       const late = Promise.withResolvers<undefined>();
       using _timer = clock.after(exitNoticeMs, () => late.resolve(undefined));
       const exit = await Promise.race([exited, late.promise]);
       upstream.fail(gone(exit?.detail ?? reason, error));
     },
+    /** Stops an instance because that is wanted, for `reason`. */
     stop,
-    async drain(running, reason) {
+    /** Stops an instance once its pending requests are answered, no later than the drain timeout. */
+    async drain(running: Running, reason: string): Promise<void> {
       await drained(running.upstream);
       await stop(running, reason);
     },
-    hurry() {
+    /** Stops all draining instances now. */
+    hurry(): void {
       hurry.abort();
       hurry = new AbortController();
     },
-    async reap({ instance, upstream }, { unresponsive, cause }) {
+    /** Removes an instance that has ended, does not respond, or (`isLost`) is out of reach. */
+    async reap({ instance, upstream }: Running, { unresponsive, cause }: Ending) {
       const exit = await instance.stop({ graceMs: 0 });
       const error = exit.lost
         ? new HubError('HUB_ENGINE_UNREACHABLE', `${server} is out of reach: ${exit.detail}`, {

@@ -1,4 +1,3 @@
-import type { ServerConfig } from '#config';
 import { type Clock, type Log, messageOf } from '#core';
 import type { Upstream } from '#upstream';
 import { type Introduction, asModern, needAlive } from '../handshake/handshake.ts';
@@ -31,19 +30,6 @@ export type HealthNeeds = {
   readonly dead: (why: string) => void;
 };
 
-/** Checks a server until it is disposed. */
-export type HealthWatch = Disposable & {
-  readonly health: Health;
-  /** Applies a changed interval at once. */
-  retime(): void;
-};
-
-/** Checks a server after its handshake. */
-export type Watch = HealthWatch & {
-  /** Resolves with the reason once the server is considered dead. */
-  readonly unresponsive: Promise<string>;
-};
-
 /** A server after its handshake. */
 type Greeted = { readonly upstream: Upstream; readonly introduction: Introduction };
 
@@ -61,34 +47,8 @@ export const needAnswer = (
     ? needAlive(asModern(upstream, hubVersion), timeoutMs, 'server/discover')
     : needAlive(upstream, timeoutMs);
 
-/** Checks a server in its era. */
-export function watchRunning(
-  config: () => Pick<ServerConfig, 'healthCheckIntervalMs'>,
-  { upstream, introduction }: Greeted,
-  needs: Pick<HealthNeeds, 'clock' | 'log' | 'random'> & { readonly hubVersion: string },
-): Watch {
-  const { promise: unresponsive, resolve } = Promise.withResolvers<string>();
-  const watched = watchHealth(
-    { intervalMs: () => config().healthCheckIntervalMs },
-    {
-      ...needs,
-      ask: timeoutMs => needAnswer({ upstream, introduction }, needs.hubVersion, timeoutMs),
-      isAtWork: () => upstream.isAtWork(),
-      dead: resolve,
-    },
-  );
-  return {
-    unresponsive,
-    get health() {
-      return watched.health;
-    },
-    retime: () => watched.retime(),
-    [Symbol.dispose]: () => watched[Symbol.dispose](),
-  };
-}
-
 /** Checks a server until disposed. A check that fails while it works on a call does not count. */
-export function watchHealth(options: HealthOptions, needs: HealthNeeds): HealthWatch {
+export function watchHealth(options: HealthOptions, needs: HealthNeeds) {
   const { clock, log } = needs;
   let health: Health = { at: undefined, latencyMs: undefined, misses: 0 };
   let isOver = false;
@@ -124,16 +84,17 @@ export function watchHealth(options: HealthOptions, needs: HealthNeeds): HealthW
   const begin = () => later(options.intervalMs() * (0.5 + needs.random() / 2));
   begin();
   return {
-    retime() {
+    /** Applies a changed interval at once. */
+    retime(): void {
       // A check under way schedules the next by the new interval.
       if (!timer) return;
       timer[Symbol.dispose]();
       begin();
     },
-    get health() {
+    get health(): Health {
       return health;
     },
-    [Symbol.dispose]() {
+    [Symbol.dispose](): void {
       isOver = true;
       timer?.[Symbol.dispose]();
     },

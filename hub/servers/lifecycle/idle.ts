@@ -11,20 +11,11 @@ export type IdleNeeds = {
   readonly idle: () => void;
 };
 
-/** Watches for idleness until it is disposed. */
-export type IdleWatch = Disposable & {
-  /** Applies a changed `idle_stop`. */
-  retime(): void;
-};
-
 /** Number of checks within `idle_stop`; a server ends at most one check late. */
 const looks = 4;
 
-/** Detects when a server had no work for its `idle_stop`, if it has one. */
-export function watchIdle(
-  config: () => Pick<ServerConfig, 'idleStopMs'>,
-  needs: IdleNeeds,
-): IdleWatch {
+/** Detects when a server had no work for its `idle_stop`, if it has one, until it is disposed. */
+export function watchIdle(config: () => Pick<ServerConfig, 'idleStopMs'>, needs: IdleNeeds) {
   const { clock } = needs;
   let timer: Disposable | undefined;
   let usedMs = clock.monotonic();
@@ -47,7 +38,8 @@ export function watchIdle(
 
   later();
   return {
-    retime() {
+    /** Applies a changed `idle_stop`. */
+    retime(): void {
       timer?.[Symbol.dispose]();
       later();
     },

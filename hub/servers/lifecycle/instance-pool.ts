@@ -7,19 +7,7 @@ import { type RunningInstance, watchInstance } from './running-instance.ts';
 import type { ServerRecord } from './server-record.ts';
 import type { Event, InstanceId } from './state.ts';
 
-/** The instances of one server, by the ids that its state machine knows. */
-export interface InstancePool {
-  /** The instance that takes calls. */
-  readonly current: RunningInstance | undefined;
-  /** Reports a launch as `started` or `start_failed`. */
-  launch(launching: Promise<Started>): void;
-  attach(id: InstanceId): void;
-  detach(): void;
-  stop(id: InstanceId): void;
-  drain(id: InstanceId, isReplaced: boolean): void;
-  hurryDraining(): void;
-  reap(id: InstanceId): void;
-}
+export type InstancePool = ReturnType<typeof createInstancePool>;
 
 export type InstancePoolNeeds = {
   readonly clock: Clock;
@@ -35,8 +23,8 @@ export type InstancePoolNeeds = {
   readonly dispatch: (event: Event) => void;
 };
 
-/** No instance at first. */
-export function createInstancePool(needs: InstancePoolNeeds): InstancePool {
+/** The instances of one server, by the ids that its state machine knows. */
+export function createInstancePool(needs: InstancePoolNeeds) {
   const { clock, log, record, operations, ends, dispatch } = needs;
   const instances = new Map<InstanceId, Started | RunningInstance>();
   let lastId: InstanceId = 0;
@@ -80,11 +68,13 @@ export function createInstancePool(needs: InstancePoolNeeds): InstancePool {
   }
 
   return {
+    /** The instance that takes calls. */
     get current() {
       return current;
     },
-    launch: launching => operations.track(reportLaunch(launching)),
-    attach(id) {
+    /** Reports a launch as `started` or `start_failed`. */
+    launch: (launching: Promise<Started>) => operations.track(reportLaunch(launching)),
+    attach(id: InstanceId): void {
       current = watchInstance(() => record.config, take(id), {
         ...needs,
         idle() {
@@ -95,12 +85,12 @@ export function createInstancePool(needs: InstancePoolNeeds): InstancePool {
       instances.set(id, current);
       void current.ended.then(() => dispatch({ type: 'ended', instance: id }));
     },
-    detach() {
+    detach(): void {
       current?.detach();
       current = undefined;
     },
-    stop: id => operations.track(stop(id)),
-    drain(id, isReplaced) {
+    stop: (id: InstanceId) => operations.track(stop(id)),
+    drain(id: InstanceId, isReplaced: boolean): void {
       const { running } = take(id);
       if (!isReplaced) {
         operations.track(ends.drain(running, 'it was stopped').then(() => needs.forgetHandle()));
@@ -110,10 +100,10 @@ export function createInstancePool(needs: InstancePoolNeeds): InstancePool {
       const over = ends.drain(running, reason).finally(() => draining.delete(over));
       draining.add(over);
     },
-    hurryDraining() {
+    hurryDraining(): void {
       ends.hurry();
       for (const over of draining) operations.track(over);
     },
-    reap: id => operations.track(reap(id)),
+    reap: (id: InstanceId) => operations.track(reap(id)),
   };
 }

@@ -4,7 +4,7 @@ import type { Started } from '../handshake/start-types.ts';
 import { type ConfigQueueNeeds, createConfigQueue } from './config-queue.ts';
 import { type InstancePool, type InstancePoolNeeds, createInstancePool } from './instance-pool.ts';
 import { next } from './next.ts';
-import { createOperations } from './operations.ts';
+import { type Operations, createOperations } from './operations.ts';
 import type { RunningInstance } from './running-instance.ts';
 import { type Effect, type Event, type State, initialState } from './state.ts';
 
@@ -43,10 +43,7 @@ export function createRunner(needs: RunnerNeeds): Runner {
   const events: Event[] = [];
   let isDispatching = false;
   const { forgetHandle } = host;
-  const operations = createOperations({
-    settled: () => dispatch({ type: 'settled' }),
-    failed: report,
-  });
+  const operations = createOperations(() => dispatch({ type: 'settled' }), report);
   const pool = createInstancePool({ ...needs, operations, forgetHandle, dispatch });
   const changes = createConfigQueue({
     ...needs,
@@ -113,8 +110,8 @@ export function createRunner(needs: RunnerNeeds): Runner {
 
 type PerformerNeeds = {
   readonly pool: InstancePool;
-  readonly operations: ReturnType<typeof createOperations>;
-  readonly changes: Pick<ReturnType<typeof createConfigQueue>, 'finish'>;
+  readonly operations: Operations;
+  readonly changes: ReturnType<typeof createConfigQueue>;
   readonly dispatch: (event: Event) => void;
   readonly ended: () => Promise<void>;
 };

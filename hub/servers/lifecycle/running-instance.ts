@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import type { Clock, Log } from '#core';
 import type { Started } from '../handshake/start-types.ts';
-import { type Health, watchRunning } from './health.ts';
+import { type Health, needAnswer, watchHealth } from './health.ts';
 import { watchIdle } from './idle.ts';
 
 /** How an instance ended. */
@@ -43,7 +43,16 @@ export function watchInstance(
   needs: RunningInstanceNeeds,
 ): RunningInstance {
   const { instance, upstream } = started.running;
-  const watch = watchRunning(config, started.running, needs);
+  const unresponsive = Promise.withResolvers<string>();
+  const watch = watchHealth(
+    { intervalMs: () => config().healthCheckIntervalMs },
+    {
+      ...needs,
+      ask: timeoutMs => needAnswer(started.running, needs.hubVersion, timeoutMs),
+      isAtWork: () => upstream.isAtWork(),
+      dead: unresponsive.resolve,
+    },
+  );
   const idleWatch = watchIdle(config, {
     clock: needs.clock,
     calls: () => upstream.relayed(),
@@ -53,7 +62,7 @@ export function watchInstance(
   const ended = Promise.race<Ending>([
     instance.exited.then(() => ({})),
     instance.channel.closed.then(({ error }) => ({ cause: error })),
-    watch.unresponsive.then(unresponsive => ({ unresponsive })),
+    unresponsive.promise.then(why => ({ unresponsive: why })),
   ]);
   return {
     ...started,

@@ -30,20 +30,16 @@ export interface ServerRecord {
   close(why: 'stopping' | 'removed'): void;
 }
 
-export type RecordOptions = {
-  readonly config: ServerConfig;
-  readonly audience: Facts['audience'];
-  /** It belongs to a configured server, whose own record is another one. */
-  readonly isInstance: boolean;
+export type RecordNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly redact?: (text: string) => string;
 };
 
 export function createServerRecord(
-  { config, audience, isInstance }: RecordOptions,
-  {
-    clock,
-    log,
-    redact = text => text,
-  }: { readonly clock: Clock; readonly log: Log; readonly redact?: (text: string) => string },
+  config: ServerConfig,
+  audience: Facts['audience'],
+  { clock, log, redact = text => text }: RecordNeeds,
 ): ServerRecord {
   const { name } = config;
   const stderr = createStderrRing(clock, redact);
@@ -51,7 +47,7 @@ export function createServerRecord(
   const changed = createEmitter<ServerStatus>();
   let status: ServerStatus = { state: 'stopped', byHand: false };
   let lastError: Server['lastError'];
-  /** The error for calls that wait for an instance of a session. */
+  /** The error for calls that wait for an instance of a session or an era. */
   let failure: HubError | undefined;
   let closed: HubError | undefined;
 
@@ -81,13 +77,14 @@ export function createServerRecord(
     recordFailure(error) {
       const message = redact(messageOf(error));
       lastError = { at: clock.now(), message, stderr: stderr.text() };
-      if (isInstance) failure = error instanceof HubError ? error : record.gone(message, error);
+      if (audience !== 'all')
+        failure = error instanceof HubError ? error : record.gone(message, error);
     },
     failureOf: (error, isClean = false) => ({ error, why: redact(messageOf(error)), isClean }),
     gone: (how, cause) => goneError(name, how, lastWordsOf(stderr, record.hasRun), cause),
     refusal: () =>
       closed ??
-      (isInstance && status.state === 'failed'
+      (audience !== 'all' && status.state === 'failed'
         ? failure
         : refusalOf(record.config, status, stderr.text(), clock.monotonic())),
     close(why) {

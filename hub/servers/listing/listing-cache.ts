@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
-  type CacheScope,
   type Item,
   type ListKind,
   type Listing,
@@ -12,19 +11,7 @@ import {
 } from './listing.ts';
 import { type Misfit, misfitsOf } from './misfits.ts';
 
-/** The lists of a server, as last read. */
-export type ListingCache = {
-  readonly listing: Listing;
-  /** `isAnnounced`: calls `changed` even if the list is the same. */
-  readonly replace: (kind: ListKind, reading: Reading, isAnnounced?: boolean) => void;
-  /** Replaces all lists by those of an earlier run. */
-  readonly show: (listing: Listing) => void;
-  /** Expiry on the monotonic clock, in milliseconds; 0 if the server set none. */
-  readonly freshUntil: (kind: ListKind) => number;
-  readonly scope: (kind: ListKind) => CacheScope;
-  /** Items that are left out for some clients. */
-  readonly misfits: () => readonly Misfit[];
-};
+export type ListingCache = ReturnType<typeof createListingCache>;
 
 export type ListingCacheNeeds = {
   /** Called for each list that has changed, or was announced. */
@@ -33,11 +20,8 @@ export type ListingCacheNeeds = {
   readonly leftOut?: (misfits: readonly Misfit[]) => void;
 };
 
-/** A cache that holds `first`. */
-export function createListingCache(
-  first: Listing,
-  { changed, leftOut }: ListingCacheNeeds,
-): ListingCache {
+/** The lists of a server, as last read; `first` until then. */
+export function createListingCache(first: Listing, { changed, leftOut }: ListingCacheNeeds) {
   let listing = first;
   const readings = new Map<ListKind, Pick<Reading, 'freshUntil' | 'scope'>>();
   const misfits = new Map<ListKind, readonly Misfit[]>();
@@ -49,6 +33,7 @@ export function createListingCache(
     if (now.length > 0 && !isDeepStrictEqual(before, now)) leftOut?.(now);
   }
 
+  /** `isAnnounced`: calls `changed` even if the list is the same. */
   function replace(kind: ListKind, reading: Reading, isAnnounced = false): void {
     const { items, freshUntil, scope } = reading;
     readings.set(kind, { freshUntil, scope });
@@ -59,17 +44,20 @@ export function createListingCache(
   }
 
   return {
-    get listing() {
+    get listing(): Listing {
       return listing;
     },
     replace,
-    show(other) {
+    /** Replaces all lists by those of an earlier run. */
+    show(other: Listing): void {
       for (const kind of listKinds)
         replace(kind, { ...emptyReading, items: other[kind].map(item => checked(kind, item)) });
     },
-    freshUntil: kind => (readings.get(kind) ?? emptyReading).freshUntil,
-    scope: kind => (readings.get(kind) ?? emptyReading).scope,
-    misfits: () => [...misfits.values()].flat(),
+    /** Expiry on the monotonic clock, in milliseconds; 0 if the server set none. */
+    freshUntil: (kind: ListKind) => (readings.get(kind) ?? emptyReading).freshUntil,
+    scope: (kind: ListKind) => (readings.get(kind) ?? emptyReading).scope,
+    /** Items that are left out for some clients. */
+    misfits: (): readonly Misfit[] => [...misfits.values()].flat(),
   };
 }
 

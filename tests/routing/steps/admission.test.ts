@@ -17,7 +17,7 @@ function scene() {
   const server = servers.get('echo');
   return {
     server,
-    active: () => server.gate.snapshot().active,
+    active: () => server.admission.snapshot().active,
     [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
   };
 }
@@ -61,7 +61,7 @@ describe('a call', () => {
   test('that waited takes the time along, and names the instance that works for it', async () => {
     await using one = scene();
     await using other = scene();
-    const leave = await admitted(other.server.gate, 'ada');
+    const leave = await admitted(other.server.admission, 'ada');
     const step = createAdmissionStep(() => other.server);
     const passed = step(callTo(one.server, callOf('x')), resolved => {
       assert.equal(resolved.server, one.server);
@@ -76,7 +76,7 @@ describe('a call', () => {
 
   test('that is cancelled while it waits is not begun', async () => {
     await using one = scene();
-    const leave = await admitted(one.server.gate, 'ada');
+    const leave = await admitted(one.server.admission, 'ada');
     const call = callOf('x');
     const waiting = Promise.resolve(admit(one.server, call, () => assert.fail('it is begun')));
     cancelCall(call.cancellation, 'not wanted');

@@ -64,7 +64,7 @@ describe('a server that has failed', () => {
       await using scene = supervise(was, { script, breakerOf: () => breaker });
       scene.server.start();
       await until(() => scene.server.status.state === 'failed');
-      const leave = await admitted(scene.server.gate, 'ada');
+      const leave = await admitted(scene.server.admission, 'ada');
       leave.over(new HubError('HUB_SERVER_START_FAILED', 'it did not start'), false);
       assert.equal(breaker.state, 'open');
       await scene.server.reconfigure(configFor({ ...was, ...remedy }), false);
