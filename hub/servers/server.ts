@@ -182,7 +182,7 @@ function serverOf({
 }: Parts) {
   const runner = parts.runner();
   const start = () => runner.dispatch({ type: 'start' });
-  const advice: string[] = [];
+  const { advice, advise } = createAdvice(own, log);
   const server: Server = {
     get config() {
       return record.config;
@@ -219,12 +219,7 @@ function serverOf({
       return runner.refusedEntry;
     },
     stderr: () => record.stderr.text(),
-    advise(text) {
-      if (own) return own.base.advise(text);
-      if (advice.includes(text)) return;
-      advice.push(text);
-      log.warn({}, text);
-    },
+    advise,
     watch(interest) {
       events.interest = interest;
       runner.current?.subscription?.want(interest);
@@ -232,15 +227,7 @@ function serverOf({
     freshUntil: cache.freshUntil,
     scope: cache.scope,
     misfits: cache.misfits,
-    async recall() {
-      const kept = await persisted.recall();
-      if (!kept || runner.current) return;
-      cache.show(kept.listing);
-      // Not awaited: the engine may be unreachable.
-      void persisted.isOutdated(kept).then(isOutdated => {
-        if (isOutdated) cache.show(emptyListing);
-      });
-    },
+    recall: () => recall(cache, persisted, runner),
     async refresh(kind) {
       await runner.current?.rereads.refresh(kind);
     },
@@ -264,4 +251,31 @@ function serverOf({
       )),
   };
   return server;
+}
+
+function createAdvice(own: Own | undefined, log: Log) {
+  const advice: string[] = [];
+  return {
+    advice,
+    advise(text: string): void {
+      if (own) return own.base.advise(text);
+      if (advice.includes(text)) return;
+      advice.push(text);
+      log.warn({}, text);
+    },
+  };
+}
+
+async function recall(
+  cache: ListingCache,
+  persisted: PersistedState,
+  runner: Runner,
+): Promise<void> {
+  const kept = await persisted.recall();
+  if (!kept || runner.current) return;
+  cache.show(kept.listing);
+  // Not awaited: the engine may be unreachable.
+  void persisted.isOutdated(kept).then(isOutdated => {
+    if (isOutdated) cache.show(emptyListing);
+  });
 }

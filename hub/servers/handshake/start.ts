@@ -58,7 +58,7 @@ async function adopt(
       perform: (upstream, options) => resumeSession(handle, options, upstream),
       firstId,
     });
-    needs.log.info(instance.about, 'goes on with what was left running');
+    needs.log.info(instance.about, 'adopted the instance of an earlier run');
     return { ...session, variant: handle.variant, isAdopted: true };
   } catch (error) {
     await continuity.handles.forget(config.name);

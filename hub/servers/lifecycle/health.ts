@@ -72,7 +72,7 @@ export function watchHealth(options: HealthOptions, needs: HealthNeeds) {
       if (isOver) return;
       misses = needs.isAtWork() ? health.misses : health.misses + 1;
       health = { ...health, misses };
-      log.debug({ misses, error: messageOf(error) }, 'the server did not answer to be asked');
+      log.debug({ misses, error: messageOf(error) }, 'a health check failed');
     }
     if (misses < maxMisses) return later(misses > 0 ? Math.min(intervalMs, answerMs) : intervalMs);
     isOver = true;

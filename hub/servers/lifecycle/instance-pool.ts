@@ -78,7 +78,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
       current = watchInstance(() => record.config, take(id), {
         ...needs,
         idle() {
-          log.info({}, 'had nothing to do for its "idle_stop": it is stopped until it is called');
+          log.info({}, 'stopped after "idle_stop" without work; the next call starts it again');
           dispatch({ type: 'idle' });
         },
       });
@@ -96,8 +96,9 @@ export function createInstancePool(needs: InstancePoolNeeds) {
         operations.track(ends.drain(running, 'it was stopped').then(() => needs.forgetHandle()));
         return;
       }
-      const reason = 'another has taken its place, as its config was changed';
-      const over = ends.drain(running, reason).finally(() => draining.delete(over));
+      const over = ends
+        .drain(running, 'it was replaced because its config changed')
+        .finally(() => draining.delete(over));
       draining.add(over);
     },
     hurryDraining(): void {

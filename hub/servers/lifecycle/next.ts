@@ -137,7 +137,7 @@ function reaped(state: State, { failure, ranMs, isLost }: On<'reaped'>, facts: F
   const ended = { ...state, history: historyAfterRun(state.history, ranMs) };
   const { successor } = state;
   if (!successor) return afterFailure(ended, failure, facts, [], forget);
-  const progress = 'another takes its place';
+  const progress = 'waiting for its successor';
   const phase = 'awaiting_successor';
   return enter(ended, { phase, since: facts.now, progress, successor, failure }, forget, []);
 }

@@ -79,7 +79,7 @@ export function createRunner(needs: RunnerNeeds): Runner {
 
   /** A bug in the runner must show as a failed server, not as one that starts for ever. */
   function report(error: unknown, during?: Event): void {
-    log.error({ error: String(error) }, 'supervision ended');
+    log.error({ error: String(error) }, 'the runner of the server failed');
     if (during?.type !== 'broken') dispatch({ type: 'broken', failure: record.failureOf(error) });
   }
 

@@ -40,7 +40,7 @@ export const queue = (
 ): Transition =>
   enter(
     { ...state, history: noRestarts },
-    { phase: 'queued', since: now, progress: 'waiting for its end', change },
+    { phase: 'queued', since: now, progress: 'waiting for the previous instance to stop', change },
     before,
     [...after, { type: 'await_settled' }],
   );

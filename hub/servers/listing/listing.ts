@@ -127,7 +127,7 @@ export async function readList(
     if (next === undefined && !tooLong) return { items, ...reading };
     if (next === undefined || tooLong || cursors.has(next)) {
       const why = tooLong ? 'the list is too long' : 'the server repeats a cursor';
-      needs.log.warn({ method, items: items.length, pages }, `${why}: the list is cut here`);
+      needs.log.warn({ method, items: items.length, pages }, `${why}: the list is truncated`);
       return { items: items.slice(0, maxItems[kind]), ...reading };
     }
     cursors.add(next);

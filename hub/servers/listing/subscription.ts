@@ -128,7 +128,10 @@ export function createSubscription(
     if (over) return;
     if (isUnknownMethod(how)) {
       over = 'refused';
-      log.info({}, 'the server knows no subscriptions/listen: what changes in it is not heard of');
+      log.info(
+        {},
+        'the server does not know subscriptions/listen: the hub receives no change notifications',
+      );
       return;
     }
     if (clock.monotonic() - opened.sinceMs > backoff.maxMs) failures = 0;
@@ -140,7 +143,7 @@ export function createSubscription(
     if (next || retry) return;
     const delayMs = backoffMs(backoff, ++failures, needs.random);
     const how = error === undefined ? 'the server ended it' : messageOf(error);
-    log.debug({ how, delayMs }, 'the hub listens again');
+    log.debug({ how, delayMs }, 'the hub subscribes again');
     retry = clock.after(delayMs, () => {
       retry = undefined;
       update();
