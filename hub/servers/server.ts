@@ -257,7 +257,7 @@ function createAdvice(own: Own | undefined, log: Log) {
   const advice: string[] = [];
   return {
     advice,
-    advise(text: string): void {
+    advise: (text: string): void => {
       if (own) return own.base.advise(text);
       if (advice.includes(text)) return;
       advice.push(text);

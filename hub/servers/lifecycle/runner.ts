@@ -104,7 +104,7 @@ export function createRunner(needs: RunnerNeeds): Runner {
       dispatch(event);
       await ended();
     },
-    reconfigure: changes.reconfigure,
+    reconfigure: (config, isReplaced) => changes.reconfigure(config, isReplaced),
   };
 }
 
