@@ -141,17 +141,15 @@ export function readCall(
   const params = request.params ? membersOf(request.bytes, request.params) : none;
   if (!params) throw duplicated('"params"');
   const meta = metaOf(request, params);
-  const era =
-    meta?.has(metaKeys.protocolVersion) === true || modernMethods.has(request.method)
-      ? 'modern'
-      : 'legacy';
+  const isModern =
+    meta?.has(metaKeys.protocolVersion) === true || modernMethods.has(request.method);
   return {
     request,
     id: rawText(request.bytes, request.id),
-    era,
+    era: isModern ? 'modern' : 'legacy',
     params,
     meta,
-    logLevel: era === 'modern' ? requestedLevel(request, meta) : undefined,
+    logLevel: isModern ? requestedLevel(request, meta) : undefined,
     session,
     principal,
     exchange,

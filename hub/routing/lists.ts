@@ -3,6 +3,7 @@ import type { ReplyBytes } from '#jsonrpc';
 import { modernVersion } from '#mcp';
 import type { Grants } from '#policy';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
+import { isStateless } from './bridge/eras.ts';
 import type { Catalog, Entry } from './catalog.ts';
 
 /** The lists of all servers as prepared answers. They are made at the first request after a change, and kept. */
@@ -138,7 +139,8 @@ export function createLists(needs: ListsNeeds): Lists {
       const stale = servers.all.filter(server => {
         const introduction = server.running?.introduction;
         return (
-          introduction?.era === 'modern' &&
+          introduction &&
+          isStateless(introduction) &&
           !announces(introduction.capabilities, kind) &&
           server.freshUntil(kind) <= now
         );

@@ -1,6 +1,7 @@
 import type { ServerConfig } from '#config';
 import { HubError } from '#core';
 import type { Instances, Server } from '#servers';
+import { isStateless } from './bridge/eras.ts';
 import type { InstanceHolder } from './session.ts';
 
 /**
@@ -28,12 +29,12 @@ export function createOlderClients(needs: {
   const newerOnly = new WeakSet<ServerConfig>();
 
   function speaksBoth({ config, running }: Server): boolean {
-    const { era, launch } = config;
+    const { launch } = config;
     return (
-      era === 'auto' &&
+      config.era === 'auto' &&
       launch.kind === 'remote' &&
       launch.transport === 'http' &&
-      running?.introduction.era === 'modern' &&
+      isStateless(running?.introduction) &&
       !newerOnly.has(config)
     );
   }
@@ -41,7 +42,7 @@ export function createOlderClients(needs: {
   function instanceOf(server: Server): Server {
     if (!speaksBoth(server)) return server;
     const instance = needs.instances.forOlderClients(server, holder);
-    if (instance.running?.introduction.era !== 'modern') return instance;
+    if (!isStateless(instance.running?.introduction)) return instance;
     newerOnly.add(server.config);
     holder.instances.delete(server);
     void instance.stop(false);

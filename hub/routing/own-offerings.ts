@@ -1,5 +1,6 @@
 import type { Naming } from '#config';
 import type { Server } from '#servers';
+import { keepsSessions } from './bridge/eras.ts';
 import type { Call } from './call.ts';
 import { instanceKeyOf } from './client-identity.ts';
 import { type Offering, type OfferingNeeds, createOffering } from './offering.ts';
@@ -43,7 +44,7 @@ export function createOwnOfferings(naming: () => Naming, needs: OwnOfferingsNeed
 
   return {
     of(call) {
-      if (call.era === 'legacy') return call.session.own ?? olderClients.holder.own;
+      if (keepsSessions(call)) return call.session.own ?? olderClients.holder.own;
       return statelessClients.hasOfferings
         ? statelessClients.offeringOf(instanceKeyOf(call))
         : undefined;

@@ -1,5 +1,6 @@
 import { whole } from '#jsonrpc';
 import type { Running, Server } from '#servers';
+import { isStateless, keepsSessions } from './eras.ts';
 import type { Answerer, Call, ResolvedCall, Step } from '../call.ts';
 import { instanceKeyOf } from '../client-identity.ts';
 import type { SuspendedCalls } from './input-required.ts';
@@ -21,13 +22,13 @@ export type InstanceNeeds = Pick<
  * a session are told apart by what they call themselves; those that say nothing share one instance.
  */
 export function instanceFor(server: Server, call: Call, needs: InstanceNeeds): Server {
-  const { session, era } = call;
+  const { session } = call;
   const { instance, launch } = server.config;
   if (instance === 'shared')
-    return era === 'legacy' && launch.kind === 'remote'
+    return keepsSessions(call) && launch.kind === 'remote'
       ? needs.olderClients.instanceOf(server)
       : server;
-  if (era === 'legacy')
+  if (keepsSessions(call))
     return session.client
       ? needs.servers.instances.of(server, session, session.client, needs.mayEnd)
       : server;
@@ -59,7 +60,7 @@ export async function workerFor(
 export const createResumeStep =
   (suspendedCalls: Pick<SuspendedCalls, 'resume'>): Step =>
   (resolved, next) =>
-    (resolved.call.era === 'modern' ? suspendedCalls.resume(resolved.call) : undefined) ??
+    (isStateless(resolved.call) ? suspendedCalls.resume(resolved.call) : undefined) ??
     next(resolved);
 
 /**
@@ -70,11 +71,11 @@ export function createBridge(
   needs: InstanceNeeds & SendNeeds & ToModernNeeds & { readonly suspendedCalls: SuspendedCalls },
 ): Answerer {
   function sendTo(resolved: ResolvedCall, server: Server, running: Running): Promise<Reply> {
-    const { era } = running.introduction;
+    const { introduction } = running;
     const { call, edits } = resolved;
-    if (running.speaksBothEras || era === call.era)
+    if (running.speaksBothEras || isStateless(introduction) === isStateless(call))
       return send(resolved, withTrace(call, edits), server, running, needs);
-    return era === 'modern'
+    return isStateless(introduction)
       ? toModern(resolved, server, running, needs)
       : needs.suspendedCalls.call(resolved, server, running);
   }

@@ -1,6 +1,7 @@
 import { type Clock, isObject } from '#core';
 import { type Answer, type Edit, rawText, readMessage, replace, rpcCodes, valueOf } from '#jsonrpc';
 import type { Running, Server } from '#servers';
+import { isStateless, keepsSessions } from './eras.ts';
 import type { Call, ResolvedCall } from '../call.ts';
 import { setWork, throwIfCancelled } from '../cancellation.ts';
 import { adviseEra } from './era-advice.ts';
@@ -31,8 +32,7 @@ export function send(
   needs: SendNeeds,
 ): Promise<ServerReply> {
   const reply = sendOnce(resolved, edits, server, running, needs);
-  const isOverHttp =
-    running.introduction.era === 'modern' && server.config.launch.kind === 'remote';
+  const isOverHttp = isStateless(running.introduction) && server.config.launch.kind === 'remote';
   if (!isOverHttp || resolved.call.request.method !== 'tools/call') return reply;
   return reply.then(async first => {
     if (!isHeaderMismatch(first)) return first;
@@ -94,7 +94,7 @@ function replyOf(
   const { call } = resolved;
   const outcome = outcomeOf(call, answer);
   // Refusals may name pages. Their end is told to nobody else later.
-  if (introduction.era === 'legacy') {
+  if (keepsSessions(introduction)) {
     if (answer.failed) keepPages(answer, server, call.session, needs.urlElicitations);
   } else if (outcome !== 'ok') adviseEra(answer, server);
   const task = resolved.remembered && remember(resolved, answer, server, needs);

@@ -2,6 +2,7 @@ import { type Log, messageOf } from '#core';
 import { type Notification, membersOf, rawText, stringAt } from '#jsonrpc';
 import type { Servers } from '#servers';
 import type { Upstream } from '#upstream';
+import { keepsSessions } from '../bridge/eras.ts';
 import type { ClientRequests } from './client-requests.ts';
 import { cancelCall } from '../cancellation.ts';
 import type { OlderClients } from '../older-clients.ts';
@@ -47,7 +48,11 @@ export function createFromClients({
     const ofOlder = shared.flatMap(server => olderClients.find(server) ?? []);
     for (const { running } of [...session.instances.values(), ...shared, ...ofOlder]) {
       // What is about one client means nothing to a server that works for others as well.
-      if (running?.introduction.era === 'legacy' && running.upstream.onlyOwner() === session)
+      if (
+        running &&
+        keepsSessions(running.introduction) &&
+        running.upstream.onlyOwner() === session
+      )
         tell(running.upstream, notification);
     }
   };

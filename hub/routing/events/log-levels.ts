@@ -1,6 +1,7 @@
 import { type Clock, type Log, isObject, messageOf } from '#core';
 import { type LogLevel, isLogLevel, logLevels } from '#mcp';
 import type { Running, Server } from '#servers';
+import { keepsSessions } from '../bridge/eras.ts';
 import type { SessionState } from '../session.ts';
 
 /** Asks servers for the log level that their sessions want. */
@@ -73,7 +74,7 @@ export function createLogLevels(
 
   /** Servers of the stateless revision are told the level in each request. */
   const takesLevels = ({ introduction }: Running) =>
-    introduction.era === 'legacy' && 'logging' in introduction.capabilities;
+    keepsSessions(introduction) && 'logging' in introduction.capabilities;
 
   function update(server: Server): void {
     const { running } = server;

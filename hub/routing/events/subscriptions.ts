@@ -1,5 +1,6 @@
 import { type Log, HubError, messageOf } from '#core';
 import type { Server } from '#servers';
+import { isStateless } from '../bridge/eras.ts';
 import type { View } from '../session.ts';
 
 /** Who wants to know of changes: a client's session, or one request to listen. */
@@ -77,7 +78,7 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
   const claims = new Map<Subscriber, number>();
   const none: ReadonlyMap<Subscriber, string> = new Map();
 
-  const isModern = ({ running }: Server) => running?.introduction.era === 'modern';
+  const isModern = ({ running }: Server) => isStateless(running?.introduction);
 
   async function tell(server: Server, method: string, uri: string): Promise<void> {
     try {

@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import { RpcError, membersOf, rpcCodes } from '#jsonrpc';
-import { latestVersion, modernVersion } from '#mcp';
 import type { ListKind } from '#servers';
+import { isStateless, revisionOf } from '../bridge/eras.ts';
 import { type Call, callTo, noEdits, requireString } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
 import { type Method, type MethodNeeds, own } from './method.ts';
@@ -30,17 +30,13 @@ function needResource(needs: MethodNeeds, uri: string, call: Call) {
   if (!found)
     throw new RpcError(
       // MCP 2026-07-28 has no code of its own for it.
-      call.era === 'modern' ? rpcCodes.invalidParams : rpcCodes.resourceNotFound,
+      isStateless(call) ? rpcCodes.invalidParams : rpcCodes.resourceNotFound,
       'HUB_NAME_UNKNOWN',
       `no server lists the resource ${JSON.stringify(uri)} or a template for it`,
       { uri },
     );
   return found;
 }
-
-/** A session that is not greeted is refused before it comes here. */
-const revisionOf = ({ era, session }: Call) =>
-  era === 'modern' ? modernVersion : (session.protocolVersion ?? latestVersion);
 
 const list = (kind: ListKind): Method =>
   own((call, needs) => {
@@ -69,7 +65,7 @@ const callByName = byName('tool');
 /** A call that may make a task: the hub remembers its server, for requests about the task. */
 const callTool: Method = (call, needs) => {
   const resolved = callByName(call, needs);
-  const isModern = call.era === 'modern';
+  const isModern = isStateless(call);
   const makesTask = isModern ? knowsTasks(call) : call.params.has('task');
   return makesTask
     ? { ...resolved, remembered: { kind: isModern ? 'public_task' : 'task' } }

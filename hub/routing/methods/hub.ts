@@ -9,6 +9,7 @@ import {
   modernVersions,
 } from '#mcp';
 import { type Introduction, type Server, hubInfo } from '#servers';
+import { isStateless, keepsSessions } from '../bridge/eras.ts';
 import { type Call, callTo, ownCall } from '../call.ts';
 import { completeResult, discovered } from '../bridge/modern-result.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
@@ -108,7 +109,7 @@ async function answerInitialize(call: Call, needs: MethodNeeds): Promise<Buffer>
     throw error;
   });
   session.protocolVersion = protocolVersion;
-  if (introduction.era === 'modern')
+  if (isStateless(introduction))
     return encodeResult(call.id, JSON.stringify(initialized(introduction, protocolVersion)));
   const { answer } = introduction;
   const span = membersOf(answer.bytes, answer.payload)?.get('protocolVersion');
@@ -139,7 +140,7 @@ function initialized(introduction: Introduction, protocolVersion: string): objec
 async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
   const server = serverOf(call);
   const { introduction } = await startFor(call, server);
-  if (introduction.era === 'legacy') {
+  if (keepsSessions(introduction)) {
     const { answer } = introduction;
     const said = discovered(valueOf(answer.bytes, answer.payload));
     const result = completeResult(

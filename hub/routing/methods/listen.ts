@@ -1,5 +1,6 @@
 import { isObject, messageOf } from '#core';
 import type { Server } from '#servers';
+import { keepsSessions } from '../bridge/eras.ts';
 import type { Call } from '../call.ts';
 import { throwIfCancelled } from '../cancellation.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
@@ -73,7 +74,7 @@ async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Pr
     const { introduction, upstream } = server.running ?? (await server.ready());
     const { resources } = introduction.capabilities;
     if (!isObject(resources) || resources['subscribe'] !== true) return false;
-    if (introduction.era === 'legacy' && needs.subscriptions.of(server, uri).size === 0)
+    if (keepsSessions(introduction) && needs.subscriptions.of(server, uri).size === 0)
       await upstream.request('resources/subscribe', { uri }, server.config.callTimeoutMs);
     return true;
   } catch (error) {

@@ -1,17 +1,20 @@
 import { RpcError, rpcCodes } from '#jsonrpc';
+import { isStateless } from '../bridge/eras.ts';
 import type { Call } from '../call.ts';
 import type { Method } from './method.ts';
 import { methodsOfAll, modernMethodsOfAll } from './all.ts';
 import { methodsOfOne, modernMethodsOfOne, pass } from './one.ts';
 
 /** What answers a call, by its method, its era and what its client sees. Throws an unknown method. */
-export function methodOf({ request, era, session }: Call): Method {
+export function methodOf(call: Call): Method {
+  const { request, session } = call;
+  const isModern = isStateless(call);
   const { method } = request;
   // A server that goes by the method alone would act on ids that are not this client's.
   if (method.startsWith('notifications/')) throw unknownMethod(method);
   if (session.view !== 'all')
-    return (era === 'modern' ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;
-  const found = (era === 'modern' ? modernMethodsOfAll : methodsOfAll).get(method);
+    return (isModern ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;
+  const found = (isModern ? modernMethodsOfAll : methodsOfAll).get(method);
   if (found) return found;
   throw unknownMethod(method);
 }

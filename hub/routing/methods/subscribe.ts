@@ -1,6 +1,7 @@
 import { isObject } from '#core';
 import { type Edit, RpcError, encodeResult, rpcCodes } from '#jsonrpc';
 import type { Server } from '#servers';
+import { isStateless, keepsSessions } from '../bridge/eras.ts';
 import { type Call, type ResolvedCall, callTo, ownCall } from '../call.ts';
 import type { MethodNeeds } from './method.ts';
 import { whenReady } from '../bridge/ready.ts';
@@ -36,12 +37,12 @@ async function subscribe(
   const { subscriptions } = needs;
   using _ = subscriptions.claim(session);
   const { worker, running } = await workerFor(server, call, needs);
-  const { era, capabilities } = running.introduction;
-  if (era === 'legacy') {
+  const { introduction } = running;
+  if (keepsSessions(introduction)) {
     const remembered = { kind: 'subscription', uri, publicUri } as const;
     return await needs.relay(callTo(server, call, edits, undefined, remembered));
   }
-  const { resources } = capabilities;
+  const { resources } = introduction.capabilities;
   if (isObject(resources) && resources['subscribe'] === true) {
     if (!call.cancellation.isCancelled) subscriptions.add(worker, uri, session, publicUri);
     return hubReply(encodeResult(call.id, '{}'));
@@ -82,5 +83,5 @@ async function unsubscribe(
   // An instance that does not run has forgotten its subscriptions.
   if (!isUnknown && !(wasLast && worker.running)) return done();
   const { introduction } = worker.running ?? (await whenReady(call, worker));
-  return introduction.era === 'modern' ? done() : await needs.relay(callTo(server, call, edits));
+  return isStateless(introduction) ? done() : await needs.relay(callTo(server, call, edits));
 }

@@ -2,6 +2,7 @@ import { HubError, isObject } from '#core';
 import { RpcError, encodeResult, rawText, rpcCodes, valueOf } from '#jsonrpc';
 import { metaKeys, tasksExtension } from '#mcp';
 import type { Server } from '#servers';
+import { keepsSessions } from '../bridge/eras.ts';
 import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
 import { type Method, own, serverOf } from './method.ts';
 import { instanceFor } from '../bridge/bridge.ts';
@@ -87,7 +88,7 @@ export function knowsTasks({ request, meta }: Call): boolean {
 /** A server that keeps sessions would give a client without one the tasks of all others. */
 async function needModern(server: Server, method: string): Promise<void> {
   const { introduction } = server.running ?? (await server.ready());
-  if (introduction.era === 'legacy')
+  if (keepsSessions(introduction))
     throw new RpcError(
       rpcCodes.methodNotFound,
       'HUB_REQUEST_INVALID',

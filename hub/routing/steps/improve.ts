@@ -1,4 +1,5 @@
 import { type Edit, type Span, elementsOf, membersOf, splice, stringAt, whole } from '#jsonrpc';
+import { isStateless, keepsSessions } from '../bridge/eras.ts';
 import type { Call, ResolvedCall, Step } from '../call.ts';
 import { setWork, throwIfCancelled } from '../cancellation.ts';
 import type { Catalog } from '../catalog.ts';
@@ -62,9 +63,9 @@ export function createImproveStep({ source, catalog }: ImproveNeeds): Step | und
 
 /** Whether the request continues a call that a server with sessions works on. */
 const isAnswering = ({ call, server }: ResolvedCall) =>
-  call.era === 'modern' &&
+  isStateless(call) &&
   call.params.has('requestState') &&
-  server?.running?.introduction.era === 'legacy';
+  keepsSessions(server?.running?.introduction);
 
 async function withBetterMessages(call: Call, reply: Reply, source: PromptSource): Promise<Reply> {
   const bytes = whole(reply.bytes);
