@@ -58,15 +58,15 @@ export async function openConnection(
 function parse(bytes: Buffer): Reply | number {
   const end = bytes.indexOf(headEnd);
   if (end < 0) return 0;
-  const head = bytes.toString('latin1', 0, end).toLowerCase();
+  const head = bytes.toString('latin1', 0, end);
   const from = end + headEnd.length;
   const status = Number(head.slice(9, 12));
-  const length = /\r\ncontent-length: (\d+)/.exec(head)?.[1];
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
   if (length !== undefined) {
     const whole = from + Number(length);
     return bytes.length < whole ? whole : { status, head, body: bytes.subarray(from, whole) };
   }
-  if (!head.includes('\r\ntransfer-encoding: chunked'))
+  if (!/\r\ntransfer-encoding: chunked/i.test(head))
     return { status, head, body: bytes.subarray(from) };
   return bytes.subarray(-5).equals(lastChunk) ? { status, head, body: unchunk(bytes, from) } : 0;
 }

@@ -67,7 +67,7 @@ export async function openSession(url: string): Promise<string> {
   const connection = await openConnection(new URL(url));
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   connection.post('', introduction, ({ status, head, body }) => {
-    const session = /\r\nmcp-session-id: (\S+)/.exec(head)?.[1];
+    const session = /\r\nmcp-session-id: (\S+)/i.exec(head)?.[1];
     if (session === undefined) reject(new Error(`initialize: ${status} ${body.toString()}`));
     resolve(`mcp-session-id: ${session}\r\nmcp-protocol-version: 2025-11-25\r\n`);
   });
