@@ -219,7 +219,7 @@ describeWithEngine('images of packages', () => {
     async () => {
       await using hub = createHub();
       const python =
-        'import json, six, cowsay, sys; print(json.dumps({"jsonrpc": "2.0", "id": 0, "result": [six.__version__, "cow" in cowsay.char_names, sys.prefix]}), flush=True); sys.stdin.read()';
+        'import json, six, cowsay, sys; sys.stdin.readline(); print(json.dumps({"jsonrpc": "2.0", "id": 0, "result": [six.__version__, "cow" in cowsay.char_names, sys.prefix]}), flush=True); sys.stdin.read()';
       const line = ['--python', '3.13', '--with', 'six==1.17.0', '--from', 'cowsay==6.1', 'python'];
       const extra = await hub.launch(
         hub.spec('extra', await targetOf({ command: 'uvx', args: [...line, '-c', python] })),
