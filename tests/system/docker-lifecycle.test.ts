@@ -73,6 +73,8 @@ describeWithEngine('the life of containers', () => {
   test('the runtime stops what still runs when it is stopped', async () => {
     await using hub = createHub();
     const instance = await hub.launch(hub.spec('late', echo));
+    // A process that has not installed its handler yet ignores SIGTERM as the first of its container.
+    await askerOf(instance).ask('ready');
     await hub.runtime.stop();
     assert.equal((await instance.exited).signal, 'SIGTERM');
     assert.deepEqual(await hub.leftovers(), []);
