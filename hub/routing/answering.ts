@@ -7,7 +7,7 @@ import { FailedCall, type Reply } from './reply.ts';
 import { createRequestIds } from './request-ids.ts';
 import { noteError, traced } from './trace.ts';
 
-/** Answers each call exactly once, whatever happens to it. */
+/** Answers each call exactly once, also if the call fails. */
 export interface Answering {
   /** The bytes of the answer: exactly one, and never a rejection. */
   answer(call: ResolvedCall): Promise<ReplyBytes>;
@@ -15,7 +15,7 @@ export interface Answering {
   refuse(call: ResolvedCall, error: unknown): ReplyBytes;
   /** Requests that are being answered, without open subscription streams. */
   readonly inFlight: number;
-  /** From now on a cancelled call is answered as one that the hub's stop cancelled. */
+  /** After this call, cancelled calls are reported as cancelled by the hub's shutdown. */
   stop(): void;
 }
 
@@ -32,8 +32,9 @@ export type AnsweringNeeds = {
 const listening = 'subscriptions/listen';
 
 /**
- * Runs the steps of a call: registers it in its session while it is being answered, turns errors into answers and
- * tells the observer. All of this shares one `then`: each turn and each frame counts on the path of a call.
+ * Runs the steps of a call: registers the call in its session while it is being answered, turns errors into answers,
+ * and calls the observer. All of this shares one `then`, because each turn and each frame costs time on the path of a
+ * call.
  */
 export function createAnswering(steps: Answerer, needs: AnsweringNeeds): Answering {
   const { clock, observer, tracer } = needs;
@@ -128,6 +129,6 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds): Answeri
   };
 }
 
-/** The error of a call that was cancelled because the hub stops: its client did not cancel it. */
+/** The error of a call that was cancelled by the hub's shutdown, not by its client. */
 const stopping = ({ message, data }: HubError) =>
   new HubError('HUB_SHUTTING_DOWN', message, { data: { ...data, retryable: true } });

@@ -34,7 +34,7 @@ export type Call = {
   readonly request: Request;
   /** The client's id as JSON text. */
   readonly id: string;
-  /** The era of the client, which each request tells. */
+  /** The era of the client, which each request states. */
   readonly era: Era;
   readonly params: Members;
   /** The members of `params._meta`; undefined if there is none. */
@@ -42,19 +42,18 @@ export type Call = {
   /** The log level of a request of the stateless revision; undefined for all other requests. */
   readonly logLevel: LogLevel | 'none' | undefined;
   readonly session: SessionState;
-  /** Who sent the request. */
   readonly principal: Principal;
   readonly exchange: Exchange;
   readonly cancellation: Cancellation;
-  /** When it arrived, in milliseconds on the monotonic clock. */
+  /** Arrival time, in milliseconds on the monotonic clock. */
   readonly arrivedMs: number;
-  /** Undefined if the hub traces nothing. */
+  /** Undefined if tracing is off. */
   readonly trace: Trace | undefined;
 };
 
 /** What the hub remembers from the result of a call. */
 export type Remembered =
-  /** A task of the session, and one that any client without a session may ask for. */
+  /** `task`: a task of the session. `public_task`: a task that any client without a session may request. */
   | { readonly kind: 'task' | 'public_task' }
   | { readonly kind: 'subscription'; readonly uri: string; readonly publicUri: string };
 
@@ -72,7 +71,7 @@ export type ResolvedCall = {
   readonly remembered: Remembered | undefined;
   /** Puts the client's names into the answer. */
   readonly restored: ((answer: Buffer) => Buffer) | undefined;
-  /** How long the call waited for admission, in milliseconds. */
+  /** Time that the call waited for admission, in milliseconds. */
   readonly waitedMs: number;
   /** The hub's own answer. Absent: the call is relayed to the server. */
   readonly answer: ((call: Call) => Reply | Promise<Reply>) | undefined;
@@ -104,7 +103,7 @@ export const callTo = (
   answer: undefined,
 });
 
-/** A call that the hub answers, perhaps with what it asks `server`. */
+/** A call that the hub answers, possibly with data that it requests from `server`. */
 export const ownCall = (
   call: Call,
   answer: NonNullable<ResolvedCall['answer']>,
@@ -128,8 +127,8 @@ const none: Members = new Map();
 const modernMethods = new Set(['server/discover', 'subscriptions/listen']);
 
 /**
- * Reads what decides where a request goes. Throws HUB_REQUEST_INVALID if a member is duplicated, and the
- * error of MCP 2026-07-28 if its metadata is incomplete.
+ * Reads the members that decide the destination of a request. Throws HUB_REQUEST_INVALID if a member is duplicated,
+ * and the error of MCP 2026-07-28 if its metadata is incomplete.
  */
 export function readCall(
   request: Request,
@@ -159,7 +158,7 @@ export function readCall(
   };
 }
 
-/** A request that cannot be read any further. */
+/** The call of a request that cannot be parsed further. */
 export const unreadCall = (
   request: Request,
   session: SessionState,
@@ -228,7 +227,7 @@ export function requireString(
   return { span, text };
 }
 
-/** What a request names; undefined for methods that name nothing, and if it is not a string. */
+/** The name in a request; undefined if its method has no name, and if the name is not a string. */
 export function nameIn({ request, params }: Call): string | undefined {
   const member = nameMember(request.method);
   return member === undefined ? undefined : stringAt(request.bytes, params.get(member));

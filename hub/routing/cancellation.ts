@@ -4,7 +4,7 @@ import type { Relayed } from '#upstream';
 /** Work that can be cancelled. */
 export type Cancellable = Pick<Relayed<unknown>, 'cancel'>;
 
-/** Whether the client cancelled a request, and the work to cancel then. Only this file writes to it. */
+/** The cancellation state of a request, and the work to cancel. Only this file writes to it. */
 export type Cancellation = {
   /** The work in progress for the request. */
   work: Cancellable | undefined;
@@ -13,7 +13,7 @@ export type Cancellation = {
 
 export const createCancellation = (): Cancellation => ({ work: undefined, isCancelled: false });
 
-/** Names the work to cancel if the client cancels the request; undefined where nothing can be cancelled. */
+/** Sets the work to cancel if the client cancels the request; undefined if nothing can be cancelled. */
 export function setWork(cancellation: Cancellation, work: Cancellable | undefined): void {
   cancellation.work = work;
 }

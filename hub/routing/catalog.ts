@@ -23,9 +23,12 @@ export type Entry = {
   readonly bytes: Buffer;
   /** The description for clients of 2025-11-25 and older, if it differs. */
   readonly legacyBytes?: Buffer;
-  /** Clients of the revisions that refuse the item do not see it in lists, but may use it by its name. */
+  /**
+   * Reasons for which some revisions refuse the item. Clients of these revisions do not see the item in lists, but
+   * may use it by its name.
+   */
   readonly faults?: readonly Fault[];
-  /** Only principals with the administer grant see the item in lists. Its server refuses all others. */
+  /** Only principals with the administer grant see the item in lists. The server refuses calls of all others. */
   readonly isAdministrative?: boolean;
 };
 
@@ -35,17 +38,17 @@ export interface Catalog extends Disposable {
   readonly changed: Event<ListKind>;
   list(kind: ListKind): readonly Entry[];
   find(kind: ListKind, publicName: string): Entry | undefined;
-  /** The server of a resource: the one that lists it, else the first with a template that matches. */
+  /** The server of a resource: the server that lists it, else the first with a template that matches. */
   findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined;
   /** The public URI of a resource that a server lists under `uri`; undefined if the server does not list it. */
   publicUriOf(server: Server, uri: string): string | undefined;
-  /** Names that two servers want or could want, for the operator. */
+  /** Names that two servers use or could use, for the operator. */
   collisions(): readonly Collision[];
 }
 
 /**
- * Maximum number of steps for matching one URI against the templates of one server, of which there may be a thousand.
- * It takes some tenths of a millisecond. Templates beyond it do not match.
+ * Maximum number of steps for matching one URI against the templates of one server, which may have a thousand. This
+ * takes some tenths of a millisecond. Templates beyond the budget do not match.
  */
 const stepsPerServer = 100_000;
 
@@ -56,9 +59,9 @@ type Section = {
 };
 
 /**
- * A catalog of the current lists of the servers. Until it is disposed, each kind is rebuilt when a list changes, and
- * all kinds when the servers change. No server gets one of the `reservedUris`. `offersOf` returns whose lists stand for
- * a server: its own, or those of the instance that works for a session.
+ * Creates a catalog of the current lists of the servers. Until it is disposed, each kind is rebuilt when a list
+ * changes, and all kinds when the servers change. No server gets one of the `reservedUris`. `offersOf` returns the
+ * source of a server's lists: the server itself, or the instance that serves a session.
  */
 export function createCatalog(
   servers: Pick<Servers, 'all' | 'changed'>,
@@ -71,7 +74,7 @@ export function createCatalog(
   let matchers: readonly { readonly entry: Entry; readonly matches: Matcher }[] = [];
 
   function build(kind: ListKind): void {
-    // In the order of the config, so that the names are the same after every restart.
+    // Uses the order of the config, so that the names are the same after every restart.
     const offers = servers.all.flatMap(server =>
       offersOf(server).listing[kind].map(item => ({ server, item })),
     );
@@ -116,7 +119,7 @@ export function createCatalog(
       reserved,
     );
 
-  /** A URI is already a name: it only gets its server's name in front if another server lists it too. */
+  /** A URI is unique unless another server lists it too. Only then it gets the server's name as a prefix. */
   function byUri(offers: readonly Offer[], reserved: readonly string[]) {
     const fixed = offers.flatMap(({ item }) => item.publicName ?? []);
     const taken = new Set([...reserved, ...fixed]);
@@ -180,7 +183,7 @@ export function createCatalog(
       return { server: templated.server, uri: uri.slice(prefixLength) };
     },
     publicUriOf({ config }, uri) {
-      // The possible names, in the order in which `byUri` tries them.
+      // Tries the possible names in the order of `byUri`.
       for (let publicUri = uri; ; publicUri = `${config.name}+${publicUri}`) {
         const entry = find('resource', publicUri);
         if (!entry && !reservedUris.includes(publicUri)) return undefined;

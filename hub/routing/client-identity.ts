@@ -5,13 +5,12 @@ import { metaKeys } from '#mcp';
 import { principalKey } from '#policy';
 import type { Call } from './call.ts';
 
-/** A longer identity is kept as its digest. */
+/** Maximum length of an identity. A longer identity is replaced by its digest. */
 const maxLength = 256;
 
 /**
- * Identifies the client of a stateless request: the principal, and the name and version in its `clientInfo`.
- * Two programs that give themselves one name and version are one client here. Undefined where the request
- * names no client.
+ * Identifies the client of a stateless request by the principal, and the name and version in its `clientInfo`. Two
+ * programs with the same name and version count as one client. Undefined if the request names no client.
  */
 export function clientIdentityOf(call: Call): string | undefined {
   const { request, meta, principal } = call;
@@ -24,6 +23,6 @@ export function clientIdentityOf(call: Call): string | undefined {
     : identity;
 }
 
-/** What the instances of a client without a session are kept by. */
+/** The key for the instances of a client without a session. */
 export const instanceKeyOf = (call: Call): string =>
   clientIdentityOf(call) ?? principalKey(call.principal);

@@ -4,7 +4,7 @@ import { metaKeys } from '#mcp';
 import { isStateless } from './bridge/eras.ts';
 import type { Call } from './call.ts';
 
-/** What the client of a call calls itself; undefined where it does not say. */
+/** The name of a call's client; undefined if the client gave none. */
 export function clientNameOf(call: Call): string | undefined {
   const { request, meta, session } = call;
   const info: unknown = isStateless(call)

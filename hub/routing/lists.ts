@@ -6,7 +6,9 @@ import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } fr
 import { isStateless } from './bridge/eras.ts';
 import type { Catalog, Entry } from './catalog.ts';
 
-/** The lists of all servers as prepared answers. They are made at the first request after a change, and kept. */
+/**
+ * The lists of all servers as prepared answers. An answer is made at the first request after a change, and cached.
+ */
 export interface Lists {
   /**
    * The answer to a list request in the form of the client's revision. `id` is JSON text. Omits items that the schema
@@ -21,16 +23,16 @@ export interface Lists {
     grants: Grants,
   ): ReplyBytes;
   /**
-   * Reads the lists of servers again whose time to live is over. Resolves when they were read, or after a second:
-   * the last known list then stays, and changes when the server answers. Undefined if no list is stale.
+   * Refreshes the lists of servers whose time to live is over. Resolves when they were read, or after one second: the
+   * last known list then stays until the server answers. Undefined if no list is stale.
    */
   freshen(kind: ListKind): Promise<void> | undefined;
 }
 
-/** Items per page. Most hubs have less than one page. */
+/** Items per page. Most hubs have less than one page of items. */
 const pageSize = 1_000;
 
-/** Maximum wait for lists that are read again, in milliseconds. */
+/** Maximum wait for lists that are refreshed, in milliseconds. */
 const freshenMs = 1_000;
 
 type Pages = {

@@ -9,13 +9,13 @@ export type Wish = {
   readonly publicName?: string | undefined;
 };
 
-/** Names of the hub's own items, which no server gets, whether the hub offers these items now or not. */
+/** Names of the hub's own items. No server gets these names, even if the hub does not currently offer the items. */
 export const reservedNames = {
   tool: ['agenthub_enhance_prompt'],
   prompt: ['enhance'],
 } as const;
 
-/** An item that got `publicName`, because another item has or could have the name that it wanted. */
+/** An item that got `publicName`, because another item has or could have the wanted name. */
 export type Collision = {
   readonly server: string;
   readonly name: string;
@@ -27,14 +27,14 @@ const hashLength = 7;
 const endsInHash = /_[0-9a-f]{7}$/;
 
 /**
- * The public name of a tool or prompt (spec 5.2): `<server><separator><name>`. Other characters than those that every
- * client and model API accepts are replaced; a longer name is cut to `maxLength` and ends in a stable hash.
+ * The public name of a tool or prompt (spec 5.2): `<server><separator><name>`. Characters that some client or model
+ * API refuses are replaced. A name longer than `maxLength` is cut and ends in a stable hash.
  */
 function publicNameOf(wish: Wish, naming: Naming): string {
   const whole = `${wish.server}${naming.separator}${wish.name}`;
   const allowed = whole.replace(naming.separator === '.' ? /[^\w.-]/g : /[^\w-]/g, '_');
-  // The hash keeps names apart that are equal after replacement. A name that already ends like one gets a hash too,
-  // as it could equal the hashed name of another item.
+  // The hash distinguishes names that are equal after replacement. A name that already ends like a hash gets a hash
+  // too, as it could equal the hashed name of another item.
   return allowed === whole && whole.length <= naming.maxLength && !endsInHash.test(whole)
     ? whole
     : withHash(allowed, wish, naming);
@@ -43,9 +43,9 @@ function publicNameOf(wish: Wish, naming: Naming): string {
 /**
  * Assigns public names. `servers` are all configured servers, running or not: a name belongs to the server with the
  * longest name that is a prefix of it. With `github` and `github_enterprise`, a tool `enterprise_search` of `github`
- * always gets a hash, whatever the other server offers: a name that passed to another server when that starts would
- * call another tool for clients that listed it before (decisions/0009). Any other collision, such as a name that is
- * listed twice, is won by the first. No item gets a `reserved` name.
+ * always gets a hash, whatever the other server offers. Otherwise the name could move to the other server when that
+ * server starts, and clients with an old list would call the wrong tool (decisions/0009). In any other collision,
+ * such as a name that is listed twice, the first item gets the name. No item gets a `reserved` name.
  */
 export function assignNames(
   wishes: readonly Wish[],

@@ -6,53 +6,54 @@ import { type Trace, redactText } from '#telemetry';
 import type { Call } from './call.ts';
 import type { SessionState } from './session.ts';
 
-/** A request of a client that has been answered. */
+/** An answered request of a client. */
 export type Observed = {
-  /** Such as `tools/call`. */
+  /** The method, such as `tools/call`. */
   readonly method: string;
   /**
-   * As the client named it: the public name of a tool or prompt, the URI of a resource that is read, the id
-   * of a task; undefined for other methods.
+   * The name in the request: the public name of a tool or prompt, the URI of a resource that is read, or the id of a
+   * task; undefined for other methods.
    */
   readonly name: string | undefined;
-  /** Whom it was for; undefined where the hub answered by itself. */
+  /** The server that the request was for; undefined if the hub answered the request itself. */
   readonly server: string | undefined;
-  /** Tells its session from all others of this run of the hub; a request without a session is one by itself. */
+  /** Identifies the session within this run of the hub. A request without a session has its own id. */
   readonly session: string;
-  /** Who sent it. */
+  /** The sender of the request. */
   readonly principal: Principal;
-  /** Name and version that the client gave itself, such as `claude-code 2.1`; undefined where it gave none. */
+  /** Name and version of the client, such as `claude-code 2.1`; undefined if the client gave none. */
   readonly client: string | undefined;
-  /** When it came, in milliseconds since the epoch. */
+  /** Arrival time, in milliseconds since the epoch. */
   readonly at: number;
-  /** From its arrival at the router to its answer, in milliseconds with fractions. */
+  /** Time from arrival at the router to the answer, in milliseconds with fractions. */
   readonly tookMs: number;
-  /** How much of that a server had it: from handing it to the channel until the answer was read off that. */
+  /** The server's part of `tookMs`: from sending the request to the channel until the answer was read from it. */
   readonly serverMs: number;
   /**
-   * `ok`, `tool_error` for a result that says `isError`, `error` for an error of the server, or the code of
-   * a HubError.
+   * `ok`; `tool_error` for a result with `isError`; `error` for an error of the server; or the code of a HubError.
    */
   readonly outcome: string;
-  /** The whole message as it came; belongs to others, who may write into it later. */
+  /** The whole message as received. The buffer is not the observer's: its owner may overwrite it later. */
   readonly request: Buffer;
-  /** The whole answer as it goes out; belongs to others, as the request does. */
+  /** The whole answer as sent. The buffer is not the observer's, like that of `request`. */
   readonly reply: ReplyBytes;
-  /** Where it stands among traces; undefined where the hub traces nothing. */
+  /** The place of the request in a trace; undefined if tracing is off. */
   readonly trace: Trace | undefined;
 };
 
 /**
- * Hears of each request that was answered, once, in the turn in which it was: but for those that only
- * listen, which would seem to take hours. Must not throw, and must copy what bytes it keeps.
+ * Called once for each answered request, in the turn of the answer. Not called for `subscriptions/listen`, which
+ * would seem to take hours. Must not throw, and must copy the bytes that it keeps.
  */
 export type Observer = (call: Observed) => void;
 
-/** More clients that say themselves in each request are forgotten, and read again. */
+/**
+ * Maximum number of cached names of clients that send their name in each request. Names beyond it are parsed again.
+ */
 const maxNames = 1_000;
 const maxNameLength = 100;
 
-/** Finds out how clients call themselves, and reads that of each but once. */
+/** Returns a function that reads the name of a client. Each name is parsed only once. */
 export function createClientNames(): (
   session: SessionState,
   request: Request,
@@ -78,7 +79,7 @@ export function createClientNames(): (
   };
 }
 
-/** Name and version of a client by what it said of itself, as JSON; empty where it gave itself no name. */
+/** Name and version from a `clientInfo`, which is JSON text; empty if the client gave no name. */
 export function named(clientInfo: string): string {
   const info: unknown = JSON.parse(clientInfo);
   const words = isObject(info) ? [info['name'], info['version']] : [];
@@ -88,7 +89,7 @@ export function named(clientInfo: string): string {
     .slice(0, maxNameLength);
 }
 
-/** How long the difference of the two clocks is reused, in milliseconds. */
+/** Time for which the difference of the two clocks is reused, in milliseconds. */
 const epochFreshMs = 1_000;
 
 /** The time at which the monotonic clock was at 0, computed at most once a second. */

@@ -12,7 +12,7 @@ export type OfferingNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
 };
 
-/** The offering of all servers. An instance that `instanceOf` returns replaces its server. */
+/** Creates the offering of all servers. An instance that `instanceOf` returns replaces its server. */
 export function createOffering(
   naming: () => Naming,
   { servers, clock }: OfferingNeeds,

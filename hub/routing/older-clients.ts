@@ -5,27 +5,33 @@ import { isStateless } from './bridge/eras.ts';
 import type { InstanceHolder } from './session.ts';
 
 /**
- * Clients of 2025-11-25 and older at servers elsewhere that speak both eras: they share one connection to each, in
- * their own era, beside the one of all others.
+ * Manages clients of 2025-11-25 and older at remote servers that speak both eras. These clients share one connection
+ * in their own era to each such server, beside the connection of all other clients.
  */
 export interface OlderClients {
-  /** The instance that works for them: `server` itself where it is not one of those. Throws as `Instances.of` does. */
+  /**
+   * The instance that serves older clients: `server` itself if it does not speak both eras. Throws like
+   * `Instances.of`.
+   */
   instanceOf(server: Server): Server;
-  /** Starts that instance, where it is not the server itself: its lists are what such clients are shown. */
+  /**
+   * Starts the instance for older clients, if it is separate from the server. Older clients get the lists of that
+   * instance.
+   */
   prepare(server: Server): void;
-  /** That instance, where there is one by now. */
+  /** The instance for older clients; undefined before it was opened. */
   find(server: Server): Server | undefined;
-  /** What stands for all of them. */
+  /** The holder that represents all older clients. */
   readonly holder: InstanceHolder;
 }
 
-/** `changed` is called where another instance works for them from now on. */
+/** `changed` is called when another instance starts to serve older clients. */
 export function createOlderClients(needs: {
   readonly instances: Pick<Instances, 'forOlderClients'>;
   readonly changed: () => void;
 }): OlderClients {
   const holder: InstanceHolder = { instances: new Map(), own: undefined };
-  /** Entries whose servers turned out to speak the newer era only. */
+  /** Entries of servers that only speak the newer era. */
   const newerOnly = new WeakSet<ServerConfig>();
 
   function speaksBoth({ config, running }: Server): boolean {
@@ -59,7 +65,7 @@ export function createOlderClients(needs: {
         const instance = instanceOf(server);
         if (instance !== server) instance.start();
       } catch (error) {
-        // A server that is stopped or removed has nothing to prepare: calls are told why.
+        // Ignores a stopped or removed server. Calls to it get the error.
         if (!(error instanceof HubError)) throw error;
       }
     },

@@ -8,15 +8,15 @@ import type { OlderClients } from './older-clients.ts';
 import type { InstanceHolder, SessionState } from './session.ts';
 import type { StatelessClients } from './stateless-clients.ts';
 
-/** The endpoint of all servers as it is for clients whose instances offer other items than their servers. */
+/** The endpoint of all servers for clients whose instances offer other items than their servers. */
 export interface OwnOfferings {
   /** The offering for the client of a call; undefined if it is the same as for all clients. */
   of(call: Call): Offering | undefined;
   /** An instance was opened for a session, or for another holder of instances. */
   opened(base: Server, instance: Server, session: object): InstanceHolder | undefined;
-  /** An instance of the holder offers other items than its server. */
+  /** Called when an instance of the holder offers other items than its server. */
   differs(holder: InstanceHolder): void;
-  /** The clients of 2025-11-25 and older share another instance now. */
+  /** Called when clients of 2025-11-25 and older share another instance. */
   olderChanged(): void;
 }
 

@@ -8,14 +8,17 @@ type Needs = {
   readonly newId: () => string;
 };
 
-/** More than this in a second have no id and no line: a server that is down may be called by many. */
+/**
+ * Maximum number of logged errors per second. Further errors get no id and no log line, because many clients may call
+ * a server that is down.
+ */
 const linesPerSecond = 50;
-/** What says all that there is to say. */
+/** Codes that need no id and no log line. */
 const plain: ReadonlySet<Code> = new Set(['HUB_BREAKER_OPEN', 'HUB_SHUTTING_DOWN']);
 
 /**
- * Gives the errors that somebody may look up an id, which stands in `data.id` of what the client is shown and as
- * `request` in the log. Ids are made for errors only.
+ * Gives an id to errors that an operator may look up. The client gets the id in `data.id`, and the log has it as
+ * `request`. Ids are made for errors only.
  */
 export function createRequestIds({ log, clock, newId }: Needs) {
   let startedMs = -Infinity;
@@ -31,11 +34,11 @@ export function createRequestIds({ log, clock, newId }: Needs) {
   }
 
   return {
-    /** A failure that is no bug. */
+    /** Handles a failure that is not a bug. */
     failed(error: HubError, { method }: Request, resolved: ResolvedCall | undefined): HubError {
       const kind = kindOf(error);
       if (kind !== 'timeout' && kind !== 'unavailable') return error;
-      // It has a code that its kind does not tell.
+      // An RpcError has its own code, which its kind does not determine.
       if (error instanceof RpcError) return error;
       if (plain.has(error.code) || !isRoom()) return error;
       const { code, message, cause, data } = error;
@@ -53,7 +56,10 @@ export function createRequestIds({ log, clock, newId }: Needs) {
       );
       return new HubError(code, message, { cause, data: { ...data, id } });
     },
-    /** What is not a HubError is a bug: its details are for the log, and the client gets the way to them. */
+    /**
+     * Handles a bug, which is any error that is not a HubError. The log gets the details, and the client gets the id
+     * to find them.
+     */
     bug(error: unknown, { method }: Request): HubError {
       const id = newId();
       const stack = error instanceof Error ? error.stack : String(error);

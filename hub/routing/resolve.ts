@@ -2,7 +2,7 @@ import { type Call, type ResolvedCall, ownCall, requireInitialized } from './cal
 import type { MethodNeeds } from './methods/method.ts';
 import { methodOf } from './methods/method-of.ts';
 
-/** Decides who answers a call. The answer to a call that nobody can answer is its error. */
+/** Resolves a call. If the call cannot be resolved, the answer is the error. */
 export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {
   try {
     requireInitialized(call);

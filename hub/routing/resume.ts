@@ -10,8 +10,8 @@ import type { UrlElicitations } from './events/url-elicitations.ts';
 /** Carries sessions from one run of the hub to the next. */
 export interface Resumption {
   /**
-   * What the next run needs to resume the session. Undefined if it cannot be resumed: the client was not initialized,
-   * or has an instance, a task, or an open request of a server that ends with this run.
+   * The data that the next run needs to resume the session. Undefined if the session cannot be resumed: the client
+   * was not initialized, or has an instance, a task, or an open request of a server that ends with this run.
    */
   save(session: SessionState): SessionSettings | undefined;
   /** Restores a session, and tells its client that all lists may have changed. */
@@ -45,7 +45,7 @@ export function createResumption(needs: ResumptionNeeds): Resumption {
       )
         return undefined;
       const topics = subscriptions.listOf(session);
-      // The instance that older clients share is another one in the next run.
+      // The next run has another instance for older clients.
       if (topics.some(({ server }) => !servers.all.includes(server))) return undefined;
       const { logLevel } = session;
       if (logLevel === undefined && topics.length === 0) return noSettings;
@@ -74,7 +74,7 @@ export function createResumption(needs: ResumptionNeeds): Resumption {
   };
 }
 
-/** The notifications of lists that a client of the view may have read. */
+/** The list notifications that apply to a client of the view. */
 function listMethodsOf(view: View): ReadonlySet<string> {
   const running = view === 'all' ? undefined : view.running;
   const kinds = listKinds.filter(

@@ -55,11 +55,11 @@ import { createSubscriptions } from './events/subscriptions.ts';
 import { createTasks } from './tasks/tasks.ts';
 import { createUrlElicitations } from './events/url-elicitations.ts';
 
-/** From clients to servers and back. */
+/** Routes messages from clients to servers and back. */
 export interface Router {
   /**
-   * Opens a session of a principal. `outlet` gets what the client is told outside its requests. Requests before
-   * `initialize` are refused, but for those of the stateless revision.
+   * Opens a session of a principal. `outlet` gets the messages to the client outside its requests. Requests before
+   * `initialize` are refused, except those of the stateless revision.
    */
   open(
     view: View,
@@ -67,27 +67,27 @@ export interface Router {
     outlet: (bytes: Buffer) => void,
     options?: OpenOptions,
   ): Session;
-  /** Opens one for a single request, which needs no `initialize` before it. Its client is told nothing else. */
+  /** Opens a session for a single request, which needs no `initialize`. Its client gets no other messages. */
   openSessionless(view: View, principal: Principal): Session;
   readonly sessionCount: number;
-  /** Those whose clients have been greeted, the newest first. */
+  /** The initialized sessions, newest first. */
   sessions(): readonly OpenSession[];
-  /** Requests that are being answered, without those that only listen. */
+  /** Requests that are being answered, without open subscription streams. */
   readonly inFlight: number;
-  /** The description of a tool, as a client of the view reads it; undefined where it lists none such. */
+  /** The description of a tool, as a client of the view sees it; undefined if the view does not list the tool. */
   describeTool(view: View, publicName: string): Buffer | undefined;
-  /** Ends all that only ends when the hub does: requests to listen, and calls that wait for clients. */
+  /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
   close(): void;
   collisions(): readonly Collision[];
 }
 
 export type OpenOptions = {
-  /** Tells whether the client is there, for a session that may outlive its connections. */
+  /** Returns true if the client is connected, for a session that may outlive its connections. */
   readonly isConnected?: () => boolean;
   readonly over?: Over | undefined;
   /** Resumes a session of an earlier run of the hub. */
   readonly earlier?: EarlierSession | undefined;
-  /** Called when the client is asked something, and when that is over. */
+  /** Called when the client gets a request, and when that request ends. */
   readonly asksChanged?: () => void;
 };
 
@@ -97,17 +97,17 @@ export type RouterNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic' | 'now'>;
   readonly hubVersion: string;
   readonly newId: () => string;
-  /** Absent: the hub improves no prompts. */
+  /** Absent: prompts are not improved. */
   readonly prompts?: PromptSource;
-  /** Decides what principals may list and call. Absent: everything. */
+  /** Decides which items principals may list and call. Absent: all items. */
   readonly permits?: Permits;
-  /** Hears of each request that was answered. */
+  /** Called for each answered request. */
   readonly observer?: Observer;
-  /** Gives each request its place in a trace. Absent: nothing is traced. */
+  /** Gives each request its place in a trace. Absent: tracing is off. */
   readonly tracer?: Tracer;
 };
 
-/** Knows every open session, and tells each what concerns it. */
+/** Creates the router, which holds every open session and sends each the messages that concern it. */
 export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const { servers, log, clock } = needs;
   const open = createSlotMap<SessionState>();
@@ -133,7 +133,10 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     states: createRequestStates(randomBytes(32), { clock }),
     newId: needs.newId,
   });
-  /** Clients that come back find their session, though not what their servers remembered. */
+  /**
+   * A session with a connected client keeps its instances. A client that reconnects finds its session, but its
+   * instances may have been stopped.
+   */
   const mayEnd = (holder: object) =>
     !sessions().some(session => session === holder && session.isConnected());
   const olderClients = createOlderClients({
@@ -214,8 +217,8 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   });
 
   /**
-   * Hears what a server says. Of an instance that works for one client alone `holder` is that client, and
-   * `session` its session, if it has one.
+   * Handles the events of a server. If an instance serves only one client, `holder` is that client, and `session` is
+   * the client's session, if it has one.
    */
   function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
@@ -364,7 +367,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   }
 }
 
-/** What people see of a session. */
+/** The public description of a session. */
 const openSessionOf = ({ key, client, over, view, ...state }: SessionState): OpenSession => ({
   id: key,
   client: (client && named(client.clientInfo)) || undefined,

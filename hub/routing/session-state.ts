@@ -10,7 +10,7 @@ export type SessionOptions = Pick<
 > &
   Partial<Pick<SessionState, 'over' | 'openedAt' | 'asksChanged'>>;
 
-/** A session that has just been opened. */
+/** Creates the state of a new session. */
 export function createSessionState(
   key: string,
   options: SessionOptions,

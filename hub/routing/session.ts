@@ -7,26 +7,26 @@ import type { Exchange, Owner } from '#upstream';
 import type { Cancellation } from './cancellation.ts';
 import type { Offering } from './offering.ts';
 
-/** What a client sees: every server under public names, or one server as it is. */
+/** The view of a client: all servers under public names, or one server unchanged. */
 export type View = 'all' | Server;
 
-/** The ways that clients speak to the hub. */
+/** Transports between clients and the hub. */
 export type Over = 'http' | 'sse' | 'websocket' | 'stdio';
 
-/** A session as people look at it. Times are milliseconds since the epoch. */
+/** A session as shown to operators. Times are in milliseconds since the epoch. */
 export type OpenSession = {
   readonly id: string;
-  /** Name and version that the client gave itself; undefined where it gave none. */
+  /** Name and version of the client; undefined if the client gave none. */
   readonly client: string | undefined;
   readonly over: Over;
-  /** The server that it sees alone; undefined where it sees all. */
+  /** The server of the session's view; undefined if the session sees all servers. */
   readonly server: string | undefined;
   readonly protocolVersion: string | undefined;
   readonly openedAt: number;
   readonly inFlight: number;
 };
 
-/** What a client has set in its session since `initialize`. */
+/** Settings that a client made in its session after `initialize`. */
 export type SessionSettings = {
   readonly logLevel: LogLevel | undefined;
   readonly subscriptions: readonly SavedSubscription[];
@@ -35,7 +35,7 @@ export type SessionSettings = {
 export type SavedSubscription = {
   readonly server: string;
   readonly uri: string;
-  /** The URI by which the client knows the resource. */
+  /** The client's URI for the resource. */
   readonly publicUri: string;
 };
 
@@ -43,76 +43,79 @@ export type SavedSubscription = {
 export type EarlierSession = {
   readonly client: ClientOfSession;
   readonly protocolVersion: string;
-  /** In milliseconds since the epoch. */
+  /** Time of opening, in milliseconds since the epoch. */
   readonly openedAt: number;
   readonly settings: SessionSettings;
 };
 
-/** One connected client. Every transport speaks to the hub through this and nothing else. */
+/** One connected client. Transports use only this interface of the hub. */
 export interface Session {
-  /** Who opened it. The transport lets nobody else use it. */
+  /** The principal that opened the session. The transport refuses all others. */
   readonly principal: Principal;
-  /** The revision agreed on at `initialize`; undefined before, and for clients that need none. */
+  /** The revision negotiated at `initialize`; undefined before, and for stateless clients. */
   readonly protocolVersion: string | undefined;
   /**
-   * Answers a request with the bytes of its JSON-RPC answer: exactly one, and never a rejection. A
-   * notification, or an answer of the client, yields nothing. What is said about the request before
-   * that goes to the exchange, requests of the server to the client among it. `principal` is who sent
-   * the message, with the grants of now.
+   * Answers a request with the bytes of its JSON-RPC answer: exactly one, and never a rejection. Returns nothing for
+   * a notification or an answer of the client. Messages about the request before its answer go to the exchange,
+   * including requests of the server to the client. `principal` is the sender of the message, with its current
+   * grants.
    */
   accept(
     message: Message,
     exchange: Exchange,
     principal: Principal,
   ): Promise<ReplyBytes | undefined>;
-  /** What the next run of the hub needs to resume the session; undefined if it cannot be resumed. */
+  /** The data that the next run of the hub needs to resume the session; undefined if it cannot be resumed. */
   save(): SessionSettings | undefined;
-  /** Cancels what is in flight and forgets the client. Safe to call twice. */
+  /** Cancels the requests in flight and removes the client. Safe to call twice. */
   close(reason: string): void;
 }
 
-/** A request of a server that a client has not answered yet. */
+/** A request of a server that waits for the client's answer. */
 export interface Ask {
-  /** Ends it without an answer: the client is told, where it still can be, and who asked learns why. */
+  /**
+   * Ends the request without an answer. The client is told if it can still be reached, and the server gets the
+   * reason.
+   */
   readonly giveUp: (reason: string) => void;
 }
 
-/** Who has instances for itself: a session, or a client without one. */
+/** A holder of its own instances: a session, or a client without one. */
 export type InstanceHolder = {
-  /** The instances that work for it alone, by the servers that they are instances of. */
+  /** The instances that serve only this holder, by their server. */
   readonly instances: Map<Server, Server>;
-  /** What it finds on the endpoint of all servers, where its own instances offer something else. */
+  /** The holder's own offering on the endpoint of all servers, if its instances offer different items. */
   own: Offering | undefined;
 };
 
-/** What the router keeps of a session. */
+/** The router's state of a session. */
 export type SessionState = Owner &
   InstanceHolder & {
     readonly view: View;
-    /** Who opened it. */
+    /** The principal that opened the session. */
     readonly principal: Principal;
-    /** How its client speaks to the hub. */
+    /** The transport of the client. */
     readonly over: Over;
-    /** When it was opened, in milliseconds since the epoch. */
+    /** Time of opening, in milliseconds since the epoch. */
     readonly openedAt: number;
-    /** It carries single requests, which need no `initialize` before them. */
+    /** True if the session carries single requests, which need no `initialize`. */
     readonly isSessionless: boolean;
-    /** Tells it from all others. */
+    /** Unique id of the session. */
     readonly key: string;
-    /** To the client, outside any request. Must not throw, and must bound what it keeps. */
+    /** Sends to the client outside any request. Must not throw, and must bound its buffer. */
     readonly outlet: (bytes: Buffer) => void;
-    /** Whether anybody is there: a client that keeps no connection may be gone without a word. */
+    /** True if the client is connected. A client without a permanent connection may leave without notice. */
     readonly isConnected: () => boolean;
     protocolVersion: string | undefined;
-    /** What the client said of itself at `initialize`. */
+    /** The client's data from `initialize`. */
     client: ClientOfSession | undefined;
     logLevel: LogLevel | undefined;
-    /** What the newest request of a client without a session asked for; undefined where there was none. */
+    /** The log level in the newest request of a client without a session; undefined if there was no request. */
     requestLevel: LogLevel | 'none' | undefined;
-    /** Requests that are being answered, by the client's id as JSON text. */
+    /** Requests in flight, by the client's id as JSON text. */
     readonly inFlight: KeyedSlotMap<Cancellation>;
-    /** Called when the client is asked something, and when that is over. */
+    /** Called when the client gets a request, and when that request ends. */
     readonly asksChanged: () => void;
-    /** What the client is asked, by the hub's id as JSON text. */
+    /** Open requests to the client, by the hub's id as JSON text. */
     readonly clientRequests: Map<string, Ask>;
   };

@@ -3,24 +3,27 @@ import type { Instances, Server } from '#servers';
 import type { Offering } from './offering.ts';
 import type { InstanceHolder } from './session.ts';
 
-/** Clients without a session that have instances for themselves: all requests of one identity are of one client. */
+/**
+ * Manages clients without a session that have their own instances. All requests with one identity belong to one
+ * client.
+ */
 export interface StatelessClients {
   /**
-   * The instance that works for a client, given by its identity. Throws HUB_INSTANCES_FULL where all instances that
-   * there may be are in use.
+   * The instance that serves a client, given by its identity. Throws HUB_INSTANCES_FULL if the maximum number of
+   * instances is in use.
    */
   instanceOf(base: Server, client: string): Server;
-  /** Whether an instance works for the client. */
+  /** True if the instance serves the client. */
   isOf(client: string, instance: Server): boolean;
-  /** What the client finds on the endpoint of all servers; undefined where that is what everybody finds. */
+  /** The client's own offering on the endpoint of all servers; undefined if the client gets the shared offering. */
   offeringOf(client: string): Offering | undefined;
-  /** Whether any client finds something of its own there. */
+  /** True if any client has its own offering. */
   readonly hasOfferings: boolean;
-  /** The client that `instances` knows as this holder. */
+  /** The client that `instances` uses as this holder. */
   find(holder: object): InstanceHolder | undefined;
 }
 
-/** Of more clients, the one that was not there for longest is forgotten, if it is idle. */
+/** Maximum number of clients. Beyond it, the least recently used idle client is removed. */
 export const maxStatelessClients = 100;
 
 export type StatelessClientsNeeds = {
@@ -32,12 +35,12 @@ export function createStatelessClients({
   instances,
   mayEnd,
 }: StatelessClientsNeeds): StatelessClients {
-  /** By identity. The client that came last is last. */
+  /** Clients by identity, least recently used first. */
   const clients = new Map<string, InstanceHolder>();
-  /** A client that is about to get its first instance. */
+  /** The client whose first instance is being opened. */
   let opening: InstanceHolder | undefined;
 
-  /** Who is forgotten for one more client: undefined where there is room. Throws HUB_INSTANCES_FULL. */
+  /** The client to remove for a new client; undefined if there is room. Throws HUB_INSTANCES_FULL. */
   function spareFor({ config }: Server): string | undefined {
     if (clients.size < maxStatelessClients) return undefined;
     for (const [client, holder] of clients)
@@ -64,7 +67,7 @@ export function createStatelessClients({
       const spare = known ? undefined : spareFor(base);
       const holder: InstanceHolder = known ?? { instances: new Map(), own: undefined };
       opening = holder;
-      // Nothing is kept of a client that is refused, and no other makes room for it.
+      // The instance is opened first: a refused client is not stored, and no other client is removed for it.
       const instance = instances.of(base, holder, undefined, mayEnd);
       if (spare !== undefined) forget(spare);
       holder.instances.set(base, instance);

@@ -11,7 +11,7 @@ import { metaKeys } from '#mcp';
 import type { Tracer } from '#telemetry';
 import type { Call, ResolvedCall } from './call.ts';
 
-/** The member of `params._meta` that tells where a request stands in a trace (W3C Trace Context). */
+/** The member of `params._meta` with the trace context of a request (W3C Trace Context). */
 const key = 'traceparent';
 const nothing: Members = {};
 
@@ -30,7 +30,7 @@ export function traced(resolved: ResolvedCall, tracer: Tracer): ResolvedCall {
   return { ...resolved, call: { ...call, trace } };
 }
 
-/** The member of `_meta` by which a server learns of the hub's span; none where the hub traces nothing. */
+/** The member of `_meta` that passes the hub's span to a server; empty if tracing is off. */
 export const traceMembers = ({ trace }: Pick<Call, 'trace'>): Members =>
   trace ? { [key]: JSON.stringify(trace.traceparent) } : nothing;
 
@@ -45,7 +45,7 @@ export function noteError(
 
 type Traceable = Pick<Call, 'request' | 'params' | 'meta' | 'trace'>;
 
-/** The edits, and the one by which the server learns of the hub's span: without traces they are as they were. */
+/** Adds the edit that passes the hub's span to the server. Without tracing, returns the edits unchanged. */
 export function withTrace(
   call: Traceable,
   edits: readonly Edit[],
@@ -61,9 +61,9 @@ export function withTrace(
   }
   const span = params.get('_meta');
   if (!span) return [...setMembers(request.params, params, { _meta: text }), ...edits];
-  // What is no object is the server's to refuse.
+  // A `_meta` that is not an object is forwarded; the server validates it.
   if (!meta) return edits;
-  // Before what is taken out: both may begin at one place.
+  // Insertions come before removals, because both may start at the same position.
   const staying = dropped ? new Map([...meta].filter(([name]) => !dropped.has(name))) : meta;
   return [...setMembers(span, staying, member), ...edits];
 }

@@ -1,21 +1,21 @@
-/** A part of a template: text that stands as it is, or a variable and the characters it may not hold. */
+/** A part of a template: literal text, or a variable with the characters that its value may not contain. */
 type Part = { readonly literal: string } | { readonly forbidden: string };
 
-/** Longer URIs and templates of more parts match nothing: the time of a match grows with both. */
+/** Longer URIs and templates with more parts match nothing: the time of a match grows with both. */
 const maxUriLength = 2048;
 const maxParts = 32;
 
-/** Work that is left for matches, shared by many of them: a step is about one character looked at. */
+/** Remaining steps, shared by many matches. A step is about one character. */
 export type Budget = { stepsLeft: number };
 
-/** True where the template matches. False also where the budget does not reach. */
+/** True if the template matches. False also if the budget is exhausted. */
 export type Matcher = (uri: string, budget: Budget) => boolean;
 
 /**
- * A matcher for the URIs of a URI template (RFC 6570): literals as they are, an expression for any
- * text, which for all but `{+...}` and `{#...}` ends at a slash. It takes time in proportion to the
- * lengths of both whatever the template is, since a server may write what it likes into one. A
- * template that begins with other text than the URI, as nearly all do, costs next to nothing.
+ * Creates a matcher for a URI template (RFC 6570). Literals match themselves. An expression matches any text, which
+ * ends at a slash except for `{+...}` and `{#...}`. The time is proportional to the lengths of both, for every
+ * template, since a server may send any template. A template with another literal prefix than the URI, the usual
+ * case, costs almost nothing.
  */
 export function matcherOf(template: string): Matcher {
   const parts = template
@@ -36,7 +36,7 @@ export function matcherOf(template: string): Matcher {
   };
 }
 
-/** Follows all the places that the parts so far can end at, the first of which is `start`. */
+/** Tracks all positions at which the parts so far can end, starting with `start`. */
 function matches(parts: readonly Part[], uri: string, start: number, budget: Budget): boolean {
   const { length } = uri;
   let ends = new Uint8Array(length + 1);

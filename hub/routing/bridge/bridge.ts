@@ -18,8 +18,8 @@ export type InstanceNeeds = Pick<
 >;
 
 /**
- * The instance that works for the client of a call: one of its own, if the config wants that. Clients without
- * a session are told apart by what they call themselves; those that say nothing share one instance.
+ * The instance that serves the client of a call. The config may give each client its own instance. Sessionless
+ * clients are identified by their `clientInfo`; clients without one share an instance.
  */
 export function instanceFor(server: Server, call: Call, needs: InstanceNeeds): Server {
   const { session } = call;
@@ -35,13 +35,13 @@ export function instanceFor(server: Server, call: Call, needs: InstanceNeeds): S
   return needs.statelessClients.instanceOf(server, instanceKeyOf(call));
 }
 
-/** Starts a server that does not run, as for a call. */
+/** Starts a stopped server, subject to the same admission as a call. */
 export const startFor = (call: Call, server: Server): Running | Promise<Running> =>
   server.running ?? admit(server, call, () => whenReady(call, server));
 
 /**
- * The instance of a server that works for the client of a call, and runs. That of a remote server is known only
- * once the server runs.
+ * The running instance that serves the client of a call. The instance of a remote server is known only once the
+ * server runs.
  */
 export async function workerFor(
   server: Server,
@@ -56,7 +56,10 @@ export async function workerFor(
   }
 }
 
-/** Continues a suspended call with the answers in this request: the instance that it waits at is decided. */
+/**
+ * Continues a suspended call with the answers in this request. The call stays at the instance that is waiting for
+ * them.
+ */
 export const createResumeStep =
   (suspendedCalls: Pick<SuspendedCalls, 'resume'>): Step =>
   (resolved, next) =>
@@ -64,8 +67,8 @@ export const createResumeStep =
     next(resolved);
 
 /**
- * Sends an admitted call to its server, which is started if it does not run. Between a client and a server of one era
- * the bytes go on untouched but for the id, the progress token and the edits.
+ * Sends an admitted call to its server and starts the server if needed. If client and server are of the same era, the
+ * bytes are forwarded unchanged except for the id, the progress token and the edits.
  */
 export function createBridge(
   needs: InstanceNeeds & SendNeeds & ToModernNeeds & { readonly suspendedCalls: SuspendedCalls },
@@ -86,7 +89,7 @@ export function createBridge(
     if (running) return sendTo(resolved, server, running);
     if (server.config.instance === 'session')
       return whenReady(call, server).then(ready => sendTo(resolved, server, ready));
-    // An instance that older clients share has the gate of its server: the call has passed it.
+    // An instance shared by older clients uses the gate of its server, which the call has already passed.
     return workerFor(server, call, needs).then(({ worker, running: ready }) =>
       sendTo(resolved, worker, ready),
     );

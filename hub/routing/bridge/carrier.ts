@@ -1,8 +1,8 @@
 import type { SuspendedCall } from './suspended-call-types.ts';
 
 /**
- * Which call of a client carries a question that is about any of them: the oldest that carries none yet, as
- * servers mostly ask in the order in which they were called.
+ * The call that carries a server's question if the question could belong to any call of the client. The oldest call
+ * without a question carries it, because servers mostly ask in the order of the calls.
  */
 export const carrierOf = (
   calls: readonly SuspendedCall[],

@@ -1,15 +1,15 @@
 import { type Era, latestVersion, modernVersion } from '#mcp';
 
-/** A client's request or the introduction of a server. */
+/** A client's request or the handshake result of a server. */
 type Side = { readonly era: Era };
 
-/** Whether each message of this side stands alone (MCP 2026-07-28). */
+/** True if each message of this side is self-contained (MCP 2026-07-28). */
 export const isStateless = (side: Side | undefined): boolean => side?.era === 'modern';
 
-/** Whether this side keeps sessions (MCP 2025-11-25 and older). */
+/** True if this side has sessions (MCP 2025-11-25 and older). */
 export const keepsSessions = (side: Side | undefined): boolean => side?.era === 'legacy';
 
-/** The revision in which a client reads lists. */
+/** The revision in which lists are sent to the client of a call. */
 export const revisionOf = (
   call: Side & { readonly session: { readonly protocolVersion: string | undefined } },
 ): string => (isStateless(call) ? modernVersion : (call.session.protocolVersion ?? latestVersion));

@@ -12,25 +12,24 @@ import type { ServerReply } from '../reply.ts';
 import { type RequestStates, invalid } from './request-state.ts';
 
 /**
- * Calls of clients that keep no session (MCP 2026-07-28) at servers that do: what a server asks on the
- * way is answered to the client as `input_required`, and the server's call waits until the client comes
- * back with the answers.
+ * Calls of stateless clients (MCP 2026-07-28) to servers with sessions. The client gets a server's questions as
+ * `input_required`. The call at the server waits until the client sends the answers.
  */
 export interface SuspendedCalls {
-  /** Begins a call, also where the client has only visited the pages that it was sent to. */
+  /** Starts a call. A client that only visited the requested pages also starts a new call. */
   call(resolved: ResolvedCall, server: Server, running: Running): Promise<ServerReply>;
-  /** Goes on with a call that waits for the answers in this request; undefined where none does. */
+  /** Resumes the call that waits for the answers in this request; undefined if no call waits for them. */
   resume(call: Call): Promise<ServerReply> | undefined;
-  /** A server does not want to know any more what it asked. */
+  /** The server cancelled its request. */
   withdrawn(server: Server, notification: Notification): void;
-  /** Gives up all calls that wait. */
+  /** Cancels all waiting calls. */
   close(): void;
 }
 
-/** Methods whose results may ask for more. */
+/** Methods whose results may be `input_required`. */
 const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
-/** More calls that wait for their clients are refused. */
+/** Maximum number of calls that wait for their clients. Further calls are refused. */
 const maxWaiting = 1_000;
 
 export type SuspendedCallsNeeds = {
@@ -42,7 +41,7 @@ export type SuspendedCallsNeeds = {
 
 export function createSuspendedCalls(needs: SuspendedCallsNeeds): SuspendedCalls {
   const waiting = new Map<string, SuspendedCall>();
-  /** Those whose servers work on them, waiting or not. */
+  /** Calls that servers are working on, including those that wait for a client. */
   const open = new Set<SuspendedCall>();
 
   async function begin(
@@ -54,7 +53,7 @@ export function createSuspendedCalls(needs: SuspendedCallsNeeds): SuspendedCalls
     const { call } = resolved;
     const { request, meta } = call;
     const capabilities = valueOf(request.bytes, meta?.get(metaKeys.clientCapabilities));
-    // An instance of the client's own works for no other, whatever the client calls itself.
+    // A session's own instance serves only one client, so the client's name does not matter.
     const client =
       server.config.instance === 'session' ? 'own' : (clientIdentityOf(call) ?? call.session.key);
     const logLevel = call.logLevel === 'none' ? undefined : call.logLevel;
@@ -142,8 +141,8 @@ const isSameClient = (one: SuspendedCall, other: SuspendedCall): boolean =>
   one.server === other.server && one.client === other.client;
 
 /**
- * Throws HUB_CLIENT_GONE where the client was to send somebody to a page and says that nobody went: the
- * server would only ask for the same again.
+ * Throws HUB_CLIENT_GONE if the client declined to open the requested pages. The server would otherwise request the
+ * same pages again.
  */
 function needVisits({ request, params }: Call, { config }: Server): void {
   const { bytes } = request;

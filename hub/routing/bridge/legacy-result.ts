@@ -14,13 +14,13 @@ import { legacyTool } from '#mcp';
 import type { Item, Server } from '#servers';
 import type { Call } from '../call.ts';
 
-/** What `membersOf` tells of a result. */
+/** The members of a result, as returned by `membersOf`. */
 type ResultMembers = ReadonlyMap<string, Span>;
 
 /**
- * The result of a server of MCP 2026-07-28 as the revisions before it have it: there `outputSchema` and
- * `structuredContent` are objects, and what is something else stands in one as `result` (SEP-2106). Only clients
- * whose revision is not the server's are given results by it.
+ * Converts a result of MCP 2026-07-28 to an older revision. Older revisions require `outputSchema` and
+ * `structuredContent` to be objects. Any other value is wrapped in an object as `result` (SEP-2106). Call this only
+ * if the revisions of client and server differ.
  */
 export function asLegacy(
   answer: Answer,
@@ -46,7 +46,7 @@ function withLegacyTools({ bytes }: Answer, result: ResultMembers): Buffer {
   return edits.length === 0 ? bytes : splice(bytes, edits);
 }
 
-/** `hasWrappedSchema`: the client was given another `outputSchema` for the tool than the server has. */
+/** `hasWrappedSchema`: true if the hub wrapped the `outputSchema` of the tool for the client. */
 function withLegacyContent(
   { bytes, payload }: Answer,
   result: ResultMembers,
@@ -59,7 +59,7 @@ function withLegacyContent(
   const text = rawText(bytes, structured);
   const wrapped = { span: structured, text: `{"result":${text}}` };
   if (isObject) return splice(bytes, [wrapped]);
-  // Clients that read no structured content are given text, as the official SDK's servers give it.
+  // Adds a text block for clients that do not read structured content, as the servers of the official SDK do.
   const block = JSON.stringify({
     type: 'text',
     text: JSON.stringify(valueOf(bytes, structured)),
@@ -85,7 +85,7 @@ function ownName({ request, params }: Call, edits: readonly Edit[]): string | un
   return typeof text === 'string' ? text : undefined;
 }
 
-/** The tools of a list whose `outputSchema` is wrapped, found once for as long as the list is the same. */
+/** Tools of a list whose `outputSchema` is wrapped. Cached until the list changes. */
 const wrappedOf = new WeakMap<readonly Item[], ReadonlySet<string>>();
 
 function isWrapped(name: string | undefined, tools: readonly Item[]): boolean {

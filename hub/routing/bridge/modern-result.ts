@@ -14,7 +14,7 @@ import { metaKeys } from '#mcp';
 import type { Call } from '../call.ts';
 import { readAnswer } from './send.ts';
 
-/** Results that say how long they may be kept (MCP 2026-07-28, caching). */
+/** Methods whose results state how long they may be cached (MCP 2026-07-28, caching). */
 const cacheable = new Set([
   'server/discover',
   'tools/list',
@@ -24,13 +24,12 @@ const cacheable = new Set([
   'resources/read',
 ]);
 
-/** Members of a result that must be read again each time. */
+/** Members of a result that must not be cached. */
 const uncached = { ttlMs: '0', cacheScope: '"private"' };
 
 /**
- * The answer of a server of the sessionful revisions as the stateless one has it: results say that they
- * are whole and that they are not to be kept, and the code of an unknown resource is another. With the
- * id of the request in it, given as JSON text.
+ * Converts an answer of MCP 2025-11-25 or older to MCP 2026-07-28. Marks results as complete and not cacheable, and
+ * replaces the error code for an unknown resource. Also sets the request id, which is JSON text.
  */
 export function toModernResult(bytes: Buffer, id: string, method: string): Buffer {
   const answer = readAnswer(bytes);
@@ -52,8 +51,8 @@ export function toModernResult(bytes: Buffer, id: string, method: string): Buffe
 }
 
 /**
- * The error answer of a server of the stateless revision as the others have it: an unknown resource has a
- * code of its own there. It is told from other faults of the request by the URI in its data.
+ * Converts an error answer of MCP 2026-07-28 to the older revisions, which have a separate code for an unknown
+ * resource. The URI in the error data distinguishes this error from other invalid requests.
  */
 export function notFoundAsBefore({ bytes, payload }: Answer, method: string): Buffer {
   const members = method === 'resources/read' ? membersOf(bytes, payload) : undefined;
@@ -64,7 +63,7 @@ export function notFoundAsBefore({ bytes, payload }: Answer, method: string): Bu
     : bytes;
 }
 
-/** A complete result of the hub's own, as JSON text. `ttlMs`: how long it may be kept. */
+/** A complete result made by the hub, as JSON text. `ttlMs`: how long the client may cache the result. */
 export function completeResult(
   result: object,
   cache?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' },
@@ -72,11 +71,11 @@ export function completeResult(
   return JSON.stringify({ resultType: 'complete', ...result, ...cache });
 }
 
-/** What `server/discover` tells of a server that was initialised. */
+/** The `server/discover` result for a server that was initialized. */
 export function discovered(initialized: unknown): object {
   const { capabilities, serverInfo, instructions } = isObject(initialized) ? initialized : {};
   const declared = isObject(capabilities) ? capabilities : {};
-  // Tasks are an extension of another shape there.
+  // MCP 2026-07-28 declares tasks as an extension, in a different form.
   const { tasks: _tasks, ...kept } = declared;
   return {
     capabilities: kept,
@@ -85,7 +84,7 @@ export function discovered(initialized: unknown): object {
   };
 }
 
-/** What a client of the stateless revision says of itself in each request. */
+/** The `_meta` members in which a stateless client describes itself in each request. */
 export const clientMetadata: ReadonlySet<string> = new Set([
   metaKeys.protocolVersion,
   metaKeys.clientCapabilities,
@@ -94,8 +93,8 @@ export const clientMetadata: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Takes that out of a request: a server with a session has been told it before, and could take the request for
- * one of the other revision.
+ * Removes the client metadata from a request. A server with sessions got this data at `initialize`, and could mistake
+ * the request for one of MCP 2026-07-28.
  */
 export function withoutClientMetadata({ request, meta }: Call): readonly Edit[] {
   const span = membersOf(request.bytes, request.params)?.get('_meta');

@@ -3,7 +3,7 @@ import type { Running, Server } from '#servers';
 import type { Call } from '../call.ts';
 import { setWork } from '../cancellation.ts';
 
-/** Waits for a server that starts. A client may cancel meanwhile: its request is not sent then. */
+/** Waits for a server to start. If the client cancels meanwhile, its request is not sent. */
 export async function whenReady(call: Call, server: Server): Promise<Running> {
   const cancelled = Promise.withResolvers<never>();
   const { name } = server.config;

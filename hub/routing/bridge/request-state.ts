@@ -4,29 +4,29 @@ import { rawText } from '#jsonrpc';
 import { principalKey } from '#policy';
 import type { Call } from '../call.ts';
 
-/** What a `requestState` of the hub stands for. */
+/** The content of a `requestState` made by the hub. */
 export type State = {
   /** The suspended call. */
   readonly id: string;
-  /** Counts the answers to it, so that none is gone on from twice; 0 where no call waits. */
+  /** Counts the answers to the call, so that each answer is used only once; 0 if no call is waiting. */
   readonly round: number;
-  /** How often the client was sent to pages, after which its call begins anew. */
+  /** How often the client was sent to pages. The call starts again after each visit. */
   readonly visits: number;
 };
 
-/** Makes and reads the hub's own `requestState` (MCP 2026-07-28, multi round-trip requests). */
+/** Issues and verifies the hub's `requestState` values (MCP 2026-07-28, multi round-trip requests). */
 export interface RequestStates {
-  /** Binds the state to the request: it is good for no other. `lifeMs`: how long it is good for. */
+  /** Issues a state that is valid only for this request. `lifeMs`: how long the state is valid, in milliseconds. */
   issue(state: State, call: Call, lifeMs: number): string;
-  /** The call that a state is said to be of, which is not verified. */
+  /** The id of the call in a state. The state is not verified. */
   claimed(text: string): string | undefined;
-  /** Throws HUB_STATE_INVALID where it is not what the hub gave out for this request, or too old. */
+  /** Throws HUB_STATE_INVALID if the hub did not issue the state for this request, or if the state has expired. */
   verify(text: string, call: Call): State;
 }
 
 const shape = /^([\w-]{1,64})\.(\d{1,6})\.(\d{1,6})\.(\d{1,16})\.([\w-]{43})$/;
 
-/** `key` authenticates the states: those of another run of the hub are refused, as its calls are gone. */
+/** `key` authenticates the states. States of an earlier run of the hub are refused, because their calls are lost. */
 export function createRequestStates(
   key: Buffer,
   needs: { readonly clock: Pick<Clock, 'monotonic'> },
@@ -55,17 +55,17 @@ export function createRequestStates(
   };
 }
 
-/** A refusal that says what to do: there is but one way on. */
+/** An error that tells the client how to recover: send the request again without a state. */
 export const invalid = (why: string): HubError =>
   new HubError(
     'HUB_STATE_INVALID',
     `"params.requestState" ${why}. Send the request again without it`,
   );
 
-/** Members that differ between the tries of one request. */
+/** Params that differ between retries of the same request. */
 const changing = new Set(['_meta', 'inputResponses', 'requestState']);
 
-/** Who sends a request, and what it asks for: its endpoint, its method and its parameters. */
+/** Identifies a request by its sender, endpoint, method and params. */
 function digestOf({ request, params, session, principal }: Call): string {
   const hash = createHash('sha256');
   hash.update(`${principalKey(principal)}\n`);

@@ -1,20 +1,20 @@
 import { type Span, membersOf } from '#jsonrpc';
 
-/** In larger results the flag is looked for at both ends only, by its text alone. */
+/** In larger results, only the first and last `endBytes` are searched, by text alone. */
 const maxSearchedBytes = 64 * 1024;
 const endBytes = 1024;
 
 const flag = Buffer.from('"isError"');
-/** The letter in it that stands in few texts, and where: one letter is looked for in a fifth of the time. */
+/** A letter of the flag that is rare in text, and its index. Searching for one letter takes a fifth of the time. */
 const letter = 0x45;
 const letterAt = 3;
-/** Where the letter stands in many places, all of the flag is looked for. */
+/** If the letter occurs more often than this, the whole flag is searched for. */
 const maxLetters = 8;
 
 /**
- * Whether the result of a tool says that the tool has failed. The bytes are searched for the flag, and read
- * as JSON only where it is there and true. In a result above 64 KiB a nested member of that name within a
- * kilobyte of its ends is taken for it, and one that is in the middle is missed: nobody writes it there.
+ * True if the result of a tool reports an error. The bytes are searched for the flag, and parsed as JSON only if the
+ * flag is present and true. In a result above 64 KiB, a nested `isError` within a kilobyte of either end counts as
+ * the flag, and a flag in the middle is missed. Servers do not write the flag there.
  */
 export function saysError(bytes: Buffer, result: Span): boolean {
   const { start, end } = result;
@@ -26,7 +26,7 @@ export function saysError(bytes: Buffer, result: Span): boolean {
   );
 }
 
-/** Whether a member of that name is true anywhere between `start` and `end`. */
+/** True if a true member of that name stands between `start` and `end`. */
 function isRaised(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
   for (let letters = 0; letters < maxLetters; letters++) {
@@ -40,7 +40,7 @@ function isRaised(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** Whether the flag stands there, and behind it that it is true. */
+/** True if the flag stands at `at`, followed by `true`. */
 function isTrueAfter(bytes: Buffer, at: number): boolean {
   for (let index = 0; index < flag.length; index++)
     if (bytes[at + index] !== flag[index]) return false;
@@ -49,6 +49,6 @@ function isTrueAfter(bytes: Buffer, at: number): boolean {
   return bytes[value] === 0x74;
 }
 
-/** No other value of JSON begins with this letter. */
+/** `true` is the only JSON value that begins with this letter. */
 const isTrue = (bytes: Buffer, span: Span | undefined) =>
   span !== undefined && bytes[span.start] === 0x74;

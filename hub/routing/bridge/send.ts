@@ -21,8 +21,8 @@ export type SendNeeds = {
 };
 
 /**
- * Sends a request to the instance that works on it, on behalf of its session. A call whose headers a server refuses is
- * sent once more: its tools require others than the hub knew of (MCP 2026-07-28, `x-mcp-header`).
+ * Sends a request to the instance that serves the call. If the server refuses the headers, the request is sent once
+ * more: the tools of the server require other headers than the hub knew (MCP 2026-07-28, `x-mcp-header`).
  */
 export function send(
   resolved: ResolvedCall,
@@ -82,7 +82,7 @@ function sendOnce(
   return relayed.answer;
 }
 
-/** What an answer says, and its bytes with the client's id. What the hub remembers of it is kept here. */
+/** Makes the reply from an answer, with the client's id, and stores what the hub must remember from it. */
 function replyOf(
   resolved: ResolvedCall,
   answer: Answer,
@@ -93,7 +93,7 @@ function replyOf(
 ): ServerReply {
   const { call } = resolved;
   const outcome = outcomeOf(call, answer);
-  // Refusals may name pages. Their end is told to nobody else later.
+  // Errors may name pages. Only this session is told later that a page is complete.
   if (keepsSessions(introduction)) {
     if (answer.failed) keepPages(answer, server, call.session, needs.urlElicitations);
   } else if (outcome !== 'ok') adviseEra(answer, server);
@@ -102,7 +102,7 @@ function replyOf(
   return { bytes: task ? inPayload(bytes, task.taskId, task.publicId) : bytes, outcome, serverMs };
 }
 
-/** What an answer says of its call. The code of an error is noted for the spans of the call. */
+/** The outcome of a call. Notes an error code for the trace spans of the call. */
 export function outcomeOf(call: Call, answer: Answer): Reply['outcome'] {
   if (answer.failed) {
     noteError(call, answer);
@@ -113,7 +113,7 @@ export function outcomeOf(call: Call, answer: Answer): Reply['outcome'] {
     : 'ok';
 }
 
-/** Messages about a task or a resource may follow the answer at once. */
+/** Runs before the answer is delivered: messages about the task or resource may follow immediately. */
 function remember(
   { call, server: base, remembered }: ResolvedCall,
   answer: Answer,
@@ -127,14 +127,14 @@ function remember(
     case 'public_task':
       return tasks.route(base ?? instance, answer);
     case 'subscription':
-      // A client that left meanwhile would stay subscribed for ever.
+      // A client that disconnected meanwhile would otherwise stay subscribed forever.
       if (!answer.failed && !cancellation.isCancelled)
         subscriptions.add(instance, remembered.uri, session, remembered.publicUri);
   }
   return undefined;
 }
 
-/** Reads an answer that the hub must look into. Throws if it is none, which is a bug. */
+/** Parses an answer. Throws a TypeError if the message is not an answer, which is a bug. */
 export function readAnswer(bytes: Buffer): Answer {
   const message = readMessage(bytes);
   if (message.kind !== 'answer') throw new TypeError('an answer was expected');

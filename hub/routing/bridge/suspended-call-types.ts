@@ -7,50 +7,52 @@ import type { Call } from '../call.ts';
 import type { ServerReply } from '../reply.ts';
 import type { RequestStates } from './request-state.ts';
 
-/** One call at a server, over as many requests of its client as it takes. */
+/** A call at a server, which may span several requests of its client. */
 export interface SuspendedCall {
   readonly id: string;
   readonly server: Server;
-  /** Identifies the client whose call it is. */
+  /** Identifies the client that made the call. */
   readonly client: string;
-  /** Whether the client is away with questions, may be asked something, or is asked something. */
+  /** True while the client has questions to answer and no request is open. */
   readonly isAway: boolean;
+  /** True if the method of the call allows questions to the client. */
   readonly mayAsk: boolean;
+  /** True while a question of the server is open. */
   readonly isAsked: boolean;
-  /** Asks the client what the server wants to know, as soon as the client can be asked. */
+  /** Asks the client the server's question, as soon as the client can be asked. */
   take(asked: Asked): void;
-  /** The answer to the request that it begins with. */
+  /** The answer to the first request of the call. */
   readonly first: Promise<ServerReply>;
-  /** Goes on with what the client answers, by key. Throws HUB_STATE_INVALID in any round but the last. */
+  /** Continues with the client's answers, by key. Throws HUB_STATE_INVALID for any round but the last. */
   resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<ServerReply>;
-  /** The server does not want to know any more what it asked by this id, which is JSON text. */
+  /** The server cancelled the question with this id, which is JSON text. */
   withdrawn(serverId: string): void;
-  /** Ends it: the server is told that nobody waits. */
+  /** Ends the call and cancels it at the server. */
   giveUp(reason: string): void;
 }
 
 export type SuspendedCallOptions = {
   readonly id: string;
   readonly client: string;
-  /** What the client can be asked. */
+  /** Capabilities of the client, which limit what it can be asked. */
   readonly capabilities: { readonly [name: string]: unknown };
-  /** The client wants log messages from this level on, or none. */
+  /** Minimum level of the log messages that the client wants; undefined for none. */
   readonly logLevel: LogLevel | undefined;
   readonly mayAsk: boolean;
-  /** How often the client was sent to pages by this call before. */
+  /** How often this call sent the client to pages before. */
   readonly visits: number;
 };
 
 export type SuspendedCallNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly states: RequestStates;
-  /** Keeps it while its client is away. Throws HUB_INPUTS_FULL. */
+  /** Stores the call while the client is away. Throws HUB_INPUTS_FULL. */
   readonly suspend: (suspended: SuspendedCall) => void;
   readonly forget: (suspended: SuspendedCall) => void;
-  /** Called once, when the server works on it no more. */
+  /** Called once, when the server has finished the call. */
   readonly over: (suspended: SuspendedCall) => void;
-  /** The calls in flight of the same client at the same server, the oldest first. */
+  /** The calls in flight of the same client at the same server, oldest first. */
   readonly callsWith: (suspended: SuspendedCall) => readonly SuspendedCall[];
-  /** Whether that client is asked anything on behalf of the server. */
+  /** True if the client is being asked a question of the server. */
   readonly isAsked: (suspended: SuspendedCall) => boolean;
 };

@@ -29,24 +29,24 @@ import { withTrace } from '../trace.ts';
 import { pagesWanted } from '../events/url-elicitations.ts';
 
 /**
- * How long a client may take to come back with answers: people are asked. At a shared server
- * `input_timeout` of its entry counts, since nobody else can be asked while a call waits.
+ * Maximum time for a client to return with answers, in ms. A person may have to answer. For a shared server,
+ * `input_timeout` of its entry applies instead, because no other client can be asked meanwhile.
  */
 const lifeMs = 10 * 60_000;
 
-/** How often a server may send a client to pages before it gives a result. */
+/** Maximum number of times that a server may send a client to pages before it returns a result. */
 const maxVisits = 10;
 
-/** What a server asks within this time, the client is asked at once. */
+/** Questions that arrive within this time are sent to the client together, in ms. */
 const gatherMs = 10;
 
-/** How a request of the client ends: with the questions of the server, or with its answer. */
+/** The end of a client's request: with the server's questions, or with its answer. */
 type Outcome = ServerReply & { readonly done: boolean };
 
-/** While nobody listens, what the server says about the call is of no use. */
+/** Discards the server's messages about the call while no request is open. */
 const nowhere: Exchange = { related() {} };
 
-/** Sends a call to a server that keeps a session. Throws HubError where the server cannot take it. */
+/** Sends a call to a server with sessions. Throws HubError if the server cannot accept the call. */
 export function createSuspendedCall(
   options: SuspendedCallOptions,
   { call: opening, edits: ownEdits, waitedMs }: ResolvedCall,
@@ -55,7 +55,7 @@ export function createSuspendedCall(
   needs: SuspendedCallNeeds,
 ): SuspendedCall {
   const { method } = opening.request;
-  /** The request of the client that waits for an answer now; the last one, while it is away. */
+  /** The client's open request; the last request while the client is away. */
   let call = opening;
   let attachedMs = 0;
   let away = false;
@@ -63,12 +63,11 @@ export function createSuspendedCall(
   let lastKey = 0;
   let turn = newTurn();
   let flushing = false;
-  /** The server has answered the call. */
   let isAnswered = false;
   let expiry: Disposable | undefined;
-  /** What the server wants to know, by the key that the client knows it by. */
+  /** The server's open questions, by the key that the client sees. */
   const wanted = new Map<string, Asked>();
-  /** What the server asked in vain, as the client cannot do it. */
+  /** The capability that the client lacked for a question of the server. */
   let lacked: string | undefined;
 
   function take(asked: Asked): void {
@@ -98,16 +97,16 @@ export function createSuspendedCall(
       return needs.isAsked(suspended);
     },
     asked(asked) {
-      // Where the way does not tell which of the client's calls it is about, any of them can carry it.
+      // If the transport does not say which call the question belongs to, any call of the client can carry it.
       const isTold = typeof asked.about === 'object';
       (isTold ? suspended : carrierOf(needs.callsWith(suspended), suspended)).take(asked);
     },
     told(notification, exchange) {
       const { method: told, bytes, params, about } = notification;
-      // A name is not proof enough to say what several calls are about: a lost message costs nothing.
+      // The association is ambiguous if the client has several calls. A lost message does no harm.
       if (typeof about !== 'object' && needs.callsWith(suspended).length > 1) return;
       const isLog = told === 'notifications/message';
-      // Without a level in the request there are no logs, and the pages of a request have no end.
+      // Logs are sent only if the request set a level. Stateless clients have no notification for a completed page.
       if (told === 'notifications/elicitation/complete') return;
       if (!isLog || (options.logLevel && isWanted(options.logLevel, valueOf(bytes, params))))
         exchange.related(bytes);
@@ -115,10 +114,10 @@ export function createSuspendedCall(
   };
 
   const caller: Caller = { owner, exchange: nowhere, progressToken: undefined };
-  /** How long the server has worked on the request that waits for an answer. */
+  /** How long the server has worked on the open request, in milliseconds. */
   const serverMs = () => needs.clock.monotonic() - attachedMs;
 
-  /** Makes a request of the client the one that is answered. */
+  /** Makes `next` the open request of the call. */
   function attach(next: Call): void {
     const token = next.meta?.get('progressToken');
     call = next;
@@ -130,7 +129,7 @@ export function createSuspendedCall(
     if (next.trace) next.trace.sentMs ??= attachedMs;
   }
 
-  /** Answers the client with what the server wants to know, and waits for it to come back. */
+  /** Answers the client with the server's questions, and waits for it to return. */
   function askClient(): void {
     const requests = [...wanted].map(([key, { request }]) => {
       const params = request.params ? `,"params":${rawText(request.bytes, request.params)}` : '';
@@ -171,7 +170,7 @@ export function createSuspendedCall(
     wanted.clear();
   }
 
-  /** Has other calls of the client carry the questions that are left. */
+  /** Moves the remaining questions to other calls of the client. */
   function handOver(): void {
     const others = needs.callsWith(suspended);
     if (others.length === 0) refuseWanted(invalid('is of no use: the server has answered'));
@@ -187,10 +186,11 @@ export function createSuspendedCall(
     relayed.cancel(reason);
   }
 
-  /** The server's answer, as the client that waits for it reads it. */
+  /** Converts the server's answer for the client's open request. */
   function finished(bytes: Buffer): Buffer {
     const answer = readAnswer(bytes);
-    // The refusal that the server hands on would tell this client that there is no such method.
+    // The server may forward the refusal of its question. The client would read "method not found" as an answer to
+    // its own call.
     if (lacked !== undefined && codeOf(answer) === rpcCodes.methodNotFound)
       return callNeeds(lacked, call.id);
     const urlElicitations = pagesWanted(answer);
@@ -207,7 +207,7 @@ export function createSuspendedCall(
           : `${server.config.name} sent the client to pages ${maxVisits} times and gave no result`,
         { data: { server: server.config.name } },
       );
-    // Nothing waits at the server: the next request begins anew.
+    // No call waits at the server: the next request starts a new call.
     const state = needs.states.issue(
       { id: options.id, round: 0, visits: options.visits + 1 },
       call,
@@ -276,7 +276,7 @@ export function createSuspendedCall(
         wanted.delete(key);
         answer(encodeResult(rawText(request.bytes, request.id), rawText(next.request.bytes, span)));
       }
-      // What the client left out it is asked again.
+      // Asks the client again for the questions that it did not answer.
       if (wanted.size > 0 && isAnswered) handOver();
       else if (wanted.size > 0) askClient();
       return reply(await promise);
@@ -295,7 +295,8 @@ export function createSuspendedCall(
     answer => {
       isAnswered = true;
       needs.over(suspended);
-      // A question that is left is of another call. One that the client was asked already it may still answer.
+      // A remaining question belongs to another call. The client may still answer a question that it was already
+      // asked.
       if (!away || needs.callsWith(suspended).length === 0) handOver();
       turn.resolve(answer);
     },
@@ -309,10 +310,9 @@ export function createSuspendedCall(
 
 function newTurn(): PromiseWithResolvers<Outcome> {
   const turn = Promise.withResolvers<Outcome>();
-  turn.promise.catch(() => undefined); // The client's next request fails with it, if there is one.
+  turn.promise.catch(() => undefined); // A failure is reported by the client's next request, if any.
   return turn;
 }
 
-/** The code of an error; undefined for a result. */
 const codeOf = ({ failed, bytes, payload }: Answer): unknown =>
   failed ? valueOf(bytes, membersOf(bytes, payload)?.get('code')) : undefined;

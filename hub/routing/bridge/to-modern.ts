@@ -23,11 +23,11 @@ import { type SendNeeds, readAnswer, send } from './send.ts';
 import type { SessionState } from '../session.ts';
 import { traceMembers } from '../trace.ts';
 
-/** How often a server may ask for more, or for time, before it gives a result. */
+/** Maximum number of times that a server may ask for input or time before it returns a result. */
 const maxRounds = 20;
-/** How long a server is left alone that asks for nothing but to be asked again. */
+/** Pause before a server that requests no input is called again. */
 const pause = { firstMs: 100, maxMs: 5_000, jitter: 0 };
-/** How much it may ask for at once. */
+/** Maximum number of inputs in one request of a server. */
 const maxInputs = 32;
 
 export type ToModernNeeds = SendNeeds & {
@@ -36,9 +36,9 @@ export type ToModernNeeds = SendNeeds & {
 };
 
 /**
- * Passes a request of a client with a session to a server that keeps none (MCP 2026-07-28): the request
- * says who asks, and what the server wants to know before it answers, the client is asked as its own
- * revision has it, by requests on the way of the call.
+ * Passes a request of a client with a session to a stateless server (MCP 2026-07-28). The hub adds the client's
+ * metadata to the request. It asks the client for the input that the server requires, with requests of the client's
+ * own revision in the exchange of the call.
  */
 export async function toModern(
   resolved: ResolvedCall,
@@ -84,7 +84,7 @@ export async function toModern(
   );
 }
 
-/** Rethrows the failure of a round with the time of the rounds before it. */
+/** Rethrows the failure of a round, with the time of the earlier rounds added. */
 const addTime =
   (serverMs: number) =>
   (error: unknown): never => {
@@ -95,7 +95,7 @@ const addTime =
 const unfit = ({ config }: Server, what: string) =>
   new HubError('HUB_SERVER_PROTOCOL', `${config.name} ${what}`, { data: { server: config.name } });
 
-/** Waits before a server is asked again that wants nothing else; a client that cancels ends the wait. */
+/** Waits before the next attempt. Cancelling the call ends the wait. */
 async function pauseFor(call: Call, times: number, clock: ToModernNeeds['clock']): Promise<void> {
   throwIfCancelled(call);
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -113,7 +113,7 @@ async function pauseFor(call: Call, times: number, clock: ToModernNeeds['clock']
   throwIfCancelled(call);
 }
 
-/** The edits by which a request tells what MCP 2026-07-28 wants in each, and carries `more`. */
+/** The edits that add the metadata required by MCP 2026-07-28, and `more`. */
 function metadata(call: Call, more: MemberTexts) {
   const { request, params, meta, session } = call;
   const own = { ...metadataOf(session), ...traceMembers(call) };
@@ -132,7 +132,7 @@ function metadata(call: Call, more: MemberTexts) {
     : setMembers(request.params, params, { ...more, _meta: text });
 }
 
-/** What a client said at `initialize`, as each request of the stateless revision says it. */
+/** Converts what a client sent at `initialize` to the metadata of a stateless request. */
 function metadataOf({ client, logLevel }: SessionState): MemberTexts {
   return {
     [metaKeys.protocolVersion]: JSON.stringify(modernVersion),
@@ -142,7 +142,7 @@ function metadataOf({ client, logLevel }: SessionState): MemberTexts {
   };
 }
 
-/** Asks the client for all that the server wants to know; the answers as JSON text. */
+/** Asks the client for all inputs that the server requires. Returns the answers as JSON text. */
 async function askAll(
   call: Call,
   { bytes }: Answer,
@@ -193,7 +193,7 @@ async function askAll(
   }
 }
 
-/** What the client is asked: its revision has an id for each page that it is to show. */
+/** The params for the client's request. The client's revision requires an id for each page. */
 function paramsFor(method: string, bytes: Buffer, params: Span): string {
   const members = membersOf(bytes, params);
   const isPage = method === 'elicitation/create' && stringAt(bytes, members?.get('mode')) === 'url';

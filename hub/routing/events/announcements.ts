@@ -12,7 +12,7 @@ export type AnnouncementsNeeds = {
   readonly clock: Pick<Clock, 'after'>;
   readonly sessions: () => readonly SessionState[];
   readonly streams: Pick<SubscriptionStreams, 'listChanged'>;
-  /** The server whose clients of 2025-11-25 and older share this instance; undefined for any other instance. */
+  /** The server for which clients of 2025-11-25 and older share this instance; undefined for any other instance. */
   readonly ofOlderClients: (instance: Server) => Server | undefined;
 };
 

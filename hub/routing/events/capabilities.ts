@@ -1,7 +1,7 @@
 import { isObject } from '#core';
 import { type Request, encodeError, membersOf, rpcCodes, stringAt } from '#jsonrpc';
 
-/** Which capability of a client answers which request of a server (MCP 2025-11-25, client features). */
+/** The client capability required for each server request (MCP 2025-11-25, client features). */
 const needed: ReadonlyMap<string, string> = new Map([
   ['sampling/createMessage', 'sampling'],
   ['elicitation/create', 'elicitation'],
@@ -12,12 +12,12 @@ const needed: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'tasks'],
 ]);
 
-/** True for what servers may ask of clients. */
+/** True for methods that servers may send to clients. */
 export const isClientMethod = (method: string): boolean => needed.has(method);
 
 /**
- * The capability that the request needs and the client has not declared; undefined where it may be
- * asked. A method that no revision knows is not the hub's to judge.
+ * The required capability that the client has not declared; undefined if the client may be asked. The hub does not
+ * judge methods that no revision defines.
  */
 export function refusedCapability(
   capabilities: unknown,
@@ -29,13 +29,13 @@ export function refusedCapability(
   if (!isObject(declared)) return name;
   if (name !== 'elicitation') return undefined;
   const mode = stringAt(request.bytes, membersOf(request.bytes, request.params)?.get('mode'));
-  // An empty object stands for forms, which were all there was before 2025-11-25.
+  // An empty object means forms, the only mode before 2025-11-25.
   return mode === 'url' && !isObject(declared['url']) ? 'elicitation.url' : undefined;
 }
 
 /**
- * The answer to a call whose server needs what its client has not declared (MCP 2026-07-28, errors). The
- * capability is as `refusedCapability` gives it, the id is JSON text.
+ * The error answer to a call whose server requires a capability that the client has not declared (MCP 2026-07-28,
+ * errors). `capability` comes from `refusedCapability`; the id is JSON text.
  */
 export function callNeeds(capability: string, id: string): Buffer {
   const requiredCapabilities = capability

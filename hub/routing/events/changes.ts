@@ -1,6 +1,6 @@
 import type { ListKind } from '#servers';
 
-/** How a client is told that a list changed. */
+/** The notification for each kind of changed list. */
 export const changeMethods: Readonly<Record<ListKind, string>> = {
   tool: 'notifications/tools/list_changed',
   prompt: 'notifications/prompts/list_changed',

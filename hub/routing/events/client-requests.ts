@@ -17,38 +17,40 @@ import type { SessionState } from '../session.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { type UrlElicitations, keepPage } from './url-elicitations.ts';
 
-/** Requests of servers on their way to clients that have a session, and the answers back. */
+/** Forwards requests of servers to clients with sessions, and the answers back. */
 export interface ClientRequests {
-  /** Passes a server's request on. The server is answered whatever becomes of it. */
+  /** Forwards a server's request. The server always gets an answer. */
   forward(question: Question, session: SessionState, exchange: Exchange): void;
-  /** Asks a client; `params` is JSON text. Its answer, or a rejection with HubError. */
+  /** Sends a request to a client; `params` is JSON text. Returns the client's answer, or rejects with HubError. */
   ask(
     session: SessionState,
     method: string,
     params: string | undefined,
     exchange: Exchange,
   ): { readonly answer: Promise<Answer>; cancel(reason: string): void };
-  /** A client has answered. */
+  /** Handles an answer of a client. */
   answered(session: SessionState, answer: Answer): void;
-  /** A client says how far it is with what it was asked. */
+  /** Handles a progress notification of a client. */
   progressed(session: SessionState, notification: Notification): void;
-  /** A server does not want to know any more. */
+  /** The server cancelled its request. */
   withdrawn(source: object, notification: Notification): void;
-  /** Gives up what a server has asked: it is gone, and nobody waits for the answers. */
+  /** Cancels all requests of a server that is gone. */
   sourceGone(source: object): void;
 }
 
-/** People are asked: they may take their time, but a dialog that was closed must not stay for ever. */
+/**
+ * Maximum time for a client to answer, in ms. A person may take time, but a closed dialog must not stay open forever.
+ */
 const askTimeoutMs = 10 * 60_000;
-/** More open requests to one client are refused. */
+/** Maximum number of open requests per client. Further requests are refused. */
 const maxAsks = 100;
 
 type Open = {
-  /** Undefined where the hub asks by itself. */
+  /** Undefined if the hub itself made the request. */
   readonly question: Question | undefined;
   /** The server's own id, as JSON text. */
   readonly serverId: string | undefined;
-  /** How the server wants to hear of progress, as JSON text. */
+  /** The server's progress token, as JSON text. */
   readonly progressToken: string | undefined;
   settle(answer: Answer): void;
   giveUp(reason: string, tellClient?: boolean): void;
@@ -118,7 +120,7 @@ export function createClientRequests(needs: {
       try {
         const refused = refusedCapability(capabilitiesOf(session), request);
         if (refused !== undefined) throw lacking(request.method, refused);
-        // What no revision knows, a client and a server that it chose may have agreed on.
+        // A client and the server that it chose may have agreed on a method that no revision defines.
         if (session.view === 'all' && !isClientMethod(request.method))
           throw new RpcError(
             rpcCodes.methodNotFound,
@@ -167,7 +169,7 @@ export function createClientRequests(needs: {
     answered(session, answer) {
       const id = answer.id && rawText(answer.bytes, answer.id);
       const entry = id === undefined ? undefined : open.get(id);
-      // The id of another session's request is as unknown to this one as any other.
+      // The id of another session's request counts as unknown.
       if (entry?.session === session) entry.ask.settle(answer);
     },
 
@@ -198,13 +200,13 @@ export function createClientRequests(needs: {
   };
 }
 
-/** What the client of a session can do. */
+/** The capabilities of a session's client. */
 export function capabilitiesOf({ client }: SessionState): unknown {
   const capabilities: unknown = client && JSON.parse(client.capabilities);
   return isObject(capabilities) ? capabilities : {};
 }
 
-/** The refusal of a request that the client cannot answer (MCP 2025-11-25, client features). */
+/** The error for a request that the client does not support (MCP 2025-11-25, client features). */
 export function lacking(method: string, capability: string): HubError {
   return new RpcError(
     rpcCodes.methodNotFound,

@@ -15,7 +15,7 @@ export type FromClientsNeeds = {
   readonly log: Log;
 };
 
-/** Takes the notifications of clients: those that the hub acts on, and those that a server may know better. */
+/** Handles notifications of clients, and forwards those that a server may handle. */
 export function createFromClients({
   servers,
   clientRequests,
@@ -29,7 +29,7 @@ export function createFromClients({
     if (call) cancelCall(call, stringAt(bytes, members?.get('reason')));
   }
 
-  /** A notification has no answer that could say that it did not arrive. */
+  /** Errors are logged, because a notification has no answer that could report them. */
   function tell(upstream: Upstream, notification: Notification): void {
     try {
       upstream.forward(notification);
@@ -47,7 +47,7 @@ export function createFromClients({
     const shared = session.view === 'all' ? servers.all : [session.view];
     const ofOlder = shared.flatMap(server => olderClients.find(server) ?? []);
     for (const { running } of [...session.instances.values(), ...shared, ...ofOlder]) {
-      // What is about one client means nothing to a server that works for others as well.
+      // A notification about one client means nothing to a server that also serves others.
       if (
         running &&
         keepsSessions(running.introduction) &&

@@ -14,11 +14,13 @@ import { askedInTask, toldInTask } from '../tasks/task-messages.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { UrlElicitations } from './url-elicitations.ts';
 
-/** What servers send by themselves, on its way to the clients that it is for. */
+/** Delivers requests and notifications of servers to the clients that they concern. */
 export interface FromServers {
-  /** A request of a server. It is answered, by the client that it can only be for or by a refusal. */
+  /**
+   * Handles a request of a server. The request goes to the one client that it can concern; otherwise it is refused.
+   */
   asked(server: Server, asked: Asked, session: SessionState | undefined): void;
-  /** A notification of a server, other than of progress and of lists. */
+  /** Handles a notification of a server, other than progress and list changes. */
   told(server: Server, notification: Told, session: SessionState | undefined): void;
 }
 
@@ -31,22 +33,22 @@ export type FromServersNeeds = {
   readonly levels: Pick<LogLevels, 'unasked'>;
   readonly streams: SubscriptionStreams;
   readonly subscriptions: Subscriptions;
-  /** The server that an instance is one of. */
+  /** The configured server of an instance. */
   readonly baseOf: (instance: Server) => Server;
   readonly log: Log;
 };
 
-/** A client, and the way to it. */
+/** A client, and the exchange that reaches it. */
 type Recipient = { readonly owner: Owner; readonly exchange: Exchange };
 
-/** Why it cannot be told whom a message is for. */
+/** Why the recipient of a message is unknown. */
 type Unknown = 'none' | 'several' | 'gone';
 
 /**
- * Finds out whom a message of a server is for. A server that several clients share names none of them:
- * what comes on the way of a call is for its caller, and what names a task is its owner's; all else is
- * about a call in flight where all in flight are of one client, and where none is, of the one client that
- * the server has ever worked for. `session` is that of a server which works for no other.
+ * Finds the recipient of a server's message. A shared server does not name the client. A message in the exchange of a
+ * call goes to the caller, and a message that names a task goes to the owner of the task. Any other message goes to
+ * the only client with calls in flight. If no call is in flight, it goes to the only client that the server has ever
+ * served. `session` is set for a server that serves only this session.
  */
 export function createFromServers(needs: FromServersNeeds): FromServers {
   const {
@@ -108,19 +110,22 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
       { data: { server: name, method: request.method } },
     );
     const fields = { server: name, method: request.method, found };
-    // Many servers ask as soon as they start, when nobody is there yet.
+    // Many servers send requests at startup, before any client is connected.
     if (found === 'none') log.debug(fields, 'a request to a client was refused');
     else log.warn(fields, 'a request to a client was refused');
     answer(errorAnswer(rawText(request.bytes, request.id), error));
   }
 
-  /** Nobody's business is in it: it came with what the hub itself asked, or the server worked for nobody yet. */
+  /**
+   * True if the message concerns no client: it belongs to a request of the hub, or the server has served no client
+   * yet.
+   */
   const isOfItself = ({ running }: Server, { about }: Told) =>
     about === 'none' || (running?.upstream.onlyOwner() ?? 'none') === 'none';
 
-  /** To every client with a session that sees the server. */
+  /** Sends to every client with a session that sees the server. */
   function tellAll(server: Server, notification: Notification): void {
-    // Clients hear from the instances of their own, and this one is none of theirs.
+    // Each client hears from its own instance, and this instance belongs to none of them.
     if (server.config.instance === 'session') return;
     const isLog = notification.method === 'notifications/message';
     const base = needs.baseOf(server);
@@ -140,7 +145,10 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
       );
   }
 
-  /** A page is done with: only who was sent there waits for that, on the way of its call if it has one. */
+  /**
+   * Sends `elicitation/complete` only to the client that was sent to the page, in the exchange of its call if there
+   * is one.
+   */
   function completed(server: Server, notification: Told): void {
     const id = paramOf('elicitationId', notification);
     const owner = id === undefined ? undefined : urlElicitations.ownerOf(server, id);
@@ -166,7 +174,7 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
       const taskId = ofTask ? taskIdIn(request) : relatedTaskIn(request.bytes, request.params);
       const task = ofTask ? undefined : ownedTask(server, taskId);
       const owner = ofTask && taskId !== undefined ? tasks.clientOf(server, taskId) : task?.session;
-      // The task of a client is where it is, whatever the server works on.
+      // A client's task stays with that client, whatever calls the server is working on.
       const found =
         ofTask && !session && !owner
           ? 'none'

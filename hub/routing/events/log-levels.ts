@@ -4,41 +4,41 @@ import type { Running, Server } from '#servers';
 import { keepsSessions } from '../bridge/eras.ts';
 import type { SessionState } from '../session.ts';
 
-/** Asks servers for the log level that their sessions want. */
+/** Sets the log level of servers to the level that their sessions want. */
 export type LogLevels = {
-  /** To be called when a session chose a level or left, and when the server runs anew. */
+  /** Call this when a session sets a level or closes, and when the server restarts. */
   update(server: Server): void;
   /**
-   * Has a server tell messages from this level on, for a client that wants them for one request: until
-   * what it resolves with is disposed of, and for a minute more, as other such requests may follow.
+   * Sets a minimum level for a client that wants log messages for one request. The level holds until the returned
+   * Disposable is disposed, and for one more minute, because similar requests may follow.
    */
   atLeast(server: Server, running: Running, level: LogLevel): Promise<Disposable>;
   /**
-   * From which level on a client hears the server that has asked for none. Undefined where nobody has
-   * asked: then it hears what the server says by itself.
+   * The minimum level for a client that has set none. Undefined if no client has set a level: the client then gets
+   * everything that the server sends.
    */
   unasked(server: Server): LogLevel | undefined;
 };
 
-/** Whether a log message with these params is one of the level or above. */
+/** True if a log message with these params has the wanted level or a higher one. */
 export function isWanted(wanted: LogLevel | undefined, params: unknown): boolean {
   if (wanted === undefined || !isObject(params)) return true;
   const { level } = params;
   return !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted);
 }
 
-/** MCP has no way to ask for the level that a server started with; this is what most start with. */
+/** The default level. MCP has no way to restore the initial level of a server; most start with this one. */
 const unasked: LogLevel = 'info';
 
-/** How long a server goes on telling what no request asks for any more, in milliseconds. */
+/** How long a server keeps a level after the last request for it, in milliseconds. */
 const lingerMs = 60_000;
 
-/** A level that clients without a session want: how many requests do, or how long none has. */
+/** A level that sessionless clients want: the number of their open requests, or the timer after the last one. */
 type Floor = { requests: number; lingering: Disposable | undefined };
 
 export type LogLevelsNeeds = { readonly log: Log; readonly clock: Pick<Clock, 'after'> };
 
-/** A server is asked for the most talkative level that any of the sessions that see it wants. */
+/** Sets each server to the most verbose level that any of its sessions wants. */
 export function createLogLevels(
   sessions: () => Iterable<SessionState>,
   { log, clock }: LogLevelsNeeds,
@@ -56,7 +56,7 @@ export function createLogLevels(
     return lowest === undefined ? undefined : logLevels[lowest];
   }
 
-  /** Asks for the level that is wanted now, unless the server has been asked for it. */
+  /** Sets the wanted level, unless the server already has it. */
   async function ask({ config }: Server, running: Running, wanted: LogLevel | undefined) {
     const before = asked.get(running);
     const level = wanted ?? (before && unasked);
@@ -65,14 +65,14 @@ export function createLogLevels(
     try {
       await running.upstream.request('logging/setLevel', { level }, config.callTimeoutMs);
     } catch (error) {
-      // It may be asked again, unless it has been asked for something else meanwhile.
+      // Allows another attempt, unless another level was set meanwhile.
       if (asked.get(running) === level) asked.delete(running);
       const fields = { server: config.name, level, error: messageOf(error) };
       log.warn(fields, 'the level was refused');
     }
   }
 
-  /** Servers of the stateless revision are told the level in each request. */
+  /** Stateless servers get the level in each request. */
   const takesLevels = ({ introduction }: Running) =>
     keepsSessions(introduction) && 'logging' in introduction.capabilities;
 
@@ -81,7 +81,7 @@ export function createLogLevels(
     if (running && takesLevels(running)) void ask(server, running, wantedOf(server, running));
   }
 
-  /** Keeps the level for as long as a request wants it, and a while more. */
+  /** Keeps the level while a request wants it, and for `lingerMs` after that. */
   function hold(server: Server, running: Running, level: LogLevel): Disposable {
     const held = floors.get(running) ?? new Map<LogLevel, Floor>();
     floors.set(running, held);

@@ -1,33 +1,33 @@
 import type { SessionState } from '../session.ts';
 
-/** Something that a session has at a server, by the id that it has there. */
+/** An object that a session has at a server, with the server's id for it. */
 export type Claim<About> = {
-  /** The server, or the instance of it, whose ids are of no meaning at another. */
+  /** The server or instance that issued the id. The id is valid only there. */
   readonly source: object;
   readonly id: string;
   readonly about: About;
 };
 
-/** What sessions have at servers, such as tasks: a server that they share tells them not apart. */
+/** Records which session owns what at a server, such as tasks. A shared server does not distinguish its sessions. */
 export interface Ownership<About> {
-  /** How many ids are kept: of what nobody has any more, nothing is. */
+  /** Number of ids with an owner. */
   readonly size: number;
-  /** Keeps a claim, unless the session has it already. */
+  /** Adds a claim, unless the session already has it. */
   add(session: SessionState, claim: Claim<About>): void;
-  /** Who has it; undefined also where several sessions have one of that id, as it cannot be told whose. */
+  /** The owner; also undefined if several sessions have the same id, because the owner is then ambiguous. */
   ownerOf(source: object, id: string): SessionState | undefined;
-  /** Whether any session has anything there. */
+  /** True if any session has a claim at the source. */
   isHeld(source: object): boolean;
-  /** What a session has, oldest first. */
+  /** The claims of a session, oldest first. */
   of(session: SessionState): readonly Claim<About>[];
   remove(session: SessionState, source: object, id: string): void;
-  /** The session is over. */
+  /** Removes all claims of a closed session. */
   removeAll(session: SessionState): void;
-  /** The server is gone, and with it all that anybody had there. */
+  /** Removes all claims at a server that is gone. */
   sourceGone(source: object): void;
 }
 
-/** Claims, of which each session may have so many: of more, the oldest are forgotten. */
+/** Claims with a limit per session. The oldest claims beyond the limit are dropped. */
 export function createOwnership<About>(maxPerSession: number): Ownership<About> {
   const bySession = new Map<SessionState, Claim<About>[]>();
   const bySource = new Map<object, Map<string, Set<SessionState>>>();
@@ -40,7 +40,7 @@ export function createOwnership<About>(maxPerSession: number): Ownership<About> 
     if (ids?.size === 0) bySource.delete(source);
   }
 
-  /** Keeps of a session's claims those that are to stay. */
+  /** Replaces the claims of a session. */
   function keep(session: SessionState, claims: Claim<About>[]): void {
     if (claims.length > 0) bySession.set(session, claims);
     else bySession.delete(session);
@@ -90,7 +90,7 @@ export function createOwnership<About>(maxPerSession: number): Ownership<About> 
   };
 }
 
-/** Those of a list that something is true of, and the others. */
+/** Splits a list into the elements that match and the others. */
 function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
   return [all.filter(isFirst), all.filter(one => !isFirst(one))];
 }

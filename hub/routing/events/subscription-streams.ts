@@ -19,7 +19,7 @@ import type { Subscriber } from './subscriptions.ts';
 import { withTaskId } from '../tasks/task-ids.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 
-/** What a client wants to be told while it listens (MCP 2026-07-28, `subscriptions/listen`). */
+/** The notifications that a listening client wants (MCP 2026-07-28, `subscriptions/listen`). */
 export type Filter = {
   readonly lists: ReadonlySet<ListMember>;
   readonly uris: readonly string[];
@@ -28,26 +28,26 @@ export type Filter = {
 
 type ListMember = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged';
 
-/** One such request. */
+/** An open `subscriptions/listen` request. */
 export type SubscriptionStream = Subscriber & {
-  /** Whether the client knows what it is told of: before that it is told nothing. */
+  /** True once the acknowledgement was sent. No notification is sent before. */
   isAcknowledged: boolean;
   readonly view: View;
-  /** Whose lists it is told of: those of all servers, or of one instance. */
+  /** The source of list changes: all servers, or one instance. */
   readonly source: View;
-  /** Whether an instance works for its client alone. */
+  /** True if an instance serves only the client of this stream. */
   readonly isOwn: (instance: Server) => boolean;
   readonly filter: Filter;
-  /** Ends it in order: the client gets an empty result. */
+  /** Ends the stream normally: the client gets an empty result. */
   end(): void;
 };
 
-/** The requests to listen that are open. */
+/** The open `subscriptions/listen` requests. */
 export interface SubscriptionStreams {
   readonly size: number;
   /**
-   * Opens one, whose answer comes when it ends. Nothing is told before `acknowledge`. Throws
-   * HUB_SUBSCRIPTIONS_FULL where as many are open as may be.
+   * Opens a stream, which is answered when it ends. Nothing is sent before `acknowledge`. Throws
+   * HUB_SUBSCRIPTIONS_FULL if the maximum number of streams is open.
    */
   open(
     call: Call,
@@ -56,28 +56,28 @@ export interface SubscriptionStreams {
     isOwn: SubscriptionStream['isOwn'],
     closed: (listen: SubscriptionStream) => void,
   ): Opened;
-  /** Tells those of all servers, or of an instance, that a list changed. */
+  /** Notifies the streams of a source that a list changed. */
   listChanged(source: View, kind: ListKind): void;
-  /** Tells those that asked for it what became of a task of the server. */
+  /** Forwards a task notification of the server to the streams that asked for the task. */
   task(server: Server, notification: Notification): void;
-  /** The tasks of a server that anybody listens for. */
+  /** The tasks of a server that any stream listens to. */
   tasksOf(server: Server): readonly string[];
-  /** Whether anybody listens to the lists of this very instance. */
+  /** True if a stream listens to the lists of this instance. */
   isHeard(instance: Server): boolean;
-  /** Ends those of a view, or all. */
+  /** Ends the streams of a view, or all streams. */
   endAll(view?: View): void;
 }
 
 export type Opened = {
   readonly listen: SubscriptionStream;
   readonly answer: Promise<Buffer>;
-  /** False once nobody listens any more. */
+  /** False once the stream has ended. */
   readonly isOpen: () => boolean;
-  /** Says which part of the filter is honoured; from here on the client is told. */
+  /** Sends the honoured part of the filter. Notifications follow after this. */
   acknowledge(honoured: object): void;
 };
 
-/** More of them are refused: each is a connection that stays open. */
+/** Maximum number of streams. Each holds a connection open. */
 const maxStreams = 10_000;
 
 const members: Readonly<Record<ListKind, ListMember>> = {
@@ -93,7 +93,7 @@ const isTold = ({ source, filter, isOwn }: SubscriptionStream, kind: ListKind, o
 
 export type SubscriptionStreamsNeeds = {
   readonly tasks: Pick<Tasks, 'routeOf'>;
-  /** The server that an instance is one of. */
+  /** The configured server of an instance. */
   readonly baseOf: (instance: Server) => Server;
 };
 
@@ -103,10 +103,10 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
   const sees = ({ view, isOwn }: SubscriptionStream, server: Server, base: Server) =>
     (view === base || view === 'all') && (server === base || isOwn(server));
 
-  /** By what id a server knows a task that a client listens to; undefined where it is at another one. */
+  /** The server's id of a task that a client listens to; undefined if the task is at another server. */
   function ownId({ view }: SubscriptionStream, publicId: string, base: Server): string | undefined {
     const task = view === 'all' ? needs.tasks.routeOf(publicId) : undefined;
-    // What the hub does not know, since it was restarted for example, may be at any.
+    // A task that the hub does not know, for example after a restart, may be at any server.
     if (!task) return publicId;
     return task.server === base ? task.taskId : undefined;
   }
@@ -200,7 +200,7 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
   };
 }
 
-/** A notification that says which request to listen it is for; the id is given as JSON text. */
+/** Adds the id of the `subscriptions/listen` request to a notification; the id is JSON text. */
 function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
   const whole = { start: bytes.indexOf('{'), end: bytes.length };
   const message = membersOf(bytes, whole) ?? new Map();
@@ -212,7 +212,7 @@ function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
   if (!params || !inParams)
     return splice(bytes, setMembers(whole, message, { params: `{"_meta":${text}}` }));
   const meta = inParams.get('_meta');
-  // What is no object, or has a name twice, cannot be added to.
+  // Members cannot be added to a `_meta` that is not an object or has duplicate members.
   const inMeta = membersOf(bytes, meta);
   return splice(
     bytes,
@@ -220,10 +220,10 @@ function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
   );
 }
 
-/** More of what one request may name is refused. */
+/** Maximum number of items that one request may name. */
 const maxNamed = 1_000;
 
-/** Reads `params.notifications`. Throws HUB_REQUEST_INVALID where it is of another shape. */
+/** Reads `params.notifications`. Throws HUB_REQUEST_INVALID if it has another shape. */
 export function readFilter({ request, params }: Call): Filter {
   const asked = valueOf(request.bytes, params.get('notifications'));
   if (!isObject(asked))

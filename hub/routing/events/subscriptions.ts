@@ -3,25 +3,25 @@ import type { Server } from '#servers';
 import { isStateless } from '../bridge/eras.ts';
 import type { View } from '../session.ts';
 
-/** Who wants to know of changes: a client's session, or one request to listen. */
+/** A subscriber to changes: a client's session, or one `subscriptions/listen` request. */
 export interface Subscriber {
   readonly view: View;
-  /** To the client. Must not throw, and must bound what it keeps. */
+  /** Sends to the client. Must not throw, and must bound its buffer. */
   outlet(bytes: Buffer): void;
-  /** Whether anybody is there. */
+  /** True if the client is connected. */
   isConnected(): boolean;
 }
 
-/** Who wants to know of changes to which resource of which server. */
+/** The subscribers of each resource of each server. */
 export interface Subscriptions {
   /**
-   * Room for one more subscription of the subscriber while its server is asked, until disposed. Throws
-   * HUB_SUBSCRIPTIONS_FULL where there is none.
+   * Reserves one subscription while the server is asked, until disposed. Throws HUB_SUBSCRIPTIONS_FULL if the
+   * subscriber has reached the limit.
    */
   claim(subscriber: Subscriber): Disposable;
   /**
-   * `publicUri` is what the subscriber calls the resource. With `isServerTold` false the server is asked to send
-   * updates, unless somebody is subscribed already; one that does not run is asked when it does.
+   * `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub subscribes at the
+   * server, unless another subscriber already exists. A stopped server is subscribed to when it starts.
    */
   add(
     server: Server,
@@ -34,44 +34,50 @@ export interface Subscriptions {
   listOf(
     subscriber: Subscriber,
   ): readonly { readonly server: Server; readonly uri: string; readonly publicUri: string }[];
-  /** True where the subscriber was the last to want it, so that the server may be told. */
+  /**
+   * Removes a subscription. True if it was the last one for the resource, so that the hub may unsubscribe at the
+   * server.
+   */
   remove(server: Server, uri: string, subscriber: Subscriber): boolean;
   of(server: Server, uri: string): ReadonlyMap<Subscriber, string>;
   /**
-   * Who is to be told that a resource was updated, and under which URI: those that subscribed to it, and
-   * to one that it is a part of (MCP, resources: a server may tell of sub-resources).
+   * The subscribers to notify of an updated resource, with the URI that each knows: those of the resource itself, and
+   * those of a resource that contains it (MCP, resources: a server may send updates for sub-resources).
    */
   concernedBy(server: Server, uri: string): ReadonlyMap<Subscriber, string>;
-  /** The URIs of a server that anybody wants to hear of. */
+  /** The URIs of a server that have subscribers. */
   urisOf(server: Server): readonly string[];
-  /** Whether anybody who is there wants to hear of a resource of the server. */
+  /** True if a connected subscriber has subscribed to a resource of the server. */
   isHeard(server: Server): boolean;
-  /** Subscribes anew at a server that has been started again. */
+  /** Subscribes again at a server that restarted. */
   renew(server: Server): void;
-  /** Forgets a subscriber, and unsubscribes what nobody else wants. */
+  /** Removes a subscriber, and unsubscribes from resources without other subscribers. */
   removeAll(subscriber: Subscriber): void;
 }
 
-/** More for one subscriber are refused: a client may not fill the hub's memory. */
+/** Maximum number of subscriptions per subscriber, so that a client cannot fill the hub's memory. */
 const maxPerSubscriber = 1_000;
 
-/** A resource that somebody wants to hear of. */
+/** A resource with subscribers. */
 type Topic = {
   readonly server: Server;
   readonly uri: string;
-  /** With the URI under which each of them knows it. */
+  /** The subscribers, each with its own URI for the resource. */
   readonly subscribers: Map<Subscriber, string>;
 };
 
 export type SubscriptionsNeeds = {
   readonly log: Log;
-  /** Under which URI the endpoint of all servers lists a resource of one; undefined where it does not. */
+  /**
+   * The URI of a server's resource on the endpoint of all servers; undefined if the endpoint does not list the
+   * resource.
+   */
   readonly publicUriOf: (server: Server, uri: string) => string | undefined;
-  /** Called when a server that listens by itself has another set of URIs to listen for. */
+  /** Called when the set of URIs changes for a server that the hub listens to with `subscriptions/listen`. */
   readonly changed: (server: Server) => void;
 };
 
-/** Keeps the server subscribed while anybody is, also over its restarts. */
+/** Keeps a server subscribed while a resource has subscribers, also across restarts of the server. */
 export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
   const byServer = new Map<Server, Map<string, Topic>>();
   const bySubscriber = new Map<Subscriber, Set<Topic>>();
@@ -91,7 +97,7 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
 
   const topicOf = (server: Server, uri: string) => byServer.get(server)?.get(uri);
 
-  /** True where nobody wants the topic any more. */
+  /** Removes a subscriber. True if the topic has none left. */
   function leave(topic: Topic, subscriber: Subscriber): boolean {
     const { server, uri, subscribers } = topic;
     if (!subscribers.delete(subscriber)) return false;
@@ -160,7 +166,7 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
             subscriber,
             (subscriber.view === 'all' ? listed : uri) ?? `${publicUri}${uri.slice(whole.length)}`,
           );
-      // Who subscribed to the resource itself knows it by that name.
+      // A subscriber to the resource itself gets its own URI.
       for (const [subscriber, publicUri] of exact) concerned.set(subscriber, publicUri);
       return concerned;
     },
@@ -185,10 +191,12 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
   };
 }
 
-/** A longer URI is a part of no other: to look for its wholes would take the time of its length squared. */
+/**
+ * Maximum length of a URI that counts as a sub-resource. The search for containing resources takes quadratic time.
+ */
 const maxPartLength = 2_048;
 
-/** The URIs that a resource may be a part of, the shortest first: `x://a/` and `x://a` of `x://a/part`. */
+/** The URIs of resources that may contain a resource, the shortest first: `x://a/` and `x://a` of `x://a/part`. */
 function wholesOf(uri: string): readonly string[] {
   if (uri.length > maxPartLength) return [];
   const wholes: string[] = [];

@@ -3,21 +3,18 @@ import { type Answer, type Request, membersOf, stringAt, valueOf } from '#jsonrp
 import { type Ownership, createOwnership } from './ownership.ts';
 import type { SessionState } from '../session.ts';
 
-/** The pages that clients were sent to, by `elicitationId`: only they are told that one is done with. */
+/** The pages that clients were sent to, by `elicitationId`. Only these clients are told that a page is complete. */
 export type UrlElicitations = Ownership<undefined>;
 
-/** The oldest of more pages that one client was sent to are forgotten. */
+/** Maximum number of pages per client. The oldest pages beyond it are dropped. */
 const maxPages = 1_000;
 
 export const createUrlElicitations = (): UrlElicitations => createOwnership(maxPages);
 
-/** The error by which a server says that a person must visit a page first (MCP 2025-11-25, elicitation). */
+/** The error code for a page that a person must visit first (MCP 2025-11-25, elicitation). */
 const urlElicitationRequired = -32042;
 
-/**
- * The pages that an error asks to be visited, as the `inputRequests` of MCP 2026-07-28; undefined for
- * every other answer.
- */
+/** The pages that an error requires, as the `inputRequests` of MCP 2026-07-28; undefined for any other answer. */
 export function pagesWanted(answer: Answer): object | undefined {
   const urlElicitations = pagesIn(answer)?.filter(({ url }) => typeof url === 'string');
   return (
@@ -31,7 +28,7 @@ export function pagesWanted(answer: Answer): object | undefined {
   );
 }
 
-/** Keeps which pages an error sends a client to. */
+/** Records the pages that an error sends a client to. */
 export function keepPages(
   answer: Answer,
   source: object,
@@ -42,7 +39,7 @@ export function keepPages(
     if (typeof id === 'string') urlElicitations.add(session, { source, id, about: undefined });
 }
 
-/** Keeps which page a server's request sends a client to, where it does. */
+/** Records the page that a server's request sends a client to, if any. */
 export function keepPage(
   { bytes, method, params }: Request,
   source: object,
@@ -56,7 +53,7 @@ export function keepPage(
 
 type Page = { readonly [name: string]: unknown };
 
-/** The pages that an error asks to be visited; undefined for every other answer. */
+/** The pages that an error requires; undefined for any other answer. */
 function pagesIn({ failed, bytes, payload }: Answer): readonly Page[] | undefined {
   const error = failed ? membersOf(bytes, payload) : undefined;
   if (valueOf(bytes, error?.get('code')) !== urlElicitationRequired) return undefined;

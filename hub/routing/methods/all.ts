@@ -12,13 +12,13 @@ import { listenAll } from './listen.ts';
 import { subscribeAt, unsubscribeAt } from './subscribe.ts';
 import { knowsTasks, modernTasksOfAll, tasksOfAll } from './tasks.ts';
 
-/** What the client of a call finds: what everybody finds, unless its own instances offer something else. */
+/** The offering for the client of a call: its own if its instances offer different items, else the shared one. */
 const offeringFor = (call: Call, needs: MethodNeeds): Offering =>
   needs.ownOfferingOf(call) ?? needs;
 
 const catalogFor = (call: Call, needs: MethodNeeds): Catalog => offeringFor(call, needs).catalog;
 
-/** What MCP asks for where a tool or prompt is unknown: invalid params. */
+/** The error for an unknown tool or prompt. MCP requires "invalid params". */
 const unknownName = (kind: ListKind, name: string) =>
   new HubError(
     'HUB_NAME_UNKNOWN',
@@ -29,7 +29,7 @@ function needResource(needs: MethodNeeds, uri: string, call: Call) {
   const found = catalogFor(call, needs).findResource(uri);
   if (!found)
     throw new RpcError(
-      // MCP 2026-07-28 has no code of its own for it.
+      // MCP 2026-07-28 has no separate code for an unknown resource.
       isStateless(call) ? rpcCodes.invalidParams : rpcCodes.resourceNotFound,
       'HUB_NAME_UNKNOWN',
       `no server lists the resource ${JSON.stringify(uri)} or a template for it`,
@@ -49,7 +49,7 @@ const list = (kind: ListKind): Method =>
     return lists.freshen(kind)?.then(answer) ?? answer();
   });
 
-/** Tools and prompts are called by their public names and known to their servers by their own. */
+/** Resolves a tool or prompt by its public name, and replaces that with the server's own name. */
 const byName =
   (kind: ListKind): Method =>
   (call, needs) => {
@@ -62,7 +62,7 @@ const byName =
 
 const callByName = byName('tool');
 
-/** A call that may make a task: the hub remembers its server, for requests about the task. */
+/** A call that may create a task. The hub remembers the server for later requests about the task. */
 const callTool: Method = (call, needs) => {
   const resolved = callByName(call, needs);
   const isModern = isStateless(call);
@@ -72,7 +72,7 @@ const callTool: Method = (call, needs) => {
     : resolved;
 };
 
-/** Where the resource of a request is, and the edits by which its server knows it. */
+/** The server of the requested resource, and the edits that set the server's own URI. */
 function findResource(call: Call, needs: MethodNeeds) {
   const { span, text } = requireString(call, call.params, 'uri', 'params.uri');
   const { server, uri } = needResource(needs, text, call);
@@ -119,7 +119,7 @@ const complete: Method = (call, needs) => {
   return callTo(entry.server, call, [{ span, text: JSON.stringify(entry.name) }]);
 };
 
-/** What both kinds of clients ask the endpoint of all servers. */
+/** Methods of the endpoint of all servers for both kinds of clients. */
 const shared = [
   ['tools/list', list('tool')],
   ['resources/list', list('resource')],
@@ -131,7 +131,7 @@ const shared = [
   ['completion/complete', complete],
 ] as const;
 
-/** What the endpoint of all servers answers to clients with a session, by method. */
+/** Methods of the endpoint of all servers for clients with a session, by name. */
 export const methodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
   ...shared,
   ['initialize', initializeAll],
@@ -142,7 +142,7 @@ export const methodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>
   ...tasksOfAll,
 ]);
 
-/** The same for those without one (MCP 2026-07-28). */
+/** Methods of the endpoint of all servers for clients without a session (MCP 2026-07-28). */
 export const modernMethodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
   ...shared,
   ['server/discover', discoverAll],

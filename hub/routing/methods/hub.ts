@@ -21,8 +21,8 @@ import { admit } from '../steps/admission.ts';
 export const ping = own(({ id }) => encodeResult(id, '{}'));
 
 /**
- * The revision to agree on: the client's, where the hub knows it, else the newest (MCP, lifecycle).
- * It is the session's own only once the answer is certain.
+ * The negotiated revision: the client's if the hub supports it, else the newest (MCP, lifecycle). The session stores
+ * the revision only once the answer is certain.
  */
 function negotiate({ request, params, session }: Call): string {
   if (session.client)
@@ -33,7 +33,10 @@ function negotiate({ request, params, session }: Call): string {
   return isKnownVersion(asked) ? asked : latestVersion;
 }
 
-/** Keeps what the client says of itself: servers are told it, and asked no more than it can answer. */
+/**
+ * Stores the client's data from `initialize`. The hub passes this data to servers, and refuses server requests that
+ * the client does not support.
+ */
 function introduce({ request, params, session }: Call): void {
   const text = (name: string): string => {
     const span = params.get(name);
@@ -50,7 +53,7 @@ const capabilitiesOfAll = {
   tools: { listChanged: true },
 };
 
-/** The hub introduces itself as one server that has what all its servers have. */
+/** Answers `initialize` for the hub as one server with the capabilities of all its servers. */
 export const initializeAll = own((call, needs) => {
   const protocolVersion = negotiate(call);
   introduce(call);
@@ -69,10 +72,10 @@ export const initializeAll = own((call, needs) => {
   );
 });
 
-/** How long clients may keep what the hub says of itself, in milliseconds. */
+/** Time for which clients may cache the hub's `server/discover` result, in milliseconds. */
 const discoverTtlMs = 60_000;
 
-/** The same to a client that opens no session. */
+/** Answers `server/discover` for the hub, to clients without a session. */
 export const discoverAll = own(({ id }, needs) => {
   const result = {
     supportedVersions: modernVersions,
@@ -83,21 +86,22 @@ export const discoverAll = own(({ id }, needs) => {
   return encodeResult(id, completeResult(result, cache));
 });
 
-/** The extensions that any of the servers has. */
+/** The extensions of all servers. */
 function extensionsOf(servers: readonly Server[]): object {
   const all = servers.map(({ running }) => running?.introduction.capabilities['extensions']);
   const extensions: unknown = Object.assign({}, ...all.filter(isObject).toReversed());
   return isObject(extensions) && Object.keys(extensions).length > 0 ? { extensions } : {};
 }
 
-/** The server's own introduction, with nothing changed but the revision agreed on with this client. */
+/** Answers `initialize` with the server's own result. Only the revision negotiated with this client is changed. */
 async function answerInitialize(call: Call, needs: MethodNeeds): Promise<Buffer> {
   const protocolVersion = negotiate(call);
   const server = serverOf(call);
   const { session } = call;
-  // Before the wait: what the client sends behind it already is on its behalf as well.
+  // Stores the client's data before the wait, because messages that the client sends meanwhile need it too.
   introduce(call);
-  // What it says to the hub it says to all: an instance of its own the client needs with its first call.
+  // The server gives all clients the same result, so the hub's own handshake suffices. A client needs its own
+  // instance only for its first call.
   const greeted = async () => {
     const running = await startFor(call, server);
     return server.config.instance === 'shared'
@@ -123,20 +127,20 @@ export const initializeOne = own(answerInitialize, call => {
   return server.running ? undefined : server;
 });
 
-/** What a server that needs no `initialize` would have answered to it. */
+/** The `initialize` result of a server that does not use `initialize`. */
 function initialized(introduction: Introduction, protocolVersion: string): object {
   const { answer, capabilities, serverInfo, instructions } = introduction;
   const meta = membersOf(answer.bytes, membersOf(answer.bytes, answer.payload)?.get('_meta'));
   return {
     protocolVersion,
     capabilities,
-    // With its icons, and whatever else it says of itself.
+    // The full `serverInfo`, including icons and other members.
     serverInfo: valueOf(answer.bytes, meta?.get(metaKeys.serverInfo)) ?? serverInfo,
     ...(instructions !== undefined && { instructions }),
   };
 }
 
-/** What the server says of itself to clients without a session. */
+/** Answers `server/discover` for one server, to clients without a session. */
 async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
   const server = serverOf(call);
   const { introduction } = await startFor(call, server);
@@ -149,7 +153,8 @@ async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
     );
     return hubReply(encodeResult(call.id, result));
   }
-  // What it says to the hub it says to all: an instance of its own the client needs with its first call.
+  // The server gives all clients the same result, so the hub's own handshake suffices. A client needs its own
+  // instance only for its first call.
   return await admit(server, call, waitedMs =>
     needs.bridge({ ...callTo(server, call), restored: withVersions, waitedMs }),
   );
@@ -158,7 +163,7 @@ async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
 export const discoverOne: Method = (call, needs) =>
   ownCall(call, traced => answerDiscover(traced, needs), serverOf(call));
 
-/** The answer of a server with the versions of the hub. */
+/** Sets the hub's supported versions in a server's answer. */
 function withVersions(bytes: Buffer): Buffer {
   const answer = readAnswer(bytes);
   const members = membersOf(bytes, answer.payload);
@@ -167,7 +172,7 @@ function withVersions(bytes: Buffer): Buffer {
   return splice(bytes, setMembers(answer.payload, members, versions));
 }
 
-/** The level is kept by session; servers are asked for the most talkative of all. */
+/** Stores the level in the session. Servers get the most verbose level of all sessions. */
 export const setLevel = own(({ request, id, params, session }, needs) => {
   const level = valueOf(request.bytes, params.get('level'));
   if (!isLogLevel(level))

@@ -10,12 +10,12 @@ import { instanceKeyOf } from '../client-identity.ts';
 import { instanceFor } from '../bridge/bridge.ts';
 import type { View } from '../session.ts';
 
-/** A resource that a client wants to listen to, at its server. */
+/** A resource that a client wants to listen to, with its server. */
 type Wanted = { readonly server: Server; readonly uri: string; readonly publicUri: string };
 
 /**
- * Listens as the stateless revision has it: the hub tells of all the lists of a view, whether its
- * servers do or not, and of the resources that their servers can be subscribed to.
+ * Handles `subscriptions/listen`. The hub announces changes of all lists of a view, also for servers that announce
+ * none, and updates of resources whose servers support subscriptions.
  */
 const listen = (
   find: (uri: string, call: Call, needs: MethodNeeds) => Wanted | undefined,
@@ -45,7 +45,7 @@ const listen = (
         break;
       }
     } catch (error) {
-      // What is refused must not stay open for nobody.
+      // Closes the stream of a refused request.
       opened.listen.end();
       throw error;
     }
@@ -58,17 +58,17 @@ const listen = (
     return await opened.answer;
   });
 
-/** Whose lists a client is told of: those of the instance that it has for itself, where it has one. */
+/** The source of a client's list changes: its own instance, if it has one, else the view. */
 async function sourceOf(call: Call, needs: MethodNeeds): Promise<View> {
   const { view } = call.session;
   if (view === 'all' || view.config.instance === 'shared') return view;
   const instance = instanceFor(view, call, needs);
-  // Nothing is told before there is something that tells.
+  // Only a running instance announces changes.
   if (!instance.running) await whenReady(call, instance);
   return instance;
 }
 
-/** Has the server tell of the resource, where it does not yet; false where it cannot. */
+/** Subscribes to the resource at the server, if necessary. False if the server does not support that. */
 async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Promise<boolean> {
   try {
     const { introduction, upstream } = server.running ?? (await server.ready());

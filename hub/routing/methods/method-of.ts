@@ -5,12 +5,12 @@ import type { Method } from './method.ts';
 import { methodsOfAll, modernMethodsOfAll } from './all.ts';
 import { methodsOfOne, modernMethodsOfOne, pass } from './one.ts';
 
-/** What answers a call, by its method, its era and what its client sees. Throws an unknown method. */
+/** Finds the method that answers a call, by name, era and view. Throws if the method is unknown. */
 export function methodOf(call: Call): Method {
   const { request, session } = call;
   const isModern = isStateless(call);
   const { method } = request;
-  // A server that goes by the method alone would act on ids that are not this client's.
+  // A server that ignores the request's id would handle it as a notification, and act on ids of other clients.
   if (method.startsWith('notifications/')) throw unknownMethod(method);
   if (session.view !== 'all')
     return (isModern ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;

@@ -17,7 +17,7 @@ import type { Subscriptions } from '../events/subscriptions.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { UrlElicitations } from '../events/url-elicitations.ts';
 
-/** What the methods work with. */
+/** Dependencies of the methods. */
 export type MethodNeeds = {
   readonly servers: Servers;
   readonly catalog: Catalog;
@@ -31,26 +31,26 @@ export type MethodNeeds = {
   readonly urlElicitations: UrlElicitations;
   readonly statelessClients: StatelessClients;
   readonly olderClients: OlderClients;
-  /** What the client of a call finds on the endpoint of all servers; undefined where that is what everybody finds. */
+  /** The client's own offering on the endpoint of all servers; undefined if the client gets the shared offering. */
   readonly ownOfferingOf: (call: Call) => Offering | undefined;
   /** Undefined: the hub improves no prompts. */
   readonly prompts: PromptSource | undefined;
-  /** Whether what works for this session may be stopped to make room for another. */
+  /** True if the instances of this session may be stopped to make room for others. */
   readonly mayEnd: (session: object) => boolean;
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Log;
   readonly hubVersion: string;
-  /** Has a server that is listened to tell what somebody wants to know now. */
+  /** Updates the set of resources and tasks that the hub listens for at a server. */
   readonly watch: (server: Server) => void;
-  /** Called when a session chose another log level. */
+  /** Called when a session sets another log level. */
   readonly logLevelChanged: () => void;
-  /** Relays a call to its server, as the steps of all calls do. */
+  /** Relays a call to its server through the usual steps. */
   readonly relay: Answerer;
   /** Sends an admitted call to its server. */
   readonly bridge: Answerer;
 };
 
-/** Decides who answers a call, and as what. Throws HubError for an error answer. */
+/** Resolves a call. Throws HubError for an error answer. */
 export type Method = (call: Call, needs: MethodNeeds) => ResolvedCall;
 
 /** A method that the hub answers with these bytes. */
@@ -69,7 +69,7 @@ export const own =
       serverFor?.(call),
     );
 
-/** The server of a view that shows one. Throws where it shows all: only a bug comes here. */
+/** The server of a view of one server. Throws a TypeError for a view of all servers, which is a bug. */
 export function serverOf({ session }: Call): Server {
   if (session.view === 'all') throw new TypeError('a view of one server was expected');
   return session.view;

@@ -7,7 +7,7 @@ import { listenOne } from './listen.ts';
 import { subscribeAt, unsubscribeAt } from './subscribe.ts';
 import { modernTasksOfOne, tasksOfOne } from './tasks.ts';
 
-/** Whatever the method is, known to the hub or not: the server answers it. */
+/** Forwards a call to the server, also if the hub does not know the method. */
 export const pass: Method = call => {
   const makesTask = call.params.has('task');
   if (makesTask && call.session.isSessionless)
@@ -35,7 +35,7 @@ const unsubscribe: Method = (call, needs) => {
     : unsubscribeAt(call, noEdits, { server: serverOf(call), uri }, true, needs);
 };
 
-/** Methods that the stateless revision has not any more, whatever the server behind would say. */
+/** Methods that the stateless revision removed. They are refused whatever the server supports. */
 const removed = [
   'initialize',
   'ping',
@@ -53,7 +53,7 @@ const removed = [
   },
 ]);
 
-/** What the endpoint of one server does not simply pass on, for clients with a session. */
+/** Methods that the endpoint of one server does not simply forward, for clients with a session. */
 export const methodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['initialize', initializeOne],
   ['ping', ping],
@@ -63,7 +63,9 @@ export const methodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>
   ...tasksOfOne,
 ]);
 
-/** The same for those without one (MCP 2026-07-28). */
+/**
+ * Methods that the endpoint of one server does not simply forward, for clients without a session (MCP 2026-07-28).
+ */
 export const modernMethodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['server/discover', discoverOne],
   ['subscriptions/listen', listenOne],

@@ -8,7 +8,7 @@ import { whenReady } from '../bridge/ready.ts';
 import { instanceFor, workerFor } from '../bridge/bridge.ts';
 import { type Reply, hubReply } from '../reply.ts';
 
-/** A resource as its server knows it, and as the client does. */
+/** A resource with the server's URI and the client's URI. */
 export type Resource = {
   readonly server: Server;
   readonly uri: string;
@@ -16,8 +16,8 @@ export type Resource = {
 };
 
 /**
- * Subscribes a client with a session at the instance that works for it. An instance of the stateless revision is
- * not asked: the hub listens there for all clients of the instance, and checks only that it has subscriptions.
+ * Subscribes a client with a session at the instance that serves it. A stateless instance is not asked: the hub
+ * listens there for all clients of the instance, and only checks that the instance supports subscriptions.
  */
 export const subscribeAt = (
   call: Call,
@@ -55,9 +55,9 @@ async function subscribe(
 }
 
 /**
- * Unsubscribes a client at the instance that works for it. The server is told where nobody else is subscribed
- * there; with `toldAlways` also where nobody was, so that the server itself refuses a URI that it does not know.
- * A server of the stateless revision is not told: it has no such method.
+ * Unsubscribes a client at the instance that serves it. The server is told if this was the last subscriber there.
+ * With `toldAlways`, the server is also told if there was no subscriber, so that the server itself refuses an unknown
+ * URI. A stateless server is not told, because it has no such method.
  */
 export const unsubscribeAt = (
   call: Call,
@@ -80,7 +80,7 @@ async function unsubscribe(
   const wasLast = subscriptions.remove(worker, uri, call.session);
   const isUnknown = toldAlways && !wasLast && subscriptions.of(worker, uri).size === 0;
   const done = () => hubReply(encodeResult(call.id, '{}'));
-  // An instance that does not run has forgotten its subscriptions.
+  // A stopped instance has lost its subscriptions.
   if (!isUnknown && !(wasLast && worker.running)) return done();
   const { introduction } = worker.running ?? (await whenReady(call, worker));
   return isStateless(introduction) ? done() : await needs.relay(callTo(server, call, edits));

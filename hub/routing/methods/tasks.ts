@@ -12,7 +12,7 @@ import { type Task, tasksIn } from '../tasks/tasks.ts';
 
 const taskIdOf = (call: Call) => requireString(call, call.params, 'taskId', 'params.taskId');
 
-/** Passes a request about a task on: the server knows it by its own id, and the client by the public one. */
+/** Forwards a request about a task. The server gets its own id, and the client gets the public id. */
 function reach(call: Call, { server, taskId, publicId }: Task): ResolvedCall {
   const { span, text } = taskIdOf(call);
   if (taskId === publicId) return callTo(server, call, noEdits, text);
@@ -20,11 +20,14 @@ function reach(call: Call, { server, taskId, publicId }: Task): ResolvedCall {
   return callTo(server, call, edits, text, undefined, bytes => inPayload(bytes, taskId, publicId));
 }
 
-/** A task of the session, at whatever server it is; that of another session is unknown to it. */
+/** Forwards a request about a task of the session to the task's server. Tasks of other sessions are unknown. */
 const reachTask: Method = (call, needs) =>
   reach(call, needs.tasks.get(call.session, taskIdOf(call).text));
 
-/** The server lists the tasks of all its clients: those of the session are left. */
+/**
+ * Lists the tasks of one server. The server returns the tasks of all its clients, and the hub keeps those of the
+ * session.
+ */
 const listOne: Method = (call, needs) => {
   return callTo(serverOf(call), call, noEdits, undefined, undefined, bytes => {
     const answer = readAnswer(bytes);
@@ -38,10 +41,10 @@ const listOne: Method = (call, needs) => {
   });
 };
 
-/** Of more tasks of one session, the newest are listed. */
+/** Maximum number of tasks in a list. The newest tasks are listed. */
 const maxListed = 100;
 
-/** Each server is asked for what it knows of the session's tasks; one that is gone has none. */
+/** Asks each server for the session's tasks. A server that is gone has none. */
 const listAll = own(async (call, needs) => {
   const { id, session } = call;
   const known = needs.tasks.of(session).slice(-maxListed);
@@ -74,10 +77,10 @@ export const tasksOfAll = [...byId, ['tasks/list', listAll]] as const;
 
 const extensionMethods = ['tasks/get', 'tasks/update', 'tasks/cancel'];
 
-/** Whether the client knows tasks of that extension, so that an answer may be one. */
+/** True if the client supports the tasks extension, so that an answer may be a task. */
 export function knowsTasks({ request, meta }: Call): boolean {
   const span = meta?.get(metaKeys.clientCapabilities);
-  // Nearly no client does: most are known by this without being read.
+  // Few clients support the extension. The text search avoids parsing for all others.
   if (!span || request.bytes.subarray(span.start, span.end).indexOf(tasksExtension) < 0)
     return false;
   const capabilities = valueOf(request.bytes, span);
@@ -85,7 +88,7 @@ export function knowsTasks({ request, meta }: Call): boolean {
   return isObject(extensions) && tasksExtension in extensions;
 }
 
-/** A server that keeps sessions would give a client without one the tasks of all others. */
+/** Throws if the server has sessions: such a server would show a client without a session the tasks of all others. */
 async function needModern(server: Server, method: string): Promise<void> {
   const { introduction } = server.running ?? (await server.ready());
   if (keepsSessions(introduction))
@@ -114,7 +117,7 @@ const reachAtAny: Method = (call, needs) => {
   return reach(call, task);
 };
 
-/** The same for clients without a session (the tasks extension of MCP 2026-07-28). */
+/** Task methods for clients without a session (the tasks extension of MCP 2026-07-28). */
 export const modernTasksOfOne = [...extensionMethods, 'tasks/list', 'tasks/result'].map(
   name => [name, reachAtOne] as const,
 );

@@ -2,8 +2,8 @@ import { type Edit, type Span, elementsOf, membersOf, splice, stringAt } from '#
 import { readAnswer } from '../bridge/send.ts';
 
 /**
- * The answer to `resources/read` in which a resource has another URI, wherever it is named by its own: in
- * the contents, of which others keep theirs, and in the error that says that there is none.
+ * Replaces the URI of a resource in the answer to `resources/read`: in the contents, in which other URIs are
+ * unchanged, and in the error for an unknown resource.
  */
 export function withUri(bytes: Buffer, from: string, to: string): Buffer {
   const { payload, failed } = readAnswer(bytes);

@@ -3,7 +3,7 @@ import type { Call, Step } from '../call.ts';
 import { setWork, throwIfCancelled } from '../cancellation.ts';
 import { FailedCall } from '../reply.ts';
 
-/** Lets each call pass the breaker and the caps of the instance that works for its client. */
+/** Passes each call through the breaker and the limits of the instance that serves its client. */
 export const createAdmissionStep =
   (instanceFor: (server: Server, call: Call) => Server): Step =>
   (resolved, next) => {
@@ -19,7 +19,7 @@ export const createAdmissionStep =
     );
   };
 
-/** Does work that uses a server as a call does, once the server admits it. */
+/** Runs work that uses a server like a call, once the server admits it. */
 export function admit<T>(
   server: Server,
   call: Call,
@@ -37,7 +37,7 @@ export function admit<T>(
   });
 }
 
-/** Gives the permit back beside the reply, which is not delayed by that. */
+/** Releases the permit without delaying the reply. */
 function workWith<T>(
   permit: CallPermit,
   work: (waitedMs: number) => T | Promise<T>,

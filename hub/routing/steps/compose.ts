@@ -1,6 +1,6 @@
 import type { Answerer, Step } from '../call.ts';
 
-/** One function of all steps, the first outermost. Absent steps cost nothing. */
+/** Composes the steps into one function, the first outermost. Absent steps cost nothing. */
 export function compose(steps: readonly (Step | undefined)[], last: Answerer): Answerer {
   return steps.reduceRight<Answerer>(
     (next, step) => (step ? call => step(call, next) : next),

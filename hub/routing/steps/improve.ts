@@ -8,9 +8,9 @@ import type { PromptSource } from './prompt-source.ts';
 import type { Reply } from '../reply.ts';
 import { readAnswer } from '../bridge/send.ts';
 
-/** More texts of one call are passed on unchanged. */
+/** Maximum number of texts in one call. If there are more, all are forwarded unchanged. */
 const maxTexts = 16;
-/** Messages of a prompt that are read. */
+/** Maximum number of messages of a prompt that are read. */
 const maxMessages = 100;
 
 /** The kind of item that a call uses. */
@@ -25,14 +25,14 @@ export type ImproveNeeds = {
 };
 
 /**
- * Improves the prompts in the arguments of a tool, or in what a prompt of a server says for the user, if the rule of
- * the client says so: their strings are replaced in the bytes. A prompt that cannot be improved within the time of
- * the rule stays as it is. Undefined if the hub improves no prompts.
+ * Improves the prompts in the arguments of a tool, or in the user messages of a server's prompt, if the rule of the
+ * client says so: the strings are replaced in the bytes. A prompt that cannot be improved within the time of the rule
+ * stays unchanged. Undefined if the hub improves no prompts.
  */
 export function createImproveStep({ source, catalog }: ImproveNeeds): Step | undefined {
   if (!source) return undefined;
 
-  /** The name of what the call uses on the endpoint of all servers. */
+  /** The item's name on the endpoint of all servers. */
   function publicNameOf({ call, server, name }: ResolvedCall, kind: 'tool' | 'prompt') {
     if (call.session.view === 'all') return name;
     return catalog.list(kind).find(entry => entry.server === server && entry.name === name)
@@ -49,7 +49,7 @@ export function createImproveStep({ source, catalog }: ImproveNeeds): Step | und
     if (kind === 'prompt' && named.improves(publicName, client))
       return Promise.resolve(next(resolved)).then(reply => withBetterMessages(call, reply, source));
     const names = kind === 'tool' ? named.argumentsOf(publicName, client) : undefined;
-    // The answers of a client to a server's questions belong to the call that was improved already.
+    // A request with the client's answers continues a call that was already improved.
     if (!names || isAnswering(resolved)) return next(resolved);
     const given = membersOf(call.request.bytes, call.params.get('arguments'));
     const spans = names.flatMap(name => given?.get(name) ?? []);
@@ -61,7 +61,7 @@ export function createImproveStep({ source, catalog }: ImproveNeeds): Step | und
   };
 }
 
-/** Whether the request continues a call that a server with sessions works on. */
+/** True if the request continues a call at a server with sessions. */
 const isAnswering = ({ call, server }: ResolvedCall) =>
   isStateless(call) &&
   call.params.has('requestState') &&
@@ -81,7 +81,7 @@ async function withBetterMessages(call: Call, reply: Reply, source: PromptSource
   return edits.length === 0 ? reply : { ...reply, bytes: splice(bytes, edits) };
 }
 
-/** The edits that replace the strings in these spans by better ones. Throws HUB_CALL_CANCELLED. */
+/** The edits that replace the strings in these spans with improved ones. Throws HUB_CALL_CANCELLED. */
 async function betterTexts(
   call: Call,
   bytes: Buffer,
@@ -108,7 +108,7 @@ async function betterTexts(
     .map(({ span, prompt }) => ({ span, text: JSON.stringify(prompt) }));
 }
 
-/** Runs work that ends early if the client cancels the call. Throws HUB_CALL_CANCELLED then. */
+/** Runs work that is aborted if the client cancels the call. Throws HUB_CALL_CANCELLED then. */
 export async function whileImproving<T>(
   call: Call,
   work: (signal: AbortSignal) => Promise<T>,

@@ -7,7 +7,7 @@ import type { Catalog } from '../catalog.ts';
 import type { Reply } from '../reply.ts';
 import { readAnswer } from '../bridge/send.ts';
 
-/** Whether a principal may use an item, by its name on the endpoint of all servers. */
+/** Returns true if a principal may use an item, given by its name on the endpoint of all servers. */
 export type Permits = (
   principal: Principal,
   server: Server,
@@ -26,8 +26,8 @@ const uses: ReadonlyMap<string, readonly [ListKind, string]> = new Map([
 const lists = new Map(listKinds.map(kind => [listMethods[kind].method, kind]));
 
 /**
- * Refuses calls that are not permitted, and leaves the items that cannot be called out of lists, on either kind of
- * endpoint. Undefined if everything is permitted.
+ * Refuses calls that are not permitted, and removes such items from lists, on either kind of endpoint. Undefined if
+ * everything is permitted.
  */
 export function createPolicyStep(
   permits: Permits | undefined,

@@ -1,24 +1,24 @@
 import type { Event } from '#core';
 
-/** What became of a prompt. */
+/** The result of improving a prompt. */
 export type ImprovedPrompt = {
-  /** What was made of it, or the prompt as it came. */
+  /** The improved prompt, or the original. */
   readonly prompt: string;
   readonly enhanced: boolean;
   /** `model`, `l1`, `l2`, `fallback`, `unchanged` or `disabled`. */
   readonly source: string;
   readonly client: string;
-  /** The client that the rule is for, or `default`. */
+  /** The client that the rule applies to, or `default`. */
   readonly rule: string;
   readonly model?: string;
   readonly similarity?: number;
   readonly ageMs?: number;
-  /** Why it is unchanged, or why no cache was used. */
+  /** The reason if the prompt is unchanged, or if no cache was used. */
   readonly reason?: string;
   readonly tookMs: number;
 };
 
-/** What is told while a prompt is worked on: what a model writes, or that it begins, or gave nothing. */
+/** Progress of an improvement: a model starts, writes text, or returned nothing. */
 export type PromptStep = {
   readonly step: string;
   readonly model: string;
@@ -26,17 +26,17 @@ export type PromptStep = {
   readonly message?: string;
 };
 
-/** What improves prompts, as far as calls have to do with it. */
+/** The prompt improver, as used by calls. */
 export interface PromptSource {
-  /** Whether clients are offered it: there is an Ollama to ask, and a rule that has it asked. */
+  /** True if clients are offered prompt improvement: an Ollama server is configured, and a rule uses it. */
   readonly isOffered: boolean;
-  /** Fires where that is not what it was. */
+  /** Fires when `isOffered` changes. */
   readonly changed: Event<void>;
-  /** Undefined where no rule names a tool or a prompt of a server, as mostly. */
+  /** Undefined if no rule names a tool or a server's prompt, which is the usual case. */
   readonly named: NamedByRules | undefined;
   /**
-   * The better prompt, or the prompt as it came with the reason, within the time of the rule. Rejects where the
-   * signal is aborted, and for nothing else.
+   * Returns the improved prompt, or the original with the reason, within the time of the rule. Rejects only if the
+   * signal is aborted.
    */
   enhance(
     request: { readonly prompt: string; readonly client: string | undefined },
@@ -45,10 +45,10 @@ export interface PromptSource {
   ): Promise<ImprovedPrompt>;
 }
 
-/** What rules say of calls, by the names on the endpoint of all servers. */
+/** The rules for calls, by the names on the endpoint of all servers. */
 export interface NamedByRules {
-  /** The arguments of a tool that are prompts by the rule of the client. */
+  /** The arguments of a tool that are prompts, by the rule of the client. */
   argumentsOf(tool: string, client: string | undefined): readonly string[] | undefined;
-  /** Whether what a prompt of a server says for the user is improved for the client. */
+  /** True if the user messages of a server's prompt are improved for the client. */
   improves(prompt: string, client: string | undefined): boolean;
 }

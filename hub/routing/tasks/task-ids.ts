@@ -1,14 +1,14 @@
 import { type Span, membersOf, splice, stringAt } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 
-/** The task that a message says it belongs to; `object` is its params or its result. */
+/** The id of the task that a message belongs to; `object` is the params or the result of the message. */
 export function relatedTaskIn(bytes: Buffer, object: Span | undefined): string | undefined {
   return stringAt(bytes, relatedSpan(bytes, membersOf(bytes, object)));
 }
 
 /**
- * A message in which a task has another id, wherever its params or its result name it: as `taskId`, in the
- * `task` that was made, and in the `_meta` of what belongs to it.
+ * Replaces the id of a task in the params or the result of a message: in `taskId`, in the created `task`, and in the
+ * `_meta` of related messages.
  */
 export function withTaskId(
   bytes: Buffer,

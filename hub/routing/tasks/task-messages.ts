@@ -3,14 +3,14 @@ import type { Asked } from '#upstream';
 import { withTaskId } from './task-ids.ts';
 import type { Task } from './tasks.ts';
 
-/** A notification that belongs to a task, with the id that the client knows that by. */
+/** Replaces the task id in a notification with the client's id. */
 export function toldInTask(told: Notification, task: Task | undefined): Notification {
   if (!isRenamed(task)) return told;
   const renamed = readMessage(withTaskId(told.bytes, told.params, task.taskId, task.publicId));
   return renamed.kind === 'notification' ? renamed : told;
 }
 
-/** A request that belongs to a task, likewise, and its answer with the id that the server knows. */
+/** Replaces the task id in a request with the client's id, and in its answer with the server's id. */
 export function askedInTask(asked: Asked, task: Task | undefined): Asked {
   if (!isRenamed(task)) return asked;
   const { taskId, publicId } = task;
@@ -24,7 +24,7 @@ export function askedInTask(asked: Asked, task: Task | undefined): Asked {
   };
 }
 
-/** A whole answer in which a task has another id. */
+/** Replaces the id of a task in a whole answer. */
 export function inPayload(bytes: Buffer, from: string, to: string): Buffer {
   const answer = from === to ? undefined : readMessage(bytes);
   return answer?.kind === 'answer' ? withTaskId(bytes, answer.payload, from, to) : bytes;

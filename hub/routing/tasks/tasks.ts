@@ -4,62 +4,67 @@ import type { Server } from '#servers';
 import { createOwnership } from '../events/ownership.ts';
 import type { SessionState } from '../session.ts';
 
-/** A task at a server, and how its client knows it. */
+/** A task at a server, with the server's id and the client's id. */
 export type Task = {
-  /** Where requests about it go: the configured server, whichever instance of it the client has. */
+  /** The configured server, which gets requests about the task at whichever instance the client uses. */
   readonly server: Server;
   /** The server's own id. */
   readonly taskId: string;
-  /** The same, unless the client has one of that id at another server already. */
+  /** The client's id: `taskId`, unless the client already has a task with that id at another server. */
   readonly publicId: string;
 };
 
 /**
- * Whose tasks are whose (MCP 2025-11-25, tasks): a server that several clients share knows no
- * difference between them, so that the hub lets each reach its own only. The ids are those of one server,
- * or of one instance of it. On the endpoint of all, a second task with an id that is in use gets the name
- * of its server in front of it, as URIs do.
+ * Records the owners of tasks (MCP 2025-11-25, tasks). A shared server does not distinguish its clients, so the hub
+ * lets each client reach only its own tasks. Ids are unique per server, or per instance of it. On the endpoint of all
+ * servers, a second task with the same id gets the server's name as a prefix, like URIs do.
  */
 export interface Tasks {
-  /** Keeps that an answer of the instance made a task for the session, where it did. */
+  /** Records the task if an answer of the instance created one for the session. */
   made(server: Server, instance: Server, answer: Answer, session: SessionState): Task | undefined;
-  /** A session's task. Throws HUB_NAME_UNKNOWN where the session has no such task. */
+  /** The task of a session. Throws HUB_NAME_UNKNOWN if the session has no such task. */
   get(session: SessionState, publicId: string): Task;
-  /** What a session has, oldest first. */
+  /** The tasks of a session, oldest first. */
   of(session: SessionState): readonly Task[];
-  /** Whether a session has a task at a server, or a server has one at its client. */
+  /** True if a session has a task at a server, or a server has a task at the session's client. */
   has(session: SessionState): boolean;
-  /** Whose task of that instance it is. */
+  /** The task of an instance, with its owner. */
   ownerOf(instance: Server, taskId: string): Owned | undefined;
-  /** Whether any session has a task at that instance, which works on it also when nobody asks. */
+  /** True if any session has a task at the instance. The instance works on tasks even without open requests. */
   areAt(instance: Server): boolean;
-  /** Keeps that a client's answer made a task of its own, which the server may ask about. */
+  /** Records a task that the client's own answer created. The server may ask about it. */
   askedAs(source: object, answer: Answer, session: SessionState): void;
-  /** The client that has the task a server asks about; undefined also where two have one of that id. */
+  /** The client that has the task a server asks about; undefined also if two clients have the same id. */
   clientOf(instance: Server, taskId: string): SessionState | undefined;
-  /** Keeps where the task of a client without a session is, where the answer made one. */
+  /** Records the server of a task if the answer created one for a client without a session. */
   route(server: Server, answer: Answer): Task | undefined;
-  /** Such a task, by the id that the client knows. That is all it needs to know to reach it. */
+  /** The task of a client without a session, by the client's id. The id alone gives access. */
   routeOf(publicId: string): Task | undefined;
   removeAll(session: SessionState): void;
-  /** An instance is gone, and with it what was kept of the tasks there. */
+  /** Removes the records of an instance that is gone. */
   instanceGone(instance: Server): void;
 }
 
 export type Owned = Task & { readonly session: SessionState };
 
-/** The oldest of more are forgotten: the client can still not reach those of others. */
+/**
+ * Maximum number of tasks per session. The oldest tasks beyond it are dropped. Tasks of other clients stay
+ * unreachable.
+ */
 const maxPerSession = 1_000;
-/** Of more tasks of clients without a session, the oldest cannot be reached on the endpoint of all. */
+/**
+ * Maximum number of tasks of clients without a session. The oldest tasks beyond it cannot be reached on the endpoint
+ * of all servers.
+ */
 const maxRoutes = 10_000;
 
 export function createTasks(): Tasks {
   const ofServers = createOwnership<Task>(maxPerSession);
   const ofClients = createOwnership<undefined>(maxPerSession);
-  /** By public id. A server of the stateless revision may know its tasks also after a restart. */
+  /** Tasks by public id. A stateless server may keep its tasks across a restart. */
   const routes = new Map<string, Task>();
 
-  /** What the session can reach: where a server gave two clients one id, it is neither's. */
+  /** The tasks that the session can reach. If a server gave two clients the same id, neither can reach it. */
   const claimsOf = (session: SessionState) =>
     ofServers.of(session).filter(({ source, id }) => ofServers.ownerOf(source, id) === session);
 
@@ -125,7 +130,7 @@ export function createTasks(): Tasks {
   };
 }
 
-/** The id, with the name of its server in front as often as it takes. */
+/** The id, prefixed with the server's name until the id is free. */
 function freeId({ config }: Server, taskId: string, isTaken: (id: string) => boolean): string {
   let id = taskId;
   while (isTaken(id)) id = `${config.name}+${id}`;
@@ -138,7 +143,7 @@ function idMade({ bytes, payload }: Answer): string | undefined {
   return stringAt(bytes, membersOf(bytes, task)?.get('taskId'));
 }
 
-/** The tasks in the answer to `tasks/list` that `keep` is true of, as a result in JSON text. */
+/** The tasks in the answer to `tasks/list` for which `keep` returns true, each as JSON text. */
 export function tasksIn(
   { bytes, payload }: Answer,
   keep: (taskId: string) => boolean,
