@@ -10,25 +10,25 @@ import {
 } from '#jsonrpc';
 
 /**
- * What hubs ask the client, one hub after the other. Each counts its requests from one: the client gets
- * them under ids of their own, so that a late answer reaches no hub that has asked something else.
+ * Requests that successive hubs send to the client. Each hub counts its requests from one, so the client gets them
+ * under ids that are unique across hubs. A late answer then never reaches a hub that asked something else.
  */
 export interface Asked {
-  /** A request of the hub, as the client gets it. */
+  /** Returns a hub's request with the id that the client sees. */
   ask(request: Request): Buffer;
-  /** A notification of the hub, as the client gets it: it may withdraw a request. */
+  /** Returns a hub's notification for the client. A cancellation gets the request id that the client sees. */
   tell(notification: Notification): Buffer;
-  /** An answer of the client, as the hub gets it; undefined where no hub waits for it. */
+  /** Returns a client's answer with the hub's id; undefined if no hub waits for the answer. */
   answer(answer: Answer): Buffer | undefined;
-  /** The hub is another from here on. Gives the ids, as JSON text, of what need not be answered any more. */
+  /** Switches to the next hub. Returns the ids, as JSON text, of requests that no longer need an answer. */
   nextHub(): readonly string[];
 }
 
-/** A hub has fewer open questions to one client than this at a time; older ones are forgotten. */
+/** Maximum number of open questions from a hub to one client. Above it, the oldest is forgotten. */
 const maxAsked = 1_000;
 
 export function createAsked(): Asked {
-  /** The hub's ids by those that the client knows. */
+  /** The hub's ids by the ids that the client sees. */
   const open = new Map<string, string>();
   let hubs = 0;
   const idOf = (hubId: string) => (hubs === 0 ? hubId : JSON.stringify(`${hubs}/${hubId}`));

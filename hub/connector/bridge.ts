@@ -30,12 +30,12 @@ import type { Link, LinkHandlers } from './dial.ts';
 import { createMemory, remembered } from './memory.ts';
 
 export type BridgeOptions = FramesOptions & {
-  /** How long calls in flight have to be answered after the client wrote its last, in milliseconds. */
+  /** How long pending calls have to be answered after the client's input ended, in milliseconds. */
   readonly graceMs: number;
 };
 
 export type BridgeNeeds = {
-  /** Connects to the hub. Rejects with HubError where that cannot be. */
+  /** Connects to the hub. Rejects with HubError if that fails. */
   readonly dial: (on: LinkHandlers) => Promise<Link>;
   readonly clock: Clock;
   readonly random: () => number;
@@ -43,19 +43,18 @@ export type BridgeNeeds = {
 };
 
 const backoff: BackoffOptions = { firstMs: 200, maxMs: 5_000, jitter: 0.5 };
-/** Either end that leaves more than this unread is dropped, in bytes. */
+/** Maximum unread output for either end, in bytes. An end that exceeds the limit is dropped. */
 const maxUnsentBytes = 64 * 1024 * 1024;
-/** A client with this many unanswered requests gets errors for more. */
+/** Maximum number of unanswered requests of a client. Further requests get an error. */
 const maxInFlight = 10_000;
 const lookMs = 20;
-/** How long it may take a hub that stops from its last words to its end, in milliseconds. */
+/** How long a stopping hub may take from its last message to its end, in milliseconds. */
 const listenEndMs = 1_000;
 
 /**
- * Lets a client on stdin and stdout take part in a hub that runs already, until the client is gone or
- * the signal aborts. Rejects where the hub cannot be reached to begin with. A hub that goes away later
- * is waited for, and told all that makes up the client's session: the client learns of it by errors for
- * what was in flight, and otherwise goes on.
+ * Connects a client on stdin and stdout to a running hub, until the client is gone or the signal aborts. Rejects if
+ * the hub cannot be reached at the start. If the hub goes away later, the bridge waits for it and restores the
+ * client's session there. The client gets errors for its pending requests and otherwise keeps working.
  */
 export async function bridgeStdio(
   streams: StdioStreams,
@@ -66,13 +65,13 @@ export async function bridgeStdio(
   const { clock, log } = needs;
   const { promise: over, resolve: end } = Promise.withResolvers<string>();
   const memory = createMemory();
-  /** What the hub is to answer, by the client's id. The request itself where it is needed once more. */
+  /** The client's pending requests, by the client's id. The value is the request if the bridge needs it again. */
   const inFlight = new Map<string, Request | undefined>();
   const asked = createAsked();
-  /** The bridge's own request that is waited for. */
+  /** The bridge's own pending request. */
   let awaited: { readonly id: string; readonly resolve: (answer: Answer) => void } | undefined;
   let link: Link | undefined;
-  /** Ends the attempt to join the hub that is under way. */
+  /** Fails the current attempt to join the hub. */
   let failJoin: ((reason: string) => void) | undefined;
   let isUp = false;
   let isOver = false;
@@ -110,7 +109,7 @@ export async function bridgeStdio(
     if (message.kind === 'request') return request(message);
     if (message.kind === 'notification') {
       memory.notified(message);
-      // The next hub is not to be asked for what nobody listens to.
+      // Drop a cancelled listen request, so that the next hub does not get it.
       if (message.method === 'notifications/cancelled') {
         const span = membersOf(message.bytes, message.params)?.get('requestId');
         const id = span ? rawText(message.bytes, span) : '';
@@ -131,7 +130,7 @@ export async function bridgeStdio(
     inFlight.set(id, isKept(message) ? message : undefined);
   }
 
-  /** What the client is told of what the hub said, if anything. */
+  /** Returns the message for the client that follows from a hub's message, if any. */
   function forClient(message: Message | Malformed): Buffer | undefined {
     if (message.kind === 'malformed') return undefined;
     if (message.kind === 'request') return asked.ask(message);
@@ -156,7 +155,10 @@ export async function bridgeStdio(
     return inFlight.delete(id);
   }
 
-  /** A hub that stops ends what listens, and goes away at once: then the next one is asked, not the client told. */
+  /**
+   * Delays the answer to a listen request. A stopping hub ends its listen requests and then goes away. In that case
+   * the next hub gets the request, and the client does not get the answer.
+   */
   function endListening(id: string, request: Request, answer: Answer): void {
     const from = link;
     clock.after(listenEndMs, () => {
@@ -166,7 +168,7 @@ export async function bridgeStdio(
     });
   }
 
-  /** Connects, and makes the client's session there what it was here. Rejects where that fails. */
+  /** Connects to the hub and restores the client's session there. Rejects if that fails. */
   async function join(): Promise<void> {
     const { promise: broken, reject } = Promise.withResolvers<never>();
     broken.catch(() => {}); // Awaited below, unless the join ends first.
@@ -193,7 +195,7 @@ export async function bridgeStdio(
     const messages = [...memory.rest(), ...listens.map(({ bytes }) => bytes)];
     if (messages.length > 0) opened.write(messages);
     isUp = true;
-    // What changed meanwhile nobody has heard of.
+    // Announce all lists as changed: the client has missed the changes during the outage.
     if (answer)
       for (const kind of listsOf(answer)) tell(encodeCall(undefined, listChangedOf(kind)));
   }
@@ -208,7 +210,7 @@ export async function bridgeStdio(
     return await promise;
   }
 
-  /** The hub is gone. */
+  /** Handles the loss of the hub. */
   function lost(reason: string): void {
     const wasUp = isUp;
     isUp = false;
@@ -216,7 +218,7 @@ export async function bridgeStdio(
     toHub.clear();
     const error = away(`the hub went away (${reason}), perhaps after it did what was asked`);
     for (const [id, message] of Array.from(inFlight)) {
-      // Who listens is not told: the next hub is asked the same.
+      // Listen requests stay pending: the next hub gets them.
       if (message?.method === listen) continue;
       inFlight.delete(id);
       tell(errorAnswer(id, error));
@@ -244,7 +246,10 @@ export async function bridgeStdio(
     }
   }
 
-  /** A client that has said its last may still read the answers. */
+  /**
+   * Ends the bridge once the pending calls are answered or `graceMs` has passed: a client whose input ended may still
+   * read the answers.
+   */
   async function endWhenAnswered(reason: string): Promise<void> {
     const until = clock.monotonic() + options.graceMs;
     const isBusy = () => [...inFlight.values()].some(message => message?.method !== listen);
@@ -255,7 +260,7 @@ export async function bridgeStdio(
 
   if (signal.aborted) end('stopped');
   signal.addEventListener('abort', () => end('stopped'), { once: true });
-  // Nothing is read before there is a hub to read it for.
+  // Read the client's messages only after the first hub is connected.
   await Promise.race([join().then(() => frames.read()), over]);
   const reason = await over;
   toClient.flush();
@@ -270,7 +275,7 @@ const isKept = ({ method }: Request) => remembered.has(method) || method === lis
 
 const lists = ['tools', 'prompts', 'resources'] as const;
 
-/** The lists of which the server tells changes. */
+/** The lists for which the server announces changes. */
 function listsOf({ bytes, payload }: Answer): readonly string[] {
   const capabilities = valueOf(bytes, membersOf(bytes, payload)?.get('capabilities'));
   return lists.filter(kind => {
@@ -281,7 +286,7 @@ function listsOf({ bytes, payload }: Answer): readonly string[] {
 
 const listChangedOf = (kind: string) => `notifications/${kind}/list_changed`;
 
-/** What a client is answered while there is no hub: the bridge itself is there. */
+/** The answer to a client's request while no hub is connected. The bridge answers `ping` itself. */
 const answerMeanwhile = (method: string, id: string): Buffer =>
   method === 'ping'
     ? encodeResult(id, '{}')

@@ -2,38 +2,40 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type BatchSink, type Clock, HubError, isObject, messageOf } from '#core';
 
-/** A hub that runs already, as its clients name it. */
+/** The address of a running hub, as its clients specify it. */
 export type DialAddress = {
-  /** Such as `http://localhost:9090`. A path, behind a proxy, stands before the hub's own. */
+  /** For example `http://localhost:9090`. The path of a proxy precedes the hub's own path. */
   readonly url: string;
   /** One server of the hub; undefined for all. */
   readonly server: string | undefined;
-  /** The hub's bearer token, where it wants one. */
+  /** The hub's bearer token, if the hub requires one. */
   readonly token: string | undefined;
 };
 
 export type LinkHandlers = {
-  /** One message, or a batch of them. The buffer belongs to the receiver. */
+  /** Receives one message or a batch of messages. The receiver owns the buffer. */
   message(bytes: Buffer): void;
-  /** The link is over, for whatever reason. Called once, and never before `dialHub` has resolved. */
+  /** Called once when the link ends, for any reason. Never called before `dialHub` has resolved. */
   closed(reason: string): void;
 };
 
 /** A connection to a hub. */
 export type Link = BatchSink & {
-  /** Ends it; `closed` is not called any more. */
+  /** Closes the link. `closed` is not called afterwards. */
   close(): void;
 };
 
-/** Twice the longest line that a server may be allowed (`max_line`). */
+/** Twice the highest `max_line` that a server may have, in bytes. */
 const maxPayload = 1024 * 1024 * 1024;
 const handshakeTimeout = 10_000;
-/** The hub shows every 15 seconds that it is there. One that is silent for this long is gone, in milliseconds. */
+/** Silence after which the hub counts as gone, in milliseconds. The hub sends a ping every 15 seconds. */
 const silentMs = 60_000;
 const maxProblemBytes = 16 * 1024;
 const asText = { binary: false } as const;
 
-/** Connects to a hub by WebSocket. Rejects with HUB_CONNECT_FAILED where none answers or lets the client in. */
+/**
+ * Connects to a hub by WebSocket. Rejects with HUB_CONNECT_FAILED if no hub answers or the hub refuses the client.
+ */
 export async function dialHub(
   address: DialAddress,
   on: LinkHandlers,
@@ -63,7 +65,7 @@ export async function dialHub(
 
   let isClosed = false;
   let silence: Disposable | undefined;
-  /** Called whenever the hub shows itself. */
+  /** Restarts the silence timer. Called for each ping of the hub. */
   function heard(): void {
     silence?.[Symbol.dispose]();
     silence = clock.after(silentMs, () => ws.terminate());
@@ -95,7 +97,7 @@ export async function dialHub(
   };
 }
 
-/** The WebSocket address of the endpoint. Throws HUB_USAGE where the address is none. */
+/** Returns the WebSocket address of the endpoint. Throws HUB_USAGE if `url` is not an HTTP address. */
 export function endpointOf({ url: text, server }: DialAddress): string {
   const url = URL.parse(text);
   const protocol = url && { 'http:': 'ws:', 'https:': 'wss:' }[url.protocol];
@@ -109,7 +111,9 @@ export function endpointOf({ url: text, server }: DialAddress): string {
   return `${protocol}//${url.host}${base}${path}`;
 }
 
-/** The error for a hub that does not answer, or not in the way that was expected: who could mend it, and how. */
+/**
+ * Returns the error for a hub that does not answer, or answers unexpectedly. The message says how to fix the cause.
+ */
 export function unreachable({ url }: Pick<DialAddress, 'url'>, error: unknown): HubError {
   const isSecure = /^(?:https|wss):/i.test(url);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -140,9 +144,9 @@ export function unreachable({ url }: Pick<DialAddress, 'url'>, error: unknown): 
   );
 }
 
-/** The codes of a handshake with an end that speaks no TLS. */
+/** Error codes of a TLS handshake with a peer that does not speak TLS. */
 const notTls = /^(?:EPROTO$|ERR_SSL_)/;
-/** Node's codes for a certificate that nobody vouches for whom it trusts (OpenSSL, x509_vfy). */
+/** Node's codes for a certificate without a trusted issuer (OpenSSL, x509_vfy). */
 const unknownIssuer: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -156,7 +160,10 @@ const wrongCertificate: ReadonlySet<string> = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
-/** The error for an answer with this HTTP status. `said` is what the hub says of it; undefined: it is no hub. */
+/**
+ * Returns the error for an answer with this HTTP status. `said` is the hub's error message; undefined if the peer is
+ * not a hub.
+ */
 export function refused(
   { url, server }: Pick<DialAddress, 'url' | 'server'>,
   status: number,
@@ -178,7 +185,7 @@ export function refused(
 const failed = (message: string, cause?: unknown) =>
   new HubError('HUB_CONNECT_FAILED', message, { cause, data: { retryable: true } });
 
-/** What the hub says in the body of a refusal; undefined where that is not the hub's way of saying it. */
+/** Returns the hub's error message from the body of a refusal; undefined if the body has a different format. */
 async function problemOf(response: IncomingMessage): Promise<string | undefined> {
   let text = '';
   try {
@@ -190,7 +197,7 @@ async function problemOf(response: IncomingMessage): Promise<string | undefined>
     const error = isObject(body) ? body['error'] : undefined;
     return isObject(error) && typeof error['message'] === 'string' ? error['message'] : undefined;
   } catch {
-    // The status alone is reported.
+    // Report only the status if the body cannot be read or parsed.
     return undefined;
   }
 }

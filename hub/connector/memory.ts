@@ -9,29 +9,29 @@ import {
 } from '#jsonrpc';
 
 /**
- * What of a client's session lives in the hub, so that another hub can be told the same. The requests by
- * which it is told have ids of their own, which no client uses.
+ * The parts of a client's session that live in the hub, so that the bridge can restore them in another hub. The
+ * requests that restore them have ids of their own, which no client uses.
  */
 export interface Memory {
-  /** A request of the client has been answered. */
+  /** Records a client's request that the hub has answered. */
   answered(request: Request, answer: Answer): void;
-  /** The client tells something. */
+  /** Records a client's notification. */
   notified(notification: Notification): void;
-  /** The client's `initialize` under another id; undefined where it has none, and no session. */
+  /** Returns the client's `initialize` under a new id; undefined if the client has not initialized a session. */
   again(): { readonly id: string; readonly bytes: Buffer } | undefined;
-  /** What a hub is to be told once that is answered. What the one before was told is forgotten. */
+  /** Returns the messages to send once the hub has answered `again`. Forgets those sent to the previous hub. */
   rest(): readonly Buffer[];
-  /** An answer to any of the rest; false where it is to something else. */
+  /** Records the answer to a restoring request. Returns false if the answer belongs to another request. */
   renewed(answer: Answer): boolean;
-  /** The hub has other resources than before: what is to be asked of it once more. */
+  /** Returns the subscriptions to retry, because the hub's resources have changed. */
   owed(): readonly Buffer[];
 }
 
-/** More subscriptions than this are not renewed. The hub has no more for one session. */
+/** Maximum number of subscriptions that are renewed. The hub has no more for one session. */
 const maxSubscriptions = 1_000;
 const subscribe = 'resources/subscribe';
 
-/** The requests whose effect is remembered. Others need not be kept until they are answered. */
+/** The requests whose effect is remembered. The bridge does not keep other requests until they are answered. */
 export const remembered: ReadonlySet<string> = new Set([
   'initialize',
   'logging/setLevel',
@@ -45,9 +45,9 @@ export function createMemory(): Memory {
   let level: Request | undefined;
   const subscriptions = new Map<string, Request>();
   let ownIds = 0;
-  /** What was asked on behalf of the client and is not answered yet, by the own id. */
+  /** Unanswered requests that the bridge sent on behalf of the client, by the bridge's own id. */
   const renewals = new Map<string, Request>();
-  /** Subscriptions that the hub did not take, as their servers may still be starting. */
+  /** Subscriptions that the hub refused. Their servers may still be starting. */
   const refused = new Set<Request>();
 
   function withOwnId({ bytes, id }: Request): { readonly id: string; readonly bytes: Buffer } {

@@ -2,33 +2,39 @@ import type { ServerConfig } from '#config';
 import { type JsonObject, messageOf } from '#core';
 import type { Belonging, LaunchEvents, LaunchSpec, Target, Upkeep } from '#runtimes';
 
-/** What a removal did not remove, and why. */
+/** A belonging that a removal did not remove, and the reason. */
 export type Left = Belonging & { readonly why: string };
 
 export type BelongingsNeeds = {
-  /** How a config is launched. Throws HubError for what cannot be. */
+  /** Returns the launch spec of a config. Throws HubError if the config cannot be launched. */
   readonly specOf: (config: ServerConfig) => LaunchSpec;
   readonly upkeeps: Readonly<Partial<Record<Target['kind'], Upkeep>>>;
 };
 
-/** What there is of one server beside its instances. */
+/** The images, volumes and folders of one server. */
 export interface Belongings {
-  /** What it runs on. */
+  /** The kind of runtime that the server uses. */
   readonly kind: Target['kind'];
-  /** Throws HubError where it cannot be told. */
+  /** Lists the belongings that exist. Throws HubError if the runtime cannot list them. */
   list(): Promise<readonly Belonging[]>;
-  /** All that it may have, whether it is there or not. Throws HubError where that cannot be told. */
+  /**
+   * Lists all belongings that the server may have, whether they exist or not. Throws HubError if they cannot be
+   * determined.
+   */
   candidates(): Promise<readonly Belonging[]>;
-  /** Removes them one by one; never rejects. */
+  /** Removes the belongings one by one. Never rejects. */
   discard(those: readonly Belonging[]): Promise<{
     readonly removed: readonly Belonging[];
     readonly left: readonly Left[];
   }>;
-  /** As of its runtime. */
+  /** See `Upkeep.prepare` of the runtime. */
   prepare(events: LaunchEvents, signal: AbortSignal): Promise<JsonObject>;
 }
 
-/** Of a server in any runtime; nothing where that keeps nothing for servers. Throws HubError as `specOf` does. */
+/**
+ * Returns the belongings of a server in any runtime. They are empty if the runtime keeps nothing for servers. Throws
+ * HubError as `specOf` does.
+ */
 export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds): Belongings {
   const spec = needs.specOf(config);
   const upkeep = needs.upkeeps[spec.target.kind];
@@ -54,8 +60,8 @@ export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds): Belo
 }
 
 /**
- * Those of `mine` that no other server has too, and those that are left to others. Throws HubError where that
- * cannot be told.
+ * Splits `mine` into belongings that no other server has (`own`) and those that another server has too (`left`).
+ * Throws HubError if the belongings of another server cannot be determined.
  */
 export async function ownOf(
   mine: readonly Belonging[],
@@ -72,7 +78,6 @@ export async function ownOf(
 
 export const keyOf = ({ kind, name }: Belonging) => `${kind} ${name}`;
 
-/** A config that cannot be launched has nothing. */
 async function candidatesIfAny(
   config: ServerConfig,
   needs: BelongingsNeeds,

@@ -2,10 +2,10 @@ import { type ServerConfig, findLoosenings } from '#config';
 import { HubError } from '#core';
 import type { Entry } from './request.ts';
 
-/** A setting that has to be confirmed by its name before the entry is installed. */
+/** A setting that the request must confirm by name before the entry is installed. */
 export type Unconfirmed = { readonly name: string; readonly message: string };
 
-/** What in an entry has to be confirmed. `others` are the servers that the file has. Pure. */
+/** Returns the settings of an entry that need confirmation. `others` are the servers in the file. Pure. */
 export const confirmationsFor = (
   entry: Entry,
   config: ServerConfig,
@@ -16,8 +16,8 @@ export const confirmationsFor = (
     .map(({ name, message }) => ({ name, message }));
 
 /**
- * Throws HUB_CONFIRMATION_NEEDED, with all that has to be confirmed, unless `confirmed` names exactly that. A
- * name too many is refused as well: its sender expects another entry.
+ * Throws HUB_CONFIRMATION_NEEDED, with all settings to confirm, unless `confirmed` names exactly those. An extra name
+ * is refused too: its sender expects another entry.
  */
 export function requireConfirmed(
   server: string,

@@ -3,7 +3,7 @@ import type { Draft, Entry, InstallRequest } from './request.ts';
 import { entryOfServerJson } from './from-server-json.ts';
 import { parseSource } from './source.ts';
 
-/** The entry that a request asks for. Pure. Throws HUB_REQUEST_INVALID, naming the field. */
+/** Returns the entry for a request. Pure. Throws HUB_REQUEST_INVALID, which names the field. */
 export function draftOf(request: InstallRequest): Draft {
   const { source, rest } = request;
   if ('server' in source) {

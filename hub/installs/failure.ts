@@ -1,15 +1,15 @@
 import { HubError } from '#core';
 import type { Step } from './request.ts';
 
-/** The name of a variable in what a program says before it gives up. */
+/** The name of an environment variable in a program's output before it exits. */
 const variable = /\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b/;
 const wanting = /required|missing|must|not set|no value|environment|provide|undefined|needs?\b/i;
 const cutOff =
   /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
 
 /**
- * The error of an install as whoever asked for it reads it: what failed, at which step, the last that was
- * written by then, and what to try. What is no HubError is a bug and stays as it is.
+ * Returns the error of an install for the user: the cause, the step, the last output and a remedy. An error that is
+ * not a HubError is a bug and stays unchanged.
  */
 export function failureAt(
   step: Step,

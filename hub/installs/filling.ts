@@ -1,34 +1,37 @@
 import { HubError } from '#core';
 import type { Argument, Input, NamedInput } from './server-json.ts';
 
-/** A value that whoever installs a server has to give. `path` is where in the request. */
+/** A value that the request must supply. `path` is its place in the request. */
 export type Missing = {
   readonly path: string;
   readonly description: string;
   readonly isSecret: boolean;
 };
 
-/** What became of the inputs of a server. */
+/** The missing and the secret values of a server's inputs. */
 export type Filled = {
   readonly missing: readonly Missing[];
-  /** Paths in the entry of values that are secret: `env.API_KEY`. */
+  /** Paths of secret values in the entry, such as `env.API_KEY`. */
   readonly secrets: readonly string[];
 };
 
-/** Makes values of what a publisher wrote and what a caller gives. */
+/** Computes values from the publisher's inputs and the caller's values. */
 export interface Filling {
-  /** The value of one input, whose placeholders stand in `variables`; undefined where it has none. */
+  /**
+   * Returns the value of one input, with its placeholders filled in from `variables`; undefined if the input has no
+   * value.
+   */
   fill(path: string, input: Input): string | undefined;
   /**
-   * Variables or headers by name; what the caller gives goes before what the publisher wrote. One without a
-   * value of its own is also looked for in `variables`, where those who read of "variables" write it.
+   * Returns environment variables or headers by name. The caller's values override the publisher's. An input without
+   * a fixed value is also looked up in `variables`, where some callers put it.
    */
   named(
     part: 'env' | 'headers',
     inputs: readonly NamedInput[],
     given: Readonly<Record<string, string>>,
   ): Readonly<Record<string, string>>;
-  /** Arguments in their order. */
+  /** Returns the arguments in order. */
   args(inputs: readonly Argument[]): readonly string[];
   filled(): Filled;
 }
@@ -36,8 +39,9 @@ export interface Filling {
 const placeholder = /\{([A-Za-z_][\w.-]*)\}/g;
 
 /**
- * Values for an entry. What a publisher wrote is text and nothing more: a `${NAME}` in it would be filled in
- * from the hub's own environment, and its secrets handed to the server. What the caller gives may hold it.
+ * Creates the values of an entry. The publisher's text is literal, so each `$` in it is escaped. Otherwise a
+ * `${NAME}` would be expanded from the hub's own environment, and the server would get the hub's secrets. The
+ * caller's values may contain `${NAME}`.
  */
 export function createFilling(variables: Readonly<Record<string, string>>): Filling {
   const missing: Missing[] = [];
@@ -47,7 +51,7 @@ export function createFilling(variables: Readonly<Record<string, string>>): Fill
     if (!missing.some(one => one.path === path)) missing.push({ path, description, isSecret });
   }
 
-  /** What the caller gives, or else what the publisher says to take. */
+  /** Returns the caller's value, or else the publisher's default. */
   function chosen(path: string, key: string | undefined, input: Input): string | undefined {
     const given = key !== undefined && Object.hasOwn(variables, key) ? variables[key] : undefined;
     if (given === undefined) {
@@ -65,7 +69,7 @@ export function createFilling(variables: Readonly<Record<string, string>>): Fill
     const text = input.value.split(placeholder).map((part, index) => {
       if (index % 2 === 0) return literal(part);
       const variable = input.variables?.[part];
-      // Braces that stand for nothing are text.
+      // Braces around an unknown name are literal text.
       if (!variable) return literal(`{${part}}`);
       const at = `variables.${part}`;
       const value =
@@ -114,7 +118,7 @@ export function createFilling(variables: Readonly<Record<string, string>>): Fill
   };
 }
 
-/** Names of headers differ by more than their case; those of variables do not. */
+/** Header names are case-insensitive. Variable names are case-sensitive. */
 const isSame = (part: 'env' | 'headers', one: string, other: string) =>
   part === 'headers' ? one.toLowerCase() === other.toLowerCase() : one === other;
 

@@ -4,14 +4,14 @@ import { HubError } from '#core';
 import type { Belonging, LaunchSpec, Upkeep } from '#runtimes';
 import { serverFolder } from '#servers';
 
-/** Servers that run as processes have a folder each, below the hub's own. */
+/** Creates the upkeep for servers that run as processes. Each has its own folder below the hub's folder. */
 export function createFolderUpkeep(dataDir: string): Upkeep {
   const folderOf = ({ server }: LaunchSpec): Belonging => ({
     kind: 'folder',
     name: serverFolder(dataDir, server),
   });
   return {
-    // Their packages are installed by their first start.
+    // The first start of a server installs its package.
     prepare: async () => ({}),
     candidates: async spec => [folderOf(spec)],
     async belongings(spec) {
@@ -20,7 +20,7 @@ export function createFolderUpkeep(dataDir: string): Upkeep {
       return found?.isDirectory() ? [folder] : [];
     },
     async discard({ kind, name }) {
-      // The name of a server has no dot and no slash in it: a folder below that of all servers, and no other.
+      // A server's name has no dot and no slash. Its folder is therefore a direct child of the servers' folder.
       if (kind !== 'folder' || dirname(resolve(name)) !== resolve(serverFolder(dataDir, '.')))
         throw new HubError('HUB_INTERNAL', `${name} is no folder of a server`);
       await rm(name, { recursive: true, force: true });

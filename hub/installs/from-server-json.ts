@@ -6,7 +6,7 @@ import { nameOfRegistered } from './source.ts';
 
 type Given = Pick<InstallRequest, 'transport' | 'variables' | 'args' | 'env' | 'headers' | 'rest'>;
 
-/** The hosts that a package of each kind comes from where its publisher names none, or these. */
+/** Registry hosts by package type. The hub accepts a package if its publisher names one of these hosts, or none. */
 const usualHosts = new Map([
   ['npm', ['registry.npmjs.org']],
   ['pypi', ['pypi.org']],
@@ -14,8 +14,8 @@ const usualHosts = new Map([
 ]);
 
 /**
- * The entry for the first of a server's packages and remote addresses that the hub can honour in full. Throws
- * HUB_REQUEST_INVALID with the reason of each that it cannot, or with the names of the values that are missing.
+ * Returns the entry for the first of a server's packages and remote addresses that the hub fully supports. Throws
+ * HUB_REQUEST_INVALID with the reason for each unsupported one, or with the names of the missing values.
  */
 export function entryOfServerJson(json: ServerJson, given: Given): Draft {
   const { transport } = given;
@@ -57,7 +57,7 @@ function draft({ name, description }: ServerJson, part: Part): Draft {
   };
 }
 
-/** Members of a request with what is missing, as JSON without the braces around it. */
+/** Formats the missing values as members of a request: JSON without the outer braces. */
 function howToGive(missing: Filled['missing']): string {
   const groups = new Map<string, string[]>();
   for (const { path, isSecret } of missing) {
@@ -102,7 +102,7 @@ function refusalOf(one: ServerPackage, given: Given): string | undefined {
   return undefined;
 }
 
-/** Options of `docker run` and `npx` that say nothing that the hub does not do by itself. */
+/** Options of `docker run` and `npx` that only request what the hub does by default. */
 const harmless = ['-y', '--yes', '-q', '--quiet', '-i', '--interactive', '--rm', '--init', 'run'];
 const mountOptions = ['--mount', '-v', '--volume'];
 const variableOptions = ['-e', '--env'];

@@ -2,12 +2,12 @@ import { isObject, mentionsSecret } from '#core';
 import { redactText } from '#telemetry';
 import type { Entry } from './request.ts';
 
-/** `${NAME}` and `${secret:NAME}`, but not a default, which is text as well. */
+/** References such as `${NAME}` and `${secret:NAME}`. A reference with a default also contains text. */
 const reference = /\$\{[^{}]*\}/g;
 
 /**
- * Where secrets stand in an entry as they are, and not by the name of a variable: `env.API_KEY`. `known` are
- * secret by what their publisher says. Pure; no value is in the answer.
+ * Returns the paths of secrets that an entry contains in clear, and not by the name of a variable, such as
+ * `env.API_KEY`. `known` are the paths that the publisher marks as secret. Pure. The result contains no values.
  */
 export function findInClear(entry: Entry, known: ReadonlySet<string>): readonly string[] {
   const found: string[] = [];

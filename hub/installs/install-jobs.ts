@@ -3,11 +3,11 @@ import type { Jobs, OpenJob } from '#jobs';
 import type { Installed, Installs } from './installs.ts';
 import type { InstallRequest, Progress } from './request.ts';
 
-/** Installs that are jobs: listed, cancellable, and known to the next run of the hub. */
+/** Installs that run as jobs: listed, cancellable, and known to the next run of the hub. */
 export interface InstallJobs {
   /**
-   * Installs as `Installs` does, for a caller that waits. It is a job from the moment that more is done than checking
-   * the request, so that a request which is refused leaves none.
+   * Installs a server as `Installs` does, for a caller that waits. The job starts after the `validate` step, so a
+   * request that is refused there leaves no job.
    */
   install(
     request: InstallRequest,
@@ -15,7 +15,7 @@ export interface InstallJobs {
     tell: (progress: Progress) => void,
     signal: AbortSignal,
   ): Promise<Installed>;
-  /** Begins an install that nobody waits for. Answers with the id of its job. Throws HUB_INSTALLS_FULL. */
+  /** Starts an install in the background. Returns the id of its job. Throws HUB_INSTALLS_FULL. */
   begin(request: InstallRequest, principal: string): string;
 }
 
@@ -24,9 +24,8 @@ type Needs = {
   readonly jobs: Pick<Jobs, 'begin' | 'list'>;
 };
 
-/** The kind of these jobs. */
 export const installKind = 'install';
-/** Installs that nobody waits for are refused while as many run. */
+/** `begin` refuses further installs while this many are running. */
 const maxRunning = 20;
 
 export function createInstallJobs({ installs, jobs }: Needs): InstallJobs {
@@ -82,13 +81,12 @@ export function createInstallJobs({ installs, jobs }: Needs): InstallJobs {
   };
 }
 
-/** The name that was chosen, and what to think about. */
 const resultOf = ({ name, warnings }: Installed) => ({
   name,
   warnings: Array.isArray(warnings) ? warnings.map(String) : [],
 });
 
-/** Everybody who may call the hub reads it, so it has no user, password or query of an address. */
+/** Every caller of the hub can read the title, so it omits the user, password and query of an address. */
 function titleOf({ source }: InstallRequest): string {
   const what = 'server' in source ? source.server.name : source.package.trim();
   return `Install ${what.replace(/(https?:\/\/)(?:[^\s/?#]*@)?([^\s?#]*)\S*/gi, '$1$2')}`;

@@ -16,19 +16,19 @@ import type { Trial } from './trial.ts';
 import { createUnfinished, withoutLeft } from './unfinished.ts';
 
 /**
- * Installs servers into the config, and removes them from it. As a service of the app it removes, when it starts,
- * what an install has left whose hub was killed, and waits for nothing of that.
+ * Installs servers into the config, and removes them from it. As a service of the app, it removes the leftovers of an
+ * install during which the hub was killed. `start` does not wait for that.
  */
 export interface Installs extends Service {
   /**
-   * What `confirm` of this request has to name, for a page that asks a person first. Begins nothing. Throws
-   * HubError where the request could not be installed.
+   * Returns the settings that `confirm` of this request must name, for a page that asks a person first. Starts
+   * nothing. Throws HubError if the request could not be installed.
    */
   review(request: InstallRequest): Promise<readonly Unconfirmed[]>;
   /**
-   * Validates, resolves, builds, tries out and writes, and answers with what came of it. All or nothing: where
-   * it throws HubError, or the signal aborts before the entry is written, nothing of it is left. Throws
-   * HUB_CONFIRMATION_NEEDED before anything is begun where the request does not confirm what the entry asks for.
+   * Validates, resolves, builds, tries out and writes an entry, and returns the result. All or nothing: if it throws
+   * HubError, or the signal aborts before the entry is written, nothing is left behind. Throws
+   * HUB_CONFIRMATION_NEEDED before any work starts if the request does not confirm what the entry asks for.
    */
   install(
     request: InstallRequest,
@@ -36,58 +36,58 @@ export interface Installs extends Service {
     signal: AbortSignal,
   ): Promise<Installed>;
   /**
-   * Stops a server and removes its entry; with `purge` also its image and its volumes, as far as they are the
-   * hub's and no other server's. Answers with what was removed and what was left. Throws HUB_SERVER_UNKNOWN.
+   * Stops a server and removes its entry. With `purge`, also removes its image and its volumes if they belong to the
+   * hub and to no other server. Returns the lists `removed` and `left`. Throws HUB_SERVER_UNKNOWN.
    */
   remove(name: string, options: { readonly purge: boolean }): Promise<JsonObject>;
 }
 
-/** What came of an install: what was chosen, what the server said and offers, and what to think about. */
+/** The result of an install: the chosen values, the server's description and lists, and warnings. */
 export type Installed = JsonObject & { readonly name: string };
 
 export type InstallsNeeds = BelongingsNeeds & {
   readonly log: Log;
   readonly pins: Pins;
   /**
-   * Reads an entry as the loader of the file does. Throws HUB_CONFIG_INVALID with path and remedy, and
-   * HUB_REQUEST_INVALID for one that would not be in force.
+   * Reads an entry as the config loader does. Throws HUB_CONFIG_INVALID with path and remedy, and HUB_REQUEST_INVALID
+   * for an entry that would not be in force.
    */
   readonly check: (name: string, entry: Entry) => Promise<ServerConfig>;
-  /** Writes an entry to the file; resolves when it is in force. */
+  /** Writes an entry to the file. Resolves when the entry is in force. */
   readonly add: (name: string, entry: Entry) => Promise<void>;
-  /** Takes an entry out of the file; resolves when nothing of the server runs any more. */
+  /** Removes an entry from the file. Resolves when nothing of the server is running. */
   readonly remove: (name: string) => Promise<void>;
-  /** The servers that the file has, those of other tags too. */
+  /** All servers in the file, including those of other tags. */
   readonly configs: () => readonly ServerConfig[];
-  /** Those in force. */
+  /** The servers in force. */
   readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
-  /** Starts a server once, under a name of its own, and ends it. */
+  /** Starts a server once under its own instance name, and stops it. */
   readonly trial: (
     config: ServerConfig,
     events: LaunchEvents,
     signal: AbortSignal,
   ) => Promise<Trial>;
-  /** Keeps what the trial showed for clients that come before the first start. Absent: it is not kept. */
+  /** Saves the lists of the trial for clients that connect before the first start. If absent, they are not saved. */
   readonly keepListing?: (config: ServerConfig, listing: Listing) => Promise<void>;
   readonly forgetListing?: (name: string) => Promise<void>;
-  /** Where it is written down what installs under way may make. Absent: nowhere. */
+  /** Records the belongings that running installs may create. If absent, nothing is recorded. */
   readonly unfinished?: Table;
 };
 
-/** How much of what installers and servers write is shown when an install fails: its end. */
+/** The number of last output lines of installers and servers that a failed install shows. */
 const shownLines = 30;
 const shownCharacters = 500;
 
-/** Servers are installed one step at a time; several at once do not disturb each other. */
+/** Creates the installs. Each runs one step at a time. Concurrent installs do not affect each other. */
 export function createInstalls(needs: InstallsNeeds): Installs {
   const log = needs.log.child({ part: 'installs' });
   const places = createPlaces(() => needs.configs().map(({ name }) => name));
   const ending = new AbortController();
   const underway = new Set<Promise<unknown>>();
-  /** What is being installed and may have made something already. */
+  /** Configs of running installs that may have created something already. */
   const begun = new Set<ServerConfig>();
   const unfinished = createUnfinished(needs);
-  /** What an earlier run has left is gone, or stays. */
+  /** Resolves when the leftovers of an earlier run have been removed, or their removal has failed. */
   let cleared: Promise<void> = Promise.resolve();
 
   async function install(
@@ -133,7 +133,7 @@ export function createInstalls(needs: InstallsNeeds): Installs {
       begin('trial', 'it is started once, to see what it offers');
       const { about, listing } = await needs.trial(chosen, events, signal);
       begin('write', 'it works: its entry is written');
-      // From here on nothing is given up: the file is written as a whole, or not at all.
+      // The install cannot be cancelled after this point: the file is written as a whole or not at all.
       await needs.add(name, entry);
       undo.move();
       begun.delete(chosen);
@@ -168,7 +168,7 @@ export function createInstalls(needs: InstallsNeeds): Installs {
     return confirmationsFor(draft.entry, config, needs.configs());
   }
 
-  /** The entry with the exact version of its package. */
+  /** Returns the entry with the exact version of its package. */
   async function pin(entry: Entry, { launch }: ServerConfig, signal: AbortSignal): Promise<Entry> {
     if (launch.kind !== 'local' || !launch.package || typeof entry['package'] !== 'string')
       return entry;
@@ -176,7 +176,10 @@ export function createInstalls(needs: InstallsNeeds): Installs {
     return key === entry['package'] ? entry : { ...entry, package: key };
   }
 
-  /** What an install may make, and what removes it as far as nobody else has come to use it. */
+  /**
+   * Returns the belongings that an install may create, and a function that removes them unless another server uses
+   * them by then.
+   */
   async function undoOf(config: ServerConfig, belongings: Belongings) {
     const before = new Set((await belongings.list()).map(keyOf));
     const isNew = (one: Belonging) => !before.has(keyOf(one));
@@ -206,7 +209,7 @@ export function createInstalls(needs: InstallsNeeds): Installs {
   ];
 
   function follow<T>(work: Promise<T>): Promise<T> {
-    const over = work.catch(() => undefined); // Its caller gets the error.
+    const over = work.catch(() => undefined); // The caller of `follow` gets the error.
     underway.add(over);
     void over.then(() => underway.delete(over));
     return work;

@@ -2,10 +2,10 @@ import type { Installs, InstallsNeeds } from './installs.ts';
 import type { Entry, InstallRequest } from './request.ts';
 import type { tryServer as tryNow } from './trial.ts';
 
-/** So much is written down of what installs may make, at the most: four at once have a few volumes each. */
+/** Maximum number of recorded belongings of running installs: four concurrent installs have a few volumes each. */
 export const maxUnfinished = 1_000;
 
-/** Installs whose code is loaded with the first of them: most hubs run for weeks without any. */
+/** Creates installs whose code is loaded on first use: most hubs run for weeks without an install. */
 export function createLazyInstalls(needs: InstallsNeeds): Installs {
   let loaded: Promise<Installs> | undefined;
   let isOver = false;
@@ -39,7 +39,7 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
   };
 }
 
-/** The entry that a request asks for, and its name where that is free; for who installs nothing yet. */
+/** Returns the entry for a request and the name that it would get. Installs nothing. */
 export async function draftLazily(
   request: InstallRequest,
   isTaken: (name: string) => boolean,
@@ -50,7 +50,7 @@ export async function draftLazily(
   return { name: request.name ?? freeName(name, isTaken) ?? name, entry };
 }
 
-/** As `tryServer`, whose code is loaded when it is wanted. */
+/** Like `tryServer`, but its code is loaded on first use. */
 export const tryServerLazily: typeof tryNow = async (...wanted) => {
   const { tryServer } = await import('./trial.ts');
   return await tryServer(...wanted);

@@ -1,23 +1,23 @@
 import type { PackageSpec } from '#config';
 import { type Clock, HubError, createAbortScope, isObject, messageOf, tryParseJson } from '#core';
 
-/** Where packages are looked up: the addresses that their installers ask. */
+/** The addresses of the registries that the installers use. */
 export type Registries = {
   readonly npm: string;
-  /** An index as pip and uv take it, whose address ends in `/simple`. */
+  /** An index as pip and uv accept it. Its address ends in `/simple`. */
   readonly pypi: string;
 };
 
-/** Finds the version that a package without one has today. */
+/** Finds the current version of a package that specifies none. */
 export interface Pins {
   /**
-   * The package with its exact version; the same where it has one. Throws HUB_PACKAGE_UNKNOWN where its
-   * registry does not have it, and HUB_REGISTRY_UNREACHABLE where it cannot be asked.
+   * Returns the package with its exact version, or unchanged if it has one. Throws HUB_PACKAGE_UNKNOWN if its
+   * registry does not have it, and HUB_REGISTRY_UNREACHABLE if the registry cannot be queried.
    */
   pin(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec>;
   /**
-   * The package of the same name in the other registry, as the `package` key of an entry names it; undefined where
-   * there is none, or where that registry does not tell in a short time. Never rejects.
+   * Returns the package of the same name in the other registry, in the form of the `package` key of an entry. Returns
+   * undefined if there is none, or if that registry does not answer in a short time. Never rejects.
    */
   findElsewhere(source: PackageSpec, signal: AbortSignal): Promise<string | undefined>;
 }
@@ -31,11 +31,11 @@ const defaults: Registries = {
   npm: 'https://registry.npmjs.org',
   pypi: 'https://pypi.org/simple',
 };
-/** A registry answers within this, or is taken for away. */
+/** Timeout for a registry's answer, in ms. */
 const askMs = 20_000;
-/** A registry that is only asked for a hint has less time. */
+/** Timeout for a registry that is only queried for a hint, in ms. */
 const hintMs = 3_000;
-/** All that an index says of a package with many releases is some megabytes. */
+/** Maximum size of an answer, in bytes. The index data of a package with many releases is several megabytes. */
 const maxAnswerBytes = 32 * 2 ** 20;
 const shownCharacters = 300;
 
@@ -44,7 +44,7 @@ const npmExact = /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/;
 const pypiForm = /^([^=]+)(?:==(.+))?$/;
 const pypiExact = /^\d[\w.!+-]*$/;
 
-/** The registries that an environment names, as npm, pip and uv read it, or the public ones. */
+/** Returns the registries that an environment names, as npm, pip and uv read it, or the public ones. */
 export function registriesOf(
   environment: Readonly<Record<string, string | undefined>>,
 ): Registries {
@@ -58,7 +58,7 @@ export function registriesOf(
   };
 }
 
-/** Asks the registries of npm and PyPI. */
+/** Creates pins that query the npm and PyPI registries. */
 export function createPins(registries: Registries, needs: Needs): Pins {
   async function ask(spec: string, url: URL, signal: AbortSignal): Promise<unknown> {
     const { username, password } = url;
@@ -89,7 +89,7 @@ export function createPins(registries: Registries, needs: Needs): Pins {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const name = (ecosystem === 'npm' ? npmForm : pypiForm).exec(spec)?.[1] ?? '';
-    // PyPI has no scopes, and npm no capitals.
+    // PyPI has no scopes, and npm names have no capitals.
     if (!/^[a-z0-9][a-z0-9._-]*$/i.test(name)) return undefined;
     const other: PackageSpec =
       ecosystem === 'npm'
@@ -100,7 +100,7 @@ export function createPins(registries: Registries, needs: Needs): Pins {
       await pinned(other, timed.signal);
       return packageKeyOf(other);
     } catch {
-      // Nothing but a hint is lost.
+      // Only the hint is lost.
       return undefined;
     }
   }
@@ -150,7 +150,7 @@ export function createPins(registries: Registries, needs: Needs): Pins {
 const withHint = (message: string, key: string) =>
   `${message}. ${key.startsWith('uvx:') ? 'PyPI' : 'npm'} has a package of that name: write ${JSON.stringify(key)} if that is meant`;
 
-/** As the `package` key of an entry names it. */
+/** Formats a package as the `package` key of an entry. */
 export const packageKeyOf = ({ ecosystem, spec }: PackageSpec) =>
   ecosystem === 'npm' ? spec : `uvx:${spec}`;
 

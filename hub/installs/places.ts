@@ -1,25 +1,28 @@
 import { HubError } from '#core';
 import { freeName } from './source.ts';
 
-/** The names that installs and removals under way have for themselves, and how many installs there are. */
+/** Reserves names for running installs and removals, and limits the number of installs. */
 export interface Places {
   /**
-   * Takes a name until it is disposed: the wanted one, or one like `derived`. Throws HUB_SERVER_EXISTS where
-   * it is taken, and HUB_INSTALLS_FULL where too many are under way.
+   * Reserves a name until the place is disposed: `wanted`, or a free name like `derived`. Throws HUB_SERVER_EXISTS if
+   * the name is taken, and HUB_INSTALLS_FULL if too many installs are running.
    */
   take(wanted: string | undefined, derived: string): Place;
   /**
-   * Takes the name of a server that there is, which is being removed: however many installs are under way, as
-   * it makes none of their work, and there are no more removals than servers. Throws HUB_SERVER_EXISTS.
+   * Reserves the name of an existing server for its removal. The limit on installs does not apply: a removal does
+   * none of their work, and there are no more removals than servers. Throws HUB_SERVER_EXISTS.
    */
   takeKnown(name: string): Place;
 }
 export type Place = Disposable & { readonly name: string };
 
-/** An install may build an image and starts a server: more at once would be slower for all. */
+/**
+ * Maximum number of concurrent installs. Each may build an image and starts a server, so more would slow down all of
+ * them.
+ */
 const maxAtOnce = 4;
 
-/** `names` are those of the config in force. */
+/** `names` returns the server names of the config in force. */
 export function createPlaces(names: () => readonly string[]): Places {
   const installed = new Set<string>();
   const removed = new Set<string>();

@@ -18,15 +18,15 @@ type Needs = BelongingsNeeds & {
 type Gone = { readonly removed: readonly Belonging[]; readonly left: readonly Left[] };
 
 /**
- * Removes a server. Its entry goes first, so that a hub which is killed in between starts nothing of it
- * again; what could not be removed after that is in the answer, with the reason.
+ * Removes a server. The entry is removed first, so that a hub which is killed in between does not start the server
+ * again. The answer lists the belongings that could not be removed after that, with the reason.
  */
 export function createRemoval(
   needs: Needs,
 ): (name: string, options: { readonly purge: boolean }) => Promise<JsonObject> {
   const { log, places } = needs;
 
-  /** What is the hub's and no other server's. */
+  /** Returns a function that discards the belongings of the hub that no other server has. */
   async function purgeableOf(config: ServerConfig): Promise<() => Promise<Gone>> {
     const belongings = belongingsOf(config, needs);
     const { own, left } = await ownOf(await belongings.list(), needs.othersThan(config), needs);
@@ -47,7 +47,7 @@ export function createRemoval(
     const left: Json[] = [];
     if (purge) {
       try {
-        // Of a file with `--tags` only some are in force.
+        // With `--tags`, only some servers of the file are in force.
         discard = await purgeableOf(server?.config ?? entry);
       } catch (error) {
         left.push(unreached(name, messageOf(error)));

@@ -1,38 +1,38 @@
 import type { Json, JsonObject } from '#core';
 import type { ServerJson } from './server-json.ts';
 
-/** What a caller wants to be installed. */
+/** A caller's request to install a server. */
 export type InstallRequest = {
-  /** Undefined: one is made from what is installed, that no other server has. */
+  /** If undefined, the hub derives a name from the source that no other server has. */
   readonly name: string | undefined;
-  /** A package, an image or an address as text, or what the official registry has of a server. */
+  /** A package, an image or an address as text, or the server's entry in the official registry. */
   readonly source: { readonly package: string } | { readonly server: ServerJson };
   readonly transport: 'stdio' | 'http' | 'sse' | undefined;
-  /** What `{name}` stands for in what the registry has, and the values of its arguments and variables. */
+  /** Values for `{name}` in the registry entry, and for its arguments and variables. */
   readonly variables: Readonly<Record<string, string>>;
   readonly args: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
-  /** The names of the loosenings of the sandbox that the caller agrees to: each that the entry has, and no other. */
+  /** The names of the sandbox loosenings that the caller accepts: exactly those that the entry has. */
   readonly confirm: readonly string[];
-  /** The other keys of an entry, as they are to stand in the file. */
+  /** The other keys of an entry, as the file will contain them. */
   readonly rest: JsonObject;
 };
 
-/** The steps of an install, in their order; not every install has each. */
+/** The steps of an install, in order. Not every install has every step. */
 export type Step = 'validate' | 'resolve' | 'build' | 'pull' | 'trial' | 'write';
 
-/** A line for whoever watches an install. */
+/** A progress line of an install. */
 export type Progress = { readonly step: Step; readonly text: string };
 
-/** What a request comes to: an entry for the file. */
+/** The entry for the file that follows from a request. */
 export type Draft = {
-  /** What the server may be called where the caller says nothing. */
+  /** The name of the server if the request gives none. */
   readonly name: string;
   readonly entry: Entry;
-  /** Paths in the entry whose values are secret by what their publisher says: `env.API_KEY`. */
+  /** Paths of entry values that the publisher marks as secret, such as `env.API_KEY`. */
   readonly secrets: ReadonlySet<string>;
 };
 
-/** A server as a config file has it: its strings may hold `${NAME}`. */
+/** A server in a config file. Its strings may contain `${NAME}`. */
 export type Entry = { readonly [key: string]: Json };

@@ -1,10 +1,10 @@
-/** A value that the publisher of a server fixes, or leaves to whoever installs it. */
+/** A value that the publisher of a server fixes or leaves to the user. */
 export type Input = {
   readonly description?: string | undefined;
   readonly isRequired?: boolean | undefined;
   readonly isSecret?: boolean | undefined;
   readonly format?: string | undefined;
-  /** Fixed, but for what `{name}` stands for in it. */
+  /** Fixed, except for its `{name}` placeholders. */
   readonly value?: string | undefined;
   readonly default?: string | undefined;
   readonly choices?: readonly string[] | undefined;
@@ -34,7 +34,7 @@ export type ServerPackage = {
   readonly environmentVariables?: readonly NamedInput[] | undefined;
 };
 
-/** What the official registry has of a server, as far as the hub reads it. */
+/** The fields of a server in the official registry that the hub reads. */
 export type ServerJson = {
   readonly name: string;
   readonly description?: string | undefined;

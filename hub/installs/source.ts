@@ -1,6 +1,6 @@
 import { HubError } from '#core';
 
-/** What is to be installed, as the `package` key or the `url` key of an entry says it. */
+/** The source of an install, in the form of the `package` key or the `url` key of an entry. */
 export type Source =
   | { readonly kind: 'package' | 'image'; readonly package: string; readonly name: string }
   | { readonly kind: 'url'; readonly url: string; readonly name: string };
@@ -10,13 +10,13 @@ const forms =
   'Write "@org/server@1.2.3" or "npm:name" (npm), "uvx:name==1.0" or "pypi:name" (PyPI), "docker:image:tag" (an image) or "https://host/mcp" (a server that runs elsewhere)';
 
 /**
- * Reads what a caller calls a package. `name` is what the server may be called after it. Throws
- * HUB_REQUEST_INVALID; what reaches an installer is checked again with the entry.
+ * Parses the source that a caller wrote. `name` is the suggested name of the server. Throws HUB_REQUEST_INVALID. The
+ * check of the entry validates the text again before it reaches an installer.
  */
 export function parseSource(written: string): Source {
   const text = written.trim();
   if (/^https?:\/\//i.test(text)) {
-    // What is a variable of the environment is looked at with the entry.
+    // The check of the entry validates references to environment variables.
     const url = URL.parse(text.replaceAll(/\$\{[^{}]*\}/g, 'variable'));
     if (!url) throw unreadable(written);
     return { kind: 'url', url: text, name: nameOfHost(url.hostname) };
@@ -30,13 +30,13 @@ export function parseSource(written: string): Source {
     case 'pypi':
       return { kind: 'package', package: `uvx:${rest}`, name: nameOfPackage(rest) };
     default:
-      // A path with slashes is no npm package, and most likely an image.
+      // A path with slashes is not an npm package, and most likely an image.
       if (!rest.startsWith('@') && rest.includes('/')) throw unreadable(written);
       return { kind: 'package', package: rest, name: nameOfPackage(rest) };
   }
 }
 
-/** What a server may be called that the registry calls `io.github.someone/server-name`. */
+/** Returns the server name for a registry name such as `io.github.someone/server-name`. */
 export function nameOfRegistered(name: string): string {
   const slash = name.lastIndexOf('/');
   return telling(name.slice(slash + 1), name.slice(0, Math.max(0, slash)).split('.').at(-1));
@@ -56,26 +56,26 @@ function nameOfPackage(spec: string): string {
 
 function nameOfImage(reference: string): string {
   const [last = '', above] = (reference.split('@')[0] ?? '').split('/').toReversed();
-  // A host is no name of who made the image.
+  // A registry host does not identify the maker of the image.
   const maker = above !== undefined && /[.:]/.test(above) ? undefined : above;
   return telling(last.split(':')[0] ?? '', maker);
 }
 
-/** What every MCP server may be called. */
+/** True if the name would fit any MCP server. */
 const isGeneral = (text: string) => /^(?:mcp|servers?)(?:[-_.](?:mcp|servers?))*$/i.test(text);
 
-/** `@playwright/mcp` to `playwright`: where a name says only what it is, the one of its maker tells more. */
+/** Shortens `@playwright/mcp` to `playwright`: if a name is general, the maker's name says more. */
 const telling = (name: string, maker: string | undefined) =>
   bare(isGeneral(name) && maker ? maker : name);
 
-/** `mcp.example.com` to `example`: the part that tells whose it is. */
+/** Shortens `mcp.example.com` to `example`, the part that names the owner. */
 function nameOfHost(host: string): string {
   if (/^[\d.]+$|^\[/.test(host)) return 'remote';
   const parts = host.split('.');
   return bare(parts.at(-2) ?? parts[0] ?? '');
 }
 
-/** Without what every MCP server is called, and with the characters that a server's name may have. */
+/** Removes the words that fit any MCP server, and the characters that a server's name cannot have. */
 function bare(text: string): string {
   const clean = text.toLowerCase().replaceAll(/[^a-z0-9_-]+/g, '-');
   const short = clean
@@ -85,7 +85,7 @@ function bare(text: string): string {
   return short.slice(0, maxName) || 'server';
 }
 
-/** The name, or the first with a number behind it that is not taken. Undefined where there is none. */
+/** Returns the name, or the first free name with a number appended. Returns undefined if there is none. */
 export function freeName(name: string, isTaken: (name: string) => boolean): string | undefined {
   for (let number = 1; number < 100; number += 1) {
     const suffix = number === 1 ? '' : `-${number}`;

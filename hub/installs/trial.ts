@@ -15,7 +15,7 @@ import {
 } from '#servers';
 import type { Upstream } from '#upstream';
 
-/** What a server says of itself and offers when it is started once. */
+/** A server's description of itself and its lists, from one start. */
 export type Trial = {
   readonly about: JsonObject;
   readonly listing: Listing;
@@ -23,12 +23,12 @@ export type Trial = {
 
 type Needs = Pick<ServerNeeds, 'clock' | 'log' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
 
-/** Tells the instance from every other of the server. */
+/** Distinguishes this instance from all others of the server. */
 const instanceName = 'trial';
 
 /**
- * Starts a server once, under a name of its own, and ends it again: it is greeted and its lists are read.
- * Throws HubError, with the end of what it wrote, where it is no server that the hub could use.
+ * Starts a server once under its own instance name, performs the handshake, reads its lists and stops it. Throws
+ * HubError, with the end of its output, if the hub cannot use the server.
  */
 export async function tryServer(
   config: ServerConfig,
@@ -41,7 +41,7 @@ export async function tryServer(
   const gone = (how: string, cause?: Error) =>
     goneError(name, how, lastWordsOf(stderr, false), cause);
   const log = needs.log.child({ server: name, instance: instanceName });
-  /** What is no protocol is most of what there is to see where a program is no server. */
+  /** Stdout text that is not MCP. It is the main clue if a program is not an MCP server. */
   const strays: string[] = [];
   const heard = (text: string) => {
     if (strays.length < maxStrays) strays.push(text);
@@ -82,7 +82,7 @@ export async function tryServer(
           interest: () => ({ resources: [], tasks: [] }),
           maxNotifications: () => config.maxNotifications,
           notified() {},
-          // There is no client that could be asked.
+          // A trial has no client that could answer.
           asked: ({ request, answer }) =>
             answer(errorAnswer(rawText(request.bytes, request.id), noClient())),
         },
@@ -118,13 +118,13 @@ export async function tryServer(
   }
 }
 
-/** The instances of one trial, of which none outlives it. */
+/** Tracks the instances of one trial. None of them outlives the trial. */
 function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
   const launches = new Set<Promise<Instance>>();
-  /** Those whose messages nobody has wanted yet. */
+  /** Instances whose channel has no receiver yet. */
   const unheard = new Set<Instance>();
 
-  /** Of it is also told what it writes beside its messages, whoever listens to those. */
+  /** Wraps an instance so that `heard` also gets the text that it writes besides messages, for any receiver. */
   function overhear(instance: Instance): Instance {
     const { channel } = instance;
     unheard.add(instance);
@@ -152,7 +152,7 @@ function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
       launches.add(launching);
       return overhear(await launching);
     },
-    /** Resolves when none of them is left, also of those that were begun and given up. */
+    /** Stops all instances. Resolves when none is left, including those of abandoned launches. */
     async dismiss(): Promise<void> {
       const launched = await Promise.allSettled(launches);
       for (const { channel } of unheard)
@@ -166,11 +166,11 @@ function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
 const noClient = () =>
   new HubError('HUB_CLIENT_GONE', 'the server is tried out, and there is no client');
 
-/** How long the exit of a process may come after the end of its stdout, to be named in errors. */
+/** How long after the end of its stdout a process may exit for errors to name the exit, in ms. */
 const exitNoticeMs = 1_000;
 const maxStrays = 10;
 const maxStrayCharacters = 200;
-/** A server may list thousands; whoever installs it reads the first. */
+/** Maximum number of names per list in the result: a server may list thousands. */
 const maxNames = 100;
 
 const memberOf = {

@@ -5,21 +5,24 @@ import type { Table } from '#store';
 import { type Belongings, type BelongingsNeeds, type Left, keyOf, ownOf } from './belongings.ts';
 
 /**
- * What installs under way may make, written down before they make it: where the hub is killed meanwhile, its
- * next run removes that. What an entry of the config has had is never among it.
+ * Records the belongings that running installs may create, before they create them. If the hub is killed meanwhile,
+ * its next run removes these belongings. The belongings of an existing config entry are never recorded.
  */
 export interface Unfinished {
-  /** Resolves when those are written down. Never rejects. */
+  /** Resolves when the belongings are recorded. Never rejects. */
   begin(kind: Belongings['kind'], those: readonly Belonging[]): Promise<void>;
-  /** Those are an entry's now, or gone. Never rejects. */
+  /** Deletes the records of belongings that are removed or belong to an entry now. Never rejects. */
   end(those: readonly Belonging[]): Promise<void>;
-  /** Removes what is written down, unless an entry has it. What cannot be removed stays written down. Never rejects. */
+  /**
+   * Removes the recorded belongings, except those that an entry has. Belongings that cannot be removed stay recorded.
+   * Never rejects.
+   */
   clear(): Promise<void>;
 }
 
 type Needs = BelongingsNeeds & {
   readonly log: Log;
-  /** Absent: nothing is written down. */
+  /** If absent, nothing is recorded. */
   readonly unfinished?: Table;
   readonly configs: () => readonly ServerConfig[];
 };
@@ -61,13 +64,13 @@ export function createUnfinished(needs: Needs): Unfinished {
   };
 }
 
-/** Those of `those` that are not among what is left. */
+/** Returns the members of `those` that are not in `left`. */
 export const withoutLeft = (those: readonly Belonging[], left: readonly Left[]) => {
   const keys = new Set(left.map(keyOf));
   return those.filter(one => !keys.has(keyOf(one)));
 };
 
-/** As `keyOf` writes it. */
+/** Parses a key that `keyOf` wrote. */
 function belongingOf(key: string): Belonging | undefined {
   const [, kind, name = ''] = /^(image|volume|folder) (.+)$/s.exec(key) ?? [];
   return kind === 'image' || kind === 'volume' || kind === 'folder' ? { kind, name } : undefined;

@@ -3,21 +3,21 @@ import type { Owner } from './caller.ts';
 import { type Owned, type Place, createByOwner } from './ownership.ts';
 
 /**
- * Requests that nobody waits for any more, and that the server may still work on: what it says of them
- * must not be taken for something about the calls of others.
+ * Cancelled and timed-out requests that the server may still work on. They keep the hub from attributing the server's
+ * messages about them to the calls of other clients.
  */
 export interface Abandoned {
   add(id: number, owner: Owner): void;
-  /** The server has answered after all: it works on it no more. */
+  /** Forgets the request: the server has finished with it. */
   answered(id: number): void;
-  /** Whose they are, where all are of one client. */
+  /** The owner of all these requests; 'several' if they belong to more than one client. */
   owner(): Owner | 'none' | 'several';
   clear(): void;
 }
 
-/** A server that obeys never answers what was cancelled: it is taken for done with it after this long. */
+/** How long a request is kept, in ms. A compliant server never answers a cancelled request, so the entry expires. */
 const lifeMs = 30_000;
-/** Of more, the oldest are taken for done. */
+/** Maximum number of requests kept. Above it, the oldest is forgotten. */
 const maxKept = 1_000;
 
 type Kept = { readonly place: Place<Owned>; readonly timeout: Timer };

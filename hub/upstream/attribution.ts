@@ -3,8 +3,8 @@ import { type About, type Caller, isSameClient } from './caller.ts';
 import type { InFlight } from './pending-requests.ts';
 
 /**
- * What a message is about that came on the way of the hub's request with this id, given as JSON text.
- * Undefined without an id: then the way tells nothing.
+ * Returns the subject of a message that arrived on the response to the hub's request `id` (JSON text). Returns
+ * undefined if `id` is undefined: the channel then does not tell.
  */
 export function aboutOf(
   pending: Pick<InFlight, 'find'>,
@@ -16,8 +16,8 @@ export function aboutOf(
 }
 
 /**
- * The caller of the newest call in flight, where all in flight are of one client, those included that
- * nobody waits for any more. It costs the same however many there are: a server may say as much as it likes.
+ * Returns the caller of the newest pending call if all pending and abandoned calls belong to one client. Runs in
+ * constant time, because a server may send any number of messages.
  */
 export function onlyCaller(
   calls: InFlight['calls'],

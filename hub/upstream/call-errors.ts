@@ -1,7 +1,7 @@
 import { HubError, isObject } from '#core';
 import { type Answer, valueOf } from '#jsonrpc';
 
-/** A server took longer over a call than its `timeout`, in milliseconds, without any progress. */
+/** The server did not answer a call within its `timeout`, in milliseconds, and reported no progress. */
 export const timedOut = (server: string, method: string, timeoutMs: number): HubError =>
   new HubError(
     'HUB_CALL_TIMEOUT',
@@ -9,7 +9,7 @@ export const timedOut = (server: string, method: string, timeoutMs: number): Hub
     { data: { server, method, timeoutMs } },
   );
 
-/** Nobody waits for the answer any more. */
+/** The call was cancelled before its answer arrived. */
 export const cancelled = (server: string, method: string, reason: string | undefined): HubError =>
   new HubError(
     'HUB_CALL_CANCELLED',
@@ -17,7 +17,7 @@ export const cancelled = (server: string, method: string, reason: string | undef
     { data: { server } },
   );
 
-/** An answer was longer than the server's `max_line`. */
+/** An answer exceeded the server's `max_line`. */
 export const tooLong = (server: string, bytes: number): HubError =>
   new HubError(
     'HUB_LINE_TOO_LONG',
@@ -26,8 +26,8 @@ export const tooLong = (server: string, bytes: number): HubError =>
   );
 
 /**
- * The server answered a request of the hub's own with an error, which is in the data. What the channel
- * answers in its place, where its host answered with no more than a status, is HUB_REMOTE_UNREACHABLE.
+ * The server answered one of the hub's own requests with an error, which `data.error` holds. The code is
+ * HUB_REMOTE_UNREACHABLE if the remote host answered with only an HTTP status and the channel supplied the error.
  */
 export function refusedBy(server: string, method: string, { bytes, payload }: Answer): HubError {
   const error = valueOf(bytes, payload);
@@ -40,7 +40,7 @@ export function refusedBy(server: string, method: string, { bytes, payload }: An
       data: { server, method, status, retryable: isRetryable, error },
     });
   }
-  // Of a remote server the channel answers what could not be delivered, and names it already.
+  // The channel's own errors for undeliverable requests already start with the server's name.
   const message = why.startsWith(`${server} `) ? why : `${server} refused ${method}: ${why}`;
   return new HubError('HUB_SERVER_PROTOCOL', message, { data: { server, method, error } });
 }

@@ -3,91 +3,91 @@ import type { Answer, Edit, Notification, Request, Span } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { LogLevel } from '#mcp';
 
-/** A client's request on its way to a server: the message and what must differ in it. */
+/** A client's request on its way to a server: the message and the edits to apply to it. */
 export type Outbound<T> = {
   readonly request: Request;
-  /** Replacements besides those of the id and the progress token, which are the upstream's own. */
+  /** Edits besides those of the id and the progress token, which the upstream adds itself. */
   readonly edits: readonly Edit[];
   readonly progressToken: Span | undefined;
-  /** Makes the reply of the answer, before the next message of the server is read. Must not throw. */
+  /** Converts the answer to the reply, before the server's next message is read. Must not throw. */
   readonly answered: (answer: Answer) => T;
-  /** Makes the rejection of the failure of a request that was sent. */
+  /** Converts the failure of a sent request to the error that rejects its reply. */
   readonly failed: (error: HubError) => Error;
 };
 
 /**
- * Whose request a message of a server came in reply to: 'none' where that is one of the hub's own, 'gone'
- * where nobody waits for its answer any more.
+ * The request on whose response a server message arrived: its caller, 'none' if the request is the hub's own, or
+ * 'gone' if the request is no longer pending.
  */
 export type About = Caller | 'none' | 'gone';
 
-/** A notification of a server. `about` is there where the way that it came by tells it. */
+/** A server's notification. `about` is set if the channel tells which request it belongs to. */
 export type Told = Notification & { readonly about?: About };
 
-/** A server's request to a client. It must be answered, once. */
+/** A server's request to a client. It must be answered exactly once. */
 export type Asked = {
   readonly request: Request;
-  /** Undefined where the way that it came by does not tell. */
+  /** Undefined if the channel does not tell which request it belongs to. */
   readonly about: About | undefined;
-  /** Takes the whole JSON-RPC answer, with the server's own id in it. */
+  /** Sends the whole JSON-RPC answer, which contains the server's own id. */
   readonly answer: (bytes: Buffer) => void;
-  /** Takes a notification that is about the request. */
+  /** Sends a notification about the request. */
   readonly tell: (bytes: Buffer) => void;
 };
 
-/** A request whose server is known: all of one server have the same source. */
+/** A request with the identity of its server. All requests of one server have the same `source`. */
 export type Question = Asked & { readonly source: object };
 
-/** Where messages about a request go while it is worked on. */
+/** Receives the messages about a request while the request is pending. */
 export interface Exchange {
   related(bytes: Buffer): void;
-  /** The header of that name of the HTTP request that it came in, where it came in one of its own. */
+  /** The `traceparent` header of the HTTP request, if the request arrived in an HTTP request of its own. */
   readonly traceparent?: string | undefined;
 }
 
-/** True where both are of one client. */
+/** True if both owners are the same client. */
 export const isSameClient = (one: Owner, other: Owner): boolean =>
   one === other || (one.identity !== undefined && one.identity === other.identity);
 
-/** A client, as far as a server can have something for it: two callers with one owner are one client. */
+/** A client that a server can address. Two callers with the same owner are the same client. */
 export interface Owner {
-  /** Two owners with one identity are one client. Absent: the owner is a client by itself. */
+  /** Owners with the same identity are the same client. If absent, the owner is a client by itself. */
   readonly identity?: string;
-  /** What the client said of itself when it opened its session, as JSON text. */
+  /** The client's description of itself from when it opened its session, as JSON text. */
   readonly client?: { readonly clientInfo: string } | undefined;
-  /** A request of the server that is about a call of this client. */
+  /** Handles a server's request about a call of this client. */
   asked(question: Question, exchange: Exchange): void;
   /**
-   * A notification of the server that is about a call of this client, though it does not name it. A client
-   * that asked for no level of log messages gets those from `unasked` on, or all where there is none.
+   * Handles a server's notification about a call of this client that does not name the call. A client that set no log
+   * level gets log messages of level `unasked` and above, or all of them if `unasked` is undefined.
    */
   told(notification: Told, exchange: Exchange, unasked?: LogLevel): void;
-  /** While the client is asked something, its calls do not time out. */
+  /** True while the client has an open question to answer. Its calls do not time out meanwhile. */
   readonly isAsked: boolean;
 }
 
-/** Who asked. What the server sends about a request while it works on it goes to its caller. */
+/** The sender of a request. Messages that the server sends about a pending request go to its caller. */
 export type Caller = {
   readonly owner: Owner;
-  /** Who sent the request, for servers of the hub's own. */
+  /** The principal that sent the request, for the hub's own servers. */
   readonly principal?: Principal;
   exchange: Exchange;
-  /** By what the client knows the progress of its request, as JSON text. */
+  /** The client's progress token for the request, as JSON text. */
   progressToken: string | undefined;
 };
 
-/** A request in flight. */
+/** A pending request. */
 export type Relayed<T> = {
   readonly answer: Promise<T>;
-  /** Tells the server that nobody waits any more, and rejects the answer with HUB_CALL_CANCELLED. */
+  /** Sends a cancellation to the server and rejects the answer with HUB_CALL_CANCELLED. */
   cancel(reason: string | undefined): void;
 };
 
-/** A request that stays open: its answer says that it is over. */
+/** A request that stays open until the server ends it with an answer. */
 export type Listening = {
-  /** The id that the server knows it by. */
+  /** The request id that the server sees. */
   readonly id: number;
-  /** Rejects with HubError where the server is gone or the request was cancelled. */
+  /** Resolves with the final answer. Rejects with HubError if the server is gone or the request was cancelled. */
   readonly over: Promise<Answer>;
   cancel(reason: string): void;
 };

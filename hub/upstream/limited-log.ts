@@ -1,14 +1,14 @@
 import type { Clock, Log } from '#core';
 
-/** For what a server can make the hub log at will. */
+/** Log for lines that a server can trigger at will. */
 export type LimitedLog = Pick<Log, 'info' | 'warn'>;
 
 const linesPerSecond = 50;
 const windowMs = 1_000;
 
 /**
- * A log that takes 50 lines a second and counts the rest: a server that floods its stderr or stdout
- * would otherwise cost the hub its time, and the machine its disk.
+ * Creates a log that accepts 50 lines a second and counts the rest. Without the limit, a server that floods its
+ * stderr or stdout would use up the hub's CPU time and the machine's disk.
  */
 export function createLimitedLog(
   log: Log,
@@ -25,7 +25,7 @@ export function createLimitedLog(
   }
 
   function admits(): boolean {
-    // A flood is only counted, without a look at the clock.
+    // During a flood, count the line without reading the clock.
     if (dropped > 0) {
       dropped++;
       return false;

@@ -1,36 +1,36 @@
 import { type Owner, isSameClient } from './caller.ts';
 
-/** Something that belongs to a client, among others like it. */
+/** A value that belongs to a client. */
 export type Owned = { readonly owner: Owner };
 
-/** Where something stands among the others. Whoever added it removes it by this. */
+/** A node of the linked list. `add` returns it and `remove` takes it. */
 export type Place<T extends Owned> = {
   readonly value: T;
   before: Place<T> | undefined;
   after: Place<T> | undefined;
 };
 
-/** What belongs to clients, the oldest first. Whether all of it is of one is known without a search. */
+/** Values that belong to clients, oldest first. Tells in constant time whether all of them belong to one client. */
 export interface ByOwner<T extends Owned> {
   readonly size: number;
   readonly newest: T | undefined;
-  /** True where not all that is there is of one client. */
+  /** True if the values belong to more than one client. */
   readonly isOfSeveral: boolean;
   add(value: T): Place<T>;
-  /** To be called once. */
+  /** Call this once for each place. */
   remove(place: Place<T>): void;
 }
 
 /**
- * A chain in which neighbours of different clients are counted: none of them means that all are of one.
- * A count by owner would need a Map whose keys come and go with each call (see `createSlotMap`).
+ * Creates a linked list that counts neighbours of different clients. If the count is zero, all values belong to one
+ * client. A count by owner would need a Map whose keys come and go with each call (see `createSlotMap`).
  */
 export function createByOwner<T extends Owned>(): ByOwner<T> {
   let newest: Place<T> | undefined;
   let size = 0;
   let differing = 0;
 
-  /** 1 where the two are neighbours of different clients. */
+  /** Returns 1 if both exist and belong to different clients, otherwise 0. */
   const differ = (a: Place<T> | undefined, b: Place<T> | undefined): number =>
     a && b && !isSameClient(a.value.owner, b.value.owner) ? 1 : 0;
 
@@ -58,7 +58,7 @@ export function createByOwner<T extends Owned>(): ByOwner<T> {
       if (before) before.after = after;
       if (after) after.before = before;
       else newest = before;
-      // One that is gone must not keep alive those that came after it.
+      // Unlink the removed place, so that it does not keep later places alive.
       place.before = undefined;
       place.after = undefined;
       size--;

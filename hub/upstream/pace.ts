@@ -2,11 +2,11 @@ import type { Clock } from '#core';
 import type { Channel } from '#jsonrpc';
 import type { LimitedLog } from './limited-log.ts';
 
-/** Limits how fast the messages of a server are read that answer no request. */
+/** Limits how fast the hub reads server messages that answer no request. */
 export type Pace = {
-  /** Counts a message of so many bytes. Above the limit the server's output is read no further for a while. */
+  /** Counts a message of this many bytes. Above the limit, the hub pauses reading the server's output. */
   count(bytes: number): void;
-  /** The same for output that is no message, which costs less. */
+  /** Like `count`, for output that is not a message. Such output costs less. */
   countNoise(bytes: number): void;
 };
 
@@ -15,15 +15,16 @@ export type PaceNeeds = {
   readonly output: LimitedLog;
 };
 
-/** Each of these in a message counts as one more message, in bytes. */
+/** Size after which a message counts as one more message, in bytes. */
 const bytesPerMessage = 4096;
 const noiseBytesPerMessage = 256;
-/** At most one line of the log in this time says that a server is held back. */
+/** Minimum interval between log lines that report a paused server, in ms. */
 const logEveryMs = 60_000;
 
 /**
- * A token bucket that fills up in one second. What is above it is not dropped: it waits in the server's own
- * output, behind which its answers wait as well. `perSecond` is asked each time, as the config may change.
+ * Creates a token bucket that refills in one second. Messages above the limit are not dropped: they wait in the
+ * server's own output, and so do the answers behind them. `perSecond` is called each time, because the config may
+ * change.
  */
 export function createPace(
   channel: Pick<Channel, 'pause' | 'resume' | 'closed'>,
@@ -68,7 +69,7 @@ export function createPace(
   }
 
   function spend(messages: number): void {
-    // The largest of all holds the server back for a second.
+    // Even the largest message pauses the server for no more than one second.
     left -= Math.min(messages, perSecond());
     if (left >= 0 || isPaused || isOver) return;
     fill();

@@ -3,11 +3,11 @@ import type { Answer } from '#jsonrpc';
 import type { Caller } from './caller.ts';
 import { type ByOwner, type Place, createByOwner } from './ownership.ts';
 
-/** A request that waits for its answer. Those of the hub's own have no caller. */
+/** A request that waits for its answer. The hub's own requests have no caller. */
 export type Pending = {
   readonly method: string;
   readonly caller: Caller | undefined;
-  /** Ends the wait for the answer. */
+  /** The timer that ends the wait for the answer. */
   readonly timeout: Timer | undefined;
   readonly settle: (answer: Answer) => void;
   readonly reject: (error: HubError) => void;
@@ -15,21 +15,21 @@ export type Pending = {
 
 type Entry = Pending & { readonly place: Place<Caller> | undefined };
 
-/** The requests that a server has not answered, by the ids that the hub gave them. */
+/** The pending requests of a server, by the ids that the hub assigned. */
 export interface InFlight {
   readonly size: number;
-  /** Those of clients. */
+  /** The clients' requests. */
   readonly calls: Pick<ByOwner<Caller>, 'size' | 'newest' | 'isOfSeveral'>;
-  /** Enters a request; its id is above all before it. */
+  /** Adds a request. Returns its id, which is above all earlier ids. */
   add(pending: Pending): number;
   find(id: number): Pending | undefined;
-  /** Removes it and ends its timeout; undefined where it is gone already. */
+  /** Removes the request and stops its timeout. Returns undefined if the request is gone already. */
   take(id: number): Pending | undefined;
-  /** The oldest first. A copy: requests may be taken while one goes through it. */
+  /** All ids, oldest first. A copy: requests may be taken during iteration. */
   ids(): readonly number[];
 }
 
-/** Nothing is in flight at first. The first id comes `after` another one. */
+/** Creates an empty set of pending requests. Ids start after `after`. */
 export function createInFlight(after?: number): InFlight {
   const entries = createSlotMap<Entry>(after);
   const calls = createByOwner<Caller>();
@@ -55,7 +55,8 @@ export function createInFlight(after?: number): InFlight {
 }
 
 /**
- * Calls `expired` when a call has made no progress for `timeoutMs`, of which `waitedMs` had passed before.
+ * Calls `expired` when a call has made no progress for `timeoutMs`. At creation, the call has already waited
+ * `waitedMs` of that time.
  */
 export function createCallTimer(
   clock: Pick<Clock, 'after'>,
@@ -63,7 +64,7 @@ export function createCallTimer(
   timeoutMs: number,
   waitedMs: number,
 ): Timer {
-  // Most calls have waited for nothing: theirs cost no more than the timer.
+  // Most calls have not waited yet: they need only the plain timer.
   if (waitedMs === 0) return clock.after(timeoutMs, expired);
   let timer = clock.after(timeoutMs - waitedMs, expired);
   return {

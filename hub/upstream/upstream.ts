@@ -21,58 +21,63 @@ import { createCallTimer, createInFlight } from './pending-requests.ts';
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
 export interface Upstream {
-  /** Relays a client's request, which has waited for so long. Throws HubError where the server cannot take it. */
+  /**
+   * Relays a client's request that has already waited `waitedMs`. Throws HubError if the server cannot take the
+   * request.
+   */
   relay<T>(outbound: Outbound<T>, caller: Caller, timeoutMs: number, waitedMs?: number): Relayed<T>;
-  /** The hub's own request: its answer, whose payload is a result. Rejects with HubError. */
+  /** Sends a request of the hub's own. Resolves with an answer whose payload is a result. Rejects with HubError. */
   request(method: string, params: object | undefined, timeoutMs: number): Promise<Answer>;
-  /** A request without a time limit, which `cancel` ends without an answer. Throws HubError. */
+  /**
+   * Sends `subscriptions/listen` without a time limit. `cancel` ends the request without an answer. Throws HubError.
+   */
   listen(params: object): Listening;
   notify(method: string, params?: object): void;
-  /** Passes a client's notification on as it is. Throws HubError where the server cannot take it. */
+  /** Forwards a client's notification unchanged. Throws HubError if the server cannot take it. */
   forward(notification: Notification): void;
   /**
-   * The caller of the newest request in flight, where all in flight are of one client, those included
-   * that nobody waits for any more. Requests of the hub's own do not count.
+   * The caller of the newest pending call, if all pending and abandoned calls belong to one client. The hub's own
+   * requests do not count.
    */
   onlyCaller(): Caller | 'none' | 'several';
-  /** The owner of all calls so far, where there is but one. */
+  /** The owner of all calls so far, if there is only one. */
   onlyOwner(): Owner | 'none' | 'several';
   /**
-   * Whether the server may be silent because it works: clients wait for answers, and no call has timed out
-   * since it was last heard.
+   * True if the server may be silent because it is working: client calls are pending, and no call has timed out since
+   * the server's last message.
    */
   isAtWork(): boolean;
-  /** How many requests of clients wait for an answer. */
+  /** The number of pending client requests. */
   inFlight(): number;
-  /** How many requests of clients there have been so far. */
+  /** The number of client requests so far. */
   relayed(): number;
-  /** Rejects every request in flight: the server is gone. */
+  /** Rejects all pending requests: the server is gone. */
   fail(error: HubError): void;
 }
 
 export type UpstreamOptions = {
   readonly server: string;
-  /** The numbers of its requests begin above this one, where others have sent some before. */
+  /** Request ids start above this value, if the channel has already carried requests of another sender. */
   readonly firstId?: number;
 };
 
 export type UpstreamNeeds = {
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
-  /** For what the server can make the hub log as often as it likes. */
+  /** Log for lines that the server can trigger at will. */
   readonly output: LimitedLog;
-  /** Notifications of the server that name no request in flight. */
+  /** Receives the server's notifications that name no pending request. */
   readonly notified: (notification: Told) => void;
-  /** Requests of the server, but for `ping`, which is answered here. */
+  /** Receives the server's requests except `ping`, which the upstream answers. */
   readonly asked: (asked: Asked) => void;
-  /** Counts what comes and answers no request. Absent: it is not limited. */
+  /** Counts messages that answer no request. If absent, their rate is not limited. */
   readonly pace?: Pace;
 };
 
-/** How long a server that was told of a cancellation has to show that it has read it. */
+/** How long the server has to answer the `ping` after a cancellation, in ms. */
 const knowsMs = 10_000;
 
-/** Pairs answers with requests by ids of the hub's own, and gives each client its own id back. */
+/** Pairs answers with requests by the hub's own ids, and restores each client's id. */
 export function createUpstream(
   options: UpstreamOptions,
   channel: Channel,
@@ -85,7 +90,7 @@ export function createUpstream(
   const take = (id: number) => pending.take(id);
   const abandoned = createAbandoned({ clock });
   let over: HubError | undefined;
-  /** Whether a call has timed out since the server was last heard. */
+  /** True if a call has timed out since the server's last message. */
   let isSilent = false;
   let onlyOwner: Owner | 'none' | 'several' = 'none';
   let relayed = 0;
@@ -116,15 +121,15 @@ export function createUpstream(
       return;
     }
     take(id);
-    // The protocol forbids to cancel this one: its server is ended instead.
+    // The protocol forbids cancelling `initialize`. The hub stops the server instead.
     if (method !== 'initialize') abandon(id, caller, 'the call timed out');
     if (caller) isSilent = true;
-    // What the hub itself asked is reported by whoever asked it.
+    // The sender of a hub request reports its timeout itself.
     if (caller) needs.log.warn({ method, timeoutMs }, 'a call timed out');
     entry.reject(timedOut(server, method, timeoutMs));
   }
 
-  /** Sends, or takes the request back when the channel refuses it. */
+  /** Sends the message of a request. Removes the request if the channel rejects the message. */
   function send(id: number, bytes: Buffer): void {
     try {
       channel.send(bytes);
@@ -134,14 +139,14 @@ export function createUpstream(
     }
   }
 
-  /** Tells the server that the answer is not wanted any more. */
+  /** Cancels a request on the server, because its answer is no longer needed. */
   function abandon(id: number, caller: Caller | undefined, reason: string | undefined): void {
     tell(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
     if (!caller || over) return;
     abandoned.add(id, caller.owner);
-    // Where each request has a way of its own, an answer on another way tells nothing of it.
+    // If each request has its own stream, the answer to a ping says nothing about this request.
     if (channel.tellsWhose) return;
-    // With its answer to this the server has read what came before it, and knows that nobody waits.
+    // The answer to this ping shows that the server has read the cancellation.
     const knows = () => abandoned.answered(id);
     tell(encodeCall(begin('ping', undefined, knowsMs, knows, knows), 'ping'));
   }
@@ -166,7 +171,7 @@ export function createUpstream(
       entry.settle(answer);
       return;
     }
-    // A client that has left is no fault of the server, however long its answers are.
+    // The server is not at fault if the client left, so the length of its answer does not count.
     needs.pace?.count(0);
     abandoned.answered(id);
     if (answer.failed)
@@ -177,7 +182,7 @@ export function createUpstream(
     else needs.log.debug({ id }, 'an answer came that nobody waits for');
   }
 
-  /** Sends an answer to the server, or a notification, which it may be too late for. */
+  /** Sends an answer or a notification to the server. A failure is only logged, as the server may be gone already. */
   function tell(bytes: Buffer): void {
     try {
       channel.send(bytes);
@@ -200,7 +205,7 @@ export function createUpstream(
     const token = membersOf(notification.bytes, notification.params)?.get('progressToken');
     const entry = token && pending.find(Number(rawText(notification.bytes, token)));
     if (!token || entry?.caller?.progressToken === undefined) return;
-    // A call that makes progress is alive, however long it takes.
+    // A call that makes progress does not time out.
     entry.timeout?.refresh();
     const { exchange, progressToken } = entry.caller;
     exchange.related(splice(notification.bytes, [{ span: token, text: progressToken }]));
@@ -216,7 +221,7 @@ export function createUpstream(
       else notified(message, about);
     },
     oversized({ id, bytes }) {
-      // Where the line did not tell which call it answers, a single one in flight is the one.
+      // If the line has no readable id and only one request is pending, the line answers that request.
       const [only] = pending.size === 1 ? pending.ids() : [];
       needs.pace?.count(bytes);
       const number = id === undefined ? only : Number(id);
