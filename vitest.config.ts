@@ -55,8 +55,8 @@ export default defineConfig({
           name: 'together',
           include: [all],
           exclude: [...configDefaults.exclude, ...twoAtATime, ...alone],
-          // One more than a small machine has cores: most of the long tests wait for containers.
-          maxWorkers: 3,
+          // As many as a small machine has cores: a third delays tests that wait for a signal or for their peer.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
           ...timeouts,
         },

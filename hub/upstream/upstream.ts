@@ -66,7 +66,7 @@ export type UpstreamNeeds = {
   readonly log: Log;
   /** Log for lines that the server can trigger at will. */
   readonly output: LimitedLog;
-  /** Receives the server's notifications that name no pending request. */
+  /** Receives the server's notifications, except `notifications/progress`. */
   readonly notified: (notification: Told) => void;
   /** Receives the server's requests except `ping`, which the upstream answers. */
   readonly asked: (asked: Asked) => void;
