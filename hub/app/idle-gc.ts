@@ -56,19 +56,31 @@ export function createRelief({
   log,
 }: Pick<SettlingNeeds, 'collect' | 'clock' | 'log'>): () => void {
   let isWaiting = false;
-  const collectAfter = ([delayMs, ...later]: readonly number[]): void => {
-    isWaiting = delayMs !== undefined;
-    if (delayMs === undefined) return;
+  /** Another flood was reported while collections were waiting. It may end after the last of them. */
+  let isReportedAgain = false;
+
+  function collectAfter([delayMs, ...later]: readonly number[]): void {
+    if (delayMs === undefined) {
+      isWaiting = false;
+      if (isReportedAgain) relieve();
+      return;
+    }
     clock.after(delayMs, () => {
       collect().catch((error: unknown) =>
         log.debug({ error: messageOf(error) }, 'no memory could be given back'),
       );
       collectAfter(later);
     });
-  };
-  return () => {
-    if (!isWaiting) collectAfter(reliefsMs);
-  };
+  }
+
+  function relieve(): void {
+    isReportedAgain = isWaiting;
+    if (isWaiting) return;
+    isWaiting = true;
+    collectAfter(reliefsMs);
+  }
+
+  return relieve;
 }
 
 /**

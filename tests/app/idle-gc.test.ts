@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
-import { collectGarbage, createSettling, queuedTick } from '../../hub/app/idle-gc.ts';
+import { collectGarbage, createRelief, createSettling, queuedTick } from '../../hub/app/idle-gc.ts';
 
 const log = {
   trace() {},
@@ -72,4 +72,20 @@ test('keeps an object that nextTick queues, as those of the next ones are', asyn
   assert.notEqual(kept, next);
   assert.deepEqual(Reflect.ownKeys(kept), Reflect.ownKeys(next));
   assert.ok('callback' in kept && 'args' in kept, Reflect.ownKeys(kept).map(String).join(', '));
+});
+
+test('a flood that outlasts the collections of the one before it gets its own', async () => {
+  const clock = createManualClock();
+  let collected = 0;
+  const relieve = createRelief({ collect: async () => void collected++, clock, log });
+  relieve();
+  clock.advance(10_000);
+  assert.equal(collected, 2);
+  relieve();
+  clock.advance(1_000);
+  assert.equal(collected, 3);
+  clock.advance(11_000);
+  assert.equal(collected, 6);
+  clock.advance(60_000);
+  assert.equal(collected, 6);
 });
