@@ -27,7 +27,7 @@ export type FileChange = {
 /** A backup file and its text. */
 export type Backup = { readonly path: string; readonly text: string };
 
-/** Maximum size of a client file in bytes. Clients also saveBackup long histories in these files. */
+/** Maximum size of a client file in bytes. Some clients also store long histories in these files. */
 const maxFileBytes = 256 * 1024 * 1024;
 /** Maximum number of backups of one file. The hub never deletes old ones: the user decides. */
 const maxBackups = 99;
