@@ -1,7 +1,13 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const all = 'tests/**/*.test.ts';
+/** Whole hubs, containers, browsers, and programs that are measured. */
+const systems = [
+  'tests/{faults,fuzz,house,soak,system}/**/*.test.ts',
+  'tests/dashboard/browser/**/*.test.ts',
+];
+/** It counts the modules that a process loads, so it needs a process of its own. */
+const ownProcess = ['tests/http/listen.test.ts'];
 /** These compare the time of calls with that of a control beside them, which a busy machine delays as well. */
 const twoAtATime = ['tests/faults/{breaker,clock,config,redis,server}.test.ts'];
 /** What these find out depends on the time that things take, or on the memory of the machine. */
@@ -52,8 +58,21 @@ export default defineConfig({
     projects: [
       {
         test: {
-          name: 'together',
-          include: [all],
+          name: 'rooms',
+          include: ['tests/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...systems, ...ownProcess, ...alone],
+          // One process for many files: loading the modules again for each took a third of the time.
+          isolate: false,
+          // More than a small machine has cores, as these tests wait for half of their time.
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+          ...timeouts,
+        },
+      },
+      {
+        test: {
+          name: 'systems',
+          include: [...systems, ...ownProcess],
           exclude: [...configDefaults.exclude, ...twoAtATime, ...alone],
           // As many as a small machine has cores: a third delays tests that wait for a signal or for their peer.
           maxWorkers: 2,
