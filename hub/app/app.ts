@@ -1,10 +1,9 @@
-import { randomFillSync, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createActivity } from '#activity';
 import { addBuiltins } from '#builtin';
-import { type RulesSource, warningsOf } from '#config';
+import { warningsOf } from '#config';
 import { type Clock, type Log, type Service, startAll, systemClock } from '#core';
-import { type ConfigControl, type Engine, createHttp, createSocketTables } from '#http';
+import { type Engine, createHttp, createSocketTables } from '#http';
 import { createLazyInstalls, createPins, registriesOf } from '#installs';
 import { createJobs } from '#jobs';
 import type { StdioStreams } from '#jsonrpc';
@@ -12,32 +11,16 @@ import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#res
 import { createRouter } from '#routing';
 import { breakerKeyOf } from '#servers';
 import { announceRunning, createJournal, openDataDir } from '#store';
-import {
-  type OtlpExporter,
-  type OtlpNeeds,
-  type OtlpOptions,
-  type Redaction,
-  createMetrics,
-  loadOtlpExporter,
-} from '#telemetry';
-import {
-  createByteBudget,
-  createConnections,
-  createSavedSessions,
-  createSessionIds,
-  createSse,
-  createStreamable,
-  createWebSockets,
-  maxMessageBytes,
-  openStdio,
-} from '#transports';
-import { createCallToken } from './call-token.ts';
-import { collectGarbage, createRelief, createSettling } from './idle-gc.ts';
+import type { Redaction } from '#telemetry';
+import { maxMessageBytes, openStdio } from '#transports';
+import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
-import { createPrompts } from './wire-prompts.ts';
-import { type FleetOptions, createFleet } from './wire-servers.ts';
+import { wireObservers } from './wire-observers.ts';
+import { createPrompts, withRules } from './wire-prompts.ts';
+import { type ServersOptions, wireServers } from './wire-servers.ts';
+import { wireTransports } from './wire-transports.ts';
 
-export type AppOptions = Omit<FleetOptions, 'configs'> & {
+export type AppOptions = Omit<ServersOptions, 'configs'> & {
   readonly files: ConfigFiles;
   readonly log: Log;
   /** Removes secrets from everything that is displayed. */
@@ -60,19 +43,7 @@ export type App = {
   stop(): Promise<void>;
 };
 
-/** Grace period in ms for calls in flight when the hub stops. */
-const drainMs = 5_000;
 const probeMs = 3_000;
-const idleMs = 30 * 60_000;
-const maxSessions = 10_000;
-/** Maximum number of WebSockets and SSE streams. */
-const maxStreams = 1_000;
-/** Number of recorded calls, and the size of their payloads in bytes. */
-const activityBounds = {
-  maxCalls: 10_000,
-  maxPayloadBytes: 8 * 2 ** 20,
-  maxKeptBytes: 4 * 2 ** 10,
-} as const;
 /** Time in ms for pending responses after the client closed stdin: clients wait two seconds. */
 const stdioGraceMs = 1_000;
 /** Delay in ms before the routes are loaded, unless a request needs them earlier: servers start first. */
@@ -82,9 +53,6 @@ const firstListsMs = 10_000;
 /** File of the jobs, in the data folder. */
 const jobsFile = 'jobs.jsonl';
 const maxJobsBytes = 4 * 2 ** 20;
-/** File of the resumable sessions, in the data folder. */
-const sessionsFile = 'sessions.jsonl';
-const maxSessionsBytes = 8 * 2 ** 20;
 
 /** Starts the hub: opens its data folder, connects to the engine, listens, and starts the servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
@@ -105,7 +73,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
           { clock, log: log.child({ part: 'redis' }), random: Math.random, newId },
         );
   const pins = createPins(registriesOf(options.environment), { clock, fetch });
-  const { servers, docker, place, listings, backlog, ...fleet } = await createFleet(
+  const { servers, docker, place, listings, backlog, ...wired } = await wireServers(
     { ...options, configs: files.first.config.servers },
     {
       dataDir,
@@ -132,13 +100,16 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       changed: source.changed,
     },
   });
-  const activity = createActivity(activityBounds, options);
-  const metrics = createMetrics({
-    clock,
-    servers: () => all.all.map(({ config }) => config.name),
-  });
-  const telemetry =
-    settings.otlp && (await openTelemetry(options, settings.otlp, () => http.measure()));
+  const { activity, metrics, telemetry, observe } = await wireObservers(
+    { otlp: settings.otlp, version },
+    {
+      servers: () => all.all.map(({ config }) => config.name),
+      measure: () => http.measure(),
+      redaction: options.redaction,
+      clock,
+      log,
+    },
+  );
   const router = createRouter(() => source.current.naming, {
     servers: all,
     log,
@@ -146,11 +117,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     hubVersion: version,
     newId,
     prompts: prompts.source,
-    observer(call) {
-      metrics.record(call);
-      activity.record(call);
-      telemetry?.record(call);
-    },
+    observer: observe,
     ...(telemetry?.tracer && { tracer: telemetry.tracer }),
   });
   const jobs = createJobs({
@@ -168,70 +135,28 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     log,
     pins,
     ...editing,
-    ...fleet,
+    ...wired,
     servers,
     keepListing: (config, listing) =>
-      listings.keep(config.name, fleet.specOf(config).digest ?? '', listing),
+      listings.keep(config.name, wired.specOf(config).digest ?? '', listing),
     forgetListing: name => listings.forget(name),
   });
-  const { maxConnections, maxSessionsPerClient, ...limits } = settings.limits;
-  const relieved = createRelief({ collect: collectGarbage, clock, log });
-  const budget = (what: string, maxBytes: number) =>
-    createByteBudget({ what, maxBytes }, { clock, log, relieved });
-  const unfinished = budget('requests that are not complete', limits.maxUnfinishedBytes);
-  const unread = budget('answers that are not read', limits.maxUnreadBytes);
   const begun = Promise.withResolvers<void>();
-  const savedSessions = createSavedSessions(
-    { idleMs, maxSessions },
-    {
-      clock,
-      ids: createSessionIds({
-        secret: dataDir.secret,
-        hubId: dataDir.hubId,
-        credentialOf: ({ name }) =>
-          name === 'owner'
-            ? dataDir.ownerKey
-            : name === 'token'
-              ? (settings.token ?? callToken?.current()?.token)
-              : undefined,
-      }),
-      listed: begun.promise
-        .then(() => servers.settled(firstListsMs, signal))
-        .catch(() => undefined), // The start was cancelled, so nothing waits any more.
-      openJournal: snapshot =>
-        createJournal(
-          { file: join(dataDir.path, sessionsFile), maxBytes: maxSessionsBytes, snapshot },
-          { log, backlog },
-        ),
-    },
-  );
-  const streamable = createStreamable(
-    { idleMs, maxSessions, maxSessionsPerClient },
-    { router, clock, log, newId, saved: savedSessions },
-  );
-  const connections = createConnections(
-    { maxConnections: maxStreams },
-    { router, clock, log, unread },
-  );
-  servers.removed(server => {
-    for (const clients of [streamable, connections]) clients.end(server, 'its server was removed');
+  const transports = await wireTransports(options, {
+    settings,
+    dataDir,
+    backlog,
+    router,
+    servers,
+    source,
+    place,
+    exposure: docker.exposure,
+    listed: begun.promise.then(() => servers.settled(firstListsMs, signal)).catch(() => undefined), // The start was cancelled, so nothing waits any more.
+    clock,
+    log,
+    newId,
   });
-  const callToken =
-    settings.token === undefined && options.listens
-      ? createCallToken({
-          dataFolder: dataDir.path,
-          exposure: docker.exposure,
-          auto: place.auto,
-          configs: () => source.current.servers,
-          log,
-          endOpen(reason) {
-            for (const view of ['all', ...servers.all] as const)
-              for (const clients of [streamable, connections]) clients.end(view, reason);
-          },
-        })
-      : undefined;
-  await callToken?.look();
-  source.changed(() => void callToken?.look());
+  const { connections, callToken } = transports;
   const engine: Engine = {
     backend: place.auto,
     probe: () => docker.probe(AbortSignal.timeout(probeMs)),
@@ -248,17 +173,17 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       allowedHosts: settings.allowedHosts,
       allowedOrigins: settings.allowedOrigins,
       maxBodyBytes: maxMessageBytes,
-      maxConnections,
+      maxConnections: settings.limits.maxConnections,
     },
     {
       servers: shown,
       router,
-      streamable,
+      streamable: transports.streamable,
       connections,
-      webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log, unfinished }),
-      unfinished,
-      unread,
-      sse: createSse({ connections, newId }),
+      webSockets: transports.webSockets,
+      unfinished: transports.unfinished,
+      unread: transports.unread,
+      sse: transports.sse,
       engine,
       config: withRules(control, prompts.rules),
       sharing,
@@ -287,15 +212,6 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     },
     stop: () => servers.stopAll(),
   };
-  const sessions: Service = {
-    name: 'sessions',
-    start: async () => {},
-    async stop() {
-      const drained = Promise.all([streamable.drain(drainMs), connections.drain(drainMs)]);
-      router.close();
-      await drained;
-    },
-  };
   let soon: Disposable | undefined;
   const routes: Service = {
     name: 'routes',
@@ -319,16 +235,16 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       [
         ...(telemetry ? [telemetry] : []),
         jobs,
-        savedSessions,
+        transports.saved,
         meeting,
         docker,
         ...(options.listens ? [http, announcement, routes] : []),
         running,
         source,
         prompts,
-        sessions,
+        transports.sessions,
         installs,
-        createSettling({
+        createIdleGc({
           servers,
           lastCall: () => activity.lastId,
           collect: collectGarbage,
@@ -373,33 +289,3 @@ const usersOfPeers = () =>
   process.platform === 'linux' && process.getuid
     ? { peers: { tables: createSocketTables(), uid: process.getuid() } }
     : {};
-
-/** Creates the exporter of traces and metrics, if an endpoint is configured. */
-async function openTelemetry(
-  { version, log, redaction }: AppOptions,
-  otlp: OtlpOptions,
-  families: OtlpNeeds['families'],
-): Promise<OtlpExporter> {
-  const createOtlpExporter = await loadOtlpExporter();
-  return await createOtlpExporter(
-    { ...otlp, resource: { 'service.version': version, ...otlp.resource } },
-    {
-      clock: systemClock,
-      log: log.child({ part: 'telemetry' }),
-      fill: bytes => void randomFillSync(bytes),
-      families,
-      redaction,
-      version,
-    },
-  );
-}
-
-/** Also reloads the prompt rules, before the config: if they are invalid, nothing is changed. */
-const withRules = (control: ConfigControl, rules: RulesSource): ConfigControl => ({
-  ...control,
-  async reload(allow) {
-    const refused = await rules.reload();
-    if (refused) throw refused;
-    return await control.reload(allow);
-  },
-});

@@ -1,7 +1,7 @@
 import { executionAsyncResource } from 'node:async_hooks';
 import { type Clock, type Log, type Service, messageOf } from '#core';
 
-export type SettlingNeeds = {
+export type IdleGcNeeds = {
   readonly servers: { readonly all: readonly { readonly status: { readonly state: string } }[] };
   /** A number that changes with each call. */
   readonly lastCall: () => number;
@@ -19,7 +19,7 @@ const reliefsMs = [1_000, 4_000, 6_000] as const;
  * Collects the garbage of the start once, when no server is starting and no calls arrive. In an idle hub V8 would keep it
  * for days (decisions/0007).
  */
-export function createSettling(needs: SettlingNeeds): Service {
+export function createIdleGc(needs: IdleGcNeeds): Service {
   let waiting: Disposable | undefined;
   const kept: object[] = [];
 
@@ -37,7 +37,7 @@ export function createSettling(needs: SettlingNeeds): Service {
   }
 
   return {
-    name: 'settling',
+    name: 'idle gc',
     async start() {
       kept.push(await queuedTick());
       wait(needs.lastCall());
@@ -54,7 +54,7 @@ export function createRelief({
   collect,
   clock,
   log,
-}: Pick<SettlingNeeds, 'collect' | 'clock' | 'log'>): () => void {
+}: Pick<IdleGcNeeds, 'collect' | 'clock' | 'log'>): () => void {
   let isWaiting = false;
   /** Another flood was reported while collections were waiting. It may end after the last of them. */
   let isReportedAgain = false;

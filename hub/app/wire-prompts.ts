@@ -8,7 +8,7 @@ import {
   ruleOf,
 } from '#config';
 import { type Service, createEmitter, messageOf } from '#core';
-import type { PromptHealth, Prompts } from '#http';
+import type { ConfigControl, PromptHealth, Prompts } from '#http';
 import type { NamedByRules, PromptSource } from '#routing';
 import type { Enhancement, EnhancementNeeds, EnhancementOptions } from './wire-enhancement.ts';
 
@@ -63,6 +63,16 @@ export async function createPrompts(
     },
   };
 }
+
+/** Also reloads the prompt rules, before the config: if they are invalid, nothing is changed. */
+export const withRules = (control: ConfigControl, rules: RulesSource): ConfigControl => ({
+  ...control,
+  async reload(allow) {
+    const refused = await rules.reload();
+    if (refused) throw refused;
+    return await control.reload(allow);
+  },
+});
 
 /** Without Ollama nothing is offered, and calls are not changed. */
 function createSource({

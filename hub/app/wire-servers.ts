@@ -31,7 +31,7 @@ import {
   createTable,
 } from '#store';
 
-export type FleetOptions = {
+export type ServersOptions = {
   readonly configs: readonly ServerConfig[];
   readonly settings: Settings;
   readonly version: string;
@@ -53,7 +53,7 @@ type Needs = {
 };
 
 /** The servers and their runtimes. */
-export type Fleet = {
+export type WiredServers = {
   readonly servers: Servers;
   readonly docker: Runtime & Service & { readonly exposure: Exposure };
   readonly place: Placement;
@@ -86,7 +86,7 @@ const unfinishedFile = 'installs.json';
 const erasFile = 'eras.json';
 
 /** Creates the servers and their runtimes. Starts no server. */
-export async function createFleet(options: FleetOptions, needs: Needs): Promise<Fleet> {
+export async function wireServers(options: ServersOptions, needs: Needs): Promise<WiredServers> {
   const { settings, version } = options;
   const { dataDir, clock, log } = needs;
   const backlog = createBacklog();

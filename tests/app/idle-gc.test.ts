@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
-import { collectGarbage, createRelief, createSettling, queuedTick } from '../../hub/app/idle-gc.ts';
+import { collectGarbage, createRelief, createIdleGc, queuedTick } from '../../hub/app/idle-gc.ts';
 
 const log = {
   trace() {},
@@ -16,7 +16,7 @@ function scene(states: readonly ('starting' | 'running')[]) {
   const clock = createManualClock();
   const status = states.map(state => ({ status: { state } }));
   const calls = { last: 0, collected: 0 };
-  const settling = createSettling({
+  const settling = createIdleGc({
     servers: { all: status },
     lastCall: () => calls.last,
     collect: async () => void calls.collected++,

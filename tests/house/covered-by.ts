@@ -305,7 +305,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'broker/schema',
     'broker/socket',
   ],
-  'system/call-token': ['app/call-token'],
+  'system/call-token': ['app/call-token', 'app/wire-transports'],
   'system/docker-images': [
     'runtimes/docker/image/build',
     'runtimes/docker/image/images',
@@ -333,6 +333,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/leftovers/tidying',
   ],
   'system/lifecycle': ['app/app'],
+  'system/observability': ['app/wire-observers'],
   'system/process-runtime': [
     'runtimes/process/environment',
     'runtimes/process/group',

@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import type { ConfigSource, Settings } from '#config';
+import type { Clock, Log, Service } from '#core';
+import type { Router } from '#routing';
+import type { Exposure } from '#runtimes/docker';
+import type { Placement, Servers } from '#servers';
+import { type Backlog, type DataDir, createJournal } from '#store';
+import {
+  createByteBudget,
+  createConnections,
+  createSavedSessions,
+  createSessionIds,
+  createSse,
+  createStreamable,
+  createWebSockets,
+  maxMessageBytes,
+} from '#transports';
+import { createCallToken } from './call-token.ts';
+import { collectGarbage, createRelief } from './idle-gc.ts';
+
+type Needs = {
+  readonly settings: Settings;
+  readonly dataDir: DataDir;
+  readonly backlog: Backlog;
+  readonly router: Router;
+  /** The servers of the config. */
+  readonly servers: Servers;
+  readonly source: ConfigSource;
+  readonly place: Placement;
+  readonly exposure: Exposure;
+  /** Resolves when the servers that were there at the start have come up or failed. Never rejects. */
+  readonly listed: Promise<void>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+};
+
+/** Grace period in ms for calls in flight when the hub stops. */
+const drainMs = 5_000;
+const idleMs = 30 * 60_000;
+const maxSessions = 10_000;
+/** Maximum number of WebSockets and SSE streams. */
+const maxStreams = 1_000;
+/** File of the resumable sessions, in the data folder. */
+const sessionsFile = 'sessions.jsonl';
+const maxSessionsBytes = 8 * 2 ** 20;
+
+/** Creates the transports of clients, with the memory limits that they share. `listens`: the hub listens for clients. */
+export async function wireTransports({ listens }: { readonly listens: boolean }, needs: Needs) {
+  const { settings, dataDir, servers, router, source, clock, log, newId } = needs;
+  const { limits } = settings;
+  const relieved = createRelief({ collect: collectGarbage, clock, log });
+  const budget = (what: string, maxBytes: number) =>
+    createByteBudget({ what, maxBytes }, { clock, log, relieved });
+  const unfinished = budget('requests that are not complete', limits.maxUnfinishedBytes);
+  const unread = budget('answers that are not read', limits.maxUnreadBytes);
+  const saved = createSavedSessions(
+    { idleMs, maxSessions },
+    {
+      clock,
+      ids: createSessionIds({
+        secret: dataDir.secret,
+        hubId: dataDir.hubId,
+        credentialOf: ({ name }) =>
+          name === 'owner'
+            ? dataDir.ownerKey
+            : name === 'token'
+              ? (settings.token ?? callToken?.current()?.token)
+              : undefined,
+      }),
+      listed: needs.listed,
+      openJournal: snapshot =>
+        createJournal(
+          { file: join(dataDir.path, sessionsFile), maxBytes: maxSessionsBytes, snapshot },
+          { log, backlog: needs.backlog },
+        ),
+    },
+  );
+  const streamable = createStreamable(
+    { idleMs, maxSessions, maxSessionsPerClient: limits.maxSessionsPerClient },
+    { router, clock, log, newId, saved },
+  );
+  const connections = createConnections(
+    { maxConnections: maxStreams },
+    { router, clock, log, unread },
+  );
+  const all = [streamable, connections];
+  servers.removed(server => {
+    for (const clients of all) clients.end(server, 'its server was removed');
+  });
+  const callToken =
+    settings.token === undefined && listens
+      ? createCallToken({
+          dataFolder: dataDir.path,
+          exposure: needs.exposure,
+          auto: needs.place.auto,
+          configs: () => source.current.servers,
+          log,
+          endOpen(reason) {
+            for (const view of ['all', ...servers.all] as const)
+              for (const clients of all) clients.end(view, reason);
+          },
+        })
+      : undefined;
+  await callToken?.look();
+  source.changed(() => void callToken?.look());
+  /** Lets pending calls finish when the hub stops. */
+  const sessions: Service = {
+    name: 'sessions',
+    start: async () => {},
+    async stop() {
+      const drained = Promise.all(all.map(clients => clients.drain(drainMs)));
+      router.close();
+      await drained;
+    },
+  };
+  return {
+    unfinished,
+    unread,
+    saved,
+    streamable,
+    connections,
+    sse: createSse({ connections, newId }),
+    webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log, unfinished }),
+    callToken,
+    sessions,
+  };
+}
