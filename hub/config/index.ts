@@ -11,7 +11,6 @@ export type {
 export { diffConfigs, settingsToRestartFor } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit/edit.ts';
 export { type Environment, variablesIn } from './expand-variables.ts';
-export { schemaJson } from './export.ts';
 export { type Loosening, findLoosenings } from './loosenings.ts';
 export { pathsOfKnownPackage } from './known-packages.ts';
 export { snapshotOf } from './files.ts';
@@ -22,6 +21,7 @@ export { type JsonText, loadJsonText } from './load-json-text.ts';
 export { type ConfigReading, type LoadOptions, loadConfig, readConfig } from './load.ts';
 export { type ConfigChange, type ConfigSource, createConfigSource } from './source.ts';
 export { entryKeys } from './server-schema.ts';
+export type { ReloaderNeeds } from './reloader.ts';
 export { readSecretFiles } from './secret-files.ts';
 export { dataDirOf, defaultServersFile, readSettings, serversFileOf } from './settings.ts';
 export { findClosest } from './suggest.ts';
@@ -38,7 +38,8 @@ export {
 } from './rules.ts';
 export { defaultRulesFile } from './backends.ts';
 export { rulesSchemaJson } from './rules-schema.ts';
-export { type RulesNeeds, type RulesSource, type RulesStatus, openRules } from './rules-source.ts';
+export { schemaJson } from './schema.ts';
+export { type RulesSource, type RulesStatus, openRules } from './rules-source.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
 export { builtinNameOf } from './builtin-names.ts';
 export { warningsOf } from './warnings.ts';

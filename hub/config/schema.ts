@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeKeys, jsonSchemaText } from './json-schema.ts';
 import {
   entryKeys,
   mount,
@@ -9,104 +10,81 @@ import {
   volume,
 } from './server-schema.ts';
 
-const naming = z.strictObject({
-  separator: z
-    .enum(['_', '__', '.'])
-    .default('_')
-    .describe('Separator between server and tool. Some clients and models refuse names with ".".'),
-  max_length: z
-    .int()
-    .min(16)
-    .max(128)
-    .default(46)
-    .describe(
+const naming = describeKeys(
+  z.strictObject({
+    separator: z.enum(['_', '__', '.']).default('_'),
+    max_length: z.int().min(16).max(128).default(46),
+  }),
+  {
+    separator: 'Separator between server and tool. Some clients and models refuse names with ".".',
+    max_length:
       'Maximum length of a name in characters. Longer names are cut and end in a hash. Clients add a prefix of up to 18 characters.',
-    ),
-});
+  },
+);
 
-const listen = z.strictObject({
-  host: text
-    .min(1)
-    .optional()
-    .describe('Address of this machine to listen on. ROUTER_HOST overrides it.'),
-  port: z
-    .int()
-    .min(0)
-    .max(65_535)
-    .optional()
-    .describe('Port to listen on; 0 chooses a free port. ROUTER_PORT overrides it.'),
-});
+const listen = describeKeys(
+  z.strictObject({
+    host: text.min(1).optional(),
+    port: z.int().min(0).max(65_535).optional(),
+  }),
+  {
+    host: 'Address of this machine to listen on. ROUTER_HOST overrides it.',
+    port: 'Port to listen on; 0 chooses a free port. ROUTER_PORT overrides it.',
+  },
+);
 
-function fileOf<T extends z.ZodType>(entry: T, name: z.ZodString) {
-  return z.strictObject({
-    $schema: z.string().optional().describe('Path or URL of this schema, for editors.'),
-    extends: z
-      .union([text.min(1), z.array(text.min(1))], 'write the path of a file, or a list of paths')
-      .optional()
-      .describe(
+const filePaths = z.union(
+  [text.min(1), z.array(text.min(1))],
+  'write the path of a file, or a list of paths',
+);
+const version = z.union([z.string(), z.number()], 'write a number or a string');
+
+const fileOf = <T extends z.ZodType>(entry: T, name: z.ZodString) =>
+  describeKeys(
+    z.strictObject({
+      $schema: z.string().optional(),
+      extends: filePaths.optional(),
+      version: version.optional(),
+      logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).optional(),
+      naming: naming.prefault({}),
+      listen: listen.optional(),
+      token: text.optional(),
+      administration: z.enum(['on', 'off']).optional(),
+      management_tools: z.boolean().optional(),
+      servers: z.record(name, entry).optional(),
+      mcpServers: z.record(name, entry).optional(),
+    }),
+    {
+      $schema: 'Path or URL of this schema, for editors.',
+      extends:
         'A config file that this one extends, or a list of them. This file overrides all of them, and later files of the list override earlier ones. Paths are relative to the file that contains them. Objects are merged key by key, and servers by name. Lists and other values are replaced. null removes an inherited value.',
-      ),
-    version: z
-      .union([z.string(), z.number()], 'write a number or a string')
-      .optional()
-      .describe('Accepted because MCP clients write it. Has no effect.'),
-    logLevel: z
-      .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
-      .optional()
-      .describe(
+      version: 'Accepted because MCP clients write it. Has no effect.',
+      logLevel:
         'Accepted because MCP clients write it. Has no effect: set LOG_LEVEL in the environment instead.',
-      ),
-    naming: naming
-      .prefault({})
-      .describe('Names of tools and prompts on /mcp: <server><separator><tool>.'),
-    listen: listen
-      .optional()
-      .describe(
-        'Address on which the hub listens. Changes take effect after a restart of the hub.',
-      ),
-    token: text
-      .optional()
-      .describe(
+      naming: 'Names of tools and prompts on /mcp: <server><separator><tool>.',
+      listen: 'Address on which the hub listens. Changes take effect after a restart of the hub.',
+      token:
         'Bearer token that clients must send, usually "${NAME}". ROUTER_TOKEN overrides it. Changes take effect after a restart of the hub.',
-      ),
-    administration: z
-      .enum(['on', 'off'])
-      .optional()
-      .describe(
+      administration:
         '"off": the hub cannot be administered over HTTP. Servers can then only be changed in this file; calls still work. ROUTER_ADMINISTRATION overrides it. Changes take effect after a restart of the hub. Default: "on", which requires the owner\'s key.',
-      ),
-    management_tools: z
-      .boolean()
-      .optional()
-      .describe(
+      management_tools:
         "true: MCP clients that present the owner's key are offered tools that list, start, stop and restart servers and read their logs. All other clients are neither listed these tools nor may they call them. Default: false.",
-      ),
-    servers: z
-      .record(name, entry)
-      .optional()
-      .describe('Servers by name. They start at their first call unless "auto_start" is true.'),
-    mcpServers: z
-      .record(name, entry)
-      .optional()
-      .describe(
+      servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
+      mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
-      ),
-  });
-}
+    },
+  );
 
-/** Schema of the whole file. Only used to generate `configs/hub.schema.json`. */
-export const createFileSchema = () =>
-  fileOf(
-    z.union([
-      serverSchema,
-      z.null().describe('Removes a server that a file in "extends" defines.'),
-    ]),
-    serverName,
-  ).meta({
+/** JSON Schema of the config file, the content of `configs/hub.schema.json`. */
+export function schemaJson(): string {
+  const removed = z.null().describe('Removes a server that a file in "extends" defines.');
+  const file = fileOf(z.union([serverSchema, removed]), serverName).meta({
     title: 'AgentHub',
     description:
       'The MCP servers behind the hub. Strings may contain ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
   });
+  return jsonSchemaText(file);
+}
 
 /**
  * Schema of the file without its servers. Each server is parsed on its own, so that each reports its own problems.

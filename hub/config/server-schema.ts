@@ -1,39 +1,37 @@
 import { z } from 'zod';
-import { instanceDefaults } from './instance-defaults.ts';
+import { describeKeys } from './json-schema.ts';
 import { sizePattern } from './size.ts';
 
-/** One day. Node's timers overflow after 24.8 days. */
-const maxSeconds = 86_400;
+/** Defaults for an entry with `"instance": "session"`. Other entries do not use these values. */
+export const instanceDefaults = { maxInstances: 20, idleSeconds: 1800 } as const;
 
-const seconds = z.number().min(1).max(maxSeconds);
+const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule);
+
+/** At most one day. Node's timers overflow after 24.8 days. */
+const seconds = z.number().min(1).max(86_400);
 /** A string that can be passed to the system: no NUL characters. */
 export const text = z
   .string()
   .refine(value => !value.includes('\0'), 'write it without NUL characters');
 const size = z.union(
-  [z.int().min(1), z.string().regex(sizePattern, 'write a size such as "512m", "2g" or 1048576')],
+  [z.int().min(1), matching(sizePattern, 'write a size such as "512m", "2g" or 1048576')],
   'write a size such as "512m", "2g" or 1048576 (bytes)',
 );
 
 /** Name of a server. It becomes part of container names, tool names and URLs. */
-export const serverName = z
-  .string()
-  .regex(
-    /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/,
-    'a server name has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit',
-  );
-const envName = z
-  .string()
-  .regex(/^[^=\0]+$/, 'the name of a variable is not empty and holds no "="');
-const headerName = z
-  .string()
-  .regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'the name of a header has letters, digits and "-"');
-const volumeName = z
-  .string()
-  .regex(
-    /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/,
-    'the name of a volume has letters, digits, "_", "." and "-", and starts with a letter or digit',
-  );
+export const serverName = matching(
+  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/,
+  'a server name has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit',
+);
+const envName = matching(/^[^=\0]+$/, 'the name of a variable is not empty and holds no "="');
+const headerName = matching(
+  /^[!#$%&'*+.^_`|~\w-]+$/,
+  'the name of a header has letters, digits and "-"',
+);
+const volumeName = matching(
+  /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/,
+  'the name of a volume has letters, digits, "_", "." and "-", and starts with a letter or digit',
+);
 
 /** A bind mount in object form. */
 export const mount = z.strictObject({
@@ -60,234 +58,147 @@ export const volume = z.strictObject(
   },
 );
 
+const mountInAnyForm = z.union(
+  [text, mount],
+  'write "source:target", "source:target:rw" or an object',
+);
+const volumesInAnyForm = z.union(
+  [z.record(volumeName, text), z.array(volume)],
+  'write {"name": "/path"} or a list of {"name", "target"}',
+);
+const pythonVersion = matching(/^3\.\d{1,2}(?:\.\d{1,2})?$/, 'write a version such as "3.12"');
+const userForm = 'write a user such as "1000" or "1000:1000"';
+const user = z.union(
+  [z.int().min(0), matching(/^[\w][\w.-]*(:[\w][\w.-]*)?$/, userForm)],
+  userForm,
+);
+
 /** Resource limits of a container. */
-export const resources = z.strictObject({
-  memory: size.default('512m').describe('Memory limit, such as "512m". At least 6m.'),
-  cpus: z.number().min(0.01).max(1024).default(1).describe('Processor cores, such as 0.5.'),
-  pids: z
-    .int()
-    .min(1)
-    .max(4_194_304)
-    .default(256)
-    .describe('Maximum number of processes and threads.'),
-  scratch: size
-    .default('64m')
-    .describe(
+export const resources = describeKeys(
+  z.strictObject({
+    memory: size.default('512m'),
+    cpus: z.number().min(0.01).max(1024).default(1),
+    pids: z.int().min(1).max(4_194_304).default(256),
+    scratch: size.default('64m'),
+    volumes: size.default('10g'),
+  }),
+  {
+    memory: 'Memory limit, such as "512m". At least 6m.',
+    cpus: 'Processor cores, such as 0.5.',
+    pids: 'Maximum number of processes and threads.',
+    scratch:
       'Size limit of each of /tmp, the home folder and the empty folders that the image declares as volumes. Their content is in memory, and is deleted when the server stops.',
-    ),
-  volumes: size
-    .default('10g')
-    .describe(
+    volumes:
       'Total size limit of the volumes of the server, such as "2g". A server that exceeds it is stopped.',
-    ),
-});
+  },
+);
 
 /** Schema of a server entry, with the defaults that do not depend on other keys. */
-export const serverSchema = z
-  .strictObject({
-    description: text.optional().describe('What the server is for.'),
-    tags: z.array(text.min(1)).default([]).describe('Tags to select servers with, as in "--tags".'),
-    disabled: z
-      .boolean()
-      .optional()
-      .describe('true: the server is never started, and its variables need not be set.'),
-    enabled: z.boolean().optional().describe('false is the same as "disabled": true.'),
-    auto_start: z
-      .boolean()
-      .optional()
-      .describe(
-        'true: start with the hub. false: start at the first call. Default: false in "servers", true in "mcpServers", because MCP clients start all of these.',
-      ),
-    package: text
-      .optional()
-      .describe(
-        'npm package ("@org/server@1.2.3"), PyPI package ("uvx:name==1.0") or image ("docker:name:tag").',
-      ),
-    with: z
-      .array(text)
-      .max(50)
-      .default([])
-      .describe(
-        'Additional packages of the same registry, one string each, such as "pandas==2.3.3".',
-      ),
-    python: z
-      .string()
-      .regex(/^3\.\d{1,2}(?:\.\d{1,2})?$/, 'write a version such as "3.12"')
-      .optional()
-      .describe("Python version for a PyPI package. Default: the version in the hub's image."),
-    image: text.optional().describe('Container image to run unchanged.'),
-    command: text
-      .min(1)
-      .optional()
-      .describe(
-        'Program of a stdio server. With "image": its entrypoint. With "package": another program of the package.',
-      ),
-    args: z
-      .array(text)
-      .optional()
-      .describe('Arguments, one string each. Required if "servers" contains "command".'),
-    env: z
-      .record(envName, text)
-      .default({})
-      .describe('Environment variables of the server. Values are secret: never logged or shown.'),
-    cwd: text
-      .min(1)
-      .optional()
-      .describe(
-        'Working directory. A relative path starts at the folder of this file and may not leave it.',
-      ),
-    transport: z
-      .enum(['stdio', 'http', 'sse'])
-      .optional()
-      .describe('Transport to the server. Default: "http" with "url", else "stdio".'),
-    type: z
-      .enum(['stdio', 'http', 'sse', 'streamable-http'])
-      .optional()
-      .describe('MCP clients\' name for "transport".'),
-    url: text.optional().describe('URL of a remote server: http:// or https://.'),
-    headers: z
-      .record(headerName, text)
-      .default({})
-      .describe('HTTP headers sent to "url". Values are secret: never logged or shown.'),
-    runtime: z
-      .enum(['auto', 'docker', 'process'])
-      .default('auto')
-      .describe(
-        '"docker": in a container. "process": as a process on this machine, not isolated. "auto": in a container if a Docker engine is reachable, else as a process.',
-      ),
-    network: z
-      .enum(['none', 'bridge'])
-      .default('none')
-      .describe(
-        '"bridge": the container can reach the network, through a bridge network of its own.',
-      ),
-    mounts: z
-      .array(z.union([text, mount], 'write "source:target", "source:target:rw" or an object'))
-      .default([])
-      .describe(
-        'Files and folders of this machine to mount in the container: "source:target[:ro|rw]". Default: read-only.',
-      ),
-    allow_sensitive: z
-      .boolean()
-      .default(false)
-      .describe(
-        'true: mounts may contain keys and passwords of this machine, such as ~/.ssh, ~/.aws or the home folder. Writable mounts through which a server could take over your user stay refused.',
-      ),
-    volumes: z
-      .union(
-        [z.record(volumeName, text), z.array(volume)],
-        'write {"name": "/path"} or a list of {"name", "target"}',
-      )
-      .default([])
-      .describe('Writable named volumes in the container: {"name": "/path"}.'),
-    resources: resources.prefault({}).describe('Resource limits of the container.'),
-    logs: z
-      .enum(['bounded', 'none'])
-      .default('bounded')
-      .describe(
-        'What "docker logs" keeps: the end of stdout and stderr up to a limit, or nothing.',
-      ),
-    user: z
-      .union(
-        [
-          z.int().min(0),
-          z
-            .string()
-            .regex(/^[\w][\w.-]*(:[\w][\w.-]*)?$/, 'write a user such as "1000" or "1000:1000"'),
-        ],
-        'write a user such as "1000" or "1000:1000"',
-      )
-      .optional()
-      .describe(
-        'User in the container. Default: the user of the image, or an unprivileged one if that is root.',
-      ),
-    restart: z
-      .enum(['permanent', 'transient', 'temporary'])
-      .optional()
-      .describe(
-        '"permanent": restart after every exit. "transient": restart only after a failure, not after exit code 0. "temporary": never restart. Default: "permanent", or "temporary" with "restart_on_failure": false.',
-      ),
-    restart_on_failure: z
-      .boolean()
-      .optional()
-      .describe(
-        'Short form of "restart": true is "permanent" (the default), false is "temporary". Must not contradict "restart".',
-      ),
-    max_restarts: z
-      .int()
-      .min(0)
-      .max(1000)
-      .default(3)
-      .describe('Consecutive failures after which the hub gives up on the server.'),
-    health_check_interval: seconds.default(30).describe('Seconds between health checks.'),
-    timeout: seconds.default(60).describe('A call fails after this many seconds without progress.'),
-    input_timeout: seconds
-      .default(90)
-      .describe(
-        'With "instance": "shared": seconds that a call waits for a client without a session to answer a request of the server. Then the call fails, because the server can ask no other client while it waits.',
-      ),
-    max_concurrent_calls: z
-      .int()
-      .min(1)
-      .max(10_000)
-      .default(64)
-      .describe('Maximum number of calls in progress at the same time. Further calls wait.'),
-    max_queued_calls: z
-      .int()
-      .min(0)
-      .max(100_000)
-      .default(1000)
-      .describe(
-        'Maximum number of waiting calls. Further calls are refused immediately, and clients may retry them.',
-      ),
-    max_notifications: z
-      .int()
-      .min(10)
-      .max(1_000_000)
-      .default(1000)
-      .describe(
-        'Maximum number of notifications, progress messages and requests per second from the server. Above it, the hub reads more slowly; no message is lost.',
-      ),
-    idle_stop: seconds
-      .optional()
-      .describe(
-        'Seconds without a call after which a shared server is stopped. The next call starts it again. Default: never. For session instances, use "instance_idle".',
-      ),
-    start_timeout: seconds
-      .default(120)
-      .describe(
-        'Time limit in seconds, from the start of the server until it has answered and its lists are read.',
-      ),
-    max_line: size
-      .default('64m')
-      .describe(
-        'Size limit of one message of the server, such as "64m". From 1k to 512m. A larger response fails its call.',
-      ),
-    instance: z
-      .enum(['shared', 'session'])
-      .default('shared')
-      .describe(
-        '"shared": one instance for all clients. "session": one instance per client session, and per client name and version for clients without sessions. Use "session" for servers that keep state for one client or send it requests.',
-      ),
-    max_instances: z
-      .int()
-      .min(1)
-      .max(200)
-      .default(instanceDefaults.maxInstances)
-      .describe('With "instance": "session": maximum number of instances at the same time.'),
-    instance_idle: seconds
-      .default(instanceDefaults.idleSeconds)
-      .describe(
-        'With "instance": "session": seconds without a call after which an instance is stopped.',
-      ),
-    era: z
-      .enum(['auto', 'legacy', 'modern'])
-      .default('auto')
-      .describe(
-        'MCP revisions that the hub speaks with the server. "legacy": up to 2025-11-25, with a session. "modern": from 2026-07-28, without a session. "auto": the newest that the server supports, detected once. With "url" or "instance": "session", a server that supports both eras uses the era of its client.',
-      ),
-  })
-  .meta({ id: 'server' });
+export const serverSchema = describeKeys(
+  z.strictObject({
+    description: text.optional(),
+    tags: z.array(text.min(1)).default([]),
+    disabled: z.boolean().optional(),
+    enabled: z.boolean().optional(),
+    auto_start: z.boolean().optional(),
+    package: text.optional(),
+    with: z.array(text).max(50).default([]),
+    python: pythonVersion.optional(),
+    image: text.optional(),
+    command: text.min(1).optional(),
+    args: z.array(text).optional(),
+    env: z.record(envName, text).default({}),
+    cwd: text.min(1).optional(),
+    transport: z.enum(['stdio', 'http', 'sse']).optional(),
+    type: z.enum(['stdio', 'http', 'sse', 'streamable-http']).optional(),
+    url: text.optional(),
+    headers: z.record(headerName, text).default({}),
+    runtime: z.enum(['auto', 'docker', 'process']).default('auto'),
+    network: z.enum(['none', 'bridge']).default('none'),
+    mounts: z.array(mountInAnyForm).default([]),
+    allow_sensitive: z.boolean().default(false),
+    volumes: volumesInAnyForm.default([]),
+    resources: resources.prefault({}),
+    logs: z.enum(['bounded', 'none']).default('bounded'),
+    user: user.optional(),
+    restart: z.enum(['permanent', 'transient', 'temporary']).optional(),
+    restart_on_failure: z.boolean().optional(),
+    max_restarts: z.int().min(0).max(1000).default(3),
+    health_check_interval: seconds.default(30),
+    timeout: seconds.default(60),
+    input_timeout: seconds.default(90),
+    max_concurrent_calls: z.int().min(1).max(10_000).default(64),
+    max_queued_calls: z.int().min(0).max(100_000).default(1000),
+    max_notifications: z.int().min(10).max(1_000_000).default(1000),
+    idle_stop: seconds.optional(),
+    start_timeout: seconds.default(120),
+    max_line: size.default('64m'),
+    instance: z.enum(['shared', 'session']).default('shared'),
+    max_instances: z.int().min(1).max(200).default(instanceDefaults.maxInstances),
+    instance_idle: seconds.default(instanceDefaults.idleSeconds),
+    era: z.enum(['auto', 'legacy', 'modern']).default('auto'),
+  }),
+  {
+    description: 'What the server is for.',
+    tags: 'Tags to select servers with, as in "--tags".',
+    disabled: 'true: the server is never started, and its variables need not be set.',
+    enabled: 'false is the same as "disabled": true.',
+    auto_start:
+      'true: start with the hub. false: start at the first call. Default: false in "servers", true in "mcpServers", because MCP clients start all of these.',
+    package:
+      'npm package ("@org/server@1.2.3"), PyPI package ("uvx:name==1.0") or image ("docker:name:tag").',
+    with: 'Additional packages of the same registry, one string each, such as "pandas==2.3.3".',
+    python: "Python version for a PyPI package. Default: the version in the hub's image.",
+    image: 'Container image to run unchanged.',
+    command:
+      'Program of a stdio server. With "image": its entrypoint. With "package": another program of the package.',
+    args: 'Arguments, one string each. Required if "servers" contains "command".',
+    env: 'Environment variables of the server. Values are secret: never logged or shown.',
+    cwd: 'Working directory. A relative path starts at the folder of this file and may not leave it.',
+    transport: 'Transport to the server. Default: "http" with "url", else "stdio".',
+    type: 'MCP clients\' name for "transport".',
+    url: 'URL of a remote server: http:// or https://.',
+    headers: 'HTTP headers sent to "url". Values are secret: never logged or shown.',
+    runtime:
+      '"docker": in a container. "process": as a process on this machine, not isolated. "auto": in a container if a Docker engine is reachable, else as a process.',
+    network: '"bridge": the container can reach the network, through a bridge network of its own.',
+    mounts:
+      'Files and folders of this machine to mount in the container: "source:target[:ro|rw]". Default: read-only.',
+    allow_sensitive:
+      'true: mounts may contain keys and passwords of this machine, such as ~/.ssh, ~/.aws or the home folder. Writable mounts through which a server could take over your user stay refused.',
+    volumes: 'Writable named volumes in the container: {"name": "/path"}.',
+    resources: 'Resource limits of the container.',
+    logs: 'What "docker logs" keeps: the end of stdout and stderr up to a limit, or nothing.',
+    user: 'User in the container. Default: the user of the image, or an unprivileged one if that is root.',
+    restart:
+      '"permanent": restart after every exit. "transient": restart only after a failure, not after exit code 0. "temporary": never restart. Default: "permanent", or "temporary" with "restart_on_failure": false.',
+    restart_on_failure:
+      'Short form of "restart": true is "permanent" (the default), false is "temporary". Must not contradict "restart".',
+    max_restarts: 'Consecutive failures after which the hub gives up on the server.',
+    health_check_interval: 'Seconds between health checks.',
+    timeout: 'A call fails after this many seconds without progress.',
+    input_timeout:
+      'With "instance": "shared": seconds that a call waits for a client without a session to answer a request of the server. Then the call fails, because the server can ask no other client while it waits.',
+    max_concurrent_calls:
+      'Maximum number of calls in progress at the same time. Further calls wait.',
+    max_queued_calls:
+      'Maximum number of waiting calls. Further calls are refused immediately, and clients may retry them.',
+    max_notifications:
+      'Maximum number of notifications, progress messages and requests per second from the server. Above it, the hub reads more slowly; no message is lost.',
+    idle_stop:
+      'Seconds without a call after which a shared server is stopped. The next call starts it again. Default: never. For session instances, use "instance_idle".',
+    start_timeout:
+      'Time limit in seconds, from the start of the server until it has answered and its lists are read.',
+    max_line:
+      'Size limit of one message of the server, such as "64m". From 1k to 512m. A larger response fails its call.',
+    instance:
+      '"shared": one instance for all clients. "session": one instance per client session, and per client name and version for clients without sessions. Use "session" for servers that keep state for one client or send it requests.',
+    max_instances: 'With "instance": "session": maximum number of instances at the same time.',
+    instance_idle:
+      'With "instance": "session": seconds without a call after which an instance is stopped.',
+    era: 'MCP revisions that the hub speaks with the server. "legacy": up to 2025-11-25, with a session. "modern": from 2026-07-28, without a session. "auto": the newest that the server supports, detected once. With "url" or "instance": "session", a server that supports both eras uses the era of its client.',
+  },
+).meta({ id: 'server' });
 
 /** A server entry, parsed. */
 export type ServerEntry = z.infer<typeof serverSchema>;

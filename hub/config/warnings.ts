@@ -1,7 +1,7 @@
 import { builtinNameWarnings } from './builtin-names.ts';
 import type { Config, LocalLaunch, PackageSpec, ServerConfig } from './config.ts';
-import { instanceDefaults } from './instance-defaults.ts';
 import { pathsOfKnownPackage } from './known-packages.ts';
+import { instanceDefaults } from './server-schema.ts';
 
 /** Warnings about settings that are valid but probably not intended, one log sentence each. Pure. */
 export function warningsOf({ servers, naming }: Config): readonly string[] {
