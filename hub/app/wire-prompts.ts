@@ -1,6 +1,6 @@
 import {
   type EnhancementRules,
-  type RulesNeeds,
+  type ReloaderNeeds,
   type RulesSource,
   defaultRulesFile,
   isClientName,
@@ -28,7 +28,7 @@ export type LazyPrompts = Service & {
  */
 export async function createPrompts(
   options: EnhancementOptions,
-  needs: Omit<EnhancementNeeds, 'rules'> & Pick<RulesNeeds, 'readText'>,
+  needs: Omit<EnhancementNeeds, 'rules'> & Pick<ReloaderNeeds, 'readText'>,
 ): Promise<LazyPrompts> {
   const { rulesFile, ollama } = options.settings;
   const { clock, readText } = needs;

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { Clock } from '#core';
+import type { Clock, Log } from '#core';
 import {
   type FileSnapshot,
   type ReadText,
@@ -8,29 +8,32 @@ import {
   formatOf,
   readText,
 } from './files.ts';
-import type { FolderWatch } from './folder-watch.ts';
+import { createFolderWatch } from './folder-watch.ts';
 
-export type FileWatchOptions = {
+const defaultTiming = {
   /** Files are read once they have not changed for this long, because an editor may still be writing. */
-  readonly quietMs: number;
+  quietMs: 200,
   /**
    * The same for a file that became shorter or disappeared. A partly written file can be valid, as YAML is after
    * every complete entry, and a slow writer pauses for longer than an editor.
    */
-  readonly shorterQuietMs: number;
+  shorterQuietMs: 2_000,
   /** Files that change all the time are read after this long. */
-  readonly maxQuietWaitMs: number;
+  maxQuietWaitMs: 5_000,
   /** Polling interval, for file systems that send no events, such as some mounts. */
-  readonly pollMs: number;
+  pollMs: 3_000,
 };
 
-export type FileWatchNeeds = {
+export type WatchTiming = Partial<typeof defaultTiming>;
+
+type Needs = {
   readonly clock: Clock;
-  readonly watchFolders: (onEvent: () => void) => FolderWatch;
+  readonly log: Log;
   /** Called with the new snapshots when the content of a file changed. Calls do not overlap. */
   readonly onChange: (seen: readonly FileSnapshot[]) => Promise<void>;
   /** Replaces the default file reader. */
   readonly readText?: ReadText | undefined;
+  readonly watchFolders?: typeof createFolderWatch;
 };
 
 /** Detects changes of file content, however the files are written. */
@@ -43,9 +46,9 @@ export interface FileWatch extends AsyncDisposable {
  * Creates a file watch. File system events, and a poll of size, times and inode, only trigger a check. The content
  * decides, so `touch` changes nothing. Never throws or rejects.
  */
-export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds): FileWatch {
-  const { quietMs, shorterQuietMs, maxQuietWaitMs, pollMs } = options;
-  const { clock, onChange, readText: read = readText } = needs;
+export function createFileWatch(timing: WatchTiming, needs: Needs): FileWatch {
+  const { quietMs, shorterQuietMs, maxQuietWaitMs, pollMs } = { ...defaultTiming, ...timing };
+  const { clock, log, onChange, readText: read = readText } = needs;
   let files: readonly FileSnapshot[] = [];
   let isClosed = false;
   /** The result of `stat` when the files were last stable. */
@@ -56,7 +59,11 @@ export function createFileWatch(options: FileWatchOptions, needs: FileWatchNeeds
   let scheduled: { readonly since: number; readonly timer: Disposable } | undefined;
   let checking = Promise.resolve();
   let poll: Disposable | undefined;
-  const folders = needs.watchFolders(() => scheduleCheck());
+  const { watchFolders = createFolderWatch } = needs;
+  const folders = watchFolders(
+    () => scheduleCheck(),
+    (folder, why) => log.warn({ folder, why }, 'cannot watch a folder: polling it instead'),
+  );
 
   /**
    * Schedules a check after a quiet period, and starts the period anew if one is running. `marks` are the stat marks

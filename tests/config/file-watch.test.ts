@@ -3,6 +3,7 @@ import { mkdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { snapshotOf } from '#config';
+import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { until } from '#helpers/hub';
 import { createFileWatch } from '../../hub/config/file-watch.ts';
@@ -21,6 +22,7 @@ async function watching(name = 'hub.json') {
   let event = () => {};
   const watch = createFileWatch(options, {
     clock,
+    log: silent,
     async onChange() {
       changes++;
       await watch.follow([snapshotOf(file, await readFile(file, 'utf8'))]);

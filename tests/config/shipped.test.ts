@@ -63,6 +63,7 @@ test('the watch is told of the file that appears, and of nothing before', async 
     { quietMs, shorterQuietMs: 0, maxQuietWaitMs: 5_000, pollMs: 3_600_000 },
     {
       clock,
+      log: silent,
       async readText(path) {
         const text = await folder.shipped.readText(path);
         looked.resolve();

@@ -1,0 +1,134 @@
+import { type Clock, type Log, HubError, messageOf } from '#core';
+import { type FileWatch, type WatchTiming, createFileWatch } from './file-watch.ts';
+import type { FileSnapshot, ReadText } from './files.ts';
+
+type Files = { readonly files: readonly FileSnapshot[] };
+
+/** Valid content or an error, and the files that were read. */
+type Reading<Content extends object> = Files &
+  ((Content & { readonly error?: undefined }) | { readonly error: HubError });
+
+/** Why the current files are not applied, and since when. */
+export type Refusal = { readonly at: number; readonly message: string };
+
+export type ReloaderNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Replaces the default file reader. */
+  readonly readText?: ReadText | undefined;
+};
+
+type Handlers<Content extends object, Outcome> = {
+  /** Reads the files. If it throws, the reload is refused. */
+  readonly read: () => Promise<Reading<Content>>;
+  /** `wasRefused`: the previous content was not valid. */
+  readonly apply: (
+    content: Content & Files,
+    previous: Files & { readonly wasRefused: boolean },
+  ) => Outcome;
+  readonly refused: (error: HubError) => Outcome;
+  /** Log message for content that is not valid. */
+  readonly invalidMessage: string;
+};
+
+/**
+ * Reads files again when they change, from `start` to `stop`, or on request. Content that is not valid is logged and
+ * not applied.
+ */
+export function createReloader<Content extends object, Outcome>(
+  firstFiles: readonly FileSnapshot[],
+  { read, apply, refused, invalidMessage }: Handlers<Content, Outcome>,
+  { clock, log, readText }: ReloaderNeeds,
+  timing: WatchTiming,
+) {
+  let files = firstFiles;
+  let refusal: Refusal | undefined;
+  let running: Promise<Outcome> | undefined;
+  let next: Promise<Outcome> | undefined;
+  let watch: FileWatch | undefined;
+
+  /** `seen`: the snapshots of the watch, if it triggered the load. */
+  async function load(seen: readonly FileSnapshot[]): Promise<Outcome> {
+    let reading: Reading<Content>;
+    try {
+      reading = await read();
+    } catch (error) {
+      if (error instanceof HubError) return refuse(error);
+      return refuse(new HubError('HUB_INTERNAL', messageOf(error), { cause: error }));
+    }
+    const previous = { files, wasRefused: refusal !== undefined };
+    if (reading.error && isOvertaken(reading.files, seen)) {
+      // The file changed again during the read: wait until the writer is done, and compare with the older snapshot.
+      await watch?.follow(files);
+      return refused(reading.error);
+    }
+    if (reading.files.length > 0) {
+      files = reading.error ? reading.files.map(withGoodLength) : reading.files;
+      await watch?.follow(files);
+    }
+    if (reading.error) return refuse(reading.error);
+    refusal = undefined;
+    return apply(reading, previous);
+  }
+
+  /**
+   * Keeps the length of the last valid text, because an invalid text cannot show whether the next one is truncated.
+   */
+  function withGoodLength(seen: FileSnapshot): FileSnapshot {
+    const before = files.find(({ path }) => path === seen.path);
+    return before ? { ...seen, length: before.length } : seen;
+  }
+
+  function refuse(error: HubError): Outcome {
+    // Report an unchanged error only once, not at every check.
+    if (refusal?.message !== error.message) {
+      refusal = { at: clock.now(), message: error.message };
+      log.error({ error: error.message }, invalidMessage);
+    }
+    return refused(error);
+  }
+
+  function run(seen: readonly FileSnapshot[] = []): Promise<Outcome> {
+    const result = load(seen).finally(() => {
+      if (running === result) running = undefined;
+    });
+    running = result;
+    return result;
+  }
+
+  function reload(seen?: readonly FileSnapshot[]): Promise<Outcome> {
+    if (next) return next;
+    if (!running) return run(seen);
+    next = running.then(() => {
+      next = undefined;
+      return run();
+    });
+    return next;
+  }
+
+  return {
+    get files() {
+      return files;
+    },
+    get refusal() {
+      return refusal;
+    },
+    /** Reads do not overlap: calls during a running read share one further read. Never rejects. */
+    reload: () => reload(),
+    start: async () => {
+      const onChange = async (seen: readonly FileSnapshot[]) => void (await reload(seen));
+      watch = createFileWatch(timing, { clock, log, readText, onChange });
+      await watch.follow(files);
+    },
+    stop: async () => {
+      await watch?.[Symbol.asyncDispose]();
+      watch = undefined;
+      await next;
+      await running;
+    },
+  };
+}
+
+/** True if a file changed between the watch's snapshot and this read. */
+const isOvertaken = (read: readonly FileSnapshot[], seen: readonly FileSnapshot[]) =>
+  seen.some(({ path, digest }) => read.some(one => one.path === path && one.digest !== digest));
