@@ -23,12 +23,6 @@ export type Document = {
   readonly locationOf: (path: Path) => SourceLocation;
 };
 
-/** Result of parsing. `root` is undefined if the text is invalid or empty. */
-export type ParsedText = {
-  readonly root: SourceNode | undefined;
-  readonly problems: readonly LocatedProblem[];
-};
-
 /** Loaded on demand: few hubs have a YAML file, and the parser takes 8 MB of memory. */
 const loadYaml = async () => await import('./yaml.ts');
 
@@ -41,8 +35,12 @@ export async function parseText(
   source: SourceText,
   format: Format,
   example = format === 'json' ? '{"servers": {}}' : 'servers: {}',
-): Promise<ParsedText> {
-  const failed = (offset: number, text: string): ParsedText => ({
+): Promise<{
+  /** Undefined if the text is invalid or empty. */
+  readonly root: SourceNode | undefined;
+  readonly problems: readonly LocatedProblem[];
+}> {
+  const failed = (offset: number, text: string) => ({
     root: undefined,
     problems: [{ location: { source, offset, path: [] }, text }],
   });

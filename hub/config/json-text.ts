@@ -1,10 +1,10 @@
 import type { Json } from '#core';
 import { documentOf } from './document.ts';
 import { insertInBraces, removeFromBraces, replaceInBraces } from './edit/braces.ts';
-import { outlineJson, readJson } from './json.ts';
-import { type Outline, type Splice, splice } from './outline.ts';
+import { readJson } from './json.ts';
 import { invalidFile } from './problem.ts';
-import { type SyntaxNode, type SourceText, attachSource } from './source-map.ts';
+import { type SyntaxMap, type SourceText, attachSource, mapIn } from './source-map.ts';
+import { type Splice, splice } from './splice.ts';
 
 /** A JSON file that belongs to another program. May contain comments and trailing commas. */
 export type JsonText = {
@@ -28,34 +28,31 @@ export function readJsonText(source: SourceText): JsonText {
   if (fault) throw refuse(fault.offset, `not valid JSON: ${fault.text}`);
   if (!root) throw refuse(0, 'it contains no value: write {}');
   return {
-    value: valueOf(root, source),
+    value: documentOf(attachSource(root, source)).value,
     with(path, value) {
-      const outline = outlineJson(source.text);
-      const splices = outline && change(source.text, outline, path, value);
+      const splices = root.kind === 'map' ? change(source.text, root, path, value) : undefined;
       return splices && splice(source.text, splices);
     },
   };
 }
 
-const valueOf = (root: SyntaxNode, source: SourceText) =>
-  documentOf(attachSource(root, source)).value;
-
 function change(
   text: string,
-  object: Outline,
+  object: SyntaxMap,
   [key = '', ...rest]: readonly string[],
   value: Json | undefined,
 ): readonly Splice[] | undefined {
   const index = object.entries.findLastIndex(entry => entry.key === key);
-  const inside = object.entries[index]?.value;
-  if (index === -1)
+  const entry = object.entries[index];
+  if (!entry)
     return value === undefined
       ? []
       : insertInBraces(text, object, [key, nested(rest, value)], 'json');
+  const inside = mapIn(entry);
   if (rest.length > 0) return inside && change(text, inside, rest, value);
   return value === undefined
     ? removeFromBraces(text, object, index, 'json')
-    : replaceInBraces(text, object, index, value);
+    : replaceInBraces(text, entry, value);
 }
 
 /** Wraps a value in one object for each key of the path. */

@@ -1,10 +1,9 @@
 import { parseTree, printParseErrorCode, stripComments } from 'jsonc-parser';
 import type { Node as JsonNode, ParseError } from 'jsonc-parser';
-import type { SyntaxNode, Read } from './source-map.ts';
-import type { Outline } from './outline.ts';
+import type { Syntax, SyntaxNode } from './source-map.ts';
 
 /** Parses JSON with comments and trailing commas. Reports only the first syntax error. */
-export function readJson(text: string): Read {
+export function readJson(text: string): Syntax {
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true });
   // An empty file is reported as empty, not as a syntax error.
@@ -39,36 +38,21 @@ const jsonFaults = new Map([
 ]);
 
 function fromJson(node: JsonNode): SyntaxNode {
-  const { offset, children = [] } = node;
+  const { offset, length, children = [] } = node;
   if (node.type === 'array') return { kind: 'list', offset, items: children.map(fromJson) };
   if (node.type !== 'object') return { kind: 'scalar', offset, value: node.value };
   const entries = children.flatMap(({ children: [key, value] = [] }) =>
-    key && value ? [{ key: String(key.value), offset: key.offset, value: fromJson(value) }] : [],
-  );
-  return { kind: 'map', offset, entries };
-}
-
-/** Offsets of the keys and values in a valid text; undefined if its root is not an object. */
-export function outlineJson(text: string): Outline | undefined {
-  const tree = parseTree(text, [], { allowTrailingComma: true });
-  return tree && outlineOf(tree);
-}
-
-function outlineOf({ type, offset, length, children = [] }: JsonNode): Outline | undefined {
-  if (type !== 'object') return undefined;
-  const entries = children.flatMap(({ children: [key, value] = [] }) =>
     key && value
-      ? [
-          {
-            key: String(key.value),
-            start: key.offset,
-            keyEnd: key.offset + key.length,
-            valueStart: value.offset,
-            end: value.offset + value.length,
-            value: outlineOf(value),
-          },
-        ]
+      ? {
+          key: String(key.value),
+          offset: key.offset,
+          keyEnd: key.offset + key.length,
+          valueStart: value.offset,
+          end: value.offset + value.length,
+          value: fromJson(value),
+          isAlias: false,
+        }
       : [],
   );
-  return { style: 'braces', start: offset, end: offset + length, entries };
+  return { kind: 'map', style: 'braces', offset, end: offset + length, entries };
 }

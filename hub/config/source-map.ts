@@ -1,21 +1,37 @@
 /** Keys and list indexes from the root of a file to a value. */
 export type Path = readonly (string | number)[];
 
-/** A parsed value and its start offset, in characters. */
-export type SyntaxNode = { readonly offset: number } & (
-  | { readonly kind: 'map'; readonly entries: readonly SyntaxEntry[] }
-  | { readonly kind: 'list'; readonly items: readonly SyntaxNode[] }
-  | { readonly kind: 'scalar'; readonly value: unknown }
-);
+/** A parsed value and its start offset. Offsets are in characters, and ends are exclusive. */
+export type SyntaxNode =
+  | SyntaxMap
+  | { readonly kind: 'list'; readonly offset: number; readonly items: readonly SyntaxNode[] }
+  | { readonly kind: 'scalar'; readonly offset: number; readonly value: unknown };
+export type SyntaxMap = {
+  readonly kind: 'map';
+  /** `braces`: JSON, or YAML flow style. `block`: YAML block style. */
+  readonly style: 'braces' | 'block';
+  readonly offset: number;
+  readonly end: number;
+  readonly entries: readonly SyntaxEntry[];
+};
 export type SyntaxEntry = {
   readonly key: string;
   readonly offset: number;
+  readonly keyEnd: number;
+  /** Offsets of the value as written. `value` is elsewhere if that is an alias. */
+  readonly valueStart: number;
+  readonly end: number;
   readonly value: SyntaxNode;
+  readonly isAlias: boolean;
 };
+
+/** The object that is the value of an entry; undefined for another value, or an alias. */
+export const mapIn = ({ value, isAlias }: SyntaxEntry): SyntaxMap | undefined =>
+  value.kind === 'map' && !isAlias ? value : undefined;
 
 export type SyntaxFault = { readonly offset: number; readonly text: string };
 /** Result of the JSON or YAML parser. */
-export type Read = {
+export type Syntax = {
   readonly root: SyntaxNode | undefined;
   readonly fault: SyntaxFault | undefined;
 };
@@ -23,10 +39,8 @@ export type Read = {
 /** Content of a file, without its byte order mark. */
 export type SourceText = { readonly file: string; readonly text: string };
 
-/** A location in a file. */
 export type SourceLocation = {
   readonly source: SourceText;
-  /** In characters from the start of the text. */
   readonly offset: number;
   /** Path of the value within its own file. */
   readonly path: Path;

@@ -1,63 +1,51 @@
 import type { Json } from '#core';
-import {
-  type Outline,
-  type OutlineEntry,
-  type Splice,
-  isFirstOfLine,
-  lineBreakOf,
-  lineStart,
-  nextLine,
-} from '../outline.ts';
-
-/** Formats an object as YAML, without a trailing line break. */
-export type WriteYaml = (value: object, indent: number) => string;
+import { type SyntaxEntry, type SyntaxMap, mapIn } from '../source-map.ts';
+import { type Splice, isFirstOfLine, lineBreakOf, lineStart, nextLine } from '../splice.ts';
+import { writeYaml } from '../yaml.ts';
 
 const defaultIndent = 2;
 
 /** Adds an entry after the last line of a YAML block mapping, and after the comments that end it. */
 export function insertInBlock(
   text: string,
-  object: Outline,
+  object: SyntaxMap,
   entry: readonly [string, Json],
-  writeYaml: WriteYaml,
 ): readonly Splice[] {
-  const column = columnOf(text, object.entries[0]?.start ?? object.start);
+  const [first] = object.entries;
   const last = object.entries.at(-1);
+  const column = columnOf(text, first?.offset ?? object.offset);
   const end = last ? endOfLines(text, last.end, column) : object.end;
-  return insertAt(text, end, column, entry, writeYaml, indentOf(text, object));
+  return [insertLines(text, end, format(text, entry, column, indentOf(text, object)))];
 }
 
 /** Replaces `key: {}` with `key:` and an entry below it. */
 export function insertInEmpty(
   text: string,
-  around: Outline,
-  empty: OutlineEntry,
+  around: SyntaxMap,
+  empty: SyntaxEntry,
   entry: readonly [string, Json],
-  writeYaml: WriteYaml,
 ): readonly Splice[] {
   const indent = indentOf(text, around);
-  const column = columnOf(text, empty.start) + indent;
+  const column = columnOf(text, empty.offset) + indent;
   const space = /[ \t]*$/.exec(text.slice(0, empty.valueStart))?.[0].length ?? 0;
   return [
     { start: empty.valueStart - space, end: empty.end, text: '' },
-    ...insertAt(text, nextLine(text, empty.end), column, entry, writeYaml, indent),
+    insertLines(text, nextLine(text, empty.end), format(text, entry, column, indent)),
   ];
 }
 
 /** Removes an entry's lines. An object that becomes empty is written as `{}`. */
 export function removeFromBlock(
   text: string,
-  group: OutlineEntry,
-  object: Outline,
-  index: number,
+  group: SyntaxEntry,
+  object: SyntaxMap,
+  entry: SyntaxEntry,
 ): readonly Splice[] | undefined {
-  const entry = object.entries[index];
-  if (!entry || !isFirstOfLine(text, entry.start)) return undefined;
-  const end = endOfLines(text, entry.end, columnOf(text, entry.start) + 1);
+  if (!isFirstOfLine(text, entry.offset)) return undefined;
+  const { start, end } = linesOf(text, entry);
   // If the file does not end with a line break, keep it so.
   const isOpen = end === text.length && !text.endsWith('\n');
-  const start = lineStart(text, entry.start) - (isOpen ? lineBreakOf(text).length : 0);
-  const cut = { start, end, text: '' };
+  const cut = { start: start - (isOpen ? lineBreakOf(text).length : 0), end, text: '' };
   if (object.entries.length > 1) return [cut];
   const colon = text.indexOf(':', group.keyEnd) + 1;
   return [{ start: colon, end: colon, text: ' {}' }, cut];
@@ -66,62 +54,54 @@ export function removeFromBlock(
 /** Replaces an entry's value. */
 export function replaceInBlock(
   text: string,
-  object: Outline,
-  index: number,
+  object: SyntaxMap,
+  entry: SyntaxEntry,
   value: Json,
-  writeYaml: WriteYaml,
 ): readonly Splice[] | undefined {
-  const entry = object.entries[index];
-  if (!entry || !isFirstOfLine(text, entry.start)) return undefined;
-  const column = columnOf(text, entry.start);
-  const start = lineStart(text, entry.start);
-  const end = endOfLines(text, entry.end, column + 1);
-  const put = pair([entry.key, value], column, writeYaml, text, indentOf(text, object));
-  const ended = text.slice(start, end).endsWith('\n');
-  return [{ start, end, text: ended ? put + lineBreakOf(text) : put }];
+  if (!isFirstOfLine(text, entry.offset)) return undefined;
+  const { start, end } = linesOf(text, entry);
+  const column = columnOf(text, entry.offset);
+  const put = format(text, [entry.key, value], column, indentOf(text, object));
+  const isEnded = text.slice(start, end).endsWith('\n');
+  return [{ start, end, text: isEnded ? put + lineBreakOf(text) : put }];
 }
 
-function insertAt(
-  text: string,
-  at: number,
-  column: number,
-  entry: readonly [string, Json],
-  writeYaml: WriteYaml,
-  indent: number,
-): readonly Splice[] {
-  const lineBreak = lineBreakOf(text);
-  const put = pair(entry, column, writeYaml, text, indent);
-  // If the file does not end with a line break, keep it so.
+/** If the file does not end with a line break, it stays so. */
+function insertLines(text: string, at: number, lines: string): Splice {
   const isOpen = at > 0 && text[at - 1] !== '\n';
-  return [{ start: at, end: at, text: isOpen ? lineBreak + put : put + lineBreak }];
+  const lineBreak = lineBreakOf(text);
+  return { start: at, end: at, text: isOpen ? lineBreak + lines : lines + lineBreak };
 }
 
-function pair(
+function format(
+  text: string,
   [key, value]: readonly [string, Json],
   column: number,
-  writeYaml: WriteYaml,
-  text: string,
   indent: number,
 ): string {
-  const yaml = writeYaml(Object.fromEntries([[key, value]]), indent);
-  const before = ' '.repeat(column);
-  return yaml
+  return writeYaml(Object.fromEntries([[key, value]]), indent)
     .split('\n')
-    .map(line => (line === '' ? '' : before + line))
+    .map(line => (line === '' ? '' : ' '.repeat(column) + line))
     .join(lineBreakOf(text));
 }
 
 const columnOf = (text: string, at: number) => at - lineStart(text, at);
 
 /** Indentation step of nested objects, in columns. */
-function indentOf(text: string, { entries }: Outline): number {
-  for (const { start, value } of entries) {
-    const inside = value?.style === 'block' ? value.entries[0] : undefined;
-    const by = inside ? columnOf(text, inside.start) - columnOf(text, start) : 0;
+function indentOf(text: string, { entries }: SyntaxMap): number {
+  for (const entry of entries) {
+    const object = mapIn(entry);
+    const inside = object?.style === 'block' ? object.entries[0] : undefined;
+    const by = inside ? columnOf(text, inside.offset) - columnOf(text, entry.offset) : 0;
     if (by > 0) return by;
   }
   return defaultIndent;
 }
+
+const linesOf = (text: string, { offset, end }: SyntaxEntry) => ({
+  start: lineStart(text, offset),
+  end: endOfLines(text, end, columnOf(text, offset) + 1),
+});
 
 /** Offset after the lines of a value, including the comments below it that are indented by at least `column`. */
 function endOfLines(text: string, valueEnd: number, column: number): number {

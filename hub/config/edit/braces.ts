@@ -1,6 +1,6 @@
 import type { Json } from '#core';
+import type { SyntaxEntry, SyntaxMap } from '../source-map.ts';
 import {
-  type Outline,
   type Splice,
   indentAt,
   indentUnitOf,
@@ -9,105 +9,87 @@ import {
   lineEnd,
   lineStart,
   nextLine,
-} from '../outline.ts';
-
-/** Comment syntax inside the braces. */
-export type Comments = 'json' | 'yaml';
-
-type Token = { readonly kind: 'comment' | 'comma'; readonly start: number; readonly end: number };
+} from '../splice.ts';
 
 /** Adds an entry at the end of an object in braces. It goes on lines of its own if the existing entries do. */
 export function insertInBraces(
   text: string,
-  object: Outline,
+  object: SyntaxMap,
   [key, value]: readonly [string, Json],
-  comments: Comments,
+  comments: keyof typeof marks,
 ): readonly Splice[] {
   const [first] = object.entries;
   const last = object.entries.at(-1);
   const lineBreak = lineBreakOf(text);
-  const around = indentOfLine(text, object.start);
   if (!first || !last) {
-    const tokens = tokensFrom(text, object.start + 1, object.end - 1, comments);
-    const at = tokens.at(-1)?.end ?? object.start + 1;
-    const indent = around + indentUnitOf(text);
+    const around = indentAt(text, object.offset);
+    const tokens = tokensFrom(text, object.offset + 1, object.end - 1, comments);
+    const at = tokens.at(-1)?.end ?? object.offset + 1;
     const rest = text.slice(at, object.end - 1);
     // Without comments, replace the white space between the braces.
     const end = tokens.length === 0 ? object.end - 1 : at;
     const closing = tokens.length > 0 && rest.includes('\n') ? '' : lineBreak + around;
-    const put = lineBreak + indent + property(key, value, indent, text) + closing;
+    const put = propertyLines(text, key, value, around + indentUnitOf(text)) + closing;
     return [{ start: at, end, text: put }];
   }
-  const tokens = tokensFrom(text, last.end, object.end - 1, comments);
-  const comma = tokens.find(({ kind }) => kind === 'comma');
-  if (!isFirstOfLine(text, first.start))
+  if (!isFirstOfLine(text, first.offset))
     return [insertion(last.end, `, ${JSON.stringify(key)}: ${inOneLine(value)}`)];
-  const indent = indentAt(text, first.start);
-  const put = lineBreak + indent + property(key, value, indent, text);
+  const tokens = tokensFrom(text, last.end, object.end - 1, comments);
+  const put = propertyLines(text, key, value, indentAt(text, first.offset));
   const at = tokens.at(-1)?.end ?? last.end;
-  return comma ? [insertion(at, `${put},`)] : [insertion(last.end, ','), insertion(at, put)];
+  return tokens.some(isComma)
+    ? [insertion(at, `${put},`)]
+    : [insertion(last.end, ','), insertion(at, put)];
 }
 
 /** Removes an entry from an object in braces, with its comma and the comments on its lines. */
 export function removeFromBraces(
   text: string,
-  object: Outline,
+  object: SyntaxMap,
   index: number,
-  comments: Comments,
+  comments: keyof typeof marks,
 ): readonly Splice[] {
   const entry = object.entries[index];
   if (!entry) return [];
-  const before = object.entries[index - 1];
   const after = object.entries[index + 1];
-  const limit = after?.start ?? object.end - 1;
+  const limit = after?.offset ?? object.end - 1;
   const tokens = tokensFrom(text, entry.end, limit, comments);
-  const comma = tokens.find(({ kind }) => kind === 'comma');
-  const commaBefore =
-    before &&
-    tokensFrom(text, before.end, entry.start, comments).find(({ kind }) => kind === 'comma');
+  const comma = tokens.find(isComma);
+  const endBefore = object.entries[index - 1]?.end ?? object.offset + 1;
+  const tokensBefore = tokensFrom(text, endBefore, entry.offset, comments);
+  const lastBefore = tokensBefore.at(-1);
+  const commaBefore = tokensBefore.find(isComma);
   const end = comma?.end ?? entry.end;
   // When the last entry is removed, the comma before it has to be removed too.
   const leftOver = !comma && commaBefore ? [cut(commaBefore.start, commaBefore.end)] : [];
   const lineEnds = lineEnd(text, end);
   const tail = tokens.findLast(token => token.end <= lineEnds && token.start >= end);
   const isAlone = text.slice(tail?.end ?? end, lineEnds).trim() === '';
-  if (isFirstOfLine(text, entry.start) && isAlone && lineEnds < object.end)
-    return [...leftOver, cut(lineStart(text, entry.start), nextLine(text, lineEnds))];
-  const spaceAfter = /^[ \t]*/.exec(text.slice(end, limit))?.[0].length ?? 0;
-  const tokensBefore = tokensFrom(text, before?.end ?? object.start + 1, entry.start, comments);
-  const lastBefore = tokensBefore.at(-1);
+  const isFirst = isFirstOfLine(text, entry.offset);
+  if (isFirst && isAlone && lineEnds < object.end)
+    return [...leftOver, cut(lineStart(text, entry.offset), nextLine(text, lineEnds))];
   // Move the closing brace to the start of the entry's line, unless a line comment there would hide it.
-  const ownLine = isFirstOfLine(text, entry.start) && !after;
-  if (ownLine && lastBefore && !/^(?:\/\/|#)/.test(text.slice(lastBefore.start)))
+  if (isFirst && !after && lastBefore && !/^(?:\/\/|#)/.test(text.slice(lastBefore.start)))
     return commaBefore?.end === lastBefore.end && !comma
       ? [cut(commaBefore.start, end)]
       : [...leftOver, cut(lastBefore.end, end)];
-  const gap = commaBefore && text.slice(commaBefore.end, entry.start);
+  const gap = commaBefore && text.slice(commaBefore.end, entry.offset);
   // Keep a trailing comma after the last entry.
   if (!after && commaBefore && gap?.trim() === '') return [cut(commaBefore.start, entry.end)];
-  return comma ? [cut(entry.start, end + spaceAfter)] : [...leftOver, cut(entry.start, end)];
+  const spaceAfter = /^[ \t]*/.exec(text.slice(end, limit))?.[0].length ?? 0;
+  return comma ? [cut(entry.offset, end + spaceAfter)] : [...leftOver, cut(entry.offset, end)];
 }
 
 /** Replaces a value and keeps its key. */
-export function replaceInBraces(
-  text: string,
-  object: Outline,
-  index: number,
-  value: Json,
-): readonly Splice[] {
-  const entry = object.entries[index];
-  if (!entry) return [];
-  const put = isFirstOfLine(text, entry.start)
-    ? lines(value, indentAt(text, entry.start), text)
-    : inOneLine(value);
-  return [{ start: entry.valueStart, end: entry.end, text: put }];
+export function replaceInBraces(text: string, entry: SyntaxEntry, value: Json): readonly Splice[] {
+  const { offset, valueStart, end } = entry;
+  const isFirst = isFirstOfLine(text, offset);
+  const put = isFirst ? valueLines(text, value, indentAt(text, offset)) : inOneLine(value);
+  return [{ start: valueStart, end, text: put }];
 }
 
 const insertion = (at: number, text: string): Splice => ({ start: at, end: at, text });
 const cut = (start: number, end: number): Splice => ({ start, end, text: '' });
-
-const indentOfLine = (text: string, at: number) =>
-  /^[ \t]*/.exec(text.slice(lineStart(text, at)))?.[0] ?? '';
 
 /** Formats a value on one line, with spaces after colons and commas. */
 function inOneLine(value: Json): string {
@@ -119,23 +101,28 @@ function inOneLine(value: Json): string {
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
 }
 
-const lines = (value: Json, indent: string, text: string) =>
+const valueLines = (text: string, value: Json, indent: string) =>
   JSON.stringify(value, undefined, indentUnitOf(text)).replaceAll('\n', lineBreakOf(text) + indent);
 
-const property = (key: string, value: Json, indent: string, text: string) =>
-  `${JSON.stringify(key)}: ${lines(value, indent, text)}`;
+/** A line break, and an entry on lines of its own. */
+const propertyLines = (text: string, key: string, value: Json, indent: string) =>
+  `${lineBreakOf(text)}${indent}${JSON.stringify(key)}: ${valueLines(text, value, indent)}`;
 
+/** Comments and commas. */
 const marks = {
   json: /\s+|(\/\/[^\r\n]*|\/\*[^]*?\*\/)|(,)/y,
   yaml: /\s+|(#[^\r\n]*)|(,)/y,
 } as const;
+
+type Token = { readonly isComma: boolean; readonly start: number; readonly end: number };
+const isComma = (token: Token) => token.isComma;
 
 /** The comments and commas from an offset on, up to the first other token. */
 function tokensFrom(
   text: string,
   start: number,
   limit: number,
-  comments: Comments,
+  comments: keyof typeof marks,
 ): readonly Token[] {
   const mark = new RegExp(marks[comments]);
   const tokens: Token[] = [];
@@ -145,8 +132,8 @@ function tokensFrom(
     const found = mark.exec(text);
     if (!found) break;
     const [, comment, comma] = found;
-    if (comment !== undefined) tokens.push({ kind: 'comment', start: from, end: mark.lastIndex });
-    if (comma !== undefined) tokens.push({ kind: 'comma', start: from, end: mark.lastIndex });
+    if (comment !== undefined || comma !== undefined)
+      tokens.push({ isComma: comma !== undefined, start: from, end: mark.lastIndex });
   }
   return tokens;
 }

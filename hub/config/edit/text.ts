@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '#core';
 import type { Format } from '../document.ts';
-import { outlineJson } from '../json.ts';
-import { type Outline, type OutlineEntry, type Splice, splice } from '../outline.ts';
-import { insertInBlock, insertInEmpty, removeFromBlock, replaceInBlock } from './block.ts';
+import { readJson } from '../json.ts';
+import { type SyntaxEntry, type SyntaxMap, mapIn } from '../source-map.ts';
+import { type Splice, splice } from '../splice.ts';
 import { insertInBraces, removeFromBraces, replaceInBraces } from './braces.ts';
 
 /** Text of a config file whose server entries can be edited. Everything else stays unchanged. */
@@ -20,48 +20,50 @@ export interface EditableText {
 
 const forms = ['servers', 'mcpServers'];
 
+/** Loaded on demand: few hubs have a YAML file. */
+const loadYaml = async () => ({ ...(await import('../yaml.ts')), ...(await import('./block.ts')) });
+
 /** Creates an editor for a valid text whose root is an object. */
 export async function editableText(whole: string, format: Format): Promise<EditableText> {
   const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = whole.slice(byteOrderMark.length);
-  const yaml = format === 'yaml' ? await import('../yaml.ts') : undefined;
-  const comments = yaml ? 'yaml' : 'json';
-  const root = yaml ? yaml.outlineYaml(text) : outlineJson(text);
+  const yaml = format === 'yaml' ? await loadYaml() : undefined;
+  const { root: node } = yaml ? yaml.readYaml(text) : readJson(text);
+  const root = node?.kind === 'map' ? node : undefined;
   const groups = (root?.entries ?? []).filter(({ key }) => forms.includes(key));
   const groupOf = (name: string) =>
-    groups.find(({ value }) => value?.entries.some(({ key }) => key === name));
+    groups.find(group => mapIn(group)?.entries.some(({ key }) => key === name));
 
-  function insert(
-    object: Outline,
-    entry: readonly [string, Json],
-    empty?: OutlineEntry,
-  ): readonly Splice[] {
-    if (object.style === 'block' && yaml) return insertInBlock(text, object, entry, yaml.writeYaml);
+  function insert(object: SyntaxMap, entry: readonly [string, Json], group?: SyntaxEntry) {
+    if (object.style === 'block' && yaml) return yaml.insertInBlock(text, object, entry);
     // `{}` in a YAML block file: continue in block style instead of filling the braces.
-    if (yaml && empty && root?.style === 'block' && isEmpty(text, object))
-      return insertInEmpty(text, root, empty, entry, yaml.writeYaml);
-    return insertInBraces(text, object, entry, comments);
+    const isEmpty = text.slice(object.offset + 1, object.end - 1).trim() === '';
+    if (yaml && group && root?.style === 'block' && isEmpty)
+      return yaml.insertInEmpty(text, root, group, entry);
+    return insertInBraces(text, object, entry, format);
   }
 
   function add(name: string, entry: JsonObject | null): readonly Splice[] | undefined {
     const group = groups.find(({ key }) => key === 'servers') ?? groups[0];
-    if (group) return group.value && insert(group.value, [name, entry], group);
-    const [form = ''] = forms;
-    return root && insert(root, [form, Object.fromEntries([[name, entry]])]);
+    const object = group && mapIn(group);
+    if (group) return object && insert(object, [name, entry], group);
+    return root && insert(root, ['servers', Object.fromEntries([[name, entry]])]);
   }
 
-  function change(name: string, entry: JsonObject | null | undefined) {
+  function change(name: string, value: JsonObject | null | undefined) {
     const group = groupOf(name);
-    const object = group?.value;
-    if (!object) return entry === undefined ? [] : add(name, entry);
+    const object = group && mapIn(group);
+    if (!object) return value === undefined ? [] : add(name, value);
     const index = object.entries.findIndex(({ key }) => key === name);
+    const entry = object.entries[index];
+    if (!entry) return undefined;
     if (object.style === 'block' && yaml)
-      return entry === undefined
-        ? removeFromBlock(text, group, object, index)
-        : replaceInBlock(text, object, index, entry, yaml.writeYaml);
-    return entry === undefined
-      ? removeFromBraces(text, object, index, comments)
-      : replaceInBraces(text, object, index, entry);
+      return value === undefined
+        ? yaml.removeFromBlock(text, group, object, entry)
+        : yaml.replaceInBlock(text, object, entry, value);
+    return value === undefined
+      ? removeFromBraces(text, object, index, format)
+      : replaceInBraces(text, entry, value);
   }
 
   return {
@@ -72,6 +74,3 @@ export async function editableText(whole: string, format: Format): Promise<Edita
     },
   };
 }
-
-const isEmpty = (text: string, { start, end }: Outline) =>
-  text.slice(start + 1, end - 1).trim() === '';

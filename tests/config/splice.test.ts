@@ -9,7 +9,7 @@ import {
   lineStart,
   nextLine,
   splice,
-} from '../../hub/config/outline.ts';
+} from '../../hub/config/splice.ts';
 
 test('splices are applied in any order, and two at one offset in theirs', () => {
   const text = 'abcdef';

@@ -1,22 +1,3 @@
-/** Offsets of an object and its entries in a text, in characters. Ends are exclusive. */
-export type Outline = {
-  /** `braces`: JSON, or YAML flow style. `block`: YAML block style. */
-  readonly style: 'braces' | 'block';
-  readonly start: number;
-  readonly end: number;
-  readonly entries: readonly OutlineEntry[];
-};
-
-export type OutlineEntry = {
-  readonly key: string;
-  readonly start: number;
-  readonly keyEnd: number;
-  readonly valueStart: number;
-  readonly end: number;
-  /** Undefined if the value is not an object or is an alias. */
-  readonly value: Outline | undefined;
-};
-
 /** Replaces a range of a text. If `start` equals `end`, it is an insertion. */
 export type Splice = { readonly start: number; readonly end: number; readonly text: string };
 
