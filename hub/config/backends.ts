@@ -3,40 +3,48 @@ import type { Variables } from './variables.ts';
 
 type Backends = Pick<
   Settings,
-  'ollama' | 'redisUrl' | 'qdrantUrl' | 'qdrantKey' | 'cache' | 'breaker' | 'rulesFile'
+  'limits' | 'ollama' | 'redisUrl' | 'qdrantUrl' | 'qdrantKey' | 'cache' | 'breaker' | 'rulesFile'
 >;
+
+const mebibyte = 2 ** 20;
 
 /**
  * Format of OLLAMA_HOST, which Ollama reads too: optional scheme, host (IPv6 addresses in brackets), optional port.
  */
 const ollamaHost =
   /^(?:(https?):\/\/)?([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?\/?$/i;
-const modelName = /^\w[\w.:/-]*$/;
+
+const keyPattern = /^[\x21-\x7e]+$/;
+const keyForm = 'printable characters without spaces';
 
 /** If this file is missing, the hub uses its built-in rule. A file that the user names must exist. */
 export const defaultRulesFile = './configs/enhancement-rules.json';
 
 /**
- * Reads the settings of Ollama, Redis, Qdrant, the caches and the breaker. Invalid values are reported through
- * `variables`.
+ * Reads the limits for all clients, and the settings of Ollama, Redis, Qdrant, the caches and the breaker. Invalid
+ * values are reported through `variables`.
  */
-export function readBackends({ text, secret, address, number, choice }: Variables): Backends {
+export function readBackends({ text, secret, address, number, flag }: Variables): Backends {
+  const limits = {
+    maxConnections: number('MAX_CONNECTIONS', 1, 1_000_000) ?? 2_000,
+    maxSessionsPerClient: number('MAX_SESSIONS_PER_CLIENT', 1, 10_000) ?? 1_000,
+    maxUnfinishedBytes:
+      number('MAX_UNFINISHED_BYTES', mebibyte, 64 * 1024 * mebibyte) ?? 32 * mebibyte,
+    maxUnreadBytes: number('MAX_UNREAD_BYTES', mebibyte, 64 * 1024 * mebibyte) ?? 32 * mebibyte,
+  };
   const host = address(
     'OLLAMA_HOST',
-    isOllamaHost,
+    value => ollamaHost.test(value) && URL.canParse(ollamaUrl(value)),
     'a host such as localhost, or an address such as http://localhost:11434',
   );
-  const port = number('OLLAMA_PORT', { least: 1, most: 65_535, whole: true });
+  const port = number('OLLAMA_PORT', 1, 65_535);
+  const modelForm = 'the name of a model such as deepseek-r1:latest';
   return {
+    limits,
     ollama: {
-      url: host === undefined ? undefined : ollamaUrl(host, port),
-      model:
-        text(
-          'OLLAMA_MODEL',
-          value => modelName.test(value),
-          'the name of a model such as deepseek-r1:latest',
-        ) ?? 'deepseek-r1:latest',
-      isPulling: ['1', 'true'].includes(choice('OLLAMA_PULL', ['1', '0', 'true', 'false']) ?? '0'),
+      url: host && ollamaUrl(host, port),
+      model: text('OLLAMA_MODEL', /^\w[\w.:/-]*$/, modelForm) ?? 'deepseek-r1:latest',
+      isPulling: flag('OLLAMA_PULL'),
     },
     redisUrl: withPassword(
       address('REDIS_URL', isRedisUrl, 'an address such as redis://localhost:6379'),
@@ -49,26 +57,19 @@ export function readBackends({ text, secret, address, number, choice }: Variable
       'an address such as http://localhost:6333, without user and password',
     ),
     cache: {
-      maxEntries: number('CACHE_MAX_SIZE', { least: 1, most: 1_000_000, whole: true }) ?? 1000,
+      maxEntries: number('CACHE_MAX_SIZE', 1, 1_000_000) ?? 1000,
       // Below 1 MiB hardly a page fits; Redis and Node cannot store values above a few GiB.
-      maxBytes:
-        number('CACHE_MAX_BYTES', { least: 1_048_576, most: 4_294_967_296, whole: true }) ??
-        33_554_432,
-      similarityThreshold:
-        number('CACHE_SIMILARITY_THRESHOLD', { least: 0, most: 1, whole: false }) ?? 0.85,
+      maxBytes: number('CACHE_MAX_BYTES', mebibyte, 4096 * mebibyte) ?? 32 * mebibyte,
+      similarityThreshold: number('CACHE_SIMILARITY_THRESHOLD', 0, 1, 'fraction') ?? 0.85,
     },
     breaker: {
-      failureThreshold: number('CB_FAILURE_THRESHOLD', { least: 1, most: 1000, whole: true }) ?? 3,
+      failureThreshold: number('CB_FAILURE_THRESHOLD', 1, 1000) ?? 3,
       // At most one day. Node's timers overflow after 24.8 days.
-      recoveryMs:
-        (number('CB_RECOVERY_TIMEOUT', { least: 1, most: 86_400, whole: true }) ?? 30) * 1000,
+      recoveryMs: (number('CB_RECOVERY_TIMEOUT', 1, 86_400) ?? 30) * 1000,
     },
     rulesFile: text('ENHANCEMENT_RULES_CONFIG') ?? defaultRulesFile,
   };
 }
-
-const keyPattern = /^[\x21-\x7e]+$/;
-const keyForm = 'printable characters without spaces';
 
 /** Adds REDIS_PASSWORD to the URL, unless the URL already contains a password. */
 function withPassword(address: string | undefined, password: string | undefined) {
@@ -78,14 +79,11 @@ function withPassword(address: string | undefined, password: string | undefined)
   return url.href;
 }
 
-const isOllamaHost = (value: string) =>
-  ollamaHost.test(value) && URL.canParse(ollamaUrl(value, undefined));
-
 /**
  * A port in OLLAMA_HOST takes precedence over OLLAMA_PORT. Without either, the scheme's default port is used, or
  * 11434 if there is no scheme.
  */
-function ollamaUrl(host: string, port: number | undefined): string {
+function ollamaUrl(host: string, port?: number): string {
   const [, scheme, name = '', own] = ollamaHost.exec(host) ?? [];
   const usual = scheme === undefined ? ':11434' : '';
   const at = own ?? port;

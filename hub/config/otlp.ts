@@ -12,28 +12,19 @@ export type OtlpSettings = {
   /** Interval of metric exports, and how long spans are collected before an export. */
   readonly intervalMs: number;
   readonly gatherMs: number;
-  readonly sampler: Sampler;
+  readonly sampler: {
+    /** Sampling decision for a trace that starts in the hub. */
+    readonly root: 'always_on' | 'always_off' | 'traceidratio';
+    /** True if the sampling decision of the caller's trace takes precedence. */
+    readonly isParentBased: boolean;
+    /** Fraction of traces that `traceidratio` keeps, from 0 to 1. */
+    readonly ratio: number;
+  };
   /** Resource attributes: `service.name` and the others that are set. */
   readonly resource: Readonly<Record<string, string>>;
 };
 
-export type Sampler = {
-  /** Sampling decision for a trace that starts in the hub. */
-  readonly root: 'always_on' | 'always_off' | 'traceidratio';
-  /** True if the sampling decision of the caller's trace takes precedence. */
-  readonly isParentBased: boolean;
-  /** Fraction of traces that `traceidratio` keeps, from 0 to 1. */
-  readonly ratio: number;
-};
-
-const samplers = [
-  'always_on',
-  'always_off',
-  'traceidratio',
-  'parentbased_always_on',
-  'parentbased_always_off',
-  'parentbased_traceidratio',
-] as const;
+const roots = ['always_on', 'always_off', 'traceidratio'] as const;
 const addressForm = 'an address such as http://localhost:4318';
 const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
 
@@ -62,35 +53,31 @@ export function readOtlp(variables: Variables): OtlpSettings | undefined {
       'OTEL_EXPORTER_OTLP_HEADERS',
       `a name (not shown) is not a valid header name. Write ${pairsAllowed}`,
     );
+  const samplers = [...roots, ...roots.map(root => `parentbased_${root}` as const)];
   const sampler = choice('OTEL_TRACES_SAMPLER', samplers) ?? 'parentbased_always_on';
-  const root = samplers.find(one => sampler.endsWith(one));
+  const serviceName = text('OTEL_SERVICE_NAME');
   return {
     tracesUrl,
     metricsUrl,
     headers,
-    timeoutMs:
-      number('OTEL_EXPORTER_OTLP_TIMEOUT', { least: 1, most: 60_000, whole: true }) ?? 10_000,
-    intervalMs:
-      number('OTEL_METRIC_EXPORT_INTERVAL', { least: 100, most: 86_400_000, whole: true }) ??
-      60_000,
-    gatherMs: number('OTEL_BSP_SCHEDULE_DELAY', { least: 1, most: 60_000, whole: true }) ?? 5_000,
+    timeoutMs: number('OTEL_EXPORTER_OTLP_TIMEOUT', 1, 60_000) ?? 10_000,
+    intervalMs: number('OTEL_METRIC_EXPORT_INTERVAL', 100, 86_400_000) ?? 60_000,
+    gatherMs: number('OTEL_BSP_SCHEDULE_DELAY', 1, 60_000) ?? 5_000,
     sampler: {
-      root: root === 'always_off' || root === 'traceidratio' ? root : 'always_on',
+      root: roots.find(root => sampler.endsWith(root)) ?? 'always_on',
       isParentBased: sampler.startsWith('parentbased_'),
-      ratio: number('OTEL_TRACES_SAMPLER_ARG', { least: 0, most: 1, whole: false }) ?? 1,
+      ratio: number('OTEL_TRACES_SAMPLER_ARG', 0, 1, 'fraction') ?? 1,
     },
     resource: {
       'service.name': 'agenthub',
-      ...pairsOf(text('OTEL_RESOURCE_ATTRIBUTES', value => pairsForm.test(value), pairsAllowed)),
-      ...named(text('OTEL_SERVICE_NAME')),
+      ...pairsOf(text('OTEL_RESOURCE_ATTRIBUTES', pairsForm, pairsAllowed)),
+      ...(serviceName !== undefined && { 'service.name': serviceName }),
     },
   };
 }
 
 const pairsForm = /^\s*[^=,\s]+\s*=[^,]*(?:,\s*[^=,\s]+\s*=[^,]*)*,?$/;
 const pairsAllowed = 'comma-separated name=value pairs';
-
-const named = (name: string | undefined) => name !== undefined && { 'service.name': name };
 
 /** Values are percent-encoded, as in W3C Baggage (OpenTelemetry specification). */
 function pairsOf(text = ''): Readonly<Record<string, string>> {

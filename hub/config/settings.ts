@@ -3,7 +3,6 @@ import { HubError } from '#core';
 import { readBackends } from './backends.ts';
 import type { Config, Settings } from './config.ts';
 import type { Environment } from './expand-variables.ts';
-import { readLimits } from './limits.ts';
 import { readOtlp } from './otlp.ts';
 import { bytesOf, sizePattern } from './size.ts';
 import { createVariables, mergeEnvironment } from './variables.ts';
@@ -12,14 +11,14 @@ import { createVariables, mergeEnvironment } from './variables.ts';
 export const defaultServersFile = './configs/mcp-servers.json';
 const defaultDataDir = './data';
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
-const logFormats = ['json', 'pretty'] as const;
 
 /** A host name or IPv4 address, without scheme, port or path. */
 const hostName = /^[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?$/i;
-const origin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/i;
-const hubId = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
 const hubName = /^[a-z0-9][a-z0-9_-]{0,31}$/;
-const engineAddress = /^(?:unix|npipe|tcp|http|https|ssh):\/\/./;
+const hubNameForm =
+  '1 to 32 lowercase letters, digits, "_" and "-", starting with a letter or digit';
+
+type FileSettings = Pick<Config, 'listen' | 'token' | 'administration'>;
 
 /**
  * Reads the settings (spec 1.3). Precedence: process environment, then the text of `.env`, then the config file. An
@@ -27,13 +26,9 @@ const engineAddress = /^(?:unix|npipe|tcp|http|https|ssh):\/\/./;
  * value, what is allowed), and HUB_LISTEN_REFUSED for an address that other machines can reach without token and TLS
  * (spec G6).
  */
-export function readSettings(
-  env: Environment,
-  dotenv = '',
-  manifest: Pick<Config, 'listen' | 'token' | 'administration'> = {},
-): Settings {
+export function readSettings(env: Environment, dotenv = '', manifest: FileSettings = {}): Settings {
   const variables = createVariables(withFileSettings(mergeEnvironment(env, dotenv), manifest));
-  const { text, secret, choice, list, address, number, fail, done } = variables;
+  const { text, secret, choice, flag, list, address, number, fail, done } = variables;
   const certFile = text('ROUTER_TLS_CERT');
   const keyFile = text('ROUTER_TLS_KEY');
   if ((certFile === undefined) !== (keyFile === undefined))
@@ -42,11 +37,7 @@ export function readSettings(
       'is not set, but TLS needs a certificate and a key. Set both or neither',
     );
   const otlp = readOtlp(variables);
-  const deployment = text(
-    'DEPLOYMENT_NAME',
-    value => hubName.test(value),
-    '1 to 32 lowercase letters, digits, "_" and "-", starting with a letter or digit',
-  );
+  const deployment = text('DEPLOYMENT_NAME', hubName, hubNameForm);
   const settings: Settings = {
     host: withoutBrackets(
       text('ROUTER_HOST', isHost, 'an IP address or a host name') ?? '127.0.0.1',
@@ -69,39 +60,31 @@ export function readSettings(
     ).map(withBrackets),
     allowedOrigins: list(
       'ROUTER_ALLOWED_ORIGINS',
-      value => origin.test(value),
+      /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/i,
       'comma-separated origins such as https://app.example, without a path',
     ),
-    inContainer: ['1', 'true'].includes(
-      choice('AGENTHUB_IN_CONTAINER', ['1', '0', 'true', 'false']) ?? '0',
-    ),
+    inContainer: flag('AGENTHUB_IN_CONTAINER'),
     dataDir: text('DATA_DIR') ?? defaultDataDir,
     serversFile: text('MCP_SERVERS_CONFIG') ?? defaultServersFile,
     logLevel: choice('LOG_LEVEL', logLevels) ?? 'info',
-    logFormat: choice('LOG_FORMAT', logFormats),
+    logFormat: choice('LOG_FORMAT', ['json', 'pretty']),
     hubId: text(
       'HUB_ID',
-      value => hubId.test(value),
+      /^[a-z0-9][a-z0-9_.-]{0,63}$/,
       'up to 64 lowercase letters, digits, "_", "." and "-", starting with a letter or digit',
     ),
-    hubName:
-      text(
-        'HUB_NAME',
-        value => hubName.test(value),
-        '1 to 32 lowercase letters, digits, "_" and "-", starting with a letter or digit',
-      ) ?? 'agenthub',
+    hubName: text('HUB_NAME', hubName, hubNameForm) ?? 'agenthub',
     dockerHost: address(
       'DOCKER_HOST',
-      value => engineAddress.test(value),
+      /^(?:unix|npipe|tcp|http|https|ssh):\/\/./,
       'an address such as unix:///var/run/docker.sock or tcp://127.0.0.1:2375',
     ),
     build: {
       memoryBytes: bytesOf(
         text('BUILD_MEMORY', isBuildMemory, 'a size from 64m to 32g, such as 2g') ?? '2g',
       ),
-      cpus: number('BUILD_CPUS', { least: 0.1, most: 64, whole: false }) ?? 2,
+      cpus: number('BUILD_CPUS', 0.1, 64, 'fraction') ?? 2,
     },
-    limits: readLimits(variables),
     ...readBackends(variables),
     ...(otlp && { otlp }),
     ...(deployment !== undefined && { deployment }),
@@ -115,7 +98,7 @@ export function readSettings(
 /** Adds the hub settings of the config file to the environment, which takes precedence. */
 function withFileSettings(
   env: Environment,
-  { listen, token, administration }: Pick<Config, 'listen' | 'token' | 'administration'>,
+  { listen, token, administration }: FileSettings,
 ): Environment {
   const fromFile = {
     ROUTER_HOST: listen?.host,

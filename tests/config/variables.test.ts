@@ -25,8 +25,8 @@ test('values are trimmed, and an empty one is not set', () => {
     variables.list('B', () => true, ''),
     [],
   );
-  assert.equal(variables.number('PORT', { least: 1, most: 65_535, whole: true }), 80);
-  assert.equal(variables.number('B', { least: 1, most: 2, whole: true }), undefined);
+  assert.equal(variables.number('PORT', 1, 65_535), 80);
+  assert.equal(variables.number('B', 1, 2), undefined);
   assert.equal(variables.choice('LEVEL', ['info', 'warn']), 'warn');
   variables.done();
 });
@@ -43,8 +43,8 @@ test('all problems are told at once, without what may be secret', () => {
     LIST: 'a,b',
   });
   variables.text('TEXT', () => false, 'less');
-  variables.number('PORT', { least: 1, most: 65_535, whole: true });
-  variables.number('BIG', { least: 0, most: 2.5, whole: false });
+  variables.number('PORT', 1, 65_535);
+  variables.number('BIG', 0, 2.5, 'fraction');
   variables.choice('LEVEL', ['info', 'warn']);
   variables.secret('KEY', /^.{16,}$/, 'at least 16 characters');
   variables.address('PLAIN', () => false, 'an address');
