@@ -5,8 +5,11 @@ export type Config = {
   /** In file order. If two servers want the same public name, the first one gets it. */
   readonly servers: readonly ServerConfig[];
   readonly naming: Naming;
-  /** Listen address from the file. Environment variables override it. */
-  readonly listen?: { readonly host?: string; readonly port?: number };
+  /** Environment variables override it. */
+  readonly listen?: {
+    readonly host?: string | undefined;
+    readonly port?: number | undefined;
+  };
   /** Secret. */
   readonly token?: string;
   readonly administration?: 'on' | 'off';
@@ -17,10 +20,11 @@ export type Config = {
 /** How tools and prompts are named on `/mcp` (spec 5.2). */
 export type Naming = {
   readonly separator: '_' | '__' | '.';
-  /** Maximum length of a public name, in characters. Longer names are cut and end in a stable hash. */
+  /** In characters. Longer names are cut and end in a stable hash. */
   readonly maxLength: number;
 };
 
+/** A server entry. `server-schema.ts` describes the keys that the fields come from. */
 export type ServerConfig = {
   readonly name: string;
   /** Digest of what the entry launches, equal on every machine (see `originOf`). Contains no secrets. */
@@ -34,38 +38,22 @@ export type ServerConfig = {
    */
   readonly heldBack?: string | undefined;
   readonly autoStart: boolean;
-  /**
-   * `permanent`: restart after every exit. `transient`: restart only after a failure, not after exit code 0.
-   * `temporary`: never restart.
-   */
   readonly restart: 'permanent' | 'transient' | 'temporary';
   readonly maxRestarts: number;
   readonly healthCheckIntervalMs: number;
-  /** Time from process start until `initialize` is answered and the lists are read. */
   readonly startTimeoutMs: number;
-  /** A call fails after this long without progress. */
   readonly callTimeoutMs: number;
-  /** How long a call to a shared server waits for the client's answer to `input_required`. */
   readonly inputTimeoutMs: number;
   readonly maxLineBytes: number;
-  /** Maximum number of calls that the server handles at the same time; further calls wait. */
   readonly maxConcurrentCalls: number;
-  /** Maximum number of waiting calls; further calls are refused. */
   readonly maxQueuedCalls: number;
-  /**
-   * Maximum number of messages per second that are not responses, such as notifications. Above it, the hub reads more
-   * slowly.
-   */
+  /** Per second. */
   readonly maxNotifications: number;
-  /** Idle time after which a shared server is stopped until its next call. Undefined: never. */
+  /** Undefined: never. */
   readonly idleStopMs: number | undefined;
-  /** One instance for all clients, or one instance per client session. */
   readonly instance: 'shared' | 'session';
-  /** The MCP era that the hub speaks with the server; `auto` uses the newest era that the server supports. */
   readonly era: 'auto' | 'legacy' | 'modern';
-  /** Maximum number of session instances at the same time. */
   readonly maxInstances: number;
-  /** Idle time after which a session instance is stopped. */
   readonly instanceIdleMs: number;
   readonly launch: LocalLaunch | RemoteLaunch;
 };
@@ -73,9 +61,8 @@ export type ServerConfig = {
 export type LocalLaunch = {
   readonly kind: 'local';
   readonly runtime: 'auto' | 'docker' | 'process';
-  /** Image to run unchanged. Excludes `package`. */
   readonly image: string | undefined;
-  /** Package to build an image from, or to run with npx or uvx as a process. */
+  /** Built into an image, or run with npx or uvx as a process. Excludes `image`. */
   readonly package: PackageSpec | undefined;
   /** The command as written, or a program of `package`. Undefined if `package` or `image` defines what runs. */
   readonly command: string | undefined;
@@ -93,13 +80,11 @@ export type PackageSpec = {
   readonly ecosystem: 'npm' | 'pypi';
   /** Name and version as the installer expects them: `@scope/name@1.2.3`, `name==1.2.3`, or only the name. */
   readonly spec: string;
-  /** Additional packages of the same registry, installed beside it. */
   readonly with?: readonly string[];
-  /** Python version, such as `3.12`. Default: the version of the base image. */
   readonly python?: string;
 };
 
-/** Permissions and limits of a server's container. The defaults are the strictest values. */
+/** Permissions and limits of a server's container. */
 export type Sandbox = {
   readonly network: 'none' | 'bridge';
   readonly mounts: readonly {
@@ -154,15 +139,15 @@ export type Settings = {
   readonly logFormat: 'json' | 'pretty' | undefined;
   /** Id in the labels of everything that the hub creates. Default: the id stored in the data folder. */
   readonly hubId: string | undefined;
-  /** Prefix of the names of containers, volumes and of the compose project that groups them. */
+  /** Prefix of the names of containers, volumes and the compose project. */
   readonly hubName: string;
-  /** Address of the Docker engine. Undefined: the platform's default. */
+  /** Undefined: the platform's default. */
   readonly dockerHost: string | undefined;
-  /** Limits of a package build. */
   readonly build: { readonly memoryBytes: number; readonly cpus: number };
-  /** Address of Ollama (undefined: Ollama is not used) and the model for rules that name none. */
   readonly ollama: {
+    /** Undefined: Ollama is not used. */
     readonly url: string | undefined;
+    /** For rules that name none. */
     readonly model: string;
     /** True if the hub pulls models that rules name and Ollama does not have. */
     readonly isPulling: boolean;
@@ -183,9 +168,8 @@ export type Settings = {
   readonly breaker: { readonly failureThreshold: number; readonly recoveryMs: number };
   /** Undefined: no traces or metrics are exported. */
   readonly otlp?: OtlpSettings;
-  /** Path of the file with the rules for prompt improvement. */
   readonly rulesFile: string;
-  /** Limits for all clients together. */
+  /** For all clients together. */
   readonly limits: {
     readonly maxConnections: number;
     /** Sessions over streamable HTTP. If a client opens more, its session that was idle longest is ended. */

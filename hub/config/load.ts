@@ -1,16 +1,14 @@
 import { dirname, resolve } from 'node:path';
-import { HubError, isObject } from '#core';
+import { type HubError, isObject } from '#core';
 import type { Config, ServerConfig } from './config.ts';
-import { findEngineSocket } from './sandbox-escapes.ts';
 import { type Document, documentOf, locateProblem } from './document.ts';
 import { type Environment, expandServer } from './expand-variables.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileSnapshot, type ReadText, readText } from './files.ts';
-import { type MountGuard, createMountGuard } from './mount-guard.ts';
 import type { GuardedPlace } from './guarded-places.ts';
 import { problemsOf } from './issues.ts';
-import type { Path } from './source-map.ts';
-import { type Form, isEnabled, normalizeServer } from './normalize.ts';
+import { type MountGuard, createMountGuard } from './mount-guard.ts';
+import { isEnabled, normalizeServer } from './normalize.ts';
 import { originOf } from './origin.ts';
 import { type Problem, invalidFile, pathText } from './problem.ts';
 import { envelopeSchema } from './schema.ts';
@@ -36,7 +34,7 @@ export type ConfigReading = {
   | { readonly error: HubError; readonly config?: undefined }
 );
 
-const forms: readonly Form[] = ['servers', 'mcpServers'];
+const forms = ['servers', 'mcpServers'] as const;
 
 /**
  * Reads a config file (JSON or YAML, by its extension) and the files that it extends. Throws HUB_CONFIG_MISSING if
@@ -66,68 +64,51 @@ export async function readConfig(
   // If an extended file is missing, most further problems would be consequences of that.
   if (!root || !complete) return { files, error: invalidFile(found) };
   const document = documentOf(root);
-  const extended = files.length > 1;
   const configFiles = files.map(({ path }) => path);
   const guard = createMountGuard({ home, env, configFiles, ownPlaces, clientFiles });
-  const { config, problems } = await configOf(document, { env, home, extended, guard });
+  const context = { env, home, extended: files.length > 1, guard };
+  const { config, problems } = await configOf(document, context);
   const all = [...found, ...problems.map(problem => locateProblem(problem, document))];
   return all.length > 0 || !config ? { files, error: invalidFile(all) } : { files, config };
 }
 
-/** `extended`: the config consists of more than one file. */
 type Context = Pick<LoadOptions, 'env' | 'home'> & {
+  /** True if the config consists of more than one file. */
   readonly extended: boolean;
   readonly guard: MountGuard;
 };
-type Found<T> = { readonly problems: readonly Problem[] } & T;
 
 async function configOf(
   document: Document,
   context: Context,
-): Promise<Found<{ readonly config?: Config }>> {
-  const envelope = envelopeSchema.safeParse(document.value);
-  const outside = envelope.error ? problemsOf(envelope.error.issues, []) : [];
-  const named = forms.flatMap(form =>
-    Array.from(new Set(document.keysAt([form])), name => ({ form, name })),
-  );
+): Promise<{ readonly problems: readonly Problem[]; readonly config?: Config }> {
+  const { data, error } = envelopeSchema.safeParse(document.value);
   const read = await Promise.all(
-    named.map(({ form, name }) => readServer(document, { form, name }, context)),
+    forms.flatMap(form =>
+      [...new Set(document.keysAt([form]))].map(name => readServer(document, form, name, context)),
+    ),
   );
   const problems = [
-    ...outside,
+    ...(error ? problemsOf(error.issues, []) : []),
     ...findMissingServers(document),
     ...read.flatMap(each => each.problems),
   ];
-  if (!envelope.success) return { problems };
-  const { separator, max_length: maxLength } = envelope.data.naming;
-  const servers = read.flatMap(({ server }) => server ?? []);
-  const { listen, token, administration, management_tools: managementTools } = envelope.data;
-  const secret = expandServer(token === undefined ? {} : { token }, [], context.env);
-  const { token: expanded } = isObject(secret.value) ? secret.value : {};
+  if (!data) return { problems };
+  const { naming, listen, administration, management_tools: managementTools } = data;
+  const secret = expandServer({ token: data.token }, [], context.env);
+  const { token } = isObject(secret.value) ? secret.value : {};
   return {
     config: {
-      servers,
-      naming: { separator, maxLength },
-      ...(listen && { listen: withoutAbsent(listen) }),
-      ...(typeof expanded === 'string' && { token: expanded }),
+      servers: read.flatMap(({ server }) => server ?? []),
+      naming: { separator: naming.separator, maxLength: naming.max_length },
+      ...(listen && { listen }),
+      ...(typeof token === 'string' && { token }),
       ...(administration && { administration }),
       ...(managementTools && { managementTools }),
     },
     problems: [...problems, ...secret.problems],
   };
 }
-
-/** Removes undefined members. */
-const withoutAbsent = ({
-  host,
-  port,
-}: {
-  host?: string | undefined;
-  port?: number | undefined;
-}) => ({
-  ...(host !== undefined && { host }),
-  ...(port !== undefined && { port }),
-});
 
 function findMissingServers({ value }: Document): readonly Problem[] {
   if (!isObject(value) || forms.some(form => value[form] !== undefined)) return [];
@@ -137,50 +118,38 @@ function findMissingServers({ value }: Document): readonly Problem[] {
 
 async function readServer(
   document: Document,
-  { form, name }: { readonly form: Form; readonly name: string },
+  form: (typeof forms)[number],
+  name: string,
   { env, home, extended, guard }: Context,
-): Promise<Found<{ readonly server?: ServerConfig | undefined }>> {
+): Promise<{ readonly problems: readonly Problem[]; readonly server?: ServerConfig | undefined }> {
   const path = [form, name];
-  const named = serverName.safeParse(name);
   const group = isObject(document.value) ? document.value[form] : undefined;
   const written = isObject(group) ? group[name] : undefined;
   if (extended && written === null) return { problems: [{ path, text: nothingToRemove }] };
-  const problems: Problem[] = named.error
-    ? [...problemsOf(named.error.issues, path)].map(withoutValue)
-    : [];
+  const issues = serverName.safeParse(name).error?.issues ?? [];
+  // The path already contains the name, so the message does not show it again.
+  const problems = problemsOf(issues, path).map(({ text }): Problem => ({ path, text }));
   const { value, unresolved, problems: missing } = expandServer(written, path, env);
   // Variables of a disabled server may be missing until it is enabled.
-  if (!isObject(written) || isEnabled(switchesOf(written))) problems.push(...missing);
-  const entry = serverSchema.safeParse(value);
-  if (entry.error) {
-    problems.push(...problemsOf(entry.error.issues, path));
-    return { problems };
-  }
-  const draft = {
+  if (!isObject(written) || isEnabled(written)) problems.push(...missing);
+  const { data: entry, error } = serverSchema.safeParse(value);
+  if (!entry) return { problems: [...problems, ...problemsOf(error.issues, path)] };
+  const server = await normalizeServer({
     name,
     form,
     home,
-    engineSocket: findEngineSocket(env),
     guard,
-    folderOf: (key: string) => dirname(resolve(document.locationOf([...path, key]).source.file)),
-    entry: entry.data,
+    folderOf: key => dirname(resolve(document.locationOf([...path, key]).source.file)),
+    entry,
     written: new Set(isObject(value) ? Object.keys(value) : []),
-  };
-  const server = await normalizeServer(draft, (inside, text, showsValue = false) => {
-    const at: Path = [...path, ...inside];
-    // Skip values with unexpanded variables: their final value is unknown.
-    if (!unresolved.has(pathText(at))) problems.push({ path: at, text, showsValue });
+    report(inside, text, showsValue = false) {
+      const at = [...path, ...inside];
+      // Skip values with unexpanded variables: their final value is unknown.
+      if (!unresolved.has(pathText(at))) problems.push({ path: at, text, showsValue });
+    },
   });
   return { server: server && { ...server, origin: originOf(written) }, problems };
 }
 
 const nothingToRemove =
   'null removes a server of a file in "extends", and none of these files has this server: remove it, or write an object: {...}';
-
-const switchesOf = (entry: { readonly [key: string]: unknown }) => ({
-  disabled: entry['disabled'] === true,
-  enabled: entry['enabled'] !== false,
-});
-
-/** Drops the value from the message, because the path already contains the name. */
-const withoutValue = ({ path, text }: Problem): Problem => ({ path, text });

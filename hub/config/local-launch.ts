@@ -3,21 +3,7 @@ import { type CommandLine, plainLine } from './launcher.ts';
 import { findPackageLine, isProgram } from './package-line.ts';
 import { findExtra, findPackage, isImage, nameOfPackage } from './package-spec.ts';
 import { resolveInside } from './paths.ts';
-import { type EntryContext, sandboxOf } from './sandbox.ts';
-import type { ServerEntry } from './server-schema.ts';
-
-/** Reports a problem at a path inside the entry. `showsValue` puts the value before the text. */
-export type Report = (
-  path: readonly (string | number)[],
-  text: string,
-  showsValue?: boolean,
-) => void;
-
-type LocalDraft = EntryContext & {
-  readonly form: 'servers' | 'mcpServers';
-  readonly entry: ServerEntry;
-  readonly written: ReadonlySet<string>;
-};
+import { type EntryDraft, sandboxOf } from './sandbox.ts';
 
 type LaunchSource = Pick<
   LocalLaunch,
@@ -28,16 +14,13 @@ const packageForms =
   'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI) or "docker:name:tag" (an image); no options, ranges, URLs or git references';
 
 /** How the hub launches a local server. Undefined if the entry does not define what to run. */
-export async function localLaunch(
-  draft: LocalDraft,
-  report: Report,
-): Promise<LocalLaunch | undefined> {
-  const { entry, written } = draft;
+export async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | undefined> {
+  const { entry, written, report } = draft;
   if (written.has('headers')) report(['headers'], 'is only for "url": remove it');
-  const what = whatToRun(draft, report);
-  const sandbox = await sandboxOf(entry, draft, report);
-  if (!what) return undefined;
-  if (what.image !== undefined && entry.runtime === 'process')
+  const source = sourceOf(draft);
+  const sandbox = await sandboxOf(draft);
+  if (!source) return undefined;
+  if (source.image !== undefined && entry.runtime === 'process')
     report(
       ['runtime'],
       `"process" cannot run an image: write "docker", or "command" without an image`,
@@ -45,25 +28,25 @@ export async function localLaunch(
   return {
     kind: 'local',
     runtime: entry.runtime,
-    ...what,
+    ...source,
     env: entry.env,
-    workingDirectory: await workingDirectory(draft, what, report),
+    workingDirectory: await workingDirectory(draft, source),
     sandbox,
   };
 }
 
-function whatToRun(draft: LocalDraft, report: Report): LaunchSource | undefined {
-  const { entry, form, written } = draft;
+function sourceOf(draft: EntryDraft): LaunchSource | undefined {
+  const { entry, form, written, report } = draft;
   const { command, image, args = [] } = entry;
   if (entry.package !== undefined) {
     if (image !== undefined)
       report(['image'], 'cannot be combined with "package": keep one of them');
-    const what = fromPackage(entry.package, command, args, report);
-    return what && withExtras(what, draft, report);
+    const source = fromPackage(entry.package, { command, args }, report);
+    return source && withExtras(source, draft);
   }
   if (image !== undefined) {
     if (!isImage(image)) report(['image'], 'write an image reference such as "name:tag"', true);
-    return withExtras({ image, package: undefined, command, args }, draft, report);
+    return withExtras({ image, package: undefined, command, args }, draft);
   }
   if (command === undefined) {
     report(['command'], 'is missing: add "command" and "args", or "package", "image" or "url"');
@@ -71,7 +54,7 @@ function whatToRun(draft: LocalDraft, report: Report): LaunchSource | undefined 
   }
   if (form === 'servers' && !written.has('args'))
     report(['args'], 'is missing: add the arguments of "command", "args": [] for none');
-  return withExtras(fromLine({ command, args }), draft, report);
+  return withExtras(fromLine({ command, args }), draft);
 }
 
 /** Converts a package launcher's command line to a package. Other command lines stay as they are. */
@@ -93,13 +76,13 @@ function fromLine({ command, args }: CommandLine): LaunchSource {
 }
 
 /** Applies `with` and `python`, which refine how a package is installed. */
-function withExtras(what: LaunchSource, { entry }: LocalDraft, report: Report): LaunchSource {
-  const { package: source } = what;
+function withExtras(launch: LaunchSource, { entry, report }: EntryDraft): LaunchSource {
+  const { package: source } = launch;
   if (!source) {
     for (const key of ['with', 'python'] as const)
       if (entry[key]?.length)
         report([key], 'is only for "package", or a "command" that runs one: remove it');
-    return what;
+    return launch;
   }
   const extras = new Set(source.with ?? []);
   for (const [index, written] of entry.with.entries()) {
@@ -116,7 +99,7 @@ function withExtras(what: LaunchSource, { entry }: LocalDraft, report: Report): 
   if (python !== undefined && source.ecosystem === 'npm')
     report(['python'], 'is only for a PyPI package ("uvx:name"): remove it');
   return {
-    ...what,
+    ...launch,
     package: {
       ...source,
       ...(extras.size > 0 && { with: [...extras] }),
@@ -127,9 +110,8 @@ function withExtras(what: LaunchSource, { entry }: LocalDraft, report: Report): 
 
 function fromPackage(
   written: string,
-  command: string | undefined,
-  args: readonly string[],
-  report: Report,
+  { command, args }: Pick<LaunchSource, 'command' | 'args'>,
+  report: EntryDraft['report'],
 ): LaunchSource | undefined {
   const source = findPackage(written);
   if (!source) {
@@ -161,18 +143,16 @@ function matchSpecs(named: PackageSpec, line: PackageSpec): PackageSpec | undefi
 }
 
 async function workingDirectory(
-  draft: LocalDraft,
-  what: LaunchSource,
-  report: Report,
+  { entry: { cwd }, folderOf, home, report }: EntryDraft,
+  { image }: LaunchSource,
 ): Promise<string | undefined> {
-  const { cwd } = draft.entry;
   if (cwd === undefined) return undefined;
   // The working directory is a folder in the image, not on this machine.
-  if (what.image !== undefined) {
+  if (image !== undefined) {
     if (!cwd.startsWith('/')) report(['cwd'], 'write an absolute path in the image', true);
     return cwd;
   }
-  const place = await resolveInside(cwd, { folder: draft.folderOf('cwd'), home: draft.home });
+  const place = await resolveInside(cwd, { folder: folderOf('cwd'), home });
   if (!('refusal' in place)) return place.real;
   report(['cwd'], place.refusal, true);
   return undefined;

@@ -3,18 +3,19 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Environment } from './expand-variables.ts';
 import { type GuardedPlace, placesOfUser } from './guarded-places.ts';
 import { isIn } from './paths.ts';
+import { findEngineSocket, findSandboxEscape } from './sandbox-escapes.ts';
 
 /** The source of a mount: as written, and with symbolic links resolved. Absolute. */
 type Source = { readonly written: string; readonly real: string };
 
-/** Refuses mounts that would let a server take over this user's account or read this user's keys. */
-export interface MountGuard {
-  /** Returns why the source must not be mounted, as the end of a sentence; undefined if it may be. */
-  findRefusal(
-    source: Source,
-    entry: { readonly readOnly: boolean; readonly allowSensitive: boolean },
-  ): Promise<string | undefined>;
-}
+/**
+ * Refuses mounts that would let a server take over this machine or this user's account, or read this user's keys.
+ * Returns why the source must not be mounted, as the end of a sentence; undefined if it may be.
+ */
+export type MountGuard = (
+  source: Source,
+  mount: { readonly readOnly: boolean; readonly allowSensitive: boolean },
+) => Promise<string | undefined>;
 
 type Needs = {
   readonly home: string;
@@ -37,56 +38,63 @@ type ResolvedLinks = {
 type ResolvedPlace = GuardedPlace & ResolvedLinks;
 
 /** Creates a guard for one read of the config. Links are resolved once, so changes are seen by the next guard. */
-export function createMountGuard({ home, env, configFiles, ...needs }: Needs): MountGuard {
+export function createMountGuard(needs: Needs): MountGuard {
+  const { home, env, configFiles, ownPlaces, clientFiles } = needs;
+  const engineSocket = findEngineSocket(env);
   const resolveLinks = createLinkResolver();
-  const withLinks = async (places: readonly GuardedPlace[]): Promise<readonly ResolvedPlace[]> =>
-    await Promise.all(
+  const lists = new Map<string, Promise<readonly ResolvedPlace[]>>();
+
+  async function resolvePlaces(list: () => Promise<readonly GuardedPlace[]>) {
+    const places = await list();
+    return await Promise.all(
       places.map(async place => ({ ...place, ...(await resolveLinks(resolve(place.path))) })),
     );
-  let hubPlaces: Promise<readonly ResolvedPlace[]> | undefined;
-  const placesByUser = new Map<string, Promise<readonly ResolvedPlace[]>>();
-  const placesByClientUser = new Map<string, Promise<readonly ResolvedPlace[]>>();
+  }
 
-  const listHubPlaces = () =>
-    withLinks([
-      ...configFiles.map(path => ({ path, what: "the hub's config", kind: 'run' }) as const),
-      ...needs.ownPlaces,
-    ]);
-  const listUserPlaces = (of: string) =>
-    // Environment variables describe only the hub's own user.
-    withLinks(placesOfUser({ home: of, env: of === home ? env : {} }));
-  const listClientPlaces = async (of: string) => {
-    const files = await needs.clientFiles(of);
-    const what = 'the programs that an MCP client runs';
-    return await withLinks(files.map(path => ({ path, what, kind: 'run' }) as const));
-  };
+  function listOnce(key: string, list: () => Promise<readonly GuardedPlace[]>) {
+    const places = lists.get(key) ?? resolvePlaces(list);
+    lists.set(key, places);
+    return places;
+  }
 
   async function placesAround({ written, real }: Source, readOnly: boolean) {
     const homes = new Set([home, ...[written, real].flatMap(homesAround)]);
-    const found = [(hubPlaces ??= listHubPlaces())];
+    const found = [
+      listOnce('hub', async () => [...runPlaces("the hub's config", configFiles), ...ownPlaces]),
+    ];
     for (const each of homes) {
-      found.push(cached(placesByUser, each, listUserPlaces));
-      if (!readOnly) found.push(cached(placesByClientUser, each, listClientPlaces));
+      // Environment variables describe only the hub's own user.
+      const user = { home: each, env: each === home ? env : {} };
+      found.push(listOnce(`user ${each}`, async () => placesOfUser(user)));
+      if (readOnly) continue;
+      const what = 'the programs that an MCP client runs';
+      found.push(listOnce(`client ${each}`, async () => runPlaces(what, await clientFiles(each))));
     }
     return (await Promise.all(found)).flat();
   }
 
-  return {
-    async findRefusal(source, { readOnly, allowSensitive }) {
-      for (const place of await placesAround(source, readOnly)) {
-        const { path, what, kind } = place;
-        const isWrite = !readOnly && kind !== 'secret';
-        const isRead = !allowSensitive && kind !== 'run';
-        if ((!isWrite && !isRead) || !isExposedBy(source, place)) continue;
-        const where = `it is, contains or is in ${path} (${what})`;
-        if (!isWrite)
-          return `${where}; mount another folder, or add "allow_sensitive": true to the entry if the server may read it`;
-        return `${where}, and a server that may write there could take over your user; mount another folder${kind === 'run' ? ', or this one read-only' : ''}`;
-      }
-      return undefined;
-    },
+  return async (source, { readOnly, allowSensitive }) => {
+    // Check the path as written too: the engine may run on another machine, with other links.
+    for (const path of new Set([source.real, source.written])) {
+      const escape = await findSandboxEscape(path, readOnly, engineSocket);
+      if (escape !== undefined) return escape;
+    }
+    for (const place of await placesAround(source, readOnly)) {
+      const { path, what, kind } = place;
+      const isWrite = !readOnly && kind !== 'secret';
+      const isRead = !allowSensitive && kind !== 'run';
+      if ((!isWrite && !isRead) || !isExposedBy(source, place)) continue;
+      const where = `it is, contains or is in ${path} (${what})`;
+      if (!isWrite)
+        return `${where}; mount another folder, or add "allow_sensitive": true to the entry if the server may read it`;
+      return `${where}, and a server that may write there could take over your user; mount another folder${kind === 'run' ? ', or this one read-only' : ''}`;
+    }
+    return undefined;
   };
 }
+
+const runPlaces = (what: string, paths: readonly string[]): readonly GuardedPlace[] =>
+  paths.map(path => ({ path, what, kind: 'run' }));
 
 /** Example home folders, for mounts of a folder that contains all home folders. */
 const exampleHomes = new Map([
@@ -102,12 +110,6 @@ const exampleHomes = new Map([
 function homesAround(path: string): readonly string[] {
   const [, home] = /^(\/root|\/(?:home|Users)\/[^/]+)(?:\/|$)/.exec(path) ?? [];
   return home === undefined ? (exampleHomes.get(path) ?? []) : [home];
-}
-
-function cached<Key, Value>(made: Map<Key, Value>, key: Key, make: (key: Key) => Value): Value {
-  const value = made.get(key) ?? make(key);
-  made.set(key, value);
-  return value;
 }
 
 /** True if mounting the source exposes a guarded place, or a link on the way to it. */
@@ -137,7 +139,7 @@ function createLinkResolver(): (path: string) => Promise<ResolvedLinks> {
     return { links: [...above.links, here, ...beyond.links], end: beyond.end };
   }
 
-  function resolveLinks(path: string, linksLeft: number): Promise<ResolvedLinks> {
+  function resolveLinks(path: string, linksLeft = maxLinks): Promise<ResolvedLinks> {
     // The key contains the count so that circular links do not wait for themselves.
     const key = `${linksLeft} ${path}`;
     const own = found.get(key) ?? follow(path, linksLeft);
@@ -145,5 +147,5 @@ function createLinkResolver(): (path: string) => Promise<ResolvedLinks> {
     return own;
   }
 
-  return path => resolveLinks(path, maxLinks);
+  return resolveLinks;
 }

@@ -1,13 +1,27 @@
 import type { Sandbox } from './config.ts';
-import { findSandboxEscape } from './sandbox-escapes.ts';
 import type { MountGuard } from './mount-guard.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
 import type { ServerEntry } from './server-schema.ts';
 import { bytesOf } from './size.ts';
+import type { Path } from './source-map.ts';
 
-type Report = (path: readonly (string | number)[], text: string, showsValue?: boolean) => void;
+/** A server entry, and what it takes to normalize it. */
+export type EntryDraft = {
+  readonly name: string;
+  /** The group of the entry: the hub's own format, or that of MCP clients. */
+  readonly form: 'servers' | 'mcpServers';
+  readonly entry: ServerEntry;
+  /** The keys that the file sets; the other keys have their defaults. */
+  readonly written: ReadonlySet<string>;
+  readonly home: string;
+  /** Folder of the file that sets this key. Files in `extends` have their own folders. */
+  readonly folderOf: (key: 'cwd' | 'mounts') => string;
+  readonly guard: MountGuard;
+  /** Reports a problem at a path inside the entry. `showsValue` puts the value before the text. */
+  readonly report: (path: Path, text: string, showsValue?: boolean) => void;
+};
 
-const mib = 1024 * 1024;
+const minMemoryBytes = 6 * 1024 * 1024;
 
 /** `source:target`, `source:target:ro` or `:rw`; the source may be `C:\folder`. */
 const shortMount = /^(.+):(\/[^:]*)(?::(ro|rw))?$/s;
@@ -15,38 +29,21 @@ const shortMount = /^(.+):(\/[^:]*)(?::(ro|rw))?$/s;
 const targetRule =
   'write an absolute path in the container that is not "/" and not in /proc, /sys or /dev';
 
-/** Context for resolving paths: the home folder, the base folders, and the engine's socket if it is known. */
-export type EntryContext = {
-  readonly home: string;
-  /** Folder of the file that sets this key. Files in `extends` have their own folders. */
-  readonly folderOf: (key: 'cwd' | 'mounts') => string;
-  readonly engineSocket: string | undefined;
-  readonly guard: MountGuard;
-};
-
 /** Builds the sandbox of a server. Paths become absolute and symbolic links are resolved. */
-export async function sandboxOf(
-  entry: ServerEntry,
-  machine: EntryContext,
-  report: Report,
-): Promise<Sandbox> {
-  const written = entry.mounts.map((mount, index) =>
-    mountOf(mount, index, { ...machine, allowSensitive: entry.allow_sensitive }, report),
-  );
-  const mounts = (await Promise.all(written)).flat();
-  const volumes = volumesOf(entry.volumes, report);
-  const targets = [
-    ...mounts.map(({ at, target }) => ({ at, target })),
-    ...volumes.map(({ at, target }) => ({ at, target })),
-  ];
+export async function sandboxOf(draft: EntryDraft): Promise<Sandbox> {
+  const { entry, report } = draft;
+  const { memory, cpus, pids, scratch, volumes: volumeSize } = entry.resources;
+  const found = entry.mounts.map((mount, index) => mountOf(mount, index, draft));
+  const mounts = (await Promise.all(found)).flat();
+  const volumes = volumesOf(draft);
+  const targets = [...mounts, ...volumes];
   for (const [index, { at, target }] of targets.entries()) {
     if (targets.findIndex(other => other.target === target) < index)
       report(at, `uses the target ${JSON.stringify(target)} a second time: choose another one`);
   }
-  const memoryBytes = bytesOf(entry.resources.memory);
-  if (memoryBytes < 6 * mib || memoryBytes > Number.MAX_SAFE_INTEGER)
+  const memoryBytes = bytesOf(memory);
+  if (memoryBytes < minMemoryBytes || memoryBytes > Number.MAX_SAFE_INTEGER)
     report(['resources', 'memory'], 'write a size of at least 6m, the minimum of Docker', true);
-  const { cpus, pids } = entry.resources;
   return {
     network: entry.network,
     mounts: mounts.map(({ source, target, readOnly }) => ({ source, target, readOnly })),
@@ -55,22 +52,16 @@ export async function sandboxOf(
       memoryBytes,
       cpus,
       pids,
-      scratchBytes: bytesOf(entry.resources.scratch),
-      volumeBytes: bytesOf(entry.resources.volumes),
+      scratchBytes: bytesOf(scratch),
+      volumeBytes: bytesOf(volumeSize),
     },
     logs: entry.logs,
     user: entry.user === undefined ? undefined : String(entry.user),
   };
 }
 
-type Mounting = EntryContext & { readonly allowSensitive: boolean };
-
-async function mountOf(
-  written: ServerEntry['mounts'][number],
-  index: number,
-  machine: Mounting,
-  report: Report,
-) {
+async function mountOf(written: ServerEntry['mounts'][number], index: number, draft: EntryDraft) {
+  const { report } = draft;
   const at = ['mounts', index];
   const short = typeof written === 'string' ? shortMount.exec(written) : undefined;
   if (short === null) {
@@ -78,44 +69,48 @@ async function mountOf(
     return [];
   }
   const [, from = '', to = '', mode = 'ro'] = short ?? [];
-  const { source, target, readOnly } =
+  const { source, target, readOnly, sourceAt, targetAt } =
     typeof written === 'string'
-      ? { source: from, target: to, readOnly: mode === 'ro' }
-      : { source: written.source, target: written.target, readOnly: written.read_only };
-  const sourceAt = typeof written === 'string' ? at : [...at, 'source'];
-  const targetAt = typeof written === 'string' ? at : [...at, 'target'];
-  const place = await findSource(source, readOnly, machine);
+      ? { source: from, target: to, readOnly: mode === 'ro', sourceAt: at, targetAt: at }
+      : {
+          ...written,
+          readOnly: written.read_only,
+          sourceAt: [...at, 'source'],
+          targetAt: [...at, 'target'],
+        };
+  const place = await findSource(source, readOnly, draft);
   if ('refusal' in place) report(sourceAt, place.refusal, true);
-  const allowed = findTarget(target);
-  if (allowed === undefined) report(targetAt, targetRule, true);
+  const allowed = allowedTarget(target, targetAt, report);
   return 'refusal' in place || allowed === undefined
     ? []
     : [{ at: targetAt, source: place.real, target: allowed, readOnly }];
 }
 
 /** Resolves the source of a mount. The engine gets the resolved path, so that a link created later has no effect. */
-async function findSource(source: string, readOnly: boolean, machine: Mounting): Promise<Resolved> {
+async function findSource(
+  source: string,
+  readOnly: boolean,
+  { entry, folderOf, home, guard }: EntryDraft,
+): Promise<Resolved> {
   if (source === '') return { refusal: 'write the path of a file or folder' };
-  const roots = { folder: machine.folderOf('mounts'), home: machine.home };
-  const place = await resolveInside(source, roots);
+  const place = await resolveInside(source, { folder: folderOf('mounts'), home });
   if ('refusal' in place) return place;
-  // Check the path as written too: the engine may run on another machine, with other links.
-  for (const path of new Set([place.real, place.written])) {
-    const reason = await findSandboxEscape(path, readOnly, machine.engineSocket);
-    if (reason !== undefined) return { refusal: reason };
-  }
-  const { allowSensitive } = machine;
-  const refusal = await machine.guard.findRefusal(place, { readOnly, allowSensitive });
+  const refusal = await guard(place, { readOnly, allowSensitive: entry.allow_sensitive });
   return refusal === undefined ? place : { refusal };
 }
 
-function volumesOf(written: ServerEntry['volumes'], report: Report) {
-  const list = Array.isArray(written)
-    ? written.map((volume, index) => ({ ...volume, at: ['volumes', index, 'target'] }))
-    : Object.entries(written).map(([name, target]) => ({ name, target, at: ['volumes', name] }));
+function volumesOf({ entry: { volumes }, report }: EntryDraft) {
+  const list = Array.isArray(volumes)
+    ? volumes.map((volume, index) => ({ ...volume, at: ['volumes', index, 'target'] }))
+    : Object.entries(volumes).map(([name, target]) => ({ name, target, at: ['volumes', name] }));
   return list.flatMap(({ name, target, at }) => {
-    const allowed = findTarget(target);
-    if (allowed === undefined) report(at, targetRule, true);
+    const allowed = allowedTarget(target, at, report);
     return allowed === undefined ? [] : [{ at, name, target: allowed }];
   });
+}
+
+function allowedTarget(target: string, at: Path, report: EntryDraft['report']): string | undefined {
+  const allowed = findTarget(target);
+  if (allowed === undefined) report(at, targetRule, true);
+  return allowed;
 }
