@@ -33,14 +33,13 @@ export const unreadableSnapshot = (path: string, error: unknown): FileSnapshot =
 /** Reads a text file. Replaced in previews, where the new text is not written yet. */
 export type ReadText = (path: string) => Promise<string>;
 
-/** Reads a UTF-8 file. */
 export const readText: ReadText = async path => await readFile(path, 'utf8');
 
 /** The format of a file by its extension; undefined for an unknown extension. */
 export function formatOf(file: string): Format | undefined {
   const extension = extname(file).toLowerCase();
-  if (extension === '.json' || extension === '.jsonc') return 'json';
-  return extension === '.yaml' || extension === '.yml' ? 'yaml' : undefined;
+  if (['.json', '.jsonc'].includes(extension)) return 'json';
+  return ['.yaml', '.yml'].includes(extension) ? 'yaml' : undefined;
 }
 
 export const extensionRule = 'the name of a config file must end in .json, .jsonc, .yaml or .yml';
@@ -49,16 +48,15 @@ export const extensionRule = 'the name of a config file must end in .json, .json
 export const misnamed = (file: string) =>
   new HubError('HUB_CONFIG_INVALID', `${file}: ${extensionRule}. Rename it`);
 
-/** The error for a config file that is missing or cannot be read. */
-export function unreadable(file: string, error: unknown): HubError {
-  const options = { cause: error };
-  if (isAbsent(error))
-    return new HubError(
-      'HUB_CONFIG_MISSING',
-      `${file}: there is no such file. Write one with "agenthub init", or name another with --config or MCP_SERVERS_CONFIG`,
-      options,
-    );
-  return new HubError('HUB_CONFIG_INVALID', `${file}: ${whyUnreadable(error)}`, options);
+const missingConfigRemedy =
+  'Write one with "agenthub init", or name another with --config or MCP_SERVERS_CONFIG';
+
+/** The error for a file that is missing or cannot be read. */
+export function unreadable(file: string, cause: unknown, remedy = missingConfigRemedy): HubError {
+  const why = `${file}: ${whyUnreadable(cause)}`;
+  return isAbsent(cause)
+    ? new HubError('HUB_CONFIG_MISSING', `${why}. ${remedy}`, { cause })
+    : new HubError('HUB_CONFIG_INVALID', why, { cause });
 }
 
 /** Why a file cannot be read, as the end of a sentence. */

@@ -4,13 +4,12 @@ import { type Document, documentOf, parseText, locateProblem } from './document.
 import {
   type FileSnapshot,
   type ReadText,
-  codeOf,
   snapshotOf,
   unreadableSnapshot,
   formatOf,
   misnamed,
   readText,
-  whyUnreadable,
+  unreadable,
 } from './files.ts';
 import { problemsOf } from './issues.ts';
 import { type Problem, invalidFile } from './problem.ts';
@@ -22,44 +21,38 @@ import {
   rulesSchema,
 } from './rules-schema.ts';
 
-/** When the cached result of a prompt with the same meaning is used. */
-export type CacheMode = 'off' | 'shadow' | 'verified' | 'threshold';
-
-/** Model options, under Ollama's names. */
-export type ModelOptions = {
-  readonly temperature: number;
-  readonly num_ctx: number;
-  readonly num_predict: number;
-  readonly think: boolean;
-  readonly top_p?: number;
-  readonly seed?: number;
-};
-
 /** How the prompts of a client are improved. */
 export type EnhancementRule = {
   readonly enabled: boolean;
   /** Undefined: the model of OLLAMA_MODEL. */
   readonly model: string | undefined;
   readonly systemPrompt: string;
-  readonly options: ModelOptions;
+  /** Under Ollama's names. */
+  readonly options: {
+    readonly temperature: number;
+    readonly num_ctx: number;
+    readonly num_predict: number;
+    readonly think: boolean;
+    readonly top_p?: number;
+    readonly seed?: number;
+  };
   /** Total time limit. The prompt is returned within it in any case. */
   readonly totalMs: number;
   readonly firstTokenMs: number;
   /** Replaces `firstTokenMs` if the model has to be loaded first. */
   readonly loadMs: number;
-  readonly cacheMode: CacheMode;
+  /** When the cached result of a prompt with the same meaning is used. */
+  readonly cacheMode: 'off' | 'shadow' | 'verified' | 'threshold';
   /** Undefined: the value of CACHE_SIMILARITY_THRESHOLD. */
   readonly threshold: number | undefined;
   readonly ttlMs: number;
   /** Maximum length of a result, as a multiple of the prompt's length. */
   readonly maxGrowth: number;
   /** Arguments that are prompts, by public tool name. */
-  readonly tools: ArgumentsByName;
+  readonly tools: Readonly<Record<string, readonly string[]>>;
   /** Public names of the prompts whose user messages are improved. */
   readonly prompts: readonly string[];
 };
-
-export type ArgumentsByName = Readonly<Record<string, readonly string[]>>;
 
 /** Content of a rules file, with all defaults filled in. */
 export type EnhancementRules = {
@@ -72,11 +65,8 @@ export type EnhancementRules = {
   readonly judgeModel: string | undefined;
 };
 
-/** Result of reading a rules file. */
-export type RulesReading = {
-  /** The rules file, for the file watch. */
-  readonly files: readonly FileSnapshot[];
-} & (
+/** Result of reading a rules file, with the file for the file watch. */
+export type RulesReading = { readonly files: readonly FileSnapshot[] } & (
   | { readonly rules: EnhancementRules; readonly error?: undefined }
   | { readonly error: HubError; readonly rules?: undefined }
 );
@@ -116,13 +106,12 @@ export function modelsOf(rules: EnhancementRules, usualModel: string): readonly 
   const { fallbackChain, embeddingModel, judgeModel, clients } = rules;
   const chosen = [rules.default, ...clients.values()].filter(({ enabled }) => enabled);
   if (chosen.length === 0) return [];
-  const [first = usualModel, ...others] = chosen.map(({ model }) => model ?? usualModel);
+  const [first, ...others] = chosen.map(({ model }) => model ?? usualModel);
   // Embedding and judge models compare prompts for the semantic cache.
   const isCached = chosen.some(({ cacheMode }) => cacheMode !== 'off');
-  const comparing = isCached
-    ? [embeddingModel, ...(judgeModel === undefined ? [] : [judgeModel])]
-    : [];
-  return [...new Set([first, ...comparing, ...fallbackChain, ...others])];
+  const comparing = isCached ? [embeddingModel, judgeModel] : [];
+  const models = [first, ...comparing, ...fallbackChain, ...others];
+  return [...new Set(models.filter(model => model !== undefined))];
 }
 
 /** The rule of a client. Returns the default rule if the client has none or is not named. */
@@ -132,8 +121,10 @@ export const ruleOf = (rules: EnhancementRules, client: string | undefined): Enh
 /** Normalizes a client name for lookup. */
 export const foldClientName = (name: string): string => name.trim().toLowerCase();
 
-/** True for a valid client name. */
 export const isClientName = (name: string): boolean => clientNamePattern.test(name);
+
+const remedy =
+  'Create it with {"default": {"enabled": true}}, or name another file with ENHANCEMENT_RULES_CONFIG';
 
 /**
  * Reads a rules file (JSON with comments or YAML, by its extension). Errors are returned, not thrown:
@@ -142,7 +133,7 @@ export const isClientName = (name: string): boolean => clientNamePattern.test(na
  */
 export async function readRules(
   file: string,
-  options: { readonly readText?: ReadText } = {},
+  { readText: read = readText }: { readonly readText?: ReadText | undefined } = {},
 ): Promise<RulesReading> {
   const path = resolve(file);
   const failed = (error: HubError, text?: string) => ({ files: [snapshotOf(path, text)], error });
@@ -150,31 +141,28 @@ export async function readRules(
   if (!format) return failed(misnamed(file));
   let text: string;
   try {
-    text = await (options.readText ?? readText)(path);
+    text = await read(path);
   } catch (error) {
-    return { files: [unreadableSnapshot(path, error)], error: unreadableRules(file, error) };
+    return { files: [unreadableSnapshot(path, error)], error: unreadable(file, error, remedy) };
   }
   const source = { file, text: text.replace(/^\uFEFF/, '') };
   const { root, problems } = await parseText(source, format, '{"default": {}}');
   if (!root) return failed(invalidFile(problems), text);
   const document = documentOf(root);
   const { data, error } = rulesSchema.safeParse(document.value);
-  const all = [
-    ...problems,
-    ...[
-      ...(error ? problemsOf(error.issues, [], knownRuleKeys) : []),
-      ...nameProblems(document),
-      ...fallbackProblems(data?.fallback_chain ?? []),
-    ].map(problem => locateProblem(problem, document)),
+  const found = [
+    ...(error ? problemsOf(error.issues, [], knownRuleKeys) : []),
+    ...nameProblems(document),
+    ...fallbackProblems(data?.fallback_chain ?? []),
   ];
+  const all = [...problems, ...found.map(problem => locateProblem(problem, document))];
   if (all.length > 0 || !data) return failed(invalidFile(all), text);
   const base = withDefaults(data.default ?? {}, builtIn);
+  const clients = Object.entries(data.clients ?? {});
   const rules = {
     default: base,
     clients: new Map(
-      Object.entries(data.clients ?? {}).map(
-        ([name, entry]) => [foldClientName(name), withDefaults(entry, base)] as const,
-      ),
+      clients.map(([name, entry]) => [foldClientName(name), withDefaults(entry, base)]),
     ),
     fallbackChain: (data.fallback_chain ?? []).filter(model => model !== null),
     embeddingModel: data.embedding_model ?? defaultRules.embeddingModel,
@@ -185,21 +173,12 @@ export async function readRules(
 
 /** Fills in the keys that an entry leaves out with those of `base`. */
 function withDefaults(entry: WrittenRule, base: EnhancementRule): EnhancementRule {
-  const { options, timeouts, cache } = entry;
-  const { temperature, num_ctx, num_predict, think, top_p, seed } = options ?? {};
+  const { options = {}, timeouts, cache } = entry;
   return {
     enabled: entry.enabled ?? base.enabled,
     model: entry.model ?? base.model,
     systemPrompt: entry.system_prompt ?? base.systemPrompt,
-    options: {
-      ...base.options,
-      ...(temperature !== undefined && { temperature }),
-      ...(num_ctx !== undefined && { num_ctx }),
-      ...(num_predict !== undefined && { num_predict }),
-      ...(think !== undefined && { think }),
-      ...(top_p !== undefined && { top_p }),
-      ...(seed !== undefined && { seed }),
-    },
+    options: { ...base.options, ...options },
     totalMs: inMs(timeouts?.total) ?? base.totalMs,
     firstTokenMs: inMs(timeouts?.first_token) ?? base.firstTokenMs,
     loadMs: inMs(timeouts?.load) ?? base.loadMs,
@@ -224,38 +203,18 @@ function nameProblems(document: Document): readonly Problem[] {
     const before = first.get(folded);
     first.set(folded, before ?? name);
     if (!isClientName(name)) return [{ path, text: clientNameRule }];
-    if (folded === 'default')
-      return [
-        {
-          path,
-          text: 'is the rule for all other clients: write it as "default", next to "clients"',
-        },
-      ];
+    if (folded === 'default') return [{ path, text: reservedName }];
     return before === undefined || before === name
       ? []
       : [{ path, text: `is the same client as ${JSON.stringify(before)}: remove one of them` }];
   });
 }
 
+const reservedName = 'is the rule for all other clients: write it as "default", next to "clients"';
+
 function fallbackProblems(chain: readonly (string | null)[]): readonly Problem[] {
   const end = chain.indexOf(null);
-  return end < 0 || end === chain.length - 1
-    ? []
-    : [
-        {
-          path: ['fallback_chain', end],
-          text: 'null ends the chain, so the models after it are never tried: write it last',
-        },
-      ];
-}
-
-/** The error for a rules file that is missing or cannot be read. */
-function unreadableRules(file: string, cause: unknown): HubError {
-  if (['ENOENT', 'ENOTDIR'].includes(String(codeOf(cause))))
-    return new HubError(
-      'HUB_CONFIG_MISSING',
-      `${file}: there is no such file. Create it with {"default": {"enabled": true}}, or name another file with ENHANCEMENT_RULES_CONFIG`,
-      { cause },
-    );
-  return new HubError('HUB_CONFIG_INVALID', `${file}: ${whyUnreadable(cause)}`, { cause });
+  if (end < 0 || end === chain.length - 1) return [];
+  const text = 'null ends the chain, so the models after it are never tried: write it last';
+  return [{ path: ['fallback_chain', end], text }];
 }
