@@ -1,2 +1,2 @@
 export { type Activity, createActivity } from './activity.ts';
-export type { ActivityFilter, CallSummary, Payload } from './call.ts';
+export type { CallSummary, Payload } from './call.ts';

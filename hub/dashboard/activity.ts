@@ -1,64 +1,141 @@
+import type { CallSummary } from '#activity';
+import { HubError, tryParseJson } from '#core';
+import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { counted, duration, moment } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
-import { heading } from './layout.ts';
 import { paths, withQuery } from './paths.ts';
-import { type Tone, badge, empty, fragment, serverLink, table } from './pieces.ts';
+import {
+  type Tone,
+  badge,
+  empty,
+  facts,
+  fragment,
+  heading,
+  optionsOf,
+  ownersOnly,
+  payload,
+  serverLink,
+  table,
+} from './pieces.ts';
 
-/** An answered client request. Times are in ms. */
-export type CallRow = {
-  readonly id: string;
-  readonly at: number;
-  readonly method: string;
-  readonly name: string | undefined;
-  readonly server: string | undefined;
-  readonly session: string;
-  readonly client: string | undefined;
-  readonly tookMs: number;
-  readonly serverMs: number;
-  readonly outcome: string;
-};
+/** Number of calls on a page, and on the overview. */
+const perPage = 50;
+const recent = 10;
+/** Number of calls that are searched for the options of the filters. */
+const lookedThrough = 2_000;
 
-/** Filter of the call list. Empty fields match everything. */
-export type CallFilter = {
-  readonly server: string;
-  readonly client: string;
-  readonly session: string;
-  readonly tool: string;
-  readonly outcome: string;
-  readonly text: string;
-  /** Cursor: only calls older than this one. */
-  readonly before: string;
-};
+/** The list of calls, and the page of each. */
+export function activityPages({ telemetry: { activity }, servers }: PageNeeds) {
+  function viewOf(request: DashboardRequest) {
+    const filter = filterOf(request);
+    const { before, ...texts } = filter;
+    const wanted = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== ''));
+    const found = activity.list(
+      { ...wanted, ...(before !== '' && { before: Number(before) }) },
+      perPage + 1,
+    );
+    const calls = found.slice(0, perPage);
+    const next = found.length > perPage ? calls.at(-1)?.id : undefined;
+    return { calls, filter, next, endpoint: request.endpoint };
+  }
 
-export type ActivityView = {
+  function choices() {
+    const calls = activity.list({}, lookedThrough);
+    const those = (pick: (one: CallSummary) => string | undefined) =>
+      [...new Set(calls.flatMap(one => pick(one) ?? []))].sort();
+    const outcomes = ['failed', 'ok', 'tool_error', 'error', ...those(({ outcome }) => outcome)];
+    return {
+      servers: servers.all.map(({ config }) => config.name),
+      clients: those(({ client }) => client),
+      outcomes: [...new Set(outcomes)],
+    };
+  }
+
+  /** The newest calls, for the overview. */
+  const recentCalls = ({ endpoint }: DashboardRequest): Html =>
+    fragment(
+      { id: 'calls', from: '/dashboard/activity-partial?recent=yes', event: 'activity' },
+      callTable(activity.list({}, recent), endpoint),
+    );
+
+  return {
+    recentCalls,
+    handlers: {
+      async activity(request) {
+        const view = viewOf(request);
+        const main = html`${heading('Activity')}
+<p class="lead">The latest client calls, with the time spent in the hub and at the server.</p>
+${filterForm(view.filter, choices())}
+${callList(view)}`;
+        return { page: { title: 'Activity', at: 'activity', main, events: paths.events } };
+      },
+      async activityPartial(request) {
+        if (request.query('recent') !== '') return { part: recentCalls(request) };
+        const view = viewOf(request);
+        // So that the back button returns to the filtered list.
+        const headers = request.isHtmx && {
+          'hx-replace-url': withQuery(paths.activity, view.filter),
+        };
+        return { part: callList(view), ...(headers && { headers }) };
+      },
+      async call({ param, visitor: { rights } }) {
+        const id = param('id');
+        const found = /^\d{1,15}$/.test(id) ? activity.find(Number(id)) : undefined;
+        if (!found)
+          throw new HubError(
+            'HUB_CALL_UNKNOWN',
+            `There is no record of the call ${id.slice(0, 20)}: newer calls have replaced it, or the hub was restarted`,
+          );
+        const text = (message: typeof found.request) =>
+          message
+            ? `${pretty(message.text)}${message.isCut ? '\n… the rest was not kept' : ''}`
+            : '';
+        const payloads =
+          rights === 'owner'
+            ? html`<section><h2>Request</h2>${payload(text(found.request), 'Request')}</section>
+<section><h2>Answer</h2>${payload(text(found.reply), 'Answer')}</section>`
+            : html`<section><h2>Request and response</h2>${ownersOnly(rights, 'The content')}</section>`;
+        const main = html`${callFacts(found)}
+${payloads}`;
+        return { page: { title: found.name ?? found.method, at: 'activity', main } };
+      },
+    } satisfies Handlers,
+  };
+}
+
+/** Filter of the call list. Empty fields match everything; `before` is the cursor of an older page. */
+type CallFilter = ReturnType<typeof filterOf>;
+
+function filterOf({ query }: DashboardRequest) {
+  const asked = (name: string) => query(name).trim();
+  return {
+    server: asked('server'),
+    client: asked('client'),
+    session: asked('session'),
+    tool: asked('tool'),
+    outcome: asked('outcome'),
+    text: asked('text'),
+    before: /^\d{1,15}$/.test(asked('before')) ? asked('before') : '',
+  };
+}
+
+type CallListView = {
   /** Newest first. */
-  readonly calls: readonly CallRow[];
+  readonly calls: readonly CallSummary[];
   readonly filter: CallFilter;
   /** Cursor of the next page; undefined on the last page. */
-  readonly next: string | undefined;
-  /** URL for clients: `http://localhost:9090/mcp`. */
+  readonly next: number | undefined;
   readonly endpoint: string;
 };
 
-/** Choices for the filter form. */
-export type FilterChoices = {
-  readonly servers: readonly string[];
-  readonly clients: readonly string[];
-  readonly outcomes: readonly string[];
-};
-
-/** Page with all recorded calls. */
-export function activity(view: ActivityView, choices: FilterChoices): Html {
-  return html`${heading('Activity')}
-<p class="lead">The latest client calls, with the time spent in the hub and at the server.</p>
-${filterForm(view.filter, choices)}
-${activityPartial(view)}`;
-}
-
-/** Only the list of calls, live unless it shows an older page: `/dashboard/activity-partial`. */
-export function activityPartial(view: ActivityView): Html {
-  const { before, ...wanted } = view.filter;
-  const content = html`${total(view)}${callTable(view)}${pager(view)}`;
+/** The list of calls, live unless it shows an older page. */
+function callList({ calls, filter, next, endpoint }: CallListView): Html {
+  const { before, ...wanted } = filter;
+  // The number is known only as far as this page.
+  const total =
+    calls.length > 0 &&
+    html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, more on the next'}</p>`;
+  const content = html`${total}${callTable(calls, endpoint, filter)}${pager(filter, next)}`;
   if (before !== '') return html`<div id="calls">${content}</div>`;
   return fragment(
     { id: 'calls', from: withQuery('/dashboard/activity-partial', wanted), event: 'activity' },
@@ -66,30 +143,15 @@ export function activityPartial(view: ActivityView): Html {
   );
 }
 
-/** The newest calls, for the overview. */
-export const recentCalls = (view: ActivityView): Html =>
-  fragment(
-    { id: 'calls', from: '/dashboard/activity-partial?recent=yes', event: 'activity' },
-    callTable(view),
-  );
-
-/** Number of calls as far as it is known without reading the following pages. */
-const total = ({ calls, next }: ActivityView): Content =>
-  calls.length > 0 &&
-  html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, more on the next'}</p>`;
-
-/** True if any filter is set. */
-const isFiltered = ({ server, client, session, tool, outcome, text }: CallFilter) =>
-  [server, client, session, tool, outcome, text].some(value => value !== '');
-
-function callTable({ calls, filter, endpoint }: ActivityView): Html {
+function callTable(calls: readonly CallSummary[], endpoint: string, filter?: CallFilter): Html {
   if (calls.length > 0) return table('Calls, newest first', columns, calls);
-  if (isFiltered(filter))
+  const { before = '', ...texts } = filter ?? {};
+  if (Object.values(texts).some(value => value !== ''))
     return empty(
       'No call matches the filter.',
       html`<p><a id="all-calls" href="${paths.activity}">Show all calls</a></p>`,
     );
-  if (filter.before !== '') return empty('There are no older calls.');
+  if (before !== '') return empty('There are no older calls.');
   return empty(
     'No calls yet.',
     html`<p>Connect a client: <code>agenthub connect</code> sets it up, or use the URL <code>${endpoint}</code></p>`,
@@ -100,32 +162,32 @@ const columns = [
   {
     title: 'Call',
     isHeader: true,
-    cell: ({ id, method, name }: CallRow): Content =>
+    cell: ({ id, method, name }: CallSummary): Content =>
       html`<a id="call-${id}" href="${paths.call(id)}">${name ?? method}</a>${name !== undefined && html` <span class="note">${method}</span>`}`,
   },
-  { title: 'When', cell: ({ at }: CallRow) => moment(at) },
+  { title: 'When', cell: ({ at }: CallSummary) => moment(at) },
   {
     title: 'Server',
-    cell: ({ id, server }: CallRow) =>
+    cell: ({ id, server }: CallSummary) =>
       server === undefined ? 'the hub' : serverLink(server, `call-${id}-server`),
   },
-  { title: 'Client', cell: ({ client }: CallRow) => client },
+  { title: 'Client', cell: ({ client }: CallSummary) => client },
   {
     title: 'Session',
-    cell: ({ id, session }: CallRow) =>
+    cell: ({ id, session }: CallSummary) =>
       html`<a id="call-${id}-session" aria-label="Calls of session ${session}" href="${withQuery(paths.activity, { session })}">${session}</a>`,
   },
-  { title: 'Outcome', cell: ({ outcome }: CallRow) => outcomeBadge(outcome) },
-  { title: 'Took', isNumber: true, cell: ({ tookMs }: CallRow) => duration(tookMs) },
+  { title: 'Outcome', cell: ({ outcome }: CallSummary) => outcomeBadge(outcome) },
+  { title: 'Took', isNumber: true, cell: ({ tookMs }: CallSummary) => duration(tookMs) },
   {
     title: 'At the server',
     isNumber: true,
-    cell: ({ server, serverMs }: CallRow) => server !== undefined && duration(serverMs),
+    cell: ({ server, serverMs }: CallSummary) => server !== undefined && duration(serverMs),
   },
   {
     title: 'In the hub',
     isNumber: true,
-    cell: ({ tookMs, serverMs }: CallRow) => duration(Math.max(0, tookMs - serverMs)),
+    cell: ({ tookMs, serverMs }: CallSummary) => duration(Math.max(0, tookMs - serverMs)),
   },
 ] as const;
 
@@ -145,24 +207,20 @@ export function outcomeBadge(outcome: string): Html {
   return badge(tone, text);
 }
 
-function pager({ filter, next }: ActivityView): Html {
-  const newest =
-    filter.before !== '' &&
-    html`<a id="newest" href="${withQuery(paths.activity, { ...filter, before: '' })}">Newest</a>`;
-  const older =
-    next !== undefined &&
-    html`<a id="older" href="${withQuery(paths.activity, { ...filter, before: next })}">Older</a>`;
-  return html`<nav class="pager" aria-label="Pages of calls">${newest}${older}</nav>`;
+function pager(filter: CallFilter, next: number | undefined): Html {
+  const link = (id: string, text: string, before: number | undefined) =>
+    html`<a id="${id}" href="${withQuery(paths.activity, { ...filter, before })}">${text}</a>`;
+  return html`<nav class="pager" aria-label="Pages of calls">${filter.before !== '' && link('newest', 'Newest', undefined)}${next !== undefined && link('older', 'Older', next)}</nav>`;
 }
 
 function filterForm(
   filter: CallFilter,
-  { servers, clients, outcomes: known }: FilterChoices,
+  choices: Readonly<Record<'servers' | 'clients' | 'outcomes', readonly string[]>>,
 ): Html {
   return html`<form class="filter" method="get" action="${paths.activity}" role="search" aria-label="Calls" hx-get="/dashboard/activity-partial" hx-target="#calls" hx-swap="outerHTML" hx-trigger="submit, input delay:300ms" hx-sync="this:queue last">
-${select('server', 'Server', filter.server, servers)}
-${select('client', 'Client', filter.client, clients)}
-${select('outcome', 'Outcome', filter.outcome, known)}
+${select('server', 'Server', filter.server, choices.servers)}
+${select('client', 'Client', filter.client, choices.clients)}
+${select('outcome', 'Outcome', filter.outcome, choices.outcomes)}
 <p><label for="session">Session</label><input id="session" name="session" value="${filter.session}" inputmode="numeric" autocomplete="off"></p>
 <p><label for="tool">Tool</label><input id="tool" name="tool" value="${filter.tool}" autocomplete="off" spellcheck="false"></p>
 <p><label for="text">Search</label><input id="text" name="text" type="search" value="${filter.text}" autocomplete="off"></p>
@@ -172,8 +230,29 @@ ${select('outcome', 'Outcome', filter.outcome, known)}
 
 function select(name: string, label: string, chosen: string, choices: readonly string[]): Html {
   const all = chosen === '' || choices.includes(chosen) ? choices : [chosen, ...choices];
-  const options = all.map(
-    choice => html`<option${choice === chosen && html` selected`}>${choice}</option>`,
-  );
-  return html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}"><option value="">all</option>${options}</select></p>`;
+  return html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}"><option value="">all</option>${optionsOf(all, chosen)}</select></p>`;
+}
+
+function callFacts(call: CallSummary): Html {
+  const { name, method, server, client, session, at, outcome, tookMs, serverMs } = call;
+  const hubMs = Math.max(0, tookMs - serverMs);
+  const share = Math.round((hubMs / Math.max(hubMs + serverMs, Number.MIN_VALUE)) * 1000) / 10;
+  return html`<p class="crumbs"><a href="${paths.activity}">Activity</a></p>
+${heading(name ?? method, outcomeBadge(outcome))}
+${facts([
+  ['Method', method],
+  ['Server', server === undefined ? 'the hub itself' : serverLink(server)],
+  ['Client', client ?? 'unknown'],
+  ['Session', html`<code>${session}</code>`],
+  ['When', moment(at, 'date')],
+  ['Took', duration(tookMs)],
+])}
+<section aria-labelledby="split"><h2 id="split">Where the time went</h2><svg class="split" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="second" width="${share}" height="4"/><rect class="first" x="${share}" width="${100 - share}" height="4"/></svg>
+<ul class="key"><li class="second">hub ${duration(hubMs)}</li><li class="first">server ${duration(serverMs)}</li></ul></section>`;
+}
+
+/** Formats JSON. Returns other text, such as truncated JSON, unchanged. */
+function pretty(text: string): string {
+  const value = tryParseJson(text);
+  return value === undefined ? text : JSON.stringify(value, undefined, 2);
 }

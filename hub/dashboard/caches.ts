@@ -1,29 +1,83 @@
+import { messageOf } from '#core';
 import type { CachesStats, Explanation } from '#enhance';
+import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { bytes, count, duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
-import { heading } from './layout.ts';
+import { noPrompts, noticeOf } from './notices.ts';
 import { paths } from './paths.ts';
-import { actionButton, atWork, badge, empty, facts, fragment, table } from './pieces.ts';
-import { type Rights, loginLink, ownersOnly } from './rights.ts';
+import {
+  type Rights,
+  actionButton,
+  alert,
+  atWork,
+  badge,
+  empty,
+  facts,
+  fragment,
+  heading,
+  loginLink,
+  ownersOnly,
+  table,
+} from './pieces.ts';
 import { meter } from './stats.ts';
 
-export type CachesView = {
-  /** Undefined: the hub does not improve prompts. */
-  readonly stats: CachesStats | undefined;
-  readonly asked: PromptLookup | undefined;
-  readonly rights: Rights;
-};
-
 /** A prompt that was looked up, and the result. */
-export type PromptLookup = {
+type PromptLookup = {
   readonly prompt: string;
   readonly client: string;
   readonly found: Explanation | { readonly problem: string };
 };
 
-/** Page of the two caches. */
-export function caches(view: CachesView): Html {
-  const { stats, asked, rights } = view;
+/** The caches page. */
+export function cachePages({ prompts, telemetry }: PageNeeds) {
+  const enhancer = async () => (await prompts?.open())?.enhancer;
+
+  async function pageOf(request: DashboardRequest, asked?: PromptLookup) {
+    const stats = await (await enhancer())?.stats();
+    const main = caches(stats, asked, request.visitor.rights);
+    return {
+      title: 'Caches',
+      at: 'caches',
+      main,
+      events: paths.events,
+      notice: noticeOf(request),
+    } as const;
+  }
+
+  async function lookUp(
+    prompt: string,
+    client: string,
+    signal: AbortSignal,
+  ): Promise<PromptLookup['found']> {
+    if (prompt.trim() === '') return { problem: 'prompt: is empty: write one' };
+    try {
+      const found = await (await enhancer())?.explain(prompt, client || undefined, signal);
+      return found ?? { problem: noPrompts.message };
+    } catch (error) {
+      return { problem: telemetry.redact(messageOf(error)) };
+    }
+  }
+
+  return {
+    caches: async request => ({ page: await pageOf(request) }),
+    async cachesPartial() {
+      const stats = await (await enhancer())?.stats();
+      return stats ? { part: cachesPartial(stats) } : { failure: noPrompts, status: 409 };
+    },
+    async explain(request) {
+      const prompt = request.form.get('prompt') ?? '';
+      const client = (request.form.get('client') ?? '').trim();
+      const asked = { prompt, client, found: await lookUp(prompt, client, request.signal) };
+      return request.isHtmx ? { part: explained(asked) } : { page: await pageOf(request, asked) };
+    },
+  } satisfies Handlers;
+}
+
+function caches(
+  stats: CachesStats | undefined,
+  asked: PromptLookup | undefined,
+  rights: Rights,
+): Html {
   if (!stats)
     return html`${heading('Caches')}${empty('This hub does not improve prompts.', html`<p>Set <code>OLLAMA_HOST</code> and restart the hub.</p>`)}`;
   return html`${heading('Caches', rights === 'owner' ? clearAll : loginLink(rights, 'Log in to clear them', 'log-in-caches'))}
@@ -44,7 +98,7 @@ const explainForm = (asked: PromptLookup | undefined): Html =>
 const clearAll = html`<div class="actions">${actionButton({ label: 'Clear both caches', path: paths.clearCache, id: 'clear', tone: 'danger' })}</div>`;
 
 /** Content and statistics of both caches. */
-export function cachesPartial({ exact, semantic, prompts }: CachesStats): Html {
+function cachesPartial({ exact, semantic, prompts }: CachesStats): Html {
   const equal = html`<section class="card" aria-labelledby="equal"><div class="heading"><h2 id="equal">Equal prompts</h2>${stateOf(exact.status.kind, exact.status.error)}</div>
 <ul class="meters">${meter({ name: 'Found', hits: exact.hits + exact.joined, misses: exact.misses })}</ul>
 ${facts([
@@ -100,7 +154,7 @@ const stateOf = (state: 'up' | 'down', error: string | undefined): Content =>
 
 /** Explains how a prompt was looked up. */
 export function explained({ found }: PromptLookup): Html {
-  if ('problem' in found) return html`<p class="notice bad" role="alert">${found.problem}</p>`;
+  if ('problem' in found) return alert(found.problem);
   const { exact, semantic } = found;
   return html`<div class="card">${facts([
     ['Equal prompt', equalPrompt(exact)],

@@ -1,43 +1,116 @@
+import { HubError } from '#core';
+import type { Handlers, PageNeeds } from './dashboard-types.ts';
 import { type Html, html } from './html.ts';
-import { type JobView, jobList } from './jobs.ts';
-import { heading } from './layout.ts';
+import { jobList } from './jobs.ts';
+import { fileOnly } from './notices.ts';
 import { paths } from './paths.ts';
+import { heading } from './pieces.ts';
 
 /** Values of the form, by field name. */
-export type InstallForm = Readonly<
-  Record<'package' | 'name' | 'transport' | 'network' | 'args' | 'env', string>
->;
-
-export const emptyForm: InstallForm = {
-  package: '',
-  name: '',
-  transport: '',
-  network: '',
-  args: '',
-  env: '',
-};
+type InstallForm = ReturnType<typeof installFormOf>;
 
 /** A setting beyond the default sandbox that the entry needs. */
-export type RequestedSetting = {
+type RequestedSetting = {
   readonly name: string;
   readonly message: string;
   /** True if the user confirmed it when the form was sent. */
   readonly isAgreed: boolean;
 };
 
-/**
- * Install form, with the list of jobs. `problem` says why the form was refused; `asked` lists the settings to
- * confirm.
- */
-export function install(
-  form: InstallForm,
-  jobs: readonly JobView[],
-  problem: string | undefined,
-  asked: readonly RequestedSetting[] = [],
-): Html {
-  return html`${heading('Install a server')}
+/** Why a form was sent back. */
+type SentBack = { readonly problem?: string; readonly asked?: readonly RequestedSetting[] };
+
+/** The install form. Installs continue when the page is closed. */
+export function installPages({ installs, jobs, telemetry: { redact } }: PageNeeds) {
+  const pageOf = (form: InstallForm, sentBack: SentBack = {}) => ({
+    title: 'Install',
+    at: 'install' as const,
+    events: paths.events,
+    main: html`${heading('Install a server')}
 <p class="lead">The hub builds an image for the server, starts it once to read its tools, and adds it to the config file. If a step fails, everything is undone.</p>
-${problem !== undefined && html`<p class="notice bad" role="alert" id="problem">${problem}</p>`}
+${formWith(form, sentBack)}
+<section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>
+${jobList(jobs.list(), 'owner')}</section>`,
+  });
+
+  return {
+    async install() {
+      if (!installs) return { failure: fileOnly, status: 409 };
+      return { page: pageOf(installFormOf(new URLSearchParams())) };
+    },
+    async beginInstall({ form: sent, principal }) {
+      if (!installs) return { failure: fileOnly, status: 409 };
+      const form = installFormOf(sent);
+      const confirmed = sent.getAll('confirm');
+      try {
+        const body = bodyOf(form);
+        const asked = await installs.review(await installs.read(body)).catch(leaveToJob);
+        const names = asked.map(({ name }) => name);
+        if (names.every(name => confirmed.includes(name))) {
+          const wanted = await installs.read({ ...body, confirm: names });
+          return { redirect: paths.job(installs.begin(wanted, principal().name)) };
+        }
+        const shown = asked.map(({ name, message }) => ({
+          name,
+          message: redact(message),
+          isAgreed: confirmed.includes(name),
+        }));
+        return { page: pageOf(form, { asked: shown }), status: 409 };
+      } catch (error) {
+        if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
+        return { page: pageOf(form, { problem: redact(error.message) }), status: 400 };
+      }
+    },
+  } satisfies Handlers;
+}
+
+/** Errors in the entry itself are reported by the job. */
+function leaveToJob(error: unknown): readonly never[] {
+  if (error instanceof HubError && error.code !== 'HUB_REQUEST_INVALID') return [];
+  throw error;
+}
+
+function installFormOf(form: URLSearchParams) {
+  const text = (name: string) => form.get(name) ?? '';
+  return {
+    package: text('package'),
+    name: text('name'),
+    transport: text('transport'),
+    network: text('network'),
+    args: text('args'),
+    env: text('env'),
+  };
+}
+
+/** Converts the form to the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID. */
+function bodyOf(form: InstallForm): object {
+  const { package: wanted, name, transport, network, args, env } = form;
+  const given = (text: string) => (text.trim() === '' ? undefined : text.trim());
+  const entries = linesOf(env).map(line => {
+    const [, key, value] = /^([^=]+)=(.*)$/.exec(line) ?? [];
+    if (key === undefined || value === undefined)
+      throw new HubError(
+        'HUB_REQUEST_INVALID',
+        'env: a line of the environment has no "=": write NAME=value',
+      );
+    return [key.trim(), value] as const;
+  });
+  const values = {
+    package: given(wanted),
+    name: given(name),
+    transport: given(transport),
+    network: given(network),
+    args: args === '' ? undefined : linesOf(args),
+    env: entries.length === 0 ? undefined : Object.fromEntries(entries),
+  };
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+const linesOf = (text: string): readonly string[] =>
+  text.split(/\r?\n/).filter(line => line.trim() !== '');
+
+const formWith = (form: InstallForm, { problem, asked = [] }: SentBack): Html =>
+  html`${problem !== undefined && html`<p class="notice bad" role="alert" id="problem">${problem}</p>`}
 <form class="card" method="post" action="${paths.install}">
 <p><label for="package">Package, image or address</label><input id="package" name="package" value="${form.package}" required autocomplete="off" spellcheck="false" aria-describedby="package-said"><span class="note" id="package-said"><code>@org/mcp-server</code> from npm, <code>uvx:mcp-server-time</code> from PyPI, <code>docker:image:tag</code>, or <code>https://example.com/mcp</code></span></p>
 <p><label for="name">Name <span class="note">optional</span></label><input id="name" name="name" value="${form.name}" autocomplete="off" spellcheck="false" aria-describedby="name-said"><span class="note" id="name-said">Prefix of its tool names. Default: derived from the package.</span></p>
@@ -50,10 +123,7 @@ ${problem !== undefined && html`<p class="notice bad" role="alert" id="problem">
 </div></details>
 ${asked.length > 0 && confirmation(asked)}
 <p><button class="primary" id="begin">Install</button></p>
-</form>
-<section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>
-${jobList(jobs, 'owner')}</section>`;
-}
+</form>`;
 
 /** A checkbox per setting. The browser requires all of them before it sends the form. */
 const confirmation = (asked: readonly RequestedSetting[]) =>

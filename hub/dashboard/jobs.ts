@@ -1,52 +1,74 @@
-import type { JobState } from '#jobs';
+import { installKind } from '#installs';
+import type { Job, JobState, Jobs } from '#jobs';
+import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { type Html, html } from './html.ts';
-import { heading } from './layout.ts';
+import { noticeOf } from './notices.ts';
 import { paths } from './paths.ts';
-import { type Tone, actionButton, badge, empty, fragment, notice, serverLink } from './pieces.ts';
-import type { Rights } from './rights.ts';
+import {
+  type Failure,
+  type Rights,
+  type Tone,
+  actionButton,
+  badge,
+  empty,
+  fragment,
+  heading,
+  notice,
+  serverLink,
+} from './pieces.ts';
 
-/** A job, as shown on its page and in the list of jobs. */
-export type JobView = {
-  readonly id: string;
-  readonly title: string;
-  readonly state: JobState;
-  /** Description of the current step; empty before the first one. */
-  readonly progress: string;
-  /** Output of the job since the start of the hub. */
-  readonly lines: readonly { readonly step: string; readonly text: string }[];
-  /** The server that the job installed. */
-  readonly name: string | undefined;
-  readonly warnings: readonly string[];
-  /** Why the job did not succeed, and what to try. */
-  readonly problem: string | undefined;
+/** The list of jobs, and the page of each. */
+export function jobPages({ jobs }: PageNeeds) {
+  const frame = { title: 'Jobs', at: 'jobs', events: paths.events } as const;
+  const list = (rights: Rights): Html =>
+    fragment(
+      { id: 'jobs', from: '/dashboard/jobs-partial', event: 'install' },
+      jobList(jobs.list(), rights, true),
+    );
+  const withJob =
+    (show: (job: Job, request: DashboardRequest) => DashboardAnswer) =>
+    async (request: DashboardRequest): Promise<DashboardAnswer> => {
+      const job = jobs.find(request.param('id'));
+      return job ? show(job, request) : { failure: unknownJob, status: 404 };
+    };
+
+  return {
+    async jobs(request) {
+      const main = html`${heading('Jobs')}
+<p class="lead">Long operations of the hub, such as installs, with the newest first. They continue when their page is closed.</p>
+${list(request.visitor.rights)}`;
+      return { page: { ...frame, main, notice: noticeOf(request) } };
+    },
+    jobsPartial: async ({ visitor }) => ({ part: list(visitor.rights) }),
+    job: withJob((job, request) => {
+      const main = html`<p class="crumbs"><a href="${paths.jobs}">Jobs</a></p>
+${heading(job.title)}
+${jobPartial(job, jobs.linesOf(job.id))}`;
+      const reloads = job.state === 'running' && { reloadSeconds: 3 };
+      return { page: { ...frame, main, notice: noticeOf(request), ...reloads } };
+    }),
+    jobPartial: withJob(job => ({ part: jobPartial(job, jobs.linesOf(job.id)) })),
+  } satisfies Handlers;
+}
+
+const unknownJob: Failure = {
+  title: 'Not found',
+  message: 'The hub has no such job: it stores only the newest ones.',
 };
 
-/** Page of all jobs, newest first. */
-export const jobs = (all: readonly JobView[], rights: Rights): Html =>
-  html`${heading('Jobs')}
-<p class="lead">Long operations of the hub, such as installs, with the newest first. They continue when their page is closed.</p>
-${jobsPartial(all, rights)}`;
-
-/** Only the list of jobs. */
-export const jobsPartial = (all: readonly JobView[], rights: Rights): Html =>
-  fragment(
-    { id: 'jobs', from: '/dashboard/jobs-partial', event: 'install' },
-    jobList(all, rights, true),
-  );
-
 /** Lists jobs. Only the owner may open or cancel one. */
-export function jobList(all: readonly JobView[], rights: Rights, isCancellable = false): Html {
-  if (all.length === 0) return empty('None yet.');
+export function jobList(jobs: readonly Job[], rights: Rights, isCancellable = false): Html {
+  if (jobs.length === 0) return empty('None yet.');
   const isOwner = rights === 'owner';
-  return html`<ul class="parts">${all.map(one => {
-    const { id, title, state, progress } = one;
+  return html`<ul class="parts">${jobs.map(job => {
+    const { id, title, state, progress } = job;
     const isRunning = state === 'running';
     const link = html`<a id="job-${id}" href="${paths.job(id)}">${title}</a>`;
-    return html`<li><div class="heading">${isOwner ? link : title}${jobBadge(one)}</div>${isRunning && html`<p class="note">${progress}</p>`}${isRunning && isOwner && isCancellable && cancelButton(one)}</li>`;
+    return html`<li><div class="heading">${isOwner ? link : title}${jobBadge(job)}</div>${isRunning && html`<p class="note">${progress?.text}</p>`}${isRunning && isOwner && isCancellable && cancelButton(job)}</li>`;
   })}</ul>`;
 }
 
-const cancelButton = ({ id, title }: JobView) =>
+const cancelButton = ({ id, title }: Job) =>
   actionButton({
     label: 'Cancel',
     about: title,
@@ -62,33 +84,35 @@ const tones: Readonly<Record<JobState, readonly [tone: Tone, text: string]>> = {
   interrupted: ['bad', 'interrupted'],
 };
 
-const jobBadge = ({ state, name }: JobView) =>
-  name === undefined ? badge(...tones[state]) : badge('good', 'installed');
+/** The server that a job has installed. */
+function installedBy(job: Job): string | undefined {
+  if (job.state !== 'done' || job.kind !== installKind) return undefined;
+  const { name } = job.result;
+  return typeof name === 'string' ? name : undefined;
+}
 
-/** Page of one job. */
-export const job = (view: JobView): Html =>
-  html`<p class="crumbs"><a href="${paths.jobs}">Jobs</a></p>
-${heading(view.title)}
-${jobPartial(view)}`;
+const jobBadge = (job: Job) =>
+  installedBy(job) === undefined ? badge(...tones[job.state]) : badge('good', 'installed');
 
 /** Outcome and output of a job. */
-export function jobPartial(view: JobView): Html {
-  const { id, lines, state } = view;
-  const content = html`<div class="card">${outcome(view)}</div>
+function jobPartial(job: Job, lines: ReturnType<Jobs['linesOf']>): Html {
+  const { id, state } = job;
+  const content = html`<div class="card">${outcome(job)}</div>
 <section><h2>Steps</h2>${lines.length === 0 ? empty(state === 'running' ? 'Not started yet.' : 'The steps were not stored.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
   // An ended job does not change, so it needs no updates.
   if (state !== 'running') return html`<div id="job">${content}</div>`;
   return fragment({ id: 'job', from: `${paths.job(id)}/partial`, event: 'install' }, content);
 }
 
-function outcome(view: JobView): Html {
-  const { state, name, problem, warnings } = view;
-  if (state === 'running') return html`<p>${jobBadge(view)}</p>${cancelButton(view)}`;
-  if (state !== 'done')
-    return html`${notice('bad', problem ?? 'It failed.')}<p><a class="button" href="${paths.install}">Try again</a></p>`;
+function outcome(job: Job): Html {
+  if (job.state === 'running') return html`<p>${jobBadge(job)}</p>${cancelButton(job)}`;
+  if (job.state !== 'done')
+    return html`${notice('bad', job.error.message)}<p><a class="button" href="${paths.install}">Try again</a></p>`;
+  const name = installedBy(job);
+  const { warnings } = job.result;
   const done =
     name === undefined
       ? notice('good', 'Done.')
       : notice('good', 'Installed as ', serverLink(name), '. Clients can use its tools now.');
-  return html`${done}${warnings.map(text => notice('bad', text))}`;
+  return html`${done}${Array.isArray(warnings) && warnings.map(text => notice('bad', String(text)))}`;
 }

@@ -1,15 +1,11 @@
+import type { Assets } from './assets.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
-import { type Rights, loginLink } from './rights.ts';
-
-/** URLs of the assets, by file name. */
-export type AssetUrls = Readonly<
-  Record<'dashboard.css' | 'dashboard.js' | 'htmx.js' | 'icon.svg', string>
->;
+import { type Rights, loginLink } from './pieces.ts';
 
 /** Parts that every page shares. */
 export type Frame = {
-  readonly assets: AssetUrls;
+  readonly assets: Assets['urls'];
   readonly hubVersion: string;
 };
 
@@ -43,7 +39,7 @@ const places = [
   ['jobs', 'Jobs', paths.jobs],
   ['install', 'Install', paths.install],
 ] as const;
-export type NavigationEntry = (typeof places)[number][0];
+type NavigationEntry = (typeof places)[number][0];
 
 /** htmx settings: no evaluation of code and no inline styles. Forms contain all their settings themselves. */
 const htmxConfig = JSON.stringify({
@@ -113,7 +109,3 @@ const leading = ({ leadsTo }: Page): Content =>
   leadsTo !== undefined &&
   html`<meta http-equiv="refresh" content="${'0;url='.concat(leadsTo)}">
 `;
-
-/** Page heading with actions. */
-export const heading = (title: Content, ...beside: readonly Content[]): Html =>
-  html`<div class="heading"><h1>${title}</h1>${beside}</div>`;

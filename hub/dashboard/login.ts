@@ -1,32 +1,78 @@
-import { type Content, type Html, html } from './html.ts';
-import { heading } from './layout.ts';
+import type { DashboardAnswer, DashboardNeeds, Handlers, LoginResult } from './dashboard-types.ts';
+import { type Content, html } from './html.ts';
 import { paths } from './paths.ts';
-import { notice } from './pieces.ts';
+import { heading, notice } from './pieces.ts';
 
-export type LoginView = {
-  /** Path to go to after the login. */
-  readonly to: string;
-  /** Why the previous login failed. */
-  readonly failed: 'token' | 'link' | 'blocked' | undefined;
-  /** True if visitors can log in with the hub's token. */
-  readonly hasToken: boolean;
-  /** False if the hub cannot be administered. A login then only allows viewing. */
-  readonly isAdministered: boolean;
+export type LoginOptions = {
+  /** Token for read access, if one is set. */
+  readonly token: string | undefined;
+  readonly administration: 'on' | 'off';
 };
 
-/** Explains how to log in, and asks for the token if the hub has one. */
-export const login = (view: LoginView): Html =>
-  html`<div class="login">${heading('Log in')}
-${view.failed === 'link' && notice('bad', 'This link was already used, or is older than ten minutes. Get a new one:')}
-${view.failed === 'blocked' && notice('bad', 'Too many failed logins from this address. Wait a minute, or use a link:')}
-${view.isAdministered ? byLink : html`<p>The administration of this hub is off, so its owner cannot log in.</p>`}
-${view.hasToken && byToken(view)}</div>`;
+/** Why a login failed. */
+type Failed = 'token' | 'link' | 'blocked';
+
+/** The login page, and the ways in and out. */
+export function loginPages(options: LoginOptions, { login }: Pick<DashboardNeeds, 'login'>) {
+  /** Explains how to log in, and asks for the token if the hub has one. `to`: path to go to after the login. */
+  function askToLogIn(to: string, status: number, failed?: Failed): DashboardAnswer {
+    const main = html`<div class="login">${heading('Log in')}
+${failed === 'link' && notice('bad', 'This link was already used, or is older than ten minutes. Get a new one:')}
+${failed === 'blocked' && notice('bad', 'Too many failed logins from this address. Wait a minute, or use a link:')}
+${options.administration === 'on' ? byLink : html`<p>The administration of this hub is off, so its owner cannot log in.</p>`}
+${options.token !== undefined && byToken(to, failed)}</div>`;
+    // For a request of a part: reloads the whole page, which then shows the login.
+    return { page: { title: 'Log in', main }, status, headers: { 'hx-refresh': 'true' } };
+  }
+
+  function refuse(
+    result: Exclude<LoginResult, { readonly kind: 'in' }>,
+    to: string,
+    failed: Failed,
+  ): DashboardAnswer {
+    if (result.kind === 'wrong') return askToLogIn(to, 401, failed);
+    const { headers, ...answer } = askToLogIn(to, 429, 'blocked');
+    const retryAfter = String(Math.ceil(result.waitMs / 1000));
+    return { ...answer, headers: { ...headers, 'retry-after': retryAfter } };
+  }
+
+  return {
+    askToLogIn,
+    handlers: {
+      async loginPage({ query, headers, address }) {
+        const code = query('code');
+        // A prefetch of the browser must not use up the link.
+        const isAhead = headers['sec-purpose']?.includes('prefetch') === true;
+        if (code === '' || isAhead) return askToLogIn(paths.overview, isAhead ? 503 : 200);
+        const result = login.enterByLink(code, address);
+        if (result.kind !== 'in') return refuse(result, paths.overview, 'link');
+        // No redirect: coming from another site, a browser would follow it without the new cookie (SameSite).
+        const main = html`${heading('Logged in')}
+<p><a href="${paths.overview}">To the dashboard</a></p>`;
+        return {
+          page: { title: 'Logged in', main, leadsTo: paths.overview },
+          cookie: result.cookie,
+        };
+      },
+      async login({ form, address }) {
+        const to = form.get('to') ?? '';
+        const result = login.enterByToken(form.get('token') ?? '', address);
+        if (result.kind !== 'in') return refuse(result, to, 'token');
+        return { redirect: isOwnPath(to) ? to : paths.overview, cookie: result.cookie };
+      },
+      logout: async () => ({ redirect: paths.overview, cookie: '' }),
+    } satisfies Handlers,
+  };
+}
+
+/** True for a path of the dashboard: a link must not redirect to other sites. */
+const isOwnPath = (path: string) => /^\/dashboard(?:[/?][^\\\s]*)?$/.test(path);
 
 const byLink = html`<p>The owner of this hub logs in with a one-time link. Run this in the folder of the hub:</p>
 <pre tabindex="0" role="region" aria-label="Command"><code>npx agenthub open</code></pre>
 <p class="note">The hub also prints a link when it starts. In Docker Compose: <code>docker compose logs hub</code></p>`;
 
-const byToken = ({ to, failed }: LoginView): Content =>
+const byToken = (to: string, failed: Failed | undefined): Content =>
   html`<form method="post" action="${paths.login}">
 <p>For read-only access, enter the hub's token, the value of <code>ROUTER_TOKEN</code>.</p>
 <input type="hidden" name="to" value="${to}">
@@ -34,7 +80,3 @@ const byToken = ({ to, failed }: LoginView): Content =>
 ${failed === 'token' && html`<p id="wrong" class="notice bad" role="alert">That is not the token of this hub.</p>`}
 <p><button class="primary">Log in</button></p>
 </form>`;
-
-/** Shown until the browser follows the redirect to the dashboard. */
-export const loggedIn: Html = html`${heading('Logged in')}
-<p><a href="${paths.overview}">To the dashboard</a></p>`;

@@ -1,69 +1,97 @@
+import type {
+  DashboardRequest,
+  Handlers,
+  HealthReport,
+  PageNeeds,
+  PartHealth,
+} from './dashboard-types.ts';
 import { bytes, counted, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
-import { heading } from './layout.ts';
+import { noticeOf } from './notices.ts';
 import { paths } from './paths.ts';
-import { type Column, type Tone, badge, empty, fragment, serverLink, table } from './pieces.ts';
 import {
-  type ServerRow,
-  breakerBadge,
-  placeOf,
-  serverActions,
-  stateBadge,
-  uptime,
-} from './states.ts';
+  type Column,
+  type Tone,
+  badge,
+  empty,
+  fragment,
+  heading,
+  serverLink,
+  table,
+} from './pieces.ts';
+import { breakerBadge, placeOf, serverActions, stateBadge, uptime } from './server-state.ts';
+import type { ServerRow } from './server-view.ts';
+import { statsPartial } from './stats.ts';
 
-/** A part of the hub, as in `/health`. */
-export type PartRow = {
-  readonly name: string;
-  readonly state: string;
-  readonly backend: string;
-  readonly latencyMs: number | undefined;
-  readonly detail: string | undefined;
-};
-
-export type HealthView = {
-  readonly status: 'ok' | 'degraded' | 'down';
-  readonly upSeconds: number;
-  readonly sessions: number;
-  readonly parts: readonly PartRow[];
+type HealthView = {
+  readonly health: HealthReport;
+  readonly parts: readonly (readonly [name: string, PartHealth])[];
   readonly servers: readonly ServerRow[];
   readonly now: number;
 };
 
 /** Start page: health, servers, statistics and recent calls. */
-export function overview(health: HealthView, stats: Html, activity: Html): Html {
-  return html`${heading('Overview')}
-${healthPartial(health)}
-${stats}
+export function overviewPages(needs: PageNeeds, recentCalls: (request: DashboardRequest) => Html) {
+  const { hub, servers, system, telemetry, usage, views } = needs;
+
+  async function healthOf({ visitor }: DashboardRequest): Promise<Html> {
+    const [{ answer }] = await Promise.all([hub.health(), usage.look()]);
+    const parts = Object.entries(answer.parts).map(
+      ([name, { detail, ...part }]) =>
+        [
+          name,
+          { ...part, ...(detail !== undefined && { detail: telemetry.redact(detail) }) },
+        ] as const,
+    );
+    return healthPartial({
+      health: answer,
+      parts,
+      servers: servers.all.map(server => views.row(server, visitor.rights)),
+      now: system.clock.now(),
+    });
+  }
+
+  return {
+    async overview(request) {
+      const main = html`${heading('Overview')}
+${await healthOf(request)}
+${await statsPartial(needs)}
 <section aria-labelledby="recent"><div class="heading"><h2 id="recent">Latest calls</h2><a href="${paths.activity}">All activity</a></div>
-${activity}</section>`;
+${recentCalls(request)}</section>`;
+      const notice = noticeOf(request);
+      return { page: { title: 'Overview', at: 'overview', main, events: paths.events, notice } };
+    },
+    healthPartial: async request => ({ part: await healthOf(request) }),
+    statsPartial: async () => ({ part: await statsPartial(needs) }),
+  } satisfies Handlers;
 }
 
-/** Health of parts and servers: `/dashboard/health-partial`. */
-export function healthPartial(health: HealthView): Html {
+/** Health of parts and servers, which reloads itself. */
+function healthPartial(view: HealthView): Html {
   return fragment(
     { id: 'health', from: '/dashboard/health-partial', event: 'health' },
-    summary(health),
+    summary(view),
     html`<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
-${serverTable(health)}</section>
+${serverTable(view)}</section>
 <section aria-labelledby="parts"><h2 id="parts">Parts</h2>
-<ul class="parts">${health.parts.map(part)}</ul></section>`,
+<ul class="parts">${view.parts.map(part)}</ul></section>`,
   );
 }
 
-const says: Readonly<Record<HealthView['status'], readonly [tone: Tone, text: string]>> = {
+const says: Readonly<Record<HealthReport['status'], readonly [tone: Tone, text: string]>> = {
   ok: ['good', 'Healthy'],
   degraded: ['warn', 'Degraded'],
   down: ['bad', 'Not usable'],
 };
 
-function summary(health: HealthView): Html {
-  const { status, upSeconds, sessions, servers } = health;
+function summary(view: HealthView): Html {
+  const { health, servers } = view;
+  const { status, sessions, uptime_seconds: upSeconds } = health;
   const running = servers.filter(({ state }) => state === 'running').length;
   const inFlight = servers.reduce((sum, server) => sum + server.inFlight, 0);
   const [tone, text] = says[status];
   return html`<ul class="tiles">
-<li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Unknown')}</span><span class="known">${badge(tone, text)}</span>${status !== 'ok' && html`<p class="note">${unwell(health)}</p>`}</li>
+<li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Unknown')}</span><span class="known">${badge(tone, text)}</span>${status !== 'ok' && html`<p class="note">${unwell(view)}</p>`}</li>
 <li><span class="label">Servers</span><strong>${running} of ${servers.length}</strong> running</li>
 <li><span class="label">Sessions</span><strong>${sessions}</strong> open</li>
 <li><span class="label">Calls</span><strong>${inFlight}</strong> in flight</li>
@@ -75,8 +103,8 @@ function summary(health: HealthView): Html {
 const unwell = ({ parts, servers }: HealthView): string =>
   [
     ...parts
-      .filter(({ state }) => state === 'degraded' || state === 'down')
-      .map(({ name }) => partNames[name] ?? name),
+      .filter(([, { state }]) => state === 'degraded' || state === 'down')
+      .map(([name]) => partNames[name] ?? name),
     ...servers
       .filter(({ state }) => state === 'failed' || state === 'unreachable')
       .map(({ name }) => name),
@@ -143,8 +171,11 @@ const partNames: Readonly<Record<string, string>> = {
   l2: 'Cache of similar prompts',
 };
 
-function part({ name, state, backend, latencyMs, detail }: PartRow): Html {
-  const more = [backend, latencyMs !== undefined && duration(latencyMs)]
+function part([
+  name,
+  { state, backend, latency_ms: latencyMs, detail },
+]: HealthView['parts'][number]): Html {
+  const more = [backend, typeof latencyMs === 'number' && duration(latencyMs)]
     .filter(Boolean)
     .join(' · ');
   return html`<li><div class="heading"><strong>${partNames[name] ?? name}</strong>${badge(partTones[state] ?? 'idle', state)}</div><p class="note">${more}</p>${detail !== undefined && html`<p class="note">${detail}</p>`}</li>`;

@@ -15,7 +15,7 @@ export const paths = {
   tool: (server: string, tool: string) =>
     `/dashboard/servers/${encodeURIComponent(server)}/tool?name=${encodeURIComponent(tool)}`,
   remove: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}/remove`,
-  call: (id: string) => `/dashboard/activity/${encodeURIComponent(id)}`,
+  call: (id: number) => `/dashboard/activity/${id}`,
   job: (id: string) => `/dashboard/install/${encodeURIComponent(id)}`,
   action: (action: 'start' | 'stop' | 'restart' | 'remove' | 'cancel-install', name: string) =>
     `/dashboard/actions/${action}/${encodeURIComponent(name)}`,

@@ -15,32 +15,66 @@ export const atWork: Html = html`<span role="status"><span class="at-work">${bad
 export const empty = (title: string, ...more: readonly Content[]): Html =>
   html`<div class="empty"><p class="lead">${title}</p>${more}</div>`;
 
+/** Page heading with actions. */
+export const heading = (title: Content, ...beside: readonly Content[]): Html =>
+  html`<div class="heading"><h1>${title}</h1>${beside}</div>`;
+
 /** Result of an action. */
 export const notice = (tone: 'good' | 'bad', ...text: readonly Content[]): Html =>
   html`<p class="notice ${tone}">${text}</p>`;
 
-/** A part of a page that reloads itself on `event`, and every ten seconds. */
-export type Fragment = { readonly id: string; readonly from: string; readonly event: string };
+/** A notice that screen readers announce at once. */
+export const alert = (text: string): Html => html`<p class="notice bad" role="alert">${text}</p>`;
 
-/** `heading` names it for screen readers. */
+/** Why a page cannot be shown or an action failed. The message says what to do. */
+export type Failure = {
+  readonly title: string;
+  readonly message: string;
+  /** Code in `hub/ERRORS.md`; undefined if there is none. */
+  readonly code?: string;
+};
+
+/** Error page, shown instead of the requested page. */
+export const failurePage = ({ title, message, code }: Failure): Html =>
+  html`${heading(title)}
+<p class="notice bad">${message}</p>
+${code !== undefined && html`<p class="note">Error code: <code>${code}</code></p>`}
+<p><a href="${paths.overview}">To the overview</a></p>`;
+
+/**
+ * Rights of a visitor: `owner`; `viewer`, who may log in as the owner; `closed`, if the hub cannot be administered.
+ */
+export type Rights = 'owner' | 'viewer' | 'closed';
+
+/** Link to the login, shown instead of actions that only the owner may do. */
+export const loginLink = (rights: Rights, text: string, id: string): Content =>
+  rights === 'viewer' && html`<a class="button" id="${id}" href="${paths.login}">${text}</a>`;
+
+/** Note shown instead of content that only the owner may see. */
+export const ownersOnly = (rights: Rights, what: string): Html =>
+  rights === 'viewer'
+    ? html`<p class="note">${what} is shown only to the owner of the hub: <a href="${paths.login}">log in</a>.</p>`
+    : html`<p class="note">${what} is not shown: the administration of this hub is off.</p>`;
+
+/** A part of a page that reloads itself from the URL `from` on `event`, and every ten seconds. */
 export const fragment = (
-  { id, from, event }: Fragment,
+  { id, from, event }: { readonly id: string; readonly from: string; readonly event: string },
   ...content: readonly Content[]
 ): Html => html`<div id="${id}" hx-get="${from}" hx-trigger="${event} from:body, every 10s" hx-swap="outerHTML">
 ${content}
 </div>`;
 
-/** A button in a form of its own, which works without JavaScript. */
-export type ButtonAction = {
+type ButtonAction = {
   readonly label: string;
   readonly path: string;
   /** Unique within the page, so that the button keeps the focus when the page is updated. */
   readonly id: string;
   /** What the action applies to, for screen readers. */
   readonly about?: string;
-  readonly tone?: 'primary' | 'danger';
+  readonly tone?: 'danger';
 };
 
+/** A button in a form of its own, which works without JavaScript. */
 export function actionButton({ label, path, id, about, tone }: ButtonAction): Html {
   const name = about === undefined ? undefined : html` aria-label="${label} ${about}"`;
   return html`<form method="post" action="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop"><button id="${id}" class="${tone}"${name}>${label}</button></form>`;
@@ -90,3 +124,13 @@ ${rows.map(
 /** Link to a server's page. In parts that are updated it needs an id to keep the focus. */
 export const serverLink = (name: string, id?: string): Html =>
   html`<a href="${paths.server(name)}"${id !== undefined && html` id="${id}"`}>${name}</a>`;
+
+/** The options of a select box. */
+export const optionsOf = (choices: readonly string[], chosen: string): readonly Html[] =>
+  choices.map(choice => html`<option${choice === chosen && html` selected`}>${choice}</option>`);
+
+/** A text in a scrollable box. */
+export const payload = (text: string, name: string): Html =>
+  text === ''
+    ? html`<p class="note">Nothing was recorded.</p>`
+    : html`<pre tabindex="0" role="region" aria-label="${name}">${text}</pre>`;

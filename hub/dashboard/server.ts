@@ -1,80 +1,62 @@
+import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { ago, brief, bytes, counted, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
-import { heading } from './layout.ts';
+import { noticeOf } from './notices.ts';
 import { paths, withQuery } from './paths.ts';
-import { ownersOnly } from './rights.ts';
-import { empty, facts, fragment, notice, table } from './pieces.ts';
-import {
-  type ServerRow,
-  breakerBadge,
-  placeOf,
-  serverActions,
-  stateBadge,
-  uptime,
-} from './states.ts';
+import { empty, facts, fragment, heading, notice, ownersOnly, table } from './pieces.ts';
+import type { SandboxView } from './sandbox.ts';
+import { breakerBadge, placeOf, serverActions, stateBadge, uptime } from './server-state.ts';
+import { type ListedItem, type ServerView, toolsPerPage } from './server-view.ts';
 
-/** Data of a server's page. */
-export type ServerView = ServerRow & {
-  readonly description: string | undefined;
-  readonly now: number;
-  /** Suggested changes of the server's entry. */
-  readonly advice: readonly string[];
-  /** Items of its lists that clients do not get on the endpoint of all servers, and why. */
-  readonly leftOut: readonly string[];
-  /** Why the entry waits for approval. */
-  readonly heldBack: string | undefined;
-  /** Why the current entry in the config is not applied. */
-  readonly refusedEntry: string | undefined;
-  readonly lastError: { readonly at: number; readonly message: string } | undefined;
-  readonly breakerWhy: string | undefined;
-  /** Facts from the server's own description and from the hub: container, pid, URL. */
-  readonly about: readonly (readonly [name: string, value: string])[];
-  readonly latencyMs: number | undefined;
-  readonly offers: ServerLists;
-  /** The active entry as JSON, with defaults and without secrets. */
-  readonly config: string;
-  readonly sandbox: SandboxView;
-  /** The end of the server's stderr, secrets redacted. Undefined unless the visitor is the owner. */
-  readonly log: string | undefined;
-};
+/** The page of a server, its parts, and the page that asks before the server is removed. */
+export function serverPages({ servers, usage, views }: PageNeeds) {
+  function viewOf({ param, query, visitor }: DashboardRequest) {
+    const from = query('from');
+    return views.whole(
+      servers.get(param('name')),
+      /^\d{1,9}$/.test(from) ? Number(from) : 0,
+      visitor.rights,
+    );
+  }
 
-/** A tool, resource or prompt of a server. */
-export type ListedItem = {
-  readonly name: string;
-  readonly title: string | undefined;
-  readonly description: string | undefined;
-};
-
-/** The lists of a server. Tools are paged, starting at index `from`. */
-export type ServerLists = {
-  readonly tools: readonly ListedItem[];
-  readonly toolCount: number;
-  readonly from: number;
-  readonly resources: readonly ListedItem[];
-  readonly prompts: readonly ListedItem[];
-  /** Number of resources that are not shown. */
-  readonly moreResources: number;
-  readonly morePrompts: number;
-};
-
-/** Isolation of a server, in the words of its page. */
-export type SandboxView = {
-  /** False for a process on the hub's machine. */
-  readonly isThere: boolean;
-  readonly rows: readonly (readonly [name: string, value: string])[];
-};
-
-/** Tools per page. */
-export const toolsPerPage = 100;
+  return {
+    async server(request) {
+      await usage.look();
+      const view = viewOf(request);
+      return {
+        page: {
+          title: view.name,
+          at: 'overview',
+          main: server(view),
+          events: withQuery(paths.events, { server: view.name }),
+          notice: noticeOf(request),
+        },
+      };
+    },
+    async statePartial(request) {
+      await usage.look();
+      return { part: statePartial(viewOf(request)) };
+    },
+    offersPartial: async request => ({ part: offersPartial(viewOf(request)) }),
+    async logPartial(request) {
+      const { name, log } = viewOf(request);
+      return { part: logPartial(name, log ?? '') };
+    },
+    async confirmRemove({ param }) {
+      const { name } = servers.get(param('name')).config;
+      return { page: { title: `Remove ${name}`, at: 'overview', main: remove(name) } };
+    },
+  } satisfies Handlers;
+}
 
 /** Page of a server. */
-export function server(view: ServerView): Html {
+function server(view: ServerView): Html {
   const { name, description } = view;
   return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
 ${heading(name, view.rights === 'owner' && view.runsOn !== 'hub' && html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
 ${description !== undefined && html`<p class="lead">${description}</p>`}
 ${statePartial(view)}
-${offersPartial(name, view.offers, view.state)}
+${offersPartial(view)}
 <section><h2>Log</h2><p class="note">The last lines that it wrote to stderr since its start.</p>
 ${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name, view.log)}</section>
 <div class="columns">
@@ -84,7 +66,7 @@ ${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name,
 }
 
 /** State of a server and the available actions. */
-export function statePartial(view: ServerView): Html {
+function statePartial(view: ServerView): Html {
   const { name, now, lastError } = view;
   const last =
     lastError &&
@@ -113,7 +95,7 @@ ${facts([
 }
 
 /** True if the server should run but does not. */
-const isDown = ({ state }: Pick<ServerRow, 'state'>) =>
+const isDown = ({ state }: Pick<ServerView, 'state'>) =>
   state === 'failed' || state === 'unreachable' || state === 'backing_off';
 
 function memoryOf({ usage }: ServerView): Content {
@@ -153,7 +135,8 @@ function problems({
 }
 
 /** The lists of a server, which may change while it runs. */
-export function offersPartial(name: string, offers: ServerLists, state: ServerRow['state']): Html {
+function offersPartial(view: ServerView): Html {
+  const { name, offers, state } = view;
   const { tools, toolCount, from, resources, prompts } = offers;
   return fragment(
     {
@@ -162,14 +145,11 @@ export function offersPartial(name: string, offers: ServerLists, state: ServerRo
       event: 'offers',
     },
     html`<section aria-labelledby="tools"><h2 id="tools">Tools <span class="note">${toolCount}</span></h2>
-${toolCount === 0 ? empty(nothing('tools', state)) : toolTable(name, tools)}${toolPager(name, offers)}</section>
+${toolCount === 0 ? empty(state === 'running' ? 'It offers no tools.' : 'Start the server to see its tools.') : toolTable(name, tools)}${toolPager(view)}</section>
 ${resources.length > 0 && html`<section aria-labelledby="resources"><h2 id="resources">Resources <span class="note">${resources.length + offers.moreResources}</span></h2>${offerTable('Resources', resources)}${more(offers.moreResources)}</section>`}
 ${prompts.length > 0 && html`<section aria-labelledby="prompts"><h2 id="prompts">Prompts <span class="note">${prompts.length + offers.morePrompts}</span></h2>${offerTable('Prompts', prompts)}${more(offers.morePrompts)}</section>`}`,
   );
 }
-
-const nothing = (what: string, state: ServerRow['state']) =>
-  state === 'running' ? `It offers no ${what}.` : `Start the server to see its ${what}.`;
 
 const more = (number: number) =>
   number > 0 && html`<p class="note">and ${counted(number, 'more')}</p>`;
@@ -206,14 +186,14 @@ const offerTable = (caption: string, offers: readonly ListedItem[]) =>
 
 const saysOf = ({ title, description }: ListedItem): Content => brief(description ?? title ?? '');
 
-function toolPager(name: string, { from, toolCount }: ServerLists): Content {
+function toolPager({ name, offers: { from, toolCount } }: ServerView): Content {
   const link = (text: string, at: number) =>
     html`<a id="tools-from-${at}" href="${withQuery(paths.server(name), { from: at || undefined })}">${text}</a>`;
   return html`<nav class="pager" aria-label="Pages of tools">${from > 0 && link('Before', Math.max(0, from - toolsPerPage))}${from + toolsPerPage < toolCount && link('More', from + toolsPerPage)}</nav>`;
 }
 
 /** The end of the server's log. */
-export const logPartial = (name: string, log: string): Html =>
+const logPartial = (name: string, log: string): Html =>
   fragment(
     { id: 'log', from: paths.part(name, 'log'), event: 'log' },
     log === ''
@@ -226,7 +206,7 @@ function sandboxPart({ isThere, rows }: SandboxView): Content {
 }
 
 /** Confirmation page before a server is removed. */
-export function remove(name: string): Html {
+function remove(name: string): Html {
   return html`<p class="crumbs"><a href="${paths.server(name)}">${name}</a></p>
 ${heading(`Remove ${name}?`)}
 <form class="card" method="post" action="${paths.action('remove', name)}">

@@ -1,38 +1,38 @@
+import type { Metrics } from '#telemetry';
 import { type Series, chart } from './chart.ts';
+import type { PageNeeds } from './dashboard-types.ts';
 import { count, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { empty, fragment } from './pieces.ts';
 
-/** Statistics of ten seconds. */
-export type Slice = {
-  readonly calls: number;
-  readonly errors: number;
-  /** Milliseconds; undefined without calls. */
-  readonly p50Ms: number | undefined;
-  readonly p99Ms: number | undefined;
-};
-
+type Slice = ReturnType<Metrics['snapshot']>['recent'][number];
 /** Hits and misses of a cache. */
-export type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
-
-export type StatsView = {
-  /** Oldest first. The last one is still in progress. */
-  readonly slices: readonly Slice[];
-  /** Caches that are in use. */
-  readonly hitRates: readonly HitRate[];
-};
+type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
 
 const sliceMs = 10_000;
+/** Number of slices on the charts: ten minutes. */
+const maxSlices = 60;
 
-/** Calls, their durations and cache hit rates: `/dashboard/stats-partial`. */
-export function statsPartial({ slices, hitRates }: StatsView): Html {
+/** Calls, their durations and cache hit rates, which reload themselves. */
+export async function statsPartial({ telemetry, prompts }: PageNeeds): Promise<Html> {
+  const slices = telemetry.metrics.snapshot().recent.slice(-maxSlices);
   const since = `${duration(slices.length * sliceMs)} ago`;
   return fragment(
     { id: 'stats', from: '/dashboard/stats-partial', event: 'stats' },
     html`<section aria-labelledby="charts"><h2 id="charts">Calls</h2><div class="charts">
-${callChart(slices, since)}${latencyChart(slices, since)}${hits(hitRates)}</div></section>`,
+${callChart(slices, since)}${latencyChart(slices, since)}${hits(await hitRatesOf(prompts))}</div></section>`,
   );
+}
+
+/** Hit rates of the loaded prompt caches. */
+async function hitRatesOf(prompts: PageNeeds['prompts']): Promise<readonly HitRate[]> {
+  const loaded = await prompts?.health?.loaded()?.catch(() => undefined); // The failed start is logged.
+  if (!loaded) return [];
+  const { exact, semantic } = await loaded.enhancer.stats();
+  const equal = { name: 'Equal prompts', hits: exact.hits + exact.joined, misses: exact.misses };
+  if (!semantic) return [equal];
+  return [equal, { name: 'Similar prompts', hits: semantic.hits, misses: semantic.misses }];
 }
 
 function callChart(slices: readonly Slice[], since: string): Html {

@@ -12,6 +12,11 @@ export type Field = {
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
 );
 
+/** Form field name of an argument. */
+export const argumentName = (name: string): string => `arg.${name}`;
+/** Form field name of all arguments as JSON. */
+export const jsonName = 'json';
+
 /** Maximum number of fields. A tool with more arguments gets one field for JSON. */
 const maxFields = 60;
 

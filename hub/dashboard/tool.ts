@@ -1,46 +1,79 @@
+import { HubError, isObject } from '#core';
+import type { Server } from '#servers';
+import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
-import { heading } from './layout.ts';
-import { paths } from './paths.ts';
-import { atWork, notice } from './pieces.ts';
 import { outcomeBadge } from './activity.ts';
-import { payload } from './call.ts';
-import type { Field } from './tool-fields.ts';
+import { paths } from './paths.ts';
+import { alert, atWork, heading, notice, optionsOf, payload } from './pieces.ts';
+import { parsed } from './server-view.ts';
+import { type Field, argumentName, fieldsOf, jsonName } from './tool-fields.ts';
+import { type ToolResult, tryTool } from './try-tool.ts';
 
-/** Data of a tool's page, with a form to try the tool. */
-export type ToolView = {
-  readonly server: string;
-  readonly name: string;
-  readonly title: string | undefined;
-  readonly description: string | undefined;
-  readonly isDestructive: boolean;
-  /** Undefined if the schema cannot be converted to fields. */
-  readonly fields: readonly Field[] | undefined;
-  /** As JSON. */
-  readonly inputSchema: string;
-  readonly outputSchema: string | undefined;
-  /** Values of the form, by field name. */
-  readonly given: ReadonlyMap<string, string>;
-  readonly result: ToolResult | undefined;
-};
+/** The page of a tool, with a form to try it. */
+export function toolPages({ servers, router, telemetry, system }: PageNeeds) {
+  const { redact } = telemetry;
+  const viewOf = (server: Server, { query, form }: DashboardRequest) =>
+    toolView(server, query('name'), new Map(form), redact);
+  const pageOf = (view: ToolView, result?: ToolResult) =>
+    ({ title: view.name, at: 'overview', main: tool(view, result) }) as const;
 
-/** Result of a trial call. */
-export type ToolResult = {
-  readonly outcome: string;
-  readonly tookMs: number;
-  /** Text content of the result; undefined if it has none. */
-  readonly text: string | undefined;
-  /** The complete response as JSON, possibly cut. */
-  readonly answer: string;
-};
+  return {
+    async tool(request) {
+      return { page: pageOf(viewOf(servers.get(request.param('name')), request)) };
+    },
+    async callTool(request) {
+      const server = servers.get(request.param('name'));
+      const view = viewOf(server, request);
+      try {
+        const needs = { router, redact, clock: system.clock };
+        const result = await tryTool(server, view, request.principal(), needs, request.signal);
+        return request.isHtmx ? { part: toolResult(result) } : { page: pageOf(view, result) };
+      } catch (error) {
+        if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
+        const problem = alert(redact(error.message));
+        if (request.isHtmx) return { part: problem };
+        return { page: { ...pageOf(view), notice: problem }, status: 400 };
+      }
+    },
+  } satisfies Handlers;
+}
 
-/** Form field name of an argument. */
-export const argumentName = (name: string): string => `arg.${name}`;
-/** Form field name of all arguments as JSON. */
-export const jsonName = 'json';
+type ToolView = ReturnType<typeof toolView>;
+
+/** View of a tool before a call. Throws HUB_NAME_UNKNOWN. */
+function toolView(
+  server: Server,
+  name: string,
+  given: ReadonlyMap<string, string>,
+  redact: (text: string) => string,
+) {
+  const item = server.listing.tool.find(({ key }) => key === name);
+  if (!item)
+    throw new HubError(
+      'HUB_NAME_UNKNOWN',
+      `${server.config.name} has no tool ${JSON.stringify(name.slice(0, 200))}. Its page lists those that it has`,
+      { data: { server: server.config.name } },
+    );
+  const { title, description, inputSchema, outputSchema, annotations } = parsed(item.bytes, redact);
+  return {
+    server: server.config.name,
+    name,
+    title: typeof title === 'string' ? title : undefined,
+    description: typeof description === 'string' ? description : undefined,
+    isDestructive: isObject(annotations) && annotations['destructiveHint'] === true,
+    /** Undefined if the schema cannot be converted to fields. */
+    fields: fieldsOf(inputSchema),
+    inputSchema: JSON.stringify(inputSchema, undefined, 2) ?? '',
+    outputSchema:
+      outputSchema === undefined ? undefined : JSON.stringify(outputSchema, undefined, 2),
+    /** Values of the form, by field name. */
+    given,
+  };
+}
 
 /** Page of a tool. */
-export function tool(view: ToolView): Html {
+function tool(view: ToolView, result: ToolResult | undefined): Html {
   const { server, name, title, description } = view;
   return html`<p class="crumbs"><a href="${paths.server(server)}">${server}</a></p>
 ${heading(name)}
@@ -48,14 +81,14 @@ ${title !== undefined && title !== name && html`<p class="lead">${title}</p>`}
 ${description !== undefined && html`<p class="said">${description}</p>`}
 <div class="columns">
 <section aria-labelledby="try"><h2 id="try">Try it</h2>${view.isDestructive && notice('bad', 'This tool may change or delete data, according to its annotations.')}${form(view)}</section>
-<section aria-labelledby="result-title"><h2 id="result-title">Result</h2><div id="result" role="status">${view.result ? toolResult(view.result) : html`<p class="note">The result appears here.</p>`}</div></section>
+<section aria-labelledby="result-title"><h2 id="result-title">Result</h2><div id="result" role="status">${result ? toolResult(result) : html`<p class="note">The result appears here.</p>`}</div></section>
 </div>
 <section aria-labelledby="schema"><h2 id="schema">Schema</h2>${payload(view.inputSchema, 'Schema of the arguments')}</section>
 ${view.outputSchema !== undefined && html`<section aria-labelledby="output"><h2 id="output">Schema of the result</h2>${payload(view.outputSchema, 'Schema of the result')}</section>`}`;
 }
 
 /** Result of the latest trial call. */
-export function toolResult({ outcome, tookMs, text, answer }: ToolResult): Html {
+function toolResult({ outcome, tookMs, text, answer }: ToolResult): Html {
   return html`<div class="card"><p>${outcomeBadge(outcome)} <span class="note">in ${duration(tookMs)}</span></p>
 ${text !== undefined && payload(text, 'Text')}
 <details${text === undefined && html` open`}><summary>Complete response</summary>${payload(answer, 'Complete response')}</details></div>`;
@@ -98,9 +131,5 @@ function control(field: Field, value: string, attributes: Html): Content {
   }
 }
 
-function choose(choices: readonly string[], chosen: string, attributes: Html): Html {
-  const options = choices.map(
-    choice => html`<option${choice === chosen && html` selected`}>${choice}</option>`,
-  );
-  return html`<select ${attributes}><option value="">–</option>${options}</select>`;
-}
+const choose = (choices: readonly string[], chosen: string, attributes: Html): Html =>
+  html`<select ${attributes}><option value="">–</option>${optionsOf(choices, chosen)}</select>`;

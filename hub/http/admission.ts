@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Code } from '#core';
 import type { Principal } from '#policy';
 import type { Cors } from './cors.ts';
-import { isOfDashboard } from './dashboard/routes.ts';
 import type { Guard, Scope } from './guard.ts';
 import { type Refusal, guardedRequest } from './guarded-request.ts';
 import type { Login } from './login/login.ts';
@@ -84,6 +83,9 @@ export function createAdmission(
     },
   };
 }
+
+/** True for paths whose access the dashboard checks itself, because it has a login page. */
+const isOfDashboard = (url: string): boolean => /^\/dashboard([/?]|$)/.test(url);
 
 export const isMcp = (url: string): boolean => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
 

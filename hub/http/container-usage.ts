@@ -1,25 +1,18 @@
 import type { Clock } from '#core';
+import type { ContainerUsage, ContainerUsages } from '#dashboard';
 import type { Running } from '#servers';
 
-/** Memory and processor time of all containers of a server. */
-export type ContainerUsage = { readonly memoryBytes: number; readonly cpuMs: number };
-
 /** The members of a server, or of an instance of it, that are used here. */
-export type Measured = {
+type Measured = {
   readonly config: { readonly name: string };
   readonly running: { readonly instance: Pick<Running['instance'], 'usage'> } | undefined;
 };
-
-/** Reads the usage of all containers from the engine. */
-export interface ContainerUsages {
-  /** Usage by server, without servers of unknown usage. Takes two seconds at most and never rejects. */
-  read(): Promise<ReadonlyMap<string, ContainerUsage>>;
-}
 
 /** How long a result is reused, in milliseconds: the engine is slow for each container. */
 const freshMs = 5_000;
 const maxWaitMs = 2_000;
 
+/** Reads the usage of all containers from the engine. */
 export function createContainerUsages(
   servers: () => readonly Measured[],
   clock: Pick<Clock, 'monotonic' | 'after'>,

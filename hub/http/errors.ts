@@ -1,6 +1,7 @@
 import {
+  type Clock,
   type Code,
-  type JsonObject,
+  type Json,
   type ErrorKind,
   type Log,
   HubError,
@@ -58,20 +59,30 @@ export function retryAfter({
 }
 
 /** The body of an error answer of the REST API. */
-export function problemOf(error: unknown): JsonObject {
-  const code = error instanceof HubError ? error.code : 'HUB_INTERNAL';
-  const data = error instanceof HubError ? error.data : {};
-  return {
-    error: { code, message: messageOf(error), ...JSON.parse(JSON.stringify(data)) },
-  };
+type Problem = {
+  readonly error: { readonly code: string; readonly message: string; readonly [key: string]: Json };
+};
+
+export function problemOf(error: unknown): Problem {
+  const { code, data } = error instanceof HubError ? error : { code: 'HUB_INTERNAL', data: {} };
+  const message = messageOf(error);
+  return { error: { code, message, ...JSON.parse(JSON.stringify(data)) } };
 }
 
-/** Logs an unexpected error, and returns a body that names its id in the log. */
-export function bugOf(
+/** Services of the process. */
+export type HttpSystem = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+};
+
+/** The body of an error answer. An unexpected error is logged, and the body names its id in the log. */
+export function reportOf(
   error: unknown,
   url: string,
-  { log, newId }: { readonly log: Log; readonly newId: () => string },
-): JsonObject {
+  { log, newId }: Pick<HttpSystem, 'log' | 'newId'>,
+): Problem {
+  if (error instanceof HubError) return problemOf(error);
   const id = newId();
   log.error(
     { request: id, url, error: error instanceof Error ? error.stack : String(error) },

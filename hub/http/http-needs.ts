@@ -1,5 +1,5 @@
 import type { Activity } from '#activity';
-import type { Clock, Log } from '#core';
+import type { JsonObject } from '#core';
 import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
 import type { Sharing } from '#resilience';
@@ -7,48 +7,66 @@ import type { Router } from '#routing';
 import type { Servers } from '#servers';
 import type { Metrics } from '#telemetry';
 import type { ByteBudget, Connections, Sse, Streamable, WebSockets } from '#transports';
+import type { HttpSystem } from './errors.ts';
 import type { GuardNeeds } from './guard.ts';
 import type { PeersNeeds } from './peers.ts';
-import type { ConfigControl } from './routes/config.ts';
-import type { Engine } from './routes/health.ts';
 import type { Prompts } from './routes/ollama.ts';
 import type { PromptHealth } from './routes/prompt-health.ts';
+
+/** The default runtime of servers. */
+export type Engine = {
+  /** Containers, or processes if no engine answered. */
+  readonly backend: 'docker' | 'process';
+  /** Asks the engine. Never rejects. */
+  readonly probe: () => Promise<{ readonly healthy: boolean; readonly detail: string }>;
+};
+
+/** The current config, and its reload. */
+export type ConfigControl = {
+  /**
+   * Reads the files and applies the changes. Rejects with HubError, without a change, if the files are invalid.
+   * `allow` names servers whose entries wait for confirmation; rejects with HUB_REQUEST_INVALID if one does not wait.
+   */
+  reload(allow?: readonly string[]): Promise<JsonObject>;
+  /** The state that `/health` shows. `error` says why the current files are not applied. */
+  status(): { readonly loadedAt: number; readonly error: string | undefined };
+};
 
 /** The other rooms that HTTP uses. */
 export type HttpNeeds = {
   readonly servers: Servers;
   readonly router: Router;
-  readonly streamable: Streamable;
-  readonly connections: Pick<Connections, 'size' | 'isDraining'>;
-  readonly webSockets: WebSockets;
-  /** The bytes of incomplete bodies and of unread answers. Absent: they are not counted. */
-  readonly unfinished?: ByteBudget;
-  readonly unread?: ByteBudget;
-  readonly sse: Sse;
-  readonly engine: Engine;
-  readonly config: ConfigControl;
-  /** Whether breakers are shared with other hubs. */
-  readonly sharing: Pick<Sharing, 'status'>;
-  /** Logins and the made token. Absent: there are none. */
-  readonly guard?: Partial<GuardNeeds>;
-  /** The kernel's socket tables and the user of the hub. Absent: the users of connections are not checked. */
-  readonly peers?: PeersNeeds;
+  readonly transports: {
+    readonly streamable: Streamable;
+    readonly connections: Pick<Connections, 'size' | 'isDraining'>;
+    readonly webSockets: WebSockets;
+    readonly sse: Sse;
+    /** The bytes of incomplete bodies and of unread answers. Absent: they are not counted. */
+    readonly unfinished?: ByteBudget;
+    readonly unread?: ByteBudget;
+  };
+  readonly hub: {
+    readonly version: string;
+    readonly engine: Engine;
+    readonly config: ConfigControl;
+    /** Whether breakers are shared with other hubs. */
+    readonly sharing: Pick<Sharing, 'status'>;
+    /** Resident memory of the hub, in bytes. */
+    readonly residentBytes: () => number;
+  };
+  /** Logins and the made token, if there are any; without `peers`, the users of connections are not checked. */
+  readonly access?: Partial<GuardNeeds> & { readonly peers?: PeersNeeds };
   /** Absent: servers can be installed and removed in the config file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
   /** Work that outlives a request, such as installs. */
   readonly jobs: Jobs;
-  /** Loads the prompt enhancer on first use. Absent: the hub improves no prompts. */
-  readonly prompts?: () => Promise<Prompts>;
-  readonly promptHealth?: PromptHealth;
-  /** The newest calls. */
-  readonly activity: Activity;
-  readonly metrics: Metrics;
-  /** Resident memory of the hub, in bytes. */
-  readonly residentBytes: () => number;
-  /** Removes secrets from a text of a server. */
-  readonly redact: (text: string) => string;
-  readonly hubVersion: string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
+  /** The prompt enhancer, loaded on first use. Absent: the hub improves no prompts. */
+  readonly prompts?: { readonly open: () => Promise<Prompts>; readonly health?: PromptHealth };
+  readonly telemetry: {
+    readonly activity: Activity;
+    readonly metrics: Metrics;
+    /** Removes secrets from a text of a server. */
+    readonly redact: (text: string) => string;
+  };
+  readonly system: HttpSystem;
 };

@@ -1,26 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { isIPv6 } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { type Service, HubError, addressOf, messageOf } from '#core';
-import { errorAnswer } from '#jsonrpc';
 import type { MetricFamily } from '#telemetry';
-import { idOf, noBudget, retryAfterSeconds } from '#transports';
-import { createAdmission, isMcp, refusalBody } from './admission.ts';
+import { noBudget } from '#transports';
+import { createAdmission } from './admission.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { createCors } from './cors.ts';
+import { createFastifyApp } from './fastify-app.ts';
 import { type Patience, createListener } from './listener.ts';
-import { bugOf, problemOf, retryAfter, statusOf } from './errors.ts';
-import type { MetricFamiliesNeeds } from './metric-families.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import type { GuardedRequest } from './guarded-request.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import { type Listening, addressesOfNetworks, listenOn } from './listen.ts';
 import { createLogin } from './login/login.ts';
-import { createMethods } from './methods.ts';
 import { createPeers } from './peers.ts';
 import { createRefusalLog } from './refusal-log.ts';
-import { registerRoutes } from './registering.ts';
 
 export type HttpOptions = GuardOptions & {
   readonly ownerKey: string;
@@ -57,99 +53,40 @@ export type Http = Service & {
 
 /** The hub's HTTP server. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
-  const login = createLogin(options, needs);
+  const { servers, transports, access = {}, system } = needs;
+  const login = createLogin(options, system);
   const guard = createGuard(options, {
     isLoggedIn: headers => login.scopeOf(headers) === 'administer',
-    ...needs.guard,
+    ...access,
   });
-  const peers = createPeers(needs.peers ?? { tables: undefined, uid: 0 });
+  const peers = createPeers(access.peers ?? { tables: undefined, uid: 0 });
   const cors = createCors(options.allowedOrigins);
-  const refusals = createRefusalLog(needs);
+  const refusals = createRefusalLog(system);
   const admission = createAdmission(options, { guard, peers, cors, login, refusals });
   const usages = createContainerUsages(
-    () => needs.servers.all.flatMap(one => [one, ...needs.servers.instances.list(one)]),
-    needs.clock,
+    () => servers.all.flatMap(one => [one, ...servers.instances.list(one)]),
+    system.clock,
   );
-  const sessions = () => needs.streamable.sessionCount + needs.connections.size;
-  const measured: MetricFamiliesNeeds = { ...needs, usages, sessions };
   let app: FastifyInstance | undefined;
   let loading: Promise<FastifyInstance> | undefined;
   let listening: Listening | undefined;
   let address = '';
   let url = '';
 
-  const routes = async () => (app = await (loading ??= build()));
-
-  async function build(): Promise<FastifyInstance> {
-    // Loading Fastify takes as long as starting a server, and calls do not need it.
-    const { LogController, fastify } = await import('fastify');
-    const server = fastify({
-      bodyLimit: options.maxBodyBytes,
-      exposeHeadRoutes: false,
-      // A path that cannot be decoded reaches no hook, so the guard is asked here.
-      frameworkErrors(error, request, reply) {
-        cors.mark(request.raw, reply.raw);
-        if (!admission.refuse(request, reply)) sendError(error, request, reply);
-      },
-      logController: new LogController({ disableRequestLogging: true }),
-      // No route has a schema: without these, Fastify loads two compilers of them.
-      schemaController: {
-        compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
-      },
-    });
-    server.addHook('onRequest', async (request, reply) => {
-      cors.mark(request.raw, reply.raw);
-      if (admission.refuse(request, reply)) return reply;
-      if (cors.isPreflight(request.raw))
-        return await reply.code(204).headers(cors.preflightHeaders(request.raw)).send();
-    });
-    const methodsOf = createMethods(server);
-    server.setErrorHandler((error, request, reply) => sendError(error, request, reply));
-    server.setNotFoundHandler((request, reply) => {
-      const { method, url } = request;
-      const methods = methodsOf(url.split('?')[0] ?? '').join(', ');
-      if (methods)
-        return reply
-          .code(405)
-          .header('allow', methods)
-          .send(refusalBody(url, `${method} is not a method of ${url}, which takes ${methods}`));
-      return reply.code(404).send({
-        error: {
-          code: 'HUB_REQUEST_INVALID',
-          message: `${method} ${url} is no path of this hub`,
-        },
-      });
-    });
-    registerRoutes(server, options, {
+  const routes = async () =>
+    (app = await (loading ??= createFastifyApp(options, {
       ...needs,
-      measured,
-      usages,
+      admission,
+      cors,
       login,
-      ...admission,
-    });
-    await server.ready();
-    return server;
-  }
+      usages,
+    })));
 
   /** Answers by a route, after loading the routes if necessary. */
   const fallback: RequestListener = (request, response) => {
     if (app) app.routing(request, response);
     else void routes().then(loaded => loaded.routing(request, response));
   };
-
-  function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const known = error instanceof HubError ? error : fromFastify(error, request);
-    if (known?.code === 'HUB_SHUTTING_DOWN') reply.header('retry-after', retryAfterSeconds);
-    if (known)
-      return reply
-        .code(statusOf(known))
-        .headers(retryAfter(known.data))
-        .header('content-type', 'application/json')
-        .send(
-          isMcp(request.url) ? errorAnswer(idOf(bytesOf(request.body)), known) : problemOf(known),
-        );
-    return reply.code(500).send(bugOf(error, request.url, needs));
-  }
 
   return {
     name: 'http',
@@ -176,9 +113,11 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
           createListener(
             { ...options, maxConnections: options.maxConnections ?? defaultMaxConnections, tls },
             {
-              ...needs,
-              unfinished: needs.unfinished ?? noBudget,
-              unread: needs.unread ?? noBudget,
+              servers,
+              unfinished: noBudget,
+              unread: noBudget,
+              ...transports,
+              clock: system.clock,
               admit,
               peers,
               fallback,
@@ -200,31 +139,9 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
     },
     async measure() {
       const { readMetricFamilies } = await import('./metric-families.ts');
-      return await readMetricFamilies(measured);
+      return await readMetricFamilies({ ...needs, usages });
     },
   };
-}
-
-const noCompiler = () => () => {
-  throw new Error('routes of the hub have no schema');
-};
-
-/** Fastify's refusals: a body that is too large, of another type, or not JSON. */
-function fromFastify(cause: unknown, request: FastifyRequest): HubError | undefined {
-  if (!(cause instanceof Error) || !('statusCode' in cause)) return undefined;
-  const { method, headers, routeOptions } = request;
-  if (cause.statusCode === 413)
-    return new HubError(
-      'HUB_BODY_TOO_LARGE',
-      `the body is larger than the hub takes: ${routeOptions.bodyLimit} bytes by ${method} ${routeOptions.url}`,
-      { cause },
-    );
-  if (typeof cause.statusCode !== 'number' || cause.statusCode >= 500) return undefined;
-  const why =
-    cause.statusCode === 415
-      ? `its Content-Type is ${JSON.stringify(headers['content-type'] ?? '')}: send JSON, with "Content-Type: application/json"`
-      : cause.message;
-  return new HubError('HUB_REQUEST_INVALID', `the request cannot be read: ${why}`, { cause });
 }
 
 async function readPem(setting: string, file: string): Promise<Buffer> {
@@ -238,6 +155,3 @@ async function readPem(setting: string, file: string): Promise<Buffer> {
     );
   }
 }
-
-/** The body of a request to an MCP endpoint, if it was read. */
-const bytesOf = (body: unknown) => (Buffer.isBuffer(body) ? body : undefined);

@@ -1,28 +1,26 @@
-import type { Enhancer } from '#enhance';
-import type { Server, Servers } from '#servers';
-import type { MetricFamily, Metrics, Sample } from '#telemetry';
-import type { ContainerUsages } from './container-usage.ts';
+import type { ContainerUsages } from '#dashboard';
+import type { CachesStats } from '#enhance';
+import type { Server } from '#servers';
+import type { MetricFamily, Sample } from '#telemetry';
+import type { HttpNeeds } from './http-needs.ts';
 import type { PromptHealth } from './routes/prompt-health.ts';
 
 /** The sources of the metrics. */
-export type MetricFamiliesNeeds = {
-  readonly metrics: Pick<Metrics, 'families'>;
-  readonly servers: Pick<Servers, 'all' | 'instances'>;
-  readonly usages: ContainerUsages;
-  readonly sessions: () => number;
-  /** Resident memory of the hub, in bytes. */
-  readonly residentBytes: () => number;
-  /** Absent: the hub improves no prompts. */
-  readonly promptHealth?: PromptHealth;
-  readonly hubVersion: string;
-};
+export type MetricFamiliesNeeds = Pick<
+  HttpNeeds,
+  'servers' | 'transports' | 'hub' | 'prompts' | 'telemetry'
+> & { readonly usages: ContainerUsages };
 
 /** The current metrics. */
 export async function readMetricFamilies(
   needs: MetricFamiliesNeeds,
 ): Promise<readonly MetricFamily[]> {
-  const { metrics, servers, usages, promptHealth } = needs;
-  const [used, caches] = await Promise.all([usages.read(), cacheSamples(promptHealth)]);
+  const { servers, transports, hub } = needs;
+  const [used, caches] = await Promise.all([
+    needs.usages.read(),
+    cacheSamples(needs.prompts?.health),
+  ]);
+  const sessions = transports.streamable.sessionCount + transports.connections.size;
   const each = (read: (server: Server) => number | undefined): readonly Sample[] =>
     servers.all.flatMap(server => {
       const value = read(server);
@@ -35,7 +33,7 @@ export async function readMetricFamilies(
   ) => all(base).reduce((sum, { admission }) => sum + read(admission.snapshot()), 0);
   const one = (value: number): readonly Sample[] => [{ labels: {}, value }];
   return [
-    ...metrics.families(),
+    ...needs.telemetry.metrics.families(),
     gauge(
       'agenthub_queue_waiting',
       'Calls that wait until the server has a place free.',
@@ -61,7 +59,7 @@ export async function readMetricFamilies(
       'How often the server was started again after it ended by itself.',
       each(({ restarts }) => restarts),
     ),
-    gauge('agenthub_sessions', 'Sessions and connections that are open.', one(needs.sessions())),
+    gauge('agenthub_sessions', 'Sessions and connections that are open.', one(sessions)),
     ...caches,
     gauge(
       'agenthub_container_memory_bytes',
@@ -73,13 +71,9 @@ export async function readMetricFamilies(
       'Processor time of the containers of the server that run, since each was started.',
       each(({ config }) => seconds(used.get(config.name)?.cpuMs)),
     ),
-    gauge(
-      'process_resident_memory_bytes',
-      'Resident memory of the hub.',
-      one(needs.residentBytes()),
-    ),
+    gauge('process_resident_memory_bytes', 'Resident memory of the hub.', one(hub.residentBytes())),
     gauge('agenthub_build_info', 'Always 1; the version of the hub is its label.', [
-      { labels: { version: needs.hubVersion }, value: 1 },
+      { labels: { version: hub.version }, value: 1 },
     ]),
   ];
 }
@@ -123,9 +117,10 @@ async function cacheSamples(
   ];
 }
 
-type Stats = Awaited<ReturnType<Enhancer['stats']>>;
-
-function requestsOf({ exact, semantic }: Stats): readonly (readonly [string, string, number])[] {
+function requestsOf({
+  exact,
+  semantic,
+}: CachesStats): readonly (readonly [string, string, number])[] {
   return [
     ['l1', 'hit', exact.hits],
     ['l1', 'miss', exact.misses],

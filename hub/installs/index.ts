@@ -1,4 +1,3 @@
-export type { Unconfirmed } from './confirmation.ts';
 export { createFolderUpkeep } from './folder-upkeep.ts';
 export { type InstallJobs, createInstallJobs, installKind } from './install-jobs.ts';
 export type { Installed, Installs, InstallsNeeds } from './installs.ts';

@@ -6,7 +6,7 @@ import { explained, textOf } from '#dashboard';
 import { type TestHub, startHub } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { createMetrics, redactText } from '#telemetry';
-import { dashboardRoutes } from '../../hub/http/dashboard/routes.ts';
+import { dashboardRoutes } from '../../hub/http/routes/dashboard.ts';
 import { createLogin } from '../../hub/http/login/login.ts';
 import { type Scene, openScene } from '../enhance/enhancer-scene.ts';
 import { leadsTo, visitor } from './scene.ts';
@@ -29,27 +29,29 @@ beforeAll(async () => {
         { ownerKey: 'o'.repeat(43), token: undefined },
         { clock: systemClock, log: silent },
       ),
-      principalOf: () => caller,
-      refusalOf: () => undefined,
-      mayAdminister: () => true,
+      admission: {
+        principalOf: () => caller,
+        refusalOf: () => undefined,
+        mayAdminister: () => true,
+      },
       servers: hub.servers,
       router: hub.router,
-      engine: { backend: 'process' },
-      health: async () => ({
-        usable: true,
-        answer: { status: 'ok', uptime_seconds: 1, sessions: 0, parts: {} },
-      }),
-      usages: { read: async () => new Map() },
-      activity: hub.activity,
+      hub: {
+        version: '0.0.0-test',
+        backend: 'process',
+        health: async () => ({
+          answer: { status: 'ok', uptime_seconds: 1, sessions: 0, parts: {} },
+        }),
+        usages: { read: async () => new Map() },
+      },
+      telemetry: {
+        activity: hub.activity,
+        metrics: createMetrics({ clock: systemClock, servers: () => [] }),
+        redact: redactText,
+      },
       jobs: hub.jobs,
-      metrics: createMetrics({ clock: systemClock, servers: () => [] }),
-      redact: redactText,
-      prompts,
-      promptHealth: { loaded: () => prompts() },
-      hubVersion: '0.0.0-test',
-      clock: systemClock,
-      log: silent,
-      newId: () => 'id',
+      prompts: { open: prompts, health: { loaded: () => prompts() } },
+      system: { clock: systemClock, log: silent, newId: () => 'id' },
     },
   );
   page = visitor({ url: await app.listen({ host: '127.0.0.1', port: 0 }) });

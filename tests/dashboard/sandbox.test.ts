@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { LocalLaunch, Sandbox, ServerConfig } from '#config';
 import { configOf } from '#helpers/hub';
-import { entryOf } from '../../hub/http/dashboard/entry.ts';
-import { sandboxOf } from '../../hub/http/dashboard/sandbox.ts';
+import { entryOf } from '../../hub/dashboard/entry.ts';
+import { sandboxOf } from '../../hub/dashboard/sandbox.ts';
 
 const secret = 'a-value-that-nobody-may-see';
 const docker = { backend: 'docker' } as const;
@@ -32,7 +32,7 @@ const shown = (
   config: ServerConfig,
   engine: { readonly backend: 'docker' | 'process' } = docker,
 ) => {
-  const { isThere, rows } = sandboxOf(config, engine);
+  const { isThere, rows } = sandboxOf(config, engine.backend);
   return { isThere, rows: Object.fromEntries(rows) };
 };
 

@@ -3,8 +3,7 @@ import { test } from 'vitest';
 import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createFixtureServers, until } from '#helpers/hub';
-import type { ContainerUsage } from '../../hub/http/container-usage.ts';
-import { createUsageViews } from '../../hub/http/dashboard/usage-views.ts';
+import { type ContainerUsage, createUsageViews } from '../../hub/dashboard/usage.ts';
 
 const usageOf = (cpuMs: number): ReadonlyMap<string, ContainerUsage> =>
   new Map([['echo', { memoryBytes: 1000, cpuMs }]]);

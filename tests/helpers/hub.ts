@@ -64,11 +64,11 @@ export type HubOptions = {
   /** Absent: there are no management tools. */
   readonly management?: Management;
   /** What answers below `/ollama`. Absent: there is no such path. */
-  readonly ollama?: HttpNeeds['prompts'];
+  readonly ollama?: NonNullable<HttpNeeds['prompts']>['open'];
   /** Absent: nobody is logged in to the dashboard, and ROUTER_TOKEN is the only token of calls. */
-  readonly guard?: HttpNeeds['guard'];
+  readonly guard?: HttpNeeds['access'];
   /** Absent: the users of connections are not told apart. */
-  readonly peers?: HttpNeeds['peers'];
+  readonly peers?: NonNullable<HttpNeeds['access']>['peers'];
   /** Hears of each request that was answered. */
   readonly observer?: Observer;
   /** False: servers are started by the test. */
@@ -290,29 +290,23 @@ export async function startHub(
     {
       servers: shown,
       router,
-      streamable,
-      connections,
-      webSockets,
-      sse,
-      engine,
-      config: {
-        reload: async () => ({ status: 'unchanged' }),
-        status: () => ({ loadedAt: clock.now(), error: undefined }),
+      transports: { streamable, connections, webSockets, sse },
+      hub: {
+        version: hubVersion,
+        engine,
+        config: {
+          reload: async () => ({ status: 'unchanged' }),
+          status: () => ({ loadedAt: clock.now(), error: undefined }),
+        },
+        sharing: { status: { kind: 'alone' } },
+        residentBytes: () => process.memoryUsage.rss(),
       },
-      sharing: { status: { kind: 'alone' } },
-      activity,
-      metrics,
-      residentBytes: () => process.memoryUsage.rss(),
-      redact: redactText,
-      jobs,
+      access: { ...options.guard, ...(options.peers && { peers: options.peers }) },
       ...(options.installs && { installs: options.installs }),
-      ...(options.ollama && { prompts: options.ollama }),
-      ...(options.guard && { guard: options.guard }),
-      ...(options.peers && { peers: options.peers }),
-      hubVersion,
-      clock,
-      log,
-      newId,
+      jobs,
+      ...(options.ollama && { prompts: { open: options.ollama } }),
+      telemetry: { activity, metrics, redact: redactText },
+      system: { clock, log, newId },
     },
   );
   await http.start(new AbortController().signal);

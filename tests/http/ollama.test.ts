@@ -20,10 +20,8 @@ async function openRoutes(options: Parameters<typeof openScene>[0] = {}) {
     reply.code(statusOf(error)).send(problemOf(error)),
   );
   ollamaRoutes(app, {
-    prompts: async () => ({ enhancer: scene.enhancer, models: scene.models }),
-    clock: systemClock,
-    log: silent,
-    newId: () => 'id',
+    prompts: { open: async () => ({ enhancer: scene.enhancer, models: scene.models }) },
+    system: { clock: systemClock, log: silent, newId: () => 'id' },
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const ask = (path: string, sent: Sent = {}) => send(`${url}/ollama${path}`, sent);

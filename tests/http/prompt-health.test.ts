@@ -17,7 +17,8 @@ async function open(options: Parameters<typeof openScene>[0] = {}) {
   app.setErrorHandler((error, _request, reply) =>
     reply.code(statusOf(error)).send(problemOf(error)),
   );
-  ollamaRoutes(app, { prompts, clock: systemClock, log: silent, newId: () => 'id' });
+  const system = { clock: systemClock, log: silent, newId: () => 'id' };
+  ollamaRoutes(app, { prompts: { open: prompts }, system });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   return {
     ...scene,

@@ -1,25 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock, Log } from '#core';
+import type { Logins } from '#dashboard';
 import type { Scope } from '../guard.ts';
 import { type CookieOptions, createCookies, isEqual } from './cookies.ts';
 import { createLinks, linkMs } from './links.ts';
 import { type Throttle, createThrottle } from './throttle.ts';
 
-/** The result of a login: a cookie, a failure, or too many attempts of the address. */
-export type Entry =
-  | { readonly kind: 'in'; readonly cookie: string }
-  | { readonly kind: 'wrong' }
-  | { readonly kind: 'blocked'; readonly waitMs: number };
-
-/** Logins to the dashboard: with a link as the owner, with the hub's token for reading. */
-export interface Login {
+/** Logins to the dashboard, and the links for them. */
+export interface Login extends Logins {
   /** The scope of a request's cookie; undefined without a valid one. */
   scopeOf(headers: IncomingHttpHeaders): Scope | undefined;
   /** The path of a new link, with its secret and lifetime. */
   createLink(): { readonly path: string; readonly lastsMs: number };
-  enterByLink(code: string, address: string): Entry;
-  enterByToken(token: string, address: string): Entry;
   readonly throttle: Throttle;
 }
 

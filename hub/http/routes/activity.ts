@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
-import type { Activity, ActivityFilter, CallSummary, Payload } from '#activity';
+import type { Activity, CallSummary, Payload } from '#activity';
 import { HubError, type JsonObject } from '#core';
-import { administered } from './administered.ts';
-import type { createFollowing } from './follow.ts';
-import { readQuery, readWhole } from './query.ts';
+import { administered } from '../guard.ts';
+import type { Follow } from './events.ts';
+import { readQuery, readWhole } from './input.ts';
 
 type Needs = {
-  readonly activity: Pick<Activity, 'list' | 'find' | 'lastId' | 'changed'>;
-  readonly follow: ReturnType<typeof createFollowing>;
+  readonly telemetry: { readonly activity: Activity };
+  readonly follow: Follow;
 };
 
 const maxLimit = 500;
@@ -18,11 +18,13 @@ const maxTold = 200;
 const filters = ['server', 'tool', 'client', 'session', 'outcome', 'text'] as const;
 
 /** `/activity`: the newest calls, a single call, and a stream of calls as they end. */
-export function activityRoutes(app: FastifyInstance, { activity, follow }: Needs): void {
+export function activityRoutes(app: FastifyInstance, { telemetry, follow }: Needs): void {
+  const { activity } = telemetry;
   app.get('/activity', async request => {
     const { before, limit, ...filter } = readQuery(request, [...filters, 'before', 'limit']);
+    const olderThan = readWhole('before', before, allIds);
     const calls = activity.list(
-      { ...filter, ...idOf('before', before) },
+      { ...filter, ...(olderThan !== undefined && { before: olderThan }) },
       readWhole('limit', limit, { least: 1, most: maxLimit }) ?? defaultLimit,
     );
     return { calls: calls.map(describeCall) };
@@ -59,11 +61,6 @@ export function activityRoutes(app: FastifyInstance, { activity, follow }: Needs
 }
 
 const allIds = { least: 1, most: Number.MAX_SAFE_INTEGER };
-
-function idOf(name: 'before', text: string | undefined): Pick<ActivityFilter, 'before'> {
-  const id = readWhole(name, text, allIds);
-  return id === undefined ? {} : { [name]: id };
-}
 
 function describeCall(call: CallSummary): JsonObject {
   const { id, at, method, name, server, session, client, tookMs, serverMs, outcome } = call;

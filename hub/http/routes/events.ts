@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '#core';
+import { type Clock, HubError } from '#core';
 
 /** An answer as server-sent events. */
 export interface EventAnswer extends Disposable {
@@ -7,20 +7,33 @@ export interface EventAnswer extends Disposable {
   send(event: string, data: object, isLast?: boolean): void;
 }
 
+/** A source of events for one stream. */
+type Followed = {
+  /** Subscribes to changes, which may come at any rate. */
+  readonly listen: (changed: () => void) => Disposable;
+  /** Sends the changes since the last call. May dispose the answer to end the stream. */
+  readonly tell: (events: EventAnswer) => void;
+  /** Subscribes to the end of the source. Absent: it has none, or `tell` ends the stream. */
+  readonly until?: (over: () => void) => Disposable;
+};
+
+/** Opens a stream of events, which ends when the client or the source does. Throws HUB_SUBSCRIPTIONS_FULL. */
+export type Follow = (reply: FastifyReply, followed: Followed) => FastifyReply;
+
 /** Interval of keep-alive comments: less than the timeout of proxies. */
 const aliveMs = 15_000;
 /** Events are dropped while more bytes are unread. */
 const maxWaitingBytes = 2 ** 20;
+
+const eventStream = 'text/event-stream';
 
 /** Whether the client accepts an event stream. */
 export const wantsEvents = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers.accept?.includes(eventStream) === true &&
   headers.accept.split(',').some(type => type.trim().startsWith(eventStream));
 
-const eventStream = 'text/event-stream';
-
 /** Answers 200 and opens the stream; disposing ends it. */
-export function openEvents(reply: FastifyReply, clock: Clock): EventAnswer {
+export function openEvents(reply: FastifyReply, clock: Pick<Clock, 'after'>): EventAnswer {
   const { raw } = reply;
   let alive: Disposable;
   const keepAlive = () => {
@@ -32,7 +45,7 @@ export function openEvents(reply: FastifyReply, clock: Clock): EventAnswer {
   reply.hijack();
   raw.on('error', () => {});
   raw.writeHead(200, {
-    'content-type': 'text/event-stream',
+    'content-type': eventStream,
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   });
@@ -47,6 +60,36 @@ export function openEvents(reply: FastifyReply, clock: Clock): EventAnswer {
       alive[Symbol.dispose]();
       raw.end();
     },
+  };
+}
+
+/** Opens streams that send at most once in `intervalMs`. `full` is the refusal of streams above the limit. */
+export function createFollowing(
+  clock: Pick<Clock, 'after'>,
+  limits: { readonly intervalMs: number; readonly maxStreams: number; readonly full: string },
+): Follow {
+  let streams = 0;
+  return (reply, { listen, tell, until }) => {
+    if (streams >= limits.maxStreams) throw new HubError('HUB_SUBSCRIPTIONS_FULL', limits.full);
+    streams++;
+    const events = openEvents(reply, clock);
+    let due: Disposable | undefined;
+    const heard = listen(() => {
+      due ??= clock.after(limits.intervalMs, () => {
+        due = undefined;
+        tell(events);
+      });
+    });
+    const ending = until?.(() => reply.raw.destroy());
+    reply.raw.once('close', () => {
+      streams--;
+      heard[Symbol.dispose]();
+      ending?.[Symbol.dispose]();
+      due?.[Symbol.dispose]();
+      events[Symbol.dispose]();
+    });
+    tell(events);
+    return reply;
   };
 }
 

@@ -1,43 +1,24 @@
 import type { FastifyInstance } from 'fastify';
-import { type Clock, type JsonObject, messageOf } from '#core';
-import type { Sharing, SharingStatus } from '#resilience';
-import type { Router } from '#routing';
+import { type JsonObject, messageOf } from '#core';
+import type { HealthReport } from '#dashboard';
+import type { SharingStatus } from '#resilience';
 import { type Running, type Server, type Servers, needAnswer, runtimeOf } from '#servers';
-import type { Connections, Streamable } from '#transports';
-import type { CallToken, GuardNeeds } from '../guard.ts';
-import type { ConfigControl } from './config.ts';
-import { type PromptHealth, promptParts } from './prompt-health.ts';
+import type { CallToken } from '../guard.ts';
+import type { ConfigControl, Engine, HttpNeeds } from '../http-needs.ts';
+import { promptParts } from './prompt-health.ts';
 
-/** The default runtime of servers. */
-export type Engine = {
-  /** Containers, or processes if no engine answered. */
-  readonly backend: 'docker' | 'process';
-  /** Asks the engine. Never rejects. */
-  readonly probe: () => Promise<{ readonly healthy: boolean; readonly detail: string }>;
-};
-
-type Needs = {
-  readonly servers: Servers;
-  readonly router: Pick<Router, 'sessionCount'>;
-  readonly streamable: Pick<Streamable, 'sessionCount'>;
-  readonly connections: Pick<Connections, 'size'>;
-  readonly engine: Engine;
-  readonly config: Pick<ConfigControl, 'status'>;
-  readonly sharing: Pick<Sharing, 'status'>;
-  /** Absent: the hub improves no prompts. */
-  readonly promptHealth?: PromptHealth;
-  /** Absent: only ROUTER_TOKEN is a token. */
-  readonly guard?: Partial<Pick<GuardNeeds, 'callToken'>>;
-  readonly hubVersion: string;
-  readonly clock: Clock;
-};
+type Needs = Pick<HttpNeeds, 'servers' | 'transports' | 'hub' | 'access' | 'prompts' | 'system'>;
 
 /** The answer of `/health`, and whether the hub is usable. */
-export type Overall = { readonly usable: boolean; readonly answer: JsonObject };
+type Overall = {
+  readonly usable: boolean;
+  readonly answer: HealthReport & { readonly [part: string]: unknown };
+};
 
 /** `/health` and `/health/{server}`: 200 if usable, else 503 (spec 1.5). Returns a function that reads the whole. */
 export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<Overall> {
-  const { servers, clock } = needs;
+  const { servers, hub, transports } = needs;
+  const { clock } = needs.system;
   const startedAt = clock.monotonic();
   /** Duration of the last ping, in milliseconds. Absent until the first ping after a start. */
   const latencies = new WeakMap<Running, number>();
@@ -45,7 +26,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
   function healthOf({ config, status, restarts, lastError, running }: Server): JsonObject {
     return {
       state: status.state,
-      backend: backendOf(config, needs.engine),
+      backend: backendOf(config, hub.engine),
       latency_ms: (running && latencies.get(running)) ?? null,
       restart_count: restarts,
       last_error: lastError?.message ?? null,
@@ -54,9 +35,12 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
 
   async function look(): Promise<Overall> {
     const before = clock.monotonic();
-    const engine = { ...needs.engine, ...(await needs.engine.probe()) };
+    const engine = { ...hub.engine, ...(await hub.engine.probe()) };
     const latencyMs = clock.monotonic() - before;
-    const prompts = needs.promptHealth && (await promptParts(needs.promptHealth));
+    const health = needs.prompts?.health;
+    const prompts = health && (await promptParts(health));
+    const config = hub.config.status();
+    const breakers = hub.sharing.status;
     const data = dataPart(await servers.unwritten());
     const enabled = servers.all.filter(({ config }) => config.enabled);
     const isNeeded = enabled.some(({ config }) => backendOf(config, engine) === 'docker');
@@ -66,16 +50,16 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
       (wanted.length === 0 || wanted.some(server => !isDown(server)));
     const well =
       (engine.healthy || !isNeeded) &&
-      needs.config.status().error === undefined &&
-      needs.sharing.status.kind !== 'degraded' &&
+      config.error === undefined &&
+      breakers.kind !== 'degraded' &&
       prompts?.isWell !== false &&
       data.state === 'up' &&
       !servers.all.some(isDown);
-    const answer = {
+    const answer: Overall['answer'] = {
       status: !usable ? 'down' : well ? 'ok' : 'degraded',
-      version: needs.hubVersion,
+      version: hub.version,
       uptime_seconds: Math.round((clock.monotonic() - startedAt) / 1000),
-      sessions: needs.streamable.sessionCount + needs.connections.size,
+      sessions: transports.streamable.sessionCount + transports.connections.size,
       parts: {
         engine: {
           state: engine.healthy ? 'up' : 'down',
@@ -83,10 +67,10 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
           latency_ms: round(latencyMs),
           detail: detailOf(engine),
         },
-        config: configPart(needs.config.status()),
-        breakers: breakersPart(needs.sharing.status),
+        config: configPart(config),
+        breakers: breakersPart(breakers),
         data,
-        ...callsPart(needs.guard?.callToken?.()),
+        ...callsPart(needs.access?.callToken?.()),
         ...prompts?.parts,
       },
       servers: Object.fromEntries(
@@ -112,7 +96,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     }
     const before = clock.monotonic();
     try {
-      await needAnswer(running, needs.hubVersion, pingTimeoutMs);
+      await needAnswer(running, hub.version, pingTimeoutMs);
     } catch (error) {
       reply.code(503);
       return { name, ...healthOf(server), last_error: messageOf(error) };
@@ -124,7 +108,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
   return look;
 }
 
-function configPart({ loadedAt, error }: ReturnType<ConfigControl['status']>): JsonObject {
+function configPart({ loadedAt, error }: ReturnType<ConfigControl['status']>) {
   return {
     state: error === undefined ? 'up' : 'degraded',
     backend: 'files',
@@ -145,7 +129,7 @@ function dataPart([first, ...others]: Awaited<ReturnType<Servers['unwritten']>>)
 }
 
 /** Where the state of breakers is stored and shared. */
-function breakersPart(status: SharingStatus): JsonObject {
+function breakersPart(status: SharingStatus) {
   if (status.kind === 'alone') return { state: 'up', backend: 'memory' };
   const since = new Date(status.since).toISOString();
   return status.kind === 'shared'
@@ -154,7 +138,7 @@ function breakersPart(status: SharingStatus): JsonObject {
 }
 
 /** Why calls require a token although ROUTER_TOKEN is not set. */
-function callsPart(callToken: CallToken | undefined): JsonObject {
+function callsPart(callToken: CallToken | undefined): HealthReport['parts'] {
   if (!callToken) return {};
   const { why } = callToken;
   return {

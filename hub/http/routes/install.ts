@@ -1,19 +1,17 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Clock, type Log, HubError, isObject } from '#core';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { isObject } from '#core';
 import type { InstallJobs, InstallProgress, Installed, Installs } from '#installs';
-import type { Principal } from '#policy';
-import { bugOf, problemOf } from '../errors.ts';
-import { administered } from './administered.ts';
+import type { Admission } from '../admission.ts';
+import { type HttpSystem, reportOf } from '../errors.ts';
+import { administered } from '../guard.ts';
 import { type EventAnswer, hangUpOf, openEvents, wantsEvents } from './events.ts';
+import { invalid, readFlag } from './input.ts';
 
 type Needs = {
   readonly installs: Pick<Installs, 'remove'>;
   readonly installJobs: Pick<InstallJobs, 'install'>;
-  /** The principal of a request that the guard admitted to its route. */
-  readonly principalOf: (request: FastifyRequest) => Principal;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
+  readonly admission: Pick<Admission, 'principalOf'>;
+  readonly system: HttpSystem;
 };
 
 /** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */
@@ -23,10 +21,10 @@ export function installRoutes(app: FastifyInstance, needs: Needs): void {
     const { readInstallBody } = await import('./install-body.ts');
     const wanted = readInstallBody(request.body);
     const signal = hangUpOf(reply);
-    const { name: principal } = needs.principalOf(request);
+    const { name: principal } = needs.admission.principalOf(request);
     const install = (tell: (progress: InstallProgress) => void) =>
       needs.installJobs.install(wanted, principal, tell, signal);
-    if (wantsEvents(request)) return await stream(reply, install, needs);
+    if (wantsEvents(request)) return await stream(reply, install, needs.system);
     const installed = await install(() => {});
     return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
   });
@@ -43,12 +41,12 @@ export function installRoutes(app: FastifyInstance, needs: Needs): void {
 async function stream(
   reply: FastifyReply,
   install: (tell: (progress: InstallProgress) => void) => Promise<Installed>,
-  needs: Needs,
+  system: HttpSystem,
 ): Promise<FastifyReply> {
   const first: InstallProgress[] = [];
   let events: EventAnswer | undefined;
   const open = () => {
-    events = openEvents(reply, needs.clock);
+    events = openEvents(reply, system.clock);
     for (const progress of first.splice(0)) events.send('progress', progress);
     return events;
   };
@@ -60,11 +58,7 @@ async function stream(
     (events ?? open()).send('done', installed, true);
   } catch (error) {
     if (!events) throw error;
-    events.send(
-      'error',
-      error instanceof HubError ? problemOf(error) : bugOf(error, reply.request.url, needs),
-      true,
-    );
+    events.send('error', reportOf(error, reply.request.url, system), true);
   } finally {
     events?.[Symbol.dispose]();
   }
@@ -75,14 +69,6 @@ function readPurge(query: unknown): boolean {
   const { purge, ...others } = isObject(query) ? query : {};
   const [other] = Object.keys(others);
   if (other !== undefined)
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
-      `${other}: is no parameter of DELETE /servers/{name}; "purge" is the only one`,
-    );
-  if (purge === undefined || purge === 'false') return false;
-  if (purge === '' || purge === 'true') return true;
-  throw new HubError(
-    'HUB_REQUEST_INVALID',
-    `purge: ${JSON.stringify(purge)} is not allowed: write ?purge, ?purge=true or ?purge=false`,
-  );
+    throw invalid(`${other}: is no parameter of DELETE /servers/{name}; "purge" is the only one`);
+  return readFlag('purge', purge);
 }

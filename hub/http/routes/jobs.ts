@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
 import type { Job, Jobs } from '#jobs';
-import { administered } from './administered.ts';
-import { refuseBody } from './bodies.ts';
-import type { createFollowing } from './follow.ts';
+import { administered } from '../guard.ts';
+import type { Follow } from './events.ts';
+import { refuseBody } from './input.ts';
 
 type Needs = {
   readonly jobs: Pick<Jobs, 'list' | 'get' | 'linesOf' | 'cancel' | 'changed'>;
-  readonly follow: ReturnType<typeof createFollowing>;
+  readonly follow: Follow;
 };
 
 /** Maximum number of events that one write sends. The oldest are dropped. */

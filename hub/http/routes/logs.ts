@@ -1,23 +1,20 @@
 import type { FastifyInstance } from 'fastify';
-import { HubError } from '#core';
 import type { Servers } from '#servers';
-import { administered } from './administered.ts';
-import { wantsEvents } from './events.ts';
-import type { createFollowing } from './follow.ts';
-import { readQuery } from './query.ts';
+import { administered } from '../guard.ts';
+import { type Follow, wantsEvents } from './events.ts';
+import { readFlag, readQuery } from './input.ts';
 
 type Needs = {
   readonly servers: Pick<Servers, 'get' | 'removed'>;
-  readonly follow: ReturnType<typeof createFollowing>;
-  /** Removes secrets from a line. */
-  readonly redact: (text: string) => string;
+  readonly follow: Follow;
+  readonly telemetry: { readonly redact: (text: string) => string };
 };
 
 /** An event contains the newest lines, up to this number, and the number of dropped ones. */
 const maxTold = 500;
 
 /** `/servers/{name}/logs`: the newest stderr lines of a server, and a stream of new ones. */
-export function logRoutes(app: FastifyInstance, { servers, follow, redact }: Needs): void {
+export function logRoutes(app: FastifyInstance, { servers, follow, telemetry }: Needs): void {
   app.get<{ Params: { name: string } }>(
     '/servers/:name/logs',
     administered,
@@ -26,7 +23,8 @@ export function logRoutes(app: FastifyInstance, { servers, follow, redact }: Nee
       const server = servers.get(request.params.name);
       const kept = server.stderr();
       const lines = kept === '' ? [] : kept.split('\n');
-      if (!readFollow(wanted) && !wantsEvents(request)) return { name: server.config.name, lines };
+      if (!readFlag('follow', wanted) && !wantsEvents(request))
+        return { name: server.config.name, lines };
       let waiting = lines;
       let dropped = 0;
       return follow(reply, {
@@ -45,20 +43,14 @@ export function logRoutes(app: FastifyInstance, { servers, follow, redact }: Nee
           }),
         tell(events) {
           if (waiting.length > 0)
-            events.send('lines', { lines: waiting.map(redact), ...(dropped > 0 && { dropped }) });
+            events.send('lines', {
+              lines: waiting.map(telemetry.redact),
+              ...(dropped > 0 && { dropped }),
+            });
           waiting = [];
           dropped = 0;
         },
       });
     },
-  );
-}
-
-function readFollow(text: string | undefined): boolean {
-  if (text === undefined || text === 'false') return false;
-  if (text === '' || text === 'true') return true;
-  throw new HubError(
-    'HUB_REQUEST_INVALID',
-    `follow: ${JSON.stringify(text.slice(0, 60))} is not allowed: write ?follow, ?follow=true or ?follow=false`,
   );
 }

@@ -1,13 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isClientName } from '#config';
-import { type Clock, type Log, HubError, isObject } from '#core';
+import { HubError, isObject } from '#core';
 import type { Enhancement, Enhancer } from '#enhance';
 import type { Fetching, Models } from '#models';
-import { bugOf, problemOf } from '../errors.ts';
-import { administered } from './administered.ts';
-import { refuseBody } from './bodies.ts';
+import { type HttpSystem, reportOf } from '../errors.ts';
+import { administered } from '../guard.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
-import { readQuery } from './query.ts';
+import { invalid, readQuery, refuseBody, shown } from './input.ts';
 
 /** The prompt enhancer and its models. */
 export type Prompts = {
@@ -19,25 +18,23 @@ export type Prompts = {
 
 type Needs = {
   /** Loads the enhancer on first use. */
-  readonly prompts: () => Promise<Prompts>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
+  readonly prompts: { readonly open: () => Promise<Prompts> };
+  readonly system: HttpSystem;
 };
 
 /** `/ollama/...`: prompts, models and caches (spec 1.8, 1.16, 1.17). */
-export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
+export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): void {
   app.post('/ollama/enhance', { bodyLimit: maxPromptBytes }, async (request, reply) => {
     const wanted = {
       prompt: readPrompt(request.body),
       client: readClient(request.headers['x-client-name'], 'X-Client-Name'),
       bypass: readBypass(request.headers['x-cache-bypass']),
     };
-    const { enhancer } = await needs.prompts();
+    const { enhancer } = await prompts.open();
     // Nearly all the time of such an answer would else be that of what makes waiting possible.
     const ready = wantsEvents(request) ? undefined : await enhancer.atHand(wanted);
     if (ready) return reply.headers(headersOf(ready)).send(bodyOf(ready));
-    return await answer(request, reply, needs, async (signal, tell) => {
+    return await answer(request, reply, system, async (signal, tell) => {
       const done = await enhancer.enhance(wanted, signal, tell);
       reply.headers(headersOf(done));
       return bodyOf(done);
@@ -45,8 +42,8 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
   });
 
   app.get('/ollama/models', async (request, reply) => {
-    const { models } = await needs.prompts();
-    return await answer(request, reply, needs, async signal => ({
+    const { models } = await prompts.open();
+    return await answer(request, reply, system, async signal => ({
       models: await asked(models.list(signal)),
     }));
   });
@@ -61,8 +58,8 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
         throw invalid(
           `name: ${shown(name)} is not allowed: write the name of a model such as llama3.2:3b, with %2F for each "/" in it`,
         );
-      const { models } = await needs.prompts();
-      return await answer(request, reply, needs, async (signal, tell) => {
+      const { models } = await prompts.open();
+      return await answer(request, reply, system, async (signal, tell) => {
         await asked(models.pull(name, tell, signal));
         return { name, status: 'success' };
       });
@@ -70,15 +67,15 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
   );
 
   app.get('/ollama/cache/stats', async () => {
-    const { enhancer } = await needs.prompts();
-    const { prompts, exact, semantic } = await enhancer.stats();
-    return snakeCased({ l1: exact, l2: semantic ?? null, prompts });
+    const { enhancer } = await prompts.open();
+    const { prompts: counts, exact, semantic } = await enhancer.stats();
+    return snakeCased({ l1: exact, l2: semantic ?? null, prompts: counts });
   });
 
   app.delete('/ollama/cache', administered, async request => {
     refuseBody(request.body, 'DELETE /ollama/cache');
     const { client } = readQuery(request, ['client']);
-    const { enhancer } = await needs.prompts();
+    const { enhancer } = await prompts.open();
     const { exact, semantic } = await enhancer.forget(readClient(client, 'client'));
     return { client: client ?? null, removed: { l1: exact, l2: semantic } };
   });
@@ -89,8 +86,8 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
     if (prompt === undefined || prompt === '')
       throw invalid('prompt: is missing: write ?prompt= and the prompt, percent-encoded');
     const named = readClient(client, 'client');
-    const { enhancer } = await needs.prompts();
-    return await answer(request, reply, needs, async signal => {
+    const { enhancer } = await prompts.open();
+    return await answer(request, reply, system, async signal => {
       const { exact, semantic, ...rest } = await enhancer.explain(prompt, named, signal);
       return { ...rest, l1: exact, l2: semantic };
     });
@@ -100,10 +97,6 @@ export function ollamaRoutes(app: FastifyInstance, needs: Needs): void {
 /** As much as the longest window of a model holds; what is longer is looked through by nobody. */
 const maxPromptBytes = 4 * 2 ** 20;
 const modelName = /^\w[\w.:/-]{0,199}$/;
-const shownLength = 60;
-
-const invalid = (message: string) => new HubError('HUB_REQUEST_INVALID', message);
-const shown = (value: string) => JSON.stringify(value.slice(0, shownLength));
 
 function readPrompt(body: unknown): string {
   if (!isObject(body))
@@ -203,7 +196,7 @@ type Work = (signal: AbortSignal, tell: (progress: object) => void) => Promise<o
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  needs: Needs,
+  system: HttpSystem,
   work: Work,
 ): Promise<FastifyReply> {
   const signal = hangUpOf(reply);
@@ -214,17 +207,13 @@ async function answer(
       if (!signal.aborted) throw error;
       return reply.hijack();
     }
-  using events = openEvents(reply, needs.clock);
+  using events = openEvents(reply, system.clock);
   try {
     const done = await work(signal, progress => events.send('progress', snakeCased(progress)));
     events.send('done', snakeCased(done), true);
   } catch (error) {
     if (signal.aborted) return reply;
-    events.send(
-      'error',
-      error instanceof HubError ? problemOf(error) : bugOf(error, request.url, needs),
-      true,
-    );
+    events.send('error', reportOf(error, request.url, system), true);
   }
   return reply;
 }

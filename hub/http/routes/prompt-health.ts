@@ -1,5 +1,6 @@
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
+import type { PartHealth } from '#dashboard';
 import type { FetchingStatus, ModelsStatus } from '#models';
 import type { Prompts } from './ollama.ts';
 
@@ -12,7 +13,7 @@ export type PromptHealth = {
 
 /** The parts of the enhancer. The hub is usable without any of them: prompts are then returned unchanged. */
 export async function promptParts({ rules, loaded }: PromptHealth): Promise<{
-  readonly parts: Readonly<Record<string, JsonObject>>;
+  readonly parts: Readonly<Record<string, PartHealth>>;
   readonly isWell: boolean;
 }> {
   const { from, loadedAt, error } = rules();
@@ -48,7 +49,7 @@ export async function promptParts({ rules, loaded }: PromptHealth): Promise<{
   return { parts, isWell };
 }
 
-function ollamaPart(status: ModelsStatus): JsonObject {
+function ollamaPart(status: ModelsStatus): PartHealth {
   switch (status.kind) {
     case 'off':
       return off;

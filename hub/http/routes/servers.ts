@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
 import type { Router } from '#routing';
+import type { Usage } from '#runtimes';
 import {
   type Server,
   type Servers,
@@ -9,8 +10,8 @@ import {
   restartNow,
   startNow,
 } from '#servers';
-import { administered } from './administered.ts';
-import { refuseBody } from './bodies.ts';
+import { administered } from '../guard.ts';
+import { refuseBody } from './input.ts';
 
 type Needs = {
   readonly servers: Servers;
@@ -18,12 +19,10 @@ type Needs = {
 };
 
 /** `/servers`: the servers with their states, and start, stop and restart. */
-export function serverRoutes(app: FastifyInstance, needs: Needs): void {
-  const { servers } = needs;
-
+export function serverRoutes(app: FastifyInstance, { servers, router }: Needs): void {
   app.get('/servers', async () => ({
     servers: servers.all.map(describeServer),
-    collisions: needs.router.collisions(),
+    collisions: router.collisions(),
   }));
 
   app.get<{ Params: { name: string } }>('/servers/:name', async request => {
@@ -56,18 +55,10 @@ export function serverRoutes(app: FastifyInstance, needs: Needs): void {
   act('restart', restartNow);
 }
 
-function describeUsage(usage: {
-  readonly memoryBytes: number;
-  readonly memoryLimitBytes: number;
-  readonly pids: number;
-  readonly pidsLimit: number;
-  readonly cpuMs: number;
-}): JsonObject {
-  return {
-    memory_bytes: usage.memoryBytes,
-    memory_limit_bytes: usage.memoryLimitBytes,
-    pids: usage.pids,
-    pids_limit: usage.pidsLimit,
-    cpu_ms: usage.cpuMs,
-  };
-}
+const describeUsage = (usage: Usage): JsonObject => ({
+  memory_bytes: usage.memoryBytes,
+  memory_limit_bytes: usage.memoryLimitBytes,
+  pids: usage.pids,
+  pids_limit: usage.pidsLimit,
+  cpu_ms: usage.cpuMs,
+});

@@ -1,28 +1,31 @@
 import type { Clock } from '#core';
-import type { UsageView } from '#dashboard';
+import type { Usage } from '#runtimes';
 import type { Server } from '#servers';
-import type { ContainerUsage, ContainerUsages } from '../container-usage.ts';
 
-/** Cached resource usage of containers. */
-export interface UsageViews {
-  readonly of: (server: Server) => UsageView | undefined;
-  /** Refreshes the cache in the background. Resolves when the engine has answered, or after a timeout. */
-  look(): Promise<void>;
+/** Memory and processor time of all containers of a server. */
+export type ContainerUsage = Pick<Usage, 'memoryBytes' | 'cpuMs'>;
+
+/** Reads the usage of all containers from the engine. */
+export interface ContainerUsages {
+  /** Usage by server, without servers of unknown usage. Takes two seconds at most and never rejects. */
+  read(): Promise<ReadonlyMap<string, ContainerUsage>>;
 }
 
-type Looked = { readonly atMs: number; readonly usages: ReadonlyMap<string, ContainerUsage> };
+/** Cached resource usage of containers. */
+export type UsageViews = ReturnType<typeof createUsageViews>;
+
+type Sample = { readonly atMs: number; readonly usages: ReadonlyMap<string, ContainerUsage> };
 
 /** Maximum time in ms that a page waits for the engine. */
 const waitMs = 50;
 
 /** `changed` is called after each change of the cache. */
 export function createUsageViews(
-  needs: { readonly usages: ContainerUsages; readonly clock: Clock },
+  { usages, clock }: { readonly usages: ContainerUsages; readonly clock: Clock },
   changed: () => void,
-): UsageViews {
-  const { usages, clock } = needs;
-  let before: Looked | undefined;
-  let last: Looked | undefined;
+) {
+  let before: Sample | undefined;
+  let last: Sample | undefined;
 
   async function ask(): Promise<void> {
     const found = await usages.read();
@@ -40,17 +43,18 @@ export function createUsageViews(
   }
 
   return {
-    of({ config, running }) {
-      const usage = last?.usages.get(config.name);
+    /** `cpuShare` is a fraction of one CPU core. Undefined if the usage is not known. */
+    of({ config: { name, launch }, running }: Server) {
+      const usage = last?.usages.get(name);
       if (!usage || !running) return undefined;
-      const { launch } = config;
       return {
         memoryBytes: usage.memoryBytes,
         memoryLimitBytes: launch.kind === 'local' ? launch.sandbox.limits.memoryBytes : 0,
-        cpuShare: cpuShareOf(config.name, usage),
+        cpuShare: cpuShareOf(name, usage),
       };
     },
-    async look() {
+    /** Refreshes the cache in the background. Resolves when the engine has answered, or after a timeout. */
+    async look(): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       using _ = clock.after(waitMs, resolve);
       await Promise.race([ask(), promise]);

@@ -1,17 +1,9 @@
 import { type Clock, HubError, type Json, isObject } from '#core';
-import {
-  type Field,
-  type ToolResult,
-  type ToolView,
-  argumentName,
-  fieldsOf,
-  jsonName,
-} from '#dashboard';
 import { readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { Server } from '#servers';
-import { parsed } from './server-views.ts';
+import { type Field, argumentName, jsonName } from './tool-fields.ts';
 
 type Needs = {
   readonly router: Pick<Router, 'openSessionless'>;
@@ -19,43 +11,32 @@ type Needs = {
   readonly redact: (text: string) => string;
 };
 
+/** A tool, and the form with its arguments. */
+type Form = {
+  readonly name: string;
+  /** Undefined if the schema cannot be converted to fields. */
+  readonly fields: readonly Field[] | undefined;
+  /** Values of the form, by field name. */
+  readonly given: ReadonlyMap<string, string>;
+};
+
+/** Result of a trial call. */
+export type ToolResult = {
+  readonly outcome: string;
+  readonly tookMs: number;
+  /** Text content of the result; undefined if it has none. */
+  readonly text: string | undefined;
+  /** The complete response as JSON, possibly cut. */
+  readonly answer: string;
+};
+
 /** Maximum length of a shown result, in characters. */
 const maxShown = 200_000;
-
-/** View of a tool before a call. Rejects with HUB_NAME_UNKNOWN. */
-export function toolView(
-  server: Server,
-  name: string,
-  given: ToolView['given'],
-  redact: (text: string) => string,
-): ToolView {
-  const item = server.listing.tool.find(({ key }) => key === name);
-  if (!item)
-    throw new HubError(
-      'HUB_NAME_UNKNOWN',
-      `${server.config.name} has no tool ${JSON.stringify(name.slice(0, 200))}. Its page lists those that it has`,
-      { data: { server: server.config.name } },
-    );
-  const { title, description, inputSchema, outputSchema, annotations } = parsed(item.bytes, redact);
-  return {
-    server: server.config.name,
-    name,
-    title: typeof title === 'string' ? title : undefined,
-    description: typeof description === 'string' ? description : undefined,
-    isDestructive: isObject(annotations) && annotations['destructiveHint'] === true,
-    fields: fieldsOf(inputSchema),
-    inputSchema: JSON.stringify(inputSchema, undefined, 2) ?? '',
-    outputSchema:
-      outputSchema === undefined ? undefined : JSON.stringify(outputSchema, undefined, 2),
-    given,
-    result: undefined,
-  };
-}
 
 /** Calls a tool with the arguments of its form, like a client without a session. Rejects with HUB_REQUEST_INVALID. */
 export async function tryTool(
   server: Server,
-  { name, fields, given }: ToolView,
+  { name, fields, given }: Form,
   principal: Principal,
   needs: Needs,
   signal: AbortSignal,

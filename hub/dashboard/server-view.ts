@@ -1,57 +1,56 @@
 import { type Clock, isObject } from '#core';
-import {
-  type ListedItem,
-  type ServerLists,
-  type Rights,
-  type ServerRow,
-  type ServerView,
-  type UsageView,
-  toolsPerPage,
-} from '#dashboard';
 import { type ListKind, type Misfit, type Server, describeMisfit, runtimeOf } from '#servers';
 import { entryOf } from './entry.ts';
 import { sandboxOf } from './sandbox.ts';
-import type { Engine } from '../routes/health.ts';
+import type { Rights } from './pieces.ts';
+import type { UsageViews } from './usage.ts';
 
 type Needs = {
-  readonly engine: Pick<Engine, 'backend'>;
+  readonly backend: 'docker' | 'process';
   readonly clock: Pick<Clock, 'now'>;
   readonly redact: (text: string) => string;
-  readonly usageOf: (server: Server) => UsageView | undefined;
+  readonly usage: UsageViews;
 };
 
 /** Views of servers. */
-export interface ServerViews {
-  readonly row: (server: Server, rights: Rights) => ServerRow;
-  /** `from`: index of the first tool on the page. */
-  whole(server: Server, from: number, rights: Rights): ServerView;
-}
+export type ServerViews = ReturnType<typeof createServerViews>;
+/** A server in a list, with the rights of the visitor. */
+export type ServerRow = ReturnType<ServerViews['row']>;
+/** A server on its page. */
+export type ServerView = ReturnType<ServerViews['whole']>;
+/** A tool, resource or prompt of a server. */
+export type ListedItem = ServerView['offers']['tools'][number];
 
+/** Tools per page. */
+export const toolsPerPage = 100;
 /** Maximum number of resources, and of prompts, on the page of a server. */
 const maxShown = 100;
 
-export function createServerViews({ engine, clock, redact, usageOf }: Needs): ServerViews {
-  function runsOn({ config: { launch }, isBuiltin }: Server): ServerRow['runsOn'] {
-    if (isBuiltin) return 'hub';
-    return launch.kind === 'remote' ? 'remote' : runtimeOf(launch, engine.backend);
-  }
-
-  function row(server: Server, rights: Rights): ServerRow {
-    const { config, status, running } = server;
+export function createServerViews({ backend, clock, redact, usage }: Needs) {
+  function row(server: Server, rights: Rights) {
+    const { config, status, running, isBuiltin } = server;
+    const { launch } = config;
     const { breaker, queued } = server.admission.snapshot();
     return {
       name: config.name,
       state: status.state,
+      /** What the server is doing, or why it does not run. */
       detail: detailOf(server),
+      /** Since when it is running; undefined if it is not. */
       runsSince: status.state === 'running' ? status.since : undefined,
       isEnabled: config.enabled,
-      runsOn: runsOn(server),
+      /** `hub`: in the hub itself, without actions. */
+      runsOn: isBuiltin
+        ? ('hub' as const)
+        : launch.kind === 'remote'
+          ? ('remote' as const)
+          : runtimeOf(launch, backend),
       restarts: server.restarts,
       breaker: breakerStateOf(breaker?.['state']),
       inFlight: running?.upstream.inFlight() ?? 0,
       queued,
       tools: server.listing.tool.length,
-      usage: usageOf(server),
+      usage: usage.of(server),
       rights,
     };
   }
@@ -63,7 +62,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
   }
 
   /** Redacts texts of servers, which may contain secrets. The name of a tool, which is its key, stays unchanged. */
-  function offer(kind: ListKind, bytes: Buffer, key: string): ListedItem {
+  function offer(kind: ListKind, bytes: Buffer, key: string) {
     const { title, description } = parsed(bytes, redact);
     return {
       name: kind === 'tool' ? key : redact(key),
@@ -72,7 +71,7 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
     };
   }
 
-  function offersOf({ listing }: Server, from: number): ServerLists {
+  function offersOf({ listing }: Server, from: number) {
     const shown = (kind: ListKind, start: number, end: number) =>
       listing[kind].slice(start, end).map(({ bytes, key }) => offer(kind, bytes, key));
     const first = from < listing.tool.length ? from : 0;
@@ -96,7 +95,8 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
 
   return {
     row,
-    whole(server, from, rights) {
+    /** `from`: index of the first tool on the page. */
+    whole(server: Server, from: number, rights: Rights) {
       const { config, lastError, refusedEntry } = server;
       const { breaker } = server.admission.snapshot();
       return {
@@ -104,18 +104,23 @@ export function createServerViews({ engine, clock, redact, usageOf }: Needs): Se
         description: config.description,
         now: clock.now(),
         advice: server.advice.map(redact),
+        /** Items that clients do not get on the endpoint of all servers, and why. */
         leftOut: leftOutOf(server.misfits()).map(redact),
         heldBack: config.heldBack && redact(config.heldBack),
+        /** Why the current entry in the config is not applied. */
         refusedEntry: refusedEntry && redact(refusedEntry.error.message),
         lastError: lastError && { at: lastError.at, message: redact(lastError.message) },
         breakerWhy: redact(textOf(breaker?.['why']) ?? '') || undefined,
+        /** Facts from the server's own description and from the hub: container, pid, URL. */
         about: aboutOf(server),
         latencyMs: server.health?.latencyMs,
         offers: offersOf(server, from),
+        /** The active entry, with defaults and without secrets. */
         config: redact(JSON.stringify(entryOf(config), undefined, 2)),
         sandbox: server.isBuiltin
-          ? { isThere: true, rows: [['Runs', 'in the hub itself']] }
-          : sandboxOf(config, engine),
+          ? { isThere: true, rows: [['Runs', 'in the hub itself'] as const] }
+          : sandboxOf(config, backend),
+        /** The end of its stderr, for the owner only. */
         log: rights === 'owner' ? redact(server.stderr()) : undefined,
       };
     },
@@ -136,7 +141,7 @@ export function parsed(
 const textOf = (value: unknown) =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined;
 
-const breakerStateOf = (state: unknown): ServerRow['breaker'] =>
+const breakerStateOf = (state: unknown) =>
   state === 'closed' || state === 'open' || state === 'half_open' ? state : undefined;
 
 const restartTexts = {
@@ -149,20 +154,17 @@ const restartTexts = {
 const labelOf = (name: string) =>
   `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)}`;
 
-function aboutOf({ running, config }: Server): ServerView['about'] {
+function aboutOf({ running, config }: Server): readonly (readonly [name: string, value: string])[] {
   const { introduction, instance } = running ?? {};
+  const program = introduction
+    ? ([
+        ['Program', `${introduction.serverInfo.name} ${introduction.serverInfo.version}`],
+        ['Protocol', introduction.protocolVersion],
+      ] as const)
+    : [];
   const about = Object.entries(instance?.about ?? {}).map(
     ([name, value]) =>
       [labelOf(name), typeof value === 'string' ? value : JSON.stringify(value)] as const,
   );
-  return [
-    ...(introduction
-      ? ([
-          ['Program', `${introduction.serverInfo.name} ${introduction.serverInfo.version}`],
-          ['Protocol', introduction.protocolVersion],
-        ] as const)
-      : []),
-    ...about,
-    ['Restart', restartTexts[config.restart]],
-  ];
+  return [...program, ...about, ['Restart', restartTexts[config.restart]]];
 }

@@ -1,14 +1,19 @@
 import type { ServerConfig } from '#config';
-import type { SandboxView } from '#dashboard';
 import { planLaunch, runtimeOf } from '#servers';
-import type { Engine } from '../routes/health.ts';
 import { addressOf } from './entry.ts';
 
 /** Placeholder: the paths of data folders are not shown. */
 const nowhere = '/';
 
-/** The effective sandbox of a server. */
-export function sandboxOf(config: ServerConfig, engine: Pick<Engine, 'backend'>): SandboxView {
+/** Isolation of a server, in the words of its page. */
+export type SandboxView = {
+  /** False for a process on the hub's machine. */
+  readonly isThere: boolean;
+  readonly rows: readonly (readonly [name: string, value: string])[];
+};
+
+/** The effective sandbox of a server, if `backend` is the default runtime. */
+export function sandboxOf(config: ServerConfig, backend: 'docker' | 'process'): SandboxView {
   const { launch } = config;
   if (launch.kind === 'remote')
     return {
@@ -18,14 +23,17 @@ export function sandboxOf(config: ServerConfig, engine: Pick<Engine, 'backend'>)
         ['Address', addressOf(launch.url)],
       ],
     };
-  const place = { auto: engine.backend, dataDir: nowhere };
   // No plan: the command has no image, so the server cannot run.
   const plan =
-    runtimeOf(launch, engine.backend) === 'docker' && launch.image === undefined && !launch.package
+    runtimeOf(launch, backend) === 'docker' && launch.image === undefined && !launch.package
       ? undefined
-      : planLaunch(config, place).target;
+      : planLaunch(config, { auto: backend, dataDir: nowhere }).target;
   if (plan?.kind !== 'docker') return { isThere: false, rows: [] };
   const { network, user, mounts, volumes, limits, logs } = plan;
+  const mountTexts = mounts.map(
+    ({ source, target, readOnly }) =>
+      `${source} at ${target}${readOnly ? ', read-only' : ', writable'}`,
+  );
   return {
     isThere: true,
     rows: [
@@ -36,19 +44,9 @@ export function sandboxOf(config: ServerConfig, engine: Pick<Engine, 'backend'>)
       ['Processes', `${limits.pids} at most`],
       ['Root file system', 'read-only; /tmp and the home folder are in memory'],
       ['Capabilities', 'none, and no way to gain any'],
-      ['Mounts', mounts.map(mountText).join('\n') || 'none'],
+      ['Mounts', mountTexts.join('\n') || 'none'],
       ['Volumes', volumes.map(({ name, target }) => `${name} at ${target}`).join('\n') || 'none'],
       ['Log of the engine', logs === 'none' ? 'none' : 'limited'],
     ],
   };
 }
-
-const mountText = ({
-  source,
-  target,
-  readOnly,
-}: {
-  source: string;
-  target: string;
-  readOnly: boolean;
-}) => `${source} at ${target}${readOnly ? ', read-only' : ', writable'}`;

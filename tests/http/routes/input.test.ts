@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { readWhole } from '../../../hub/http/routes/query.ts';
+import { readWhole } from '../../../hub/http/routes/input.ts';
 
 test.each([
   [undefined, undefined],

@@ -1,0 +1,60 @@
+import { HubError, messageOf } from '#core';
+import { type Server, restartNow, startNow } from '#servers';
+import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
+import { type Done, fileOnly, noPrompts, sentence } from './notices.ts';
+import { paths, withQuery } from './paths.ts';
+
+/** The actions. htmx gets a notice, other clients are redirected to `page` with it. */
+export function actions({ servers, installs, prompts, jobs, changes, system }: PageNeeds) {
+  const answer = (
+    { isHtmx }: DashboardRequest,
+    { done, about, page }: { readonly done: Done; readonly about: string; readonly page: string },
+  ): DashboardAnswer =>
+    isHtmx ? { part: sentence(done, about) } : { redirect: withQuery(page, { done, about }) };
+
+  /** Does not wait for the end: the state of the server shows the progress. */
+  const act =
+    (done: 'start' | 'stop' | 'restart', work: (server: Server) => Promise<unknown>) =>
+    async (request: DashboardRequest) => {
+      const server = servers.get(request.param('name'));
+      const { name, enabled } = server.config;
+      if (!enabled)
+        throw new HubError(
+          'HUB_SERVER_DISABLED',
+          `${name} is disabled in the config. Set "enabled" to true in its entry first`,
+          { data: { server: name } },
+        );
+      work(server).catch((error: unknown) =>
+        system.log.info({ server: name, error: messageOf(error) }, `the ${done} came to nothing`),
+      );
+      return answer(request, { done, about: name, page: paths.server(name) });
+    };
+
+  return {
+    start: act('start', startNow),
+    stop: act('stop', server => server.stop(true)),
+    restart: act('restart', restartNow),
+    async remove(request) {
+      const { name } = servers.get(request.param('name')).config;
+      if (!installs) return { failure: fileOnly, status: 409 };
+      await installs.remove(name, { purge: request.form.get('purge') === 'true' });
+      return answer(request, { done: 'remove', about: name, page: paths.overview });
+    },
+    async clearCache(request) {
+      const loaded = await prompts?.open();
+      if (!loaded) return { failure: noPrompts, status: 409 };
+      const client = (request.form.get('client') ?? '').trim();
+      const { exact, semantic } = await loaded.enhancer.forget(client || undefined);
+      changes.note('caches');
+      changes.note('stats');
+      const removed = exact + semantic;
+      const about = removed === 1 ? '1 result' : `${removed} results`;
+      return answer(request, { done: 'clear-cache', about, page: paths.caches });
+    },
+    async cancelInstall(request) {
+      const id = request.param('id');
+      if (jobs.find(id)) void jobs.cancel(id);
+      return answer(request, { done: 'cancel-install', about: 'The job', page: paths.job(id) });
+    },
+  } satisfies Handlers;
+}

@@ -1,0 +1,136 @@
+import { actions } from './actions.ts';
+import { activityPages } from './activity.ts';
+import { loadAssets } from './assets.ts';
+import { cachePages } from './caches.ts';
+import { createChanges } from './changes.ts';
+import type {
+  DashboardAnswer,
+  DashboardNeeds,
+  DashboardRequest,
+  Handlers,
+  PageNeeds,
+} from './dashboard-types.ts';
+import { type Html, textOf } from './html.ts';
+import { installPages } from './install.ts';
+import { jobPages } from './jobs.ts';
+import { type Page, layout } from './layout.ts';
+import { type LoginOptions, loginPages } from './login.ts';
+import { overviewPages } from './overview.ts';
+import { paths } from './paths.ts';
+import { alert, failurePage } from './pieces.ts';
+import { serverPages } from './server.ts';
+import { createServerViews } from './server-view.ts';
+import { sessionPages } from './sessions.ts';
+import { toolPages } from './tool.ts';
+import { createUsageViews } from './usage.ts';
+
+/** The loaded dashboard: the handlers of its routes, by name. */
+export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
+
+/** An answer as it is sent. */
+type Rendered = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer | undefined;
+  /** The value of the visitor's new login cookie; empty removes it. */
+  readonly cookie: string | undefined;
+};
+
+/**
+ * Headers of every answer. Pages load nothing from other sites, contain no inline scripts or styles, cannot be framed by other
+ * sites, and send them no referrer. `no-referrer` would also hide the origin of forms from the hub (Fetch standard, "append a
+ * request Origin header").
+ */
+const securityHeaders = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const;
+
+const htmlHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+} as const;
+const assetHeaders = { 'cache-control': 'public, max-age=31536000, immutable' } as const;
+
+/** Loads the assets. Rejects if one is missing. */
+export async function createDashboard(options: LoginOptions, needs: DashboardNeeds) {
+  const { hub, system, telemetry } = needs;
+  const assets = await loadAssets();
+  const frame = { assets: assets.urls, hubVersion: hub.version };
+  const changes = createChanges({ ...needs, ...telemetry });
+  const usage = createUsageViews({ usages: hub.usages, clock: system.clock }, () => {
+    changes.note('health');
+    changes.note('server');
+  });
+  const views = createServerViews({
+    backend: hub.backend,
+    clock: system.clock,
+    redact: telemetry.redact,
+    usage,
+  });
+  const given: PageNeeds = { ...needs, changes, usage, views };
+  const activity = activityPages(given);
+  const entering = loginPages(options, given);
+
+  function render(answer: DashboardAnswer, request: DashboardRequest): Rendered {
+    const { status = 200, headers, cookie } = answer;
+    const send = (html: Html, more: Rendered['headers'] = {}): Rendered => ({
+      status,
+      headers: { ...htmlHeaders, ...headers, ...more },
+      body: textOf(html),
+      cookie,
+    });
+    const sendPage = (page: Page) => send(layout(page, frame, request.visitor));
+    if ('page' in answer) return sendPage(answer.page);
+    if ('part' in answer) return send(answer.part);
+    if ('redirect' in answer)
+      return { status: 303, headers: { location: answer.redirect }, body: undefined, cookie };
+    if ('asset' in answer) {
+      const { type, body } = answer.asset;
+      return { status, headers: { ...assetHeaders, 'content-type': type }, body, cookie };
+    }
+    const { failure } = answer;
+    return request.isHtmx
+      ? send(alert(failure.message), { 'hx-retarget': '#notice', 'hx-reswap': 'innerHTML' })
+      : sendPage({ title: failure.title, main: failurePage(failure) });
+  }
+
+  return {
+    securityHeaders,
+    render,
+    /** The login page, instead of what a visitor may not see. */
+    askToLogIn: ({ method, url }: DashboardRequest, status: number) =>
+      entering.askToLogIn(method === 'GET' ? url : paths.overview, status),
+    changes,
+    handlers: {
+      ...overviewPages(given, activity.recentCalls),
+      ...activity.handlers,
+      ...serverPages(given),
+      ...toolPages(given),
+      ...cachePages(given),
+      ...sessionPages(given),
+      ...installPages(given),
+      ...jobPages(given),
+      ...actions(given),
+      ...entering.handlers,
+      async asset(request) {
+        const asset = assets.find(request.param('file'));
+        return asset ? { asset } : noPage(request);
+      },
+      nowhere: async request => noPage(request),
+    } satisfies Handlers,
+  };
+}
+
+const noPage = ({ url }: DashboardRequest): DashboardAnswer => ({
+  failure: {
+    title: 'Not found',
+    message: `${url.slice(0, 200)} is not a page of the dashboard.`,
+  },
+  status: 404,
+});

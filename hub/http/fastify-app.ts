@@ -1,0 +1,170 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { HubError } from '#core';
+import type { ContainerUsages } from '#dashboard';
+import { createInstallJobs } from '#installs';
+import { errorAnswer } from '#jsonrpc';
+import { idOf, retryAfterSeconds } from '#transports';
+import { type Admission, isMcp, refusalBody } from './admission.ts';
+import type { Cors } from './cors.ts';
+import { problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
+import type { HttpNeeds } from './http-needs.ts';
+import type { Login } from './login/login.ts';
+import { activityRoutes } from './routes/activity.ts';
+import { dashboardRoutes } from './routes/dashboard.ts';
+import { createFollowing } from './routes/events.ts';
+import { healthRoutes } from './routes/health.ts';
+import { hubRoutes } from './routes/hub.ts';
+import { installRoutes } from './routes/install.ts';
+import { jobRoutes } from './routes/jobs.ts';
+import { logRoutes } from './routes/logs.ts';
+import { mcpRoutes } from './routes/mcp.ts';
+import { ollamaRoutes } from './routes/ollama.ts';
+import { serverRoutes } from './routes/servers.ts';
+
+type Options = {
+  readonly maxBodyBytes: number;
+  readonly token: string | undefined;
+  readonly administration: 'on' | 'off';
+};
+
+type Needs = HttpNeeds & {
+  readonly admission: Admission;
+  readonly cors: Cors;
+  readonly login: Login;
+  readonly usages: ContainerUsages;
+};
+
+/** Limits of the streams of logs, calls and jobs, because each adds work to every call or line. */
+const followed = {
+  intervalMs: 250,
+  maxStreams: 100,
+  full: '100 clients already follow logs, calls or jobs: close some of them',
+} as const;
+
+/** Creates the app that answers all requests but plain calls. */
+export async function createFastifyApp(options: Options, needs: Needs): Promise<FastifyInstance> {
+  const { admission, cors } = needs;
+  const sendError = createErrorSender(needs);
+  // Loading Fastify takes as long as starting a server, and calls do not need it.
+  const { LogController, fastify } = await import('fastify');
+  const app = fastify({
+    bodyLimit: options.maxBodyBytes,
+    exposeHeadRoutes: false,
+    // A path that cannot be decoded reaches no hook, so the guard is asked here.
+    frameworkErrors(error, request, reply) {
+      cors.mark(request.raw, reply.raw);
+      if (!admission.refuse(request, reply)) sendError(error, request, reply);
+    },
+    logController: new LogController({ disableRequestLogging: true }),
+    // No route has a schema: without these, Fastify loads two compilers of them.
+    schemaController: {
+      compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
+    },
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    cors.mark(request.raw, reply.raw);
+    if (admission.refuse(request, reply)) return reply;
+    if (cors.isPreflight(request.raw))
+      return await reply.code(204).headers(cors.preflightHeaders(request.raw)).send();
+  });
+  app.setErrorHandler(sendError);
+  refuseUnknown(app);
+  registerRoutes(app, options, needs);
+  await app.ready();
+  return app;
+}
+
+const noCompiler = () => () => {
+  throw new Error('routes of the hub have no schema');
+};
+
+/** Answers 405 for a known path, and 404 for others. It knows the routes that are added after this call. */
+function refuseUnknown(app: FastifyInstance): void {
+  const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
+  app.addHook('onRoute', ({ url, method }) => {
+    const pattern = url.replace(/:[^/]+/g, '[^/]+').replace('*', '.*');
+    routes.push({ path: new RegExp(`^${pattern}$`), methods: [method].flat() });
+  });
+  app.setNotFoundHandler(({ method, url }, reply) => {
+    const path = url.split('?')[0] ?? '';
+    const known = routes.filter(route => route.path.test(path)).flatMap(route => route.methods);
+    const methods = [...new Set(known)].join(', ');
+    if (methods)
+      return reply
+        .code(405)
+        .header('allow', methods)
+        .send(refusalBody(url, `${method} is not a method of ${url}, which takes ${methods}`));
+    const message = `${method} ${url} is no path of this hub`;
+    return reply.code(404).send({ error: { code: 'HUB_REQUEST_INVALID', message } });
+  });
+}
+
+/** Adds all routes of the hub. Each states its scope, which the guard enforces (guard.ts). */
+function registerRoutes(app: FastifyInstance, options: Options, needs: Needs): void {
+  const { hub, installs, jobs, login, prompts, usages } = needs;
+  hubRoutes(app, needs);
+  const health = healthRoutes(app, needs);
+  serverRoutes(app, needs);
+  const follow = createFollowing(needs.system.clock, followed);
+  activityRoutes(app, { ...needs, follow });
+  logRoutes(app, { ...needs, follow });
+  jobRoutes(app, { jobs, follow });
+  const installJobs = installs && createInstallJobs({ installs, jobs });
+  if (installJobs) installRoutes(app, { ...needs, installs, installJobs });
+  if (prompts) ollamaRoutes(app, { ...needs, prompts });
+  const { servers, router, telemetry, system, admission } = needs;
+  dashboardRoutes(app, options, {
+    servers,
+    router,
+    telemetry,
+    jobs,
+    system,
+    admission,
+    login,
+    hub: { version: hub.version, backend: hub.engine.backend, health, usages },
+    ...(prompts && { prompts }),
+    ...(installJobs && {
+      installs: {
+        ...installs,
+        ...installJobs,
+        // Loaded on first use, because its schema takes memory.
+        read: async body => (await import('./routes/install-body.ts')).readInstallBody(body),
+      },
+    }),
+  });
+  mcpRoutes(app, needs);
+}
+
+/** Answers with the status and body of an error, and logs an unexpected one. */
+function createErrorSender({ system }: Pick<HttpNeeds, 'system'>) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const known = error instanceof HubError ? error : fromFastify(error, request);
+    if (!known) return reply.code(500).send(reportOf(error, request.url, system));
+    if (known.code === 'HUB_SHUTTING_DOWN') reply.header('retry-after', retryAfterSeconds);
+    // The body of a request to an MCP endpoint, if it was read.
+    const bytes = Buffer.isBuffer(request.body) ? request.body : undefined;
+    return reply
+      .code(statusOf(known))
+      .headers(retryAfter(known.data))
+      .header('content-type', 'application/json')
+      .send(isMcp(request.url) ? errorAnswer(idOf(bytes), known) : problemOf(known));
+  };
+}
+
+/** Fastify's refusals: a body that is too large, of another type, or not JSON. */
+function fromFastify(cause: unknown, request: FastifyRequest): HubError | undefined {
+  if (!(cause instanceof Error) || !('statusCode' in cause)) return undefined;
+  const { method, headers, routeOptions } = request;
+  if (cause.statusCode === 413)
+    return new HubError(
+      'HUB_BODY_TOO_LARGE',
+      `the body is larger than the hub takes: ${routeOptions.bodyLimit} bytes by ${method} ${routeOptions.url}`,
+      { cause },
+    );
+  if (typeof cause.statusCode !== 'number' || cause.statusCode >= 500) return undefined;
+  const why =
+    cause.statusCode === 415
+      ? `its Content-Type is ${JSON.stringify(headers['content-type'] ?? '')}: send JSON, with "Content-Type: application/json"`
+      : cause.message;
+  return new HubError('HUB_REQUEST_INVALID', `the request cannot be read: ${why}`, { cause });
+}

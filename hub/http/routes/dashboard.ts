@@ -1,0 +1,247 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type ErrorKind, HubError, isObject, kindOf } from '#core';
+import type {
+  Dashboard,
+  DashboardAnswer,
+  DashboardNeeds,
+  DashboardRequest,
+  Failure,
+  Part,
+} from '#dashboard';
+import type { Admission } from '../admission.ts';
+import { type HttpSystem, reportOf, statusOf } from '../errors.ts';
+import type { Scope } from '../guard.ts';
+import { cookieName, loginSeconds } from '../login/cookies.ts';
+import type { Login } from '../login/login.ts';
+import { createFollowing, hangUpOf } from './events.ts';
+
+type Options = { readonly token: string | undefined; readonly administration: 'on' | 'off' };
+
+type Needs = DashboardNeeds & {
+  readonly login: Login;
+  readonly admission: Pick<Admission, 'refusalOf' | 'principalOf' | 'mayAdminister'>;
+  readonly system: HttpSystem;
+};
+
+/** Maximum size of a form in bytes. */
+const maxFormBytes = 2 ** 20;
+/** Limits of the events of pages, which reload the changed parts after each. Further pages poll every ten seconds. */
+const followed = {
+  intervalMs: 1_000,
+  maxStreams: 100,
+  full: '100 pages of the dashboard are open already: close some',
+} as const;
+
+/**
+ * All pages and actions, with the name of their handler and their scope. Pages of scope `call` show private data only to
+ * the owner.
+ */
+const routes = [
+  ['GET', '/dashboard', 'overview', 'call'],
+  ['GET', '/dashboard/health-partial', 'healthPartial', 'call'],
+  ['GET', '/dashboard/stats-partial', 'statsPartial', 'call'],
+  ['GET', '/dashboard/activity-partial', 'activityPartial', 'call'],
+  ['GET', '/dashboard/caches-partial', 'cachesPartial', 'call'],
+  ['GET', '/dashboard/sessions-partial', 'sessionsPartial', 'call'],
+  ['GET', '/dashboard/servers/:name', 'server', 'call'],
+  ['GET', '/dashboard/servers/:name/state-partial', 'statePartial', 'call'],
+  ['GET', '/dashboard/servers/:name/offers-partial', 'offersPartial', 'call'],
+  ['GET', '/dashboard/servers/:name/log-partial', 'logPartial', 'administer'],
+  ['GET', '/dashboard/servers/:name/tool', 'tool', 'administer'],
+  ['POST', '/dashboard/servers/:name/tool', 'callTool', 'administer'],
+  ['GET', '/dashboard/servers/:name/remove', 'confirmRemove', 'administer'],
+  ['GET', '/dashboard/activity', 'activity', 'call'],
+  ['GET', '/dashboard/activity/:id', 'call', 'call'],
+  ['GET', '/dashboard/caches', 'caches', 'call'],
+  // Shows similar prompts of other clients.
+  ['POST', '/dashboard/caches', 'explain', 'administer'],
+  ['GET', '/dashboard/sessions', 'sessions', 'call'],
+  ['GET', '/dashboard/jobs', 'jobs', 'call'],
+  ['GET', '/dashboard/jobs-partial', 'jobsPartial', 'call'],
+  ['GET', '/dashboard/install', 'install', 'administer'],
+  ['POST', '/dashboard/install', 'beginInstall', 'administer'],
+  ['GET', '/dashboard/install/:id', 'job', 'administer'],
+  ['GET', '/dashboard/install/:id/partial', 'jobPartial', 'administer'],
+  ['POST', '/dashboard/actions/clear-cache', 'clearCache', 'administer'],
+  ['POST', '/dashboard/actions/start/:name', 'start', 'administer'],
+  ['POST', '/dashboard/actions/stop/:name', 'stop', 'administer'],
+  ['POST', '/dashboard/actions/restart/:name', 'restart', 'administer'],
+  ['POST', '/dashboard/actions/remove/:name', 'remove', 'administer'],
+  ['POST', '/dashboard/actions/cancel-install/:id', 'cancelInstall', 'administer'],
+  ['GET', '/dashboard/login', 'loginPage', 'call'],
+  ['POST', '/dashboard/login', 'login', 'call'],
+  ['POST', '/dashboard/logout', 'logout', 'call'],
+  ['GET', '/dashboard/assets/:file', 'asset', 'call'],
+  ['GET', '/dashboard/*', 'nowhere', 'call'],
+] as const satisfies readonly (readonly [
+  'GET' | 'POST',
+  string,
+  keyof Dashboard['handlers'],
+  Scope,
+])[];
+
+/** Routes that are public, because they show no data of the hub. */
+const openRoutes: readonly (string | undefined)[] = [
+  '/dashboard/assets/:file',
+  '/dashboard/login',
+  '/dashboard/logout',
+];
+
+/** `/dashboard` (spec 1.10). The pages are loaded with the first request. */
+export function dashboardRoutes(app: FastifyInstance, options: Options, needs: Needs): void {
+  const { admission, login } = needs;
+  const { clock } = needs.system;
+  const follow = createFollowing(clock, followed);
+  const begun = new WeakMap<FastifyRequest, number>();
+  let loading: Promise<Dashboard> | undefined;
+  const load = () =>
+    (loading ??= import('#dashboard').then(({ createDashboard }) =>
+      createDashboard(options, needs),
+    ));
+
+  function requestOf(request: FastifyRequest, reply: FastifyReply): DashboardRequest {
+    const { method, url, headers, ip, protocol, params, query, body } = request;
+    const isAdministered = options.administration === 'on';
+    return {
+      method,
+      url,
+      headers,
+      address: ip,
+      endpoint: `${protocol}://${headers.host ?? 'localhost'}/mcp`,
+      isHtmx: headers['hx-request'] === 'true',
+      param: name => textAt(params, name),
+      query: name => textAt(query, name),
+      form: body instanceof URLSearchParams ? body : new URLSearchParams(),
+      visitor: {
+        rights: !isAdministered ? 'closed' : admission.mayAdminister(request) ? 'owner' : 'viewer',
+        isLoggedIn: login.scopeOf(headers) !== undefined,
+      },
+      principal: () => admission.principalOf(request),
+      signal: hangUpOf(reply),
+    };
+  }
+
+  async function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    answerOf: (
+      asked: DashboardRequest,
+      dashboard: Dashboard,
+    ) => DashboardAnswer | Promise<DashboardAnswer>,
+  ): Promise<FastifyReply> {
+    const dashboard = await load();
+    const asked = requestOf(request, reply);
+    const { status, headers, body, cookie } = dashboard.render(
+      await answerOf(asked, dashboard),
+      asked,
+    );
+    if (cookie !== undefined) reply.header('set-cookie', setCookie(request, cookie));
+    if (typeof body === 'string') {
+      const tookMs = clock.monotonic() - (begun.get(request) ?? clock.monotonic());
+      reply.header('server-timing', `app;dur=${tookMs.toFixed(1)}`);
+    }
+    return await reply.code(status).headers(headers).send(body);
+  }
+
+  void app.register(async scope => {
+    scope.removeAllContentTypeParsers();
+    // The hub accepts forms only here.
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: maxFormBytes },
+      (_request, body, done) => done(null, new URLSearchParams(String(body))),
+    );
+    scope.addHook('onRequest', async (request, reply) => {
+      const { securityHeaders } = await load();
+      begun.set(request, clock.monotonic());
+      for (const [name, value] of Object.entries(securityHeaders)) reply.raw.setHeader(name, value);
+      const refusal = admission.refusalOf(request);
+      const { url, config } = request.routeOptions;
+      if (!refusal || openRoutes.includes(url)) return undefined;
+      // A login with the token permits reading.
+      const isReading = config.scope !== 'administer';
+      if (isReading && login.scopeOf(request.headers) !== undefined) return undefined;
+      return await send(request, reply, (asked, { askToLogIn }) =>
+        askToLogIn(asked, refusal.status),
+      );
+    });
+    scope.setErrorHandler(
+      async (error, request, reply) =>
+        await send(request, reply, () => failureOf(error, request.url, needs)),
+    );
+    for (const [method, url, name, needed] of routes)
+      scope.route({
+        method,
+        url,
+        config: { scope: needed },
+        handler: async (request, reply) =>
+          await send(request, reply, (asked, { handlers }) => handlers[name](asked)),
+      });
+    scope.get('/dashboard/events', { config: { scope: 'call' } }, async (request, reply) => {
+      const { changes } = await load();
+      const changed = new Set<Part>();
+      return follow(reply, {
+        listen: due =>
+          changes.listen(textAt(request.query, 'server') || undefined, part => {
+            changed.add(part);
+            due();
+          }),
+        tell(events) {
+          for (const part of changed) events.send(part, {});
+          changed.clear();
+        },
+      });
+    });
+  });
+}
+
+/** The string member of a value; empty if missing. */
+function textAt(value: unknown, name: string): string {
+  const text = isObject(value) ? value[name] : undefined;
+  return typeof text === 'string' ? text : '';
+}
+
+/** The header that keeps a login; an empty value removes it. */
+function setCookie({ headers, protocol }: FastifyRequest, value: string): string {
+  const maxAge = value === '' ? 0 : loginSeconds;
+  const secure = protocol === 'https' ? '; Secure' : '';
+  return `${cookieName(headers)}=${value}; Max-Age=${maxAge}; Path=/dashboard; HttpOnly; SameSite=Strict${secure}`;
+}
+
+const titles: Readonly<Record<ErrorKind, string>> = {
+  invalid: 'Invalid request',
+  forbidden: 'Not allowed',
+  not_found: 'Not found',
+  conflict: 'Not possible now',
+  too_large: 'Too large',
+  overloaded: 'Too many requests',
+  unavailable: 'Not available',
+  timeout: 'Timeout',
+  cancelled: 'Cancelled',
+  internal: 'Internal error',
+};
+
+function failureOf(
+  error: unknown,
+  url: string,
+  { telemetry, system }: Needs,
+): { readonly status: number; readonly failure: Failure } {
+  const failed = (kind: ErrorKind, status: number, message: string, code?: string) => ({
+    status,
+    failure: { title: titles[kind], message, ...(code !== undefined && { code }) },
+  });
+  if (error instanceof HubError)
+    return failed(kindOf(error), statusOf(error), telemetry.redact(error.message), error.code);
+  // Refusals of Fastify, such as a form that is too large.
+  const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
+  if (status === 413)
+    return failed(
+      'too_large',
+      status,
+      `The form is larger than the hub takes: ${maxFormBytes} bytes.`,
+    );
+  if (error instanceof Error && typeof status === 'number' && status < 500)
+    return failed('invalid', status, `The request is invalid: ${error.message}`);
+  const { message } = reportOf(error, url, system).error;
+  return failed('internal', 500, message, 'HUB_INTERNAL');
+}

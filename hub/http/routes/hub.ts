@@ -1,0 +1,66 @@
+import type { FastifyInstance } from 'fastify';
+import { isObject } from '#core';
+import { administered } from '../guard.ts';
+import type { HttpNeeds } from '../http-needs.ts';
+import type { Login } from '../login/login.ts';
+import type { MetricFamiliesNeeds } from '../metric-families.ts';
+import { invalid, refuseBody } from './input.ts';
+
+type Needs = MetricFamiliesNeeds &
+  Pick<HttpNeeds, 'access'> & { readonly login: Pick<Login, 'createLink'> };
+
+/** The routes of the hub itself: `/`, `/config/reload` (spec 2.1), `/call-token`, `/login-link` and `/metrics`. */
+export function hubRoutes(app: FastifyInstance, needs: Needs): void {
+  app.get('/', async (request, reply) => {
+    if (request.headers.accept?.includes('text/html') === true)
+      return await reply.redirect('/dashboard');
+    return { name: 'AgentHub', version: needs.hub.version, paths };
+  });
+
+  app.post('/config/reload', administered, async request => {
+    const { allow, ...others } = isObject(request.body) ? request.body : {};
+    refuseBody(others, 'POST /config/reload, but for "allow",');
+    return await needs.hub.config.reload(namesOf(allow));
+  });
+
+  // For `agenthub connect`; null while calls need no token.
+  app.get('/call-token', administered, async (_request, reply) => {
+    const { token = null, why = null } = needs.access?.callToken?.() ?? {};
+    return await reply.header('cache-control', 'no-store').send({ token, why });
+  });
+
+  app.post('/login-link', administered, async (request, reply) => {
+    refuseBody(request.body, 'POST /login-link');
+    const { path, lastsMs } = needs.login.createLink();
+    return await reply
+      .code(201)
+      .header('cache-control', 'no-store')
+      .send({ path, expires_in_seconds: lastsMs / 1000 });
+  });
+
+  app.get('/metrics', async (_request, reply) => {
+    // Loaded on first use, to save memory.
+    const { readMetricFamilies } = await import('../metric-families.ts');
+    const { exposition, expositionType } = await import('#telemetry');
+    const text = exposition(await readMetricFamilies(needs));
+    return await reply.header('content-type', expositionType).send(text);
+  });
+}
+
+function namesOf(allow: unknown): readonly string[] {
+  if (allow === undefined) return [];
+  if (Array.isArray(allow) && allow.every(name => typeof name === 'string')) return allow;
+  throw invalid('allow: write a list of the names of servers');
+}
+
+const paths = {
+  '/mcp': 'all servers: the address for MCP clients, over HTTP or WebSocket',
+  '/mcp/{server}': 'one server, with its own names',
+  '/sse': 'the same for clients that speak HTTP with SSE (MCP 2024-11-05)',
+  '/sse/{server}': 'one server, over HTTP with SSE',
+  '/health': 'whether the hub and its servers are usable',
+  '/servers': 'the servers and what each offers',
+  '/activity': 'the newest calls',
+  '/dashboard': 'all of this for people: open it in a browser',
+  '/metrics': 'what is measured, for Prometheus',
+} as const;

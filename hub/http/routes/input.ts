@@ -1,0 +1,65 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { HubError, isObject } from '#core';
+
+/** Parses the parameters of a query. Throws HUB_REQUEST_INVALID for unknown and repeated ones. */
+export function readQuery<K extends string>(
+  { query, routeOptions }: FastifyRequest,
+  names: readonly K[],
+): { readonly [name in K]?: string } {
+  const found: { [name in K]?: string } = {};
+  for (const [name, value] of Object.entries(isObject(query) ? query : {})) {
+    const known = names.find(one => one === name);
+    if (known === undefined)
+      throw invalid(
+        `${name}: is no parameter of ${routeOptions.url}, which takes ${names.join(' and ')}`,
+      );
+    if (typeof value !== 'string') throw invalid(`${name}: stands twice: write it once`);
+    found[known] = value;
+  }
+  return found;
+}
+
+/** Parses a whole number within bounds. Throws HUB_REQUEST_INVALID for any other text. */
+export function readWhole(
+  name: string,
+  text: string | undefined,
+  { least, most }: { readonly least: number; readonly most: number },
+): number | undefined {
+  if (text === undefined) return undefined;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+  if (value >= least && value <= most) return value;
+  throw invalid(
+    `${name}: ${shown(text)} is not allowed: write a whole number from ${least} to ${most}`,
+  );
+}
+
+/** Parses a parameter that is set by its name alone, or by true. Throws HUB_REQUEST_INVALID for any other text. */
+export function readFlag(name: string, value: unknown): boolean {
+  if (value === undefined || value === 'false') return false;
+  if (value === '' || value === 'true') return true;
+  throw invalid(
+    `${name}: ${shown(value)} is not allowed: write ?${name}, ?${name}=true or ?${name}=false`,
+  );
+}
+
+/** Throws HUB_REQUEST_INVALID if a request has a body that its route does not take. */
+export function refuseBody(body: unknown, route: string): void {
+  if (!isObject(body) || Object.keys(body).length === 0) return;
+  throw invalid(`${route} takes no body; it had ${Object.keys(body).join(', ')}`);
+}
+
+/** Passes request bodies to the routes of this scope as bytes. */
+export function takeBytes(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+}
+
+export const invalid = (message: string): HubError => new HubError('HUB_REQUEST_INVALID', message);
+
+const maxShown = 60;
+
+/** A value of a request in an error message. */
+export const shown = (value: unknown): string =>
+  JSON.stringify(typeof value === 'string' ? value.slice(0, maxShown) : value);
