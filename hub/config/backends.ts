@@ -1,10 +1,4 @@
-import type { Settings } from './config.ts';
 import type { Variables } from './variables.ts';
-
-type Backends = Pick<
-  Settings,
-  'limits' | 'ollama' | 'redisUrl' | 'qdrantUrl' | 'qdrantKey' | 'cache' | 'breaker' | 'rulesFile'
->;
 
 const mebibyte = 2 ** 20;
 
@@ -24,12 +18,16 @@ export const defaultRulesFile = './configs/enhancement-rules.json';
  * Reads the limits for all clients, and the settings of Ollama, Redis, Qdrant, the caches and the breaker. Invalid
  * values are reported through `variables`.
  */
-export function readBackends({ text, secret, address, number, flag }: Variables): Backends {
+export function readBackends({ text, secret, address, number, flag }: Variables) {
+  /** For all clients together. */
   const limits = {
     maxConnections: number('MAX_CONNECTIONS', 1, 1_000_000) ?? 2_000,
+    /** Sessions over streamable HTTP. If a client opens more, its session that was idle longest is ended. */
     maxSessionsPerClient: number('MAX_SESSIONS_PER_CLIENT', 1, 10_000) ?? 1_000,
+    /** Total size of request bodies and messages that have not arrived completely. */
     maxUnfinishedBytes:
       number('MAX_UNFINISHED_BYTES', mebibyte, 64 * 1024 * mebibyte) ?? 32 * mebibyte,
+    /** Total size of responses that clients have not read yet. */
     maxUnreadBytes: number('MAX_UNREAD_BYTES', mebibyte, 64 * 1024 * mebibyte) ?? 32 * mebibyte,
   };
   const host = address(
@@ -42,15 +40,20 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
   return {
     limits,
     ollama: {
+      /** Undefined: Ollama is not used. */
       url: host && ollamaUrl(host, port),
+      /** For rules that name none. */
       model: text('OLLAMA_MODEL', /^\w[\w.:/-]*$/, modelForm) ?? 'deepseek-r1:latest',
+      /** True if the hub pulls models that rules name and Ollama does not have. */
       isPulling: flag('OLLAMA_PULL'),
     },
+    /** May contain a password, so it is never logged. Undefined: caches and breaker state are kept in memory. */
     redisUrl: withPassword(
       address('REDIS_URL', isRedisUrl, 'an address such as redis://localhost:6379'),
       secret('REDIS_PASSWORD', keyPattern, keyForm),
     ),
     qdrantKey: secret('QDRANT_API_KEY', keyPattern, keyForm),
+    /** Undefined: vectors are stored in the data folder. */
     qdrantUrl: address(
       'QDRANT_URL',
       isQdrantUrl,
@@ -60,6 +63,7 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
       maxEntries: number('CACHE_MAX_SIZE', 1, 1_000_000) ?? 1000,
       // Below 1 MiB hardly a page fits; Redis and Node cannot store values above a few GiB.
       maxBytes: number('CACHE_MAX_BYTES', mebibyte, 4096 * mebibyte) ?? 32 * mebibyte,
+      /** Minimum cosine similarity, from 0 to 1, for two prompts to count as the same. */
       similarityThreshold: number('CACHE_SIMILARITY_THRESHOLD', 0, 1, 'fraction') ?? 0.85,
     },
     breaker: {

@@ -1,5 +1,3 @@
-import type { OtlpSettings } from './otlp.ts';
-
 /** The active config: the content of the files, with all defaults filled in. */
 export type Config = {
   /** In file order. If two servers want the same public name, the first one gets it. */
@@ -110,73 +108,4 @@ export type RemoteLaunch = {
   readonly transport: 'http' | 'sse';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-};
-
-/** Settings from the environment and `.env` (spec 1.3). */
-export type Settings = {
-  readonly host: string;
-  readonly port: number;
-  /** Bearer token that every request must carry. Required on any address but loopback. */
-  readonly token: string | undefined;
-  /** `off`: the hub cannot be administered over HTTP, even with the owner's key. */
-  readonly administration: 'on' | 'off';
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /**
-   * If the hub runs in a container: host names of its own addresses on the networks from which clients call it. The
-   * hub listens on these addresses and on loopback. If empty, it listens on `host`.
-   */
-  readonly networks: readonly string[];
-  /** Host names, besides localhost, under which clients may reach the hub. */
-  readonly allowedHosts: readonly string[];
-  /** Origins, besides the hub's own, from which browsers may call the hub. */
-  readonly allowedOrigins: readonly string[];
-  /** Set in the hub's image. The published port then limits access, so the hub may listen on all addresses. */
-  readonly inContainer: boolean;
-  readonly dataDir: string;
-  readonly serversFile: string;
-  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** Undefined: `pretty` on a terminal, else `json`. */
-  readonly logFormat: 'json' | 'pretty' | undefined;
-  /** Id in the labels of everything that the hub creates. Default: the id stored in the data folder. */
-  readonly hubId: string | undefined;
-  /** Prefix of the names of containers, volumes and the compose project. */
-  readonly hubName: string;
-  /** Undefined: the platform's default. */
-  readonly dockerHost: string | undefined;
-  readonly build: { readonly memoryBytes: number; readonly cpus: number };
-  readonly ollama: {
-    /** Undefined: Ollama is not used. */
-    readonly url: string | undefined;
-    /** For rules that name none. */
-    readonly model: string;
-    /** True if the hub pulls models that rules name and Ollama does not have. */
-    readonly isPulling: boolean;
-  };
-  /** May contain a password, so it is never logged. Undefined: caches and breaker state are kept in memory. */
-  readonly redisUrl: string | undefined;
-  /** First part of the names of all keys in Redis. Undefined: `agenthub`. */
-  readonly deployment?: string;
-  /** Undefined: vectors are stored in the data folder. */
-  readonly qdrantUrl: string | undefined;
-  readonly qdrantKey: string | undefined;
-  readonly cache: {
-    readonly maxEntries: number;
-    readonly maxBytes: number;
-    /** Minimum cosine similarity, from 0 to 1, for two prompts to count as the same. */
-    readonly similarityThreshold: number;
-  };
-  readonly breaker: { readonly failureThreshold: number; readonly recoveryMs: number };
-  /** Undefined: no traces or metrics are exported. */
-  readonly otlp?: OtlpSettings;
-  readonly rulesFile: string;
-  /** For all clients together. */
-  readonly limits: {
-    readonly maxConnections: number;
-    /** Sessions over streamable HTTP. If a client opens more, its session that was idle longest is ended. */
-    readonly maxSessionsPerClient: number;
-    /** Total size of request bodies and messages that have not arrived completely. */
-    readonly maxUnfinishedBytes: number;
-    /** Total size of responses that clients have not read yet. */
-    readonly maxUnreadBytes: number;
-  };
 };

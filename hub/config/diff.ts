@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config, Naming, ServerConfig, Settings } from './config.ts';
+import type { Config, Naming, ServerConfig } from './config.ts';
+import type { Settings } from './settings.ts';
 
 /** How a change is applied to a server. */
 export type Effect =

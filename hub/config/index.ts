@@ -6,7 +6,6 @@ export type {
   RemoteLaunch,
   Sandbox,
   ServerConfig,
-  Settings,
 } from './config.ts';
 export { diffConfigs, settingsToRestartFor } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit/edit.ts';
@@ -23,7 +22,13 @@ export { type ConfigChange, type ConfigSource, createConfigSource } from './sour
 export { entryKeys } from './server-schema.ts';
 export type { ReloaderNeeds } from './reloader.ts';
 export { readSecretFiles } from './secret-files.ts';
-export { dataDirOf, defaultServersFile, readSettings, serversFileOf } from './settings.ts';
+export {
+  type Settings,
+  dataDirOf,
+  defaultServersFile,
+  readSettings,
+  serversFileOf,
+} from './settings.ts';
 export { findClosest } from './suggest.ts';
 export { type ShippedFiles, createShippedFiles } from './shipped.ts';
 export {

@@ -3,7 +3,7 @@ import type { LocalLaunch, RemoteLaunch, Sandbox, ServerConfig } from './config.
 import { expandedKeys, variablesIn } from './expand-variables.ts';
 import { pathsOfKnownPackage } from './known-packages.ts';
 
-export type LooseningKind =
+type LooseningKind =
   'runtime' | 'network' | 'user' | 'mount' | 'volume' | 'variable' | 'header' | 'url' | 'sensitive';
 
 /** A setting of an entry that gives its server more permissions than the default sandbox. */
@@ -17,10 +17,7 @@ export type Loosening = {
   readonly kind: LooseningKind;
   /** One sentence for users: what the server could do with it. */
   readonly message: string;
-  /**
-   * True if an entry that arrives over the API must be confirmed because of it. Read-only mounts, for example, need
-   * no confirmation.
-   */
+  /** True if an entry that arrives over the API must be confirmed because of it. */
   readonly needsConfirmation: boolean;
 };
 
@@ -38,40 +35,45 @@ export function findLoosenings(
   others: readonly ServerConfig[] = [],
 ): readonly Loosening[] {
   const { launch } = config;
-  const ofLaunch =
-    launch.kind === 'local' ? looseningsOfLocal(entry, launch) : looseningsOfRemote(entry, launch);
-  const shared = sharedVolumesOf(config, others);
-  return [...ofLaunch, ...shared, ...variableLoosenings(entry), ...sensitiveLoosening(entry)];
+  const found = [
+    ...(launch.kind === 'local' ? ofLocal(entry, launch) : ofRemote(entry, launch)),
+    ...ofSharedVolumes(config, others),
+    ...ofVariables(entry),
+  ];
+  if (entry['allow_sensitive'] === true) {
+    const message = 'Its mounts may contain keys and passwords of this machine.';
+    found.push({ ...loosening('sensitive', '', message), name: 'allow_sensitive' });
+  }
+  return [...new Map(found.map(one => [one.name, one])).values()];
 }
 
-function looseningsOfLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
+const loosening = (
+  kind: LooseningKind,
+  setting: string,
+  message: string,
+  needsConfirmation = true,
+): Loosening => ({ name: `${kind}:${setting}`, kind, message, needsConfirmation });
+
+function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
   const { network, user } = launch.sandbox;
   const found: Loosening[] = [];
-  if (launch.runtime === 'process')
-    found.push({
-      name: 'runtime:process',
-      kind: 'runtime',
-      message: `It runs ${JSON.stringify(commandOf(entry))} on this machine with your permissions and without a sandbox.`,
-      needsConfirmation: true,
-    });
-  if (network !== 'none')
-    found.push({
-      name: `network:${network}`,
-      kind: 'network',
-      message: 'It can reach the network, and send everything it can read.',
-      needsConfirmation: true,
-    });
-  if (user !== undefined) found.push(userLoosening(user));
-  for (const { source, target, readOnly } of mountsOf(entry, launch))
-    found.push({
-      name: `mount:${source}:${target}:${readOnly ? 'ro' : 'rw'}`,
-      kind: 'mount',
-      message: readOnly
-        ? `It can read ${source} of this machine.`
-        : `It can read, change and delete everything in ${source} of this machine.`,
-      needsConfirmation: !readOnly,
-    });
-  return unique(found);
+  if (launch.runtime === 'process') {
+    const message = `It runs ${JSON.stringify(commandOf(entry))} on this machine with your permissions and without a sandbox.`;
+    found.push(loosening('runtime', 'process', message));
+  }
+  if (network !== 'none') {
+    const message = 'It can reach the network, and send everything it can read.';
+    found.push(loosening('network', network, message));
+  }
+  if (user !== undefined) found.push(ofUser(user));
+  for (const { source, target, readOnly } of mountsOf(entry, launch)) {
+    const message = readOnly
+      ? `It can read ${source} of this machine.`
+      : `It can read, change and delete everything in ${source} of this machine.`;
+    const setting = `${source}:${target}:${readOnly ? 'ro' : 'rw'}`;
+    found.push(loosening('mount', setting, message, !readOnly));
+  }
+  return found;
 }
 
 /** The command line as written, with `${NAME}` unexpanded. */
@@ -85,9 +87,7 @@ function mountsOf(entry: JsonObject, { sandbox }: LocalLaunch): Sandbox['mounts'
   const written = Array.isArray(entry['mounts']) ? entry['mounts'] : [];
   return sandbox.mounts.map((mount, index) => {
     const { source, target } = asWritten(written[index]);
-    return variablesIn(`${source}${target}`).length === 0
-      ? mount
-      : { source, target, readOnly: mount.readOnly };
+    return variablesIn(`${source}${target}`).length === 0 ? mount : { ...mount, source, target };
   });
 }
 
@@ -102,51 +102,49 @@ function asWritten(mount: unknown): { readonly source: string; readonly target: 
 }
 
 /** User and group names are looked up in the image's own files, which may map any name to root. */
-function userLoosening(user: string): Loosening {
+function ofUser(user: string): Loosening {
   const parts = user.split(':');
-  const named = parts.find(part => !/^\d+$/.test(part));
-  const isRoot = parts.some(part => /^0+$/.test(part) || part === 'root');
-  const message = isRoot
-    ? `It runs as root in its container ("user": "${user}"), and files that it creates in mounts belong to root.`
-    : named === undefined
-      ? `It runs as user ${user}, with that user's permissions on all mounts.`
-      : `It runs as ${user}. The image decides which user that is; it may be root.`;
-  const needsConfirmation = isRoot || named !== undefined;
-  return { name: `user:${user}`, kind: 'user', message, needsConfirmation };
+  if (parts.some(part => /^0+$/.test(part) || part === 'root'))
+    return loosening(
+      'user',
+      user,
+      `It runs as root in its container ("user": "${user}"), and files that it creates in mounts belong to root.`,
+    );
+  return parts.every(part => /^\d+$/.test(part))
+    ? loosening(
+        'user',
+        user,
+        `It runs as user ${user}, with that user's permissions on all mounts.`,
+        false,
+      )
+    : loosening(
+        'user',
+        user,
+        `It runs as ${user}. The image decides which user that is; it may be root.`,
+      );
 }
 
-function looseningsOfRemote(
-  entry: JsonObject,
-  { url, headers }: RemoteLaunch,
-): readonly Loosening[] {
-  const written = entry['url'];
+function ofRemote(entry: JsonObject, { url, headers }: RemoteLaunch): readonly Loosening[] {
+  const { url: written } = entry;
   const hasVariables = typeof written === 'string' && variablesIn(written).length > 0;
   const host = (hasVariables ? undefined : URL.parse(url)?.host) ?? 'its address';
-  const ofHeaders = Object.keys(headers).map((name): Loosening => ({
-    name: `header:${name}`,
-    kind: 'header',
-    message: `The hub sends the header ${name} to ${host} with every request.`,
-    needsConfirmation: false,
-  }));
+  const ofHeaders = Object.keys(headers).map(name => {
+    const message = `The hub sends the header ${name} to ${host} with every request.`;
+    return loosening('header', name, message, false);
+  });
   if (!hasVariables) return ofHeaders;
   const message = `Variables of the hub's environment become part of the URL ${written}.`;
-  return [{ name: `url:${written}`, kind: 'url', message, needsConfirmation: false }, ...ofHeaders];
+  return [loosening('url', written, message, false), ...ofHeaders];
 }
 
 /** Volumes that another server uses too: each of the servers can read and change the other's data. */
-function sharedVolumesOf(
-  config: ServerConfig,
-  others: readonly ServerConfig[],
-): readonly Loosening[] {
-  return unique(
-    volumesOf(config).flatMap((volume): readonly Loosening[] => {
-      const other = others.find(one => one.name !== config.name && volumesOf(one).includes(volume));
-      if (!other) return [];
-      const message = `It can read and change the data of the server ${other.name} in the volume ${volume}.`;
-      return [{ name: `volume:${volume}`, kind: 'volume', message, needsConfirmation: true }];
-    }),
-  );
-}
+const ofSharedVolumes = (config: ServerConfig, others: readonly ServerConfig[]) =>
+  volumesOf(config).flatMap(volume => {
+    const other = others.find(one => one.name !== config.name && volumesOf(one).includes(volume));
+    if (!other) return [];
+    const message = `It can read and change the data of the server ${other.name} in the volume ${volume}.`;
+    return [loosening('volume', volume, message)];
+  });
 
 function volumesOf({ name, launch }: ServerConfig): readonly string[] {
   if (launch.kind !== 'local') return [];
@@ -155,31 +153,23 @@ function volumesOf({ name, launch }: ServerConfig): readonly string[] {
   return [...launch.sandbox.volumes, ...known].map(volume => volume.name);
 }
 
-function variableLoosenings(entry: JsonObject): readonly Loosening[] {
-  const places = new Map<string, string[]>();
-  const collectVariables = (value: unknown, path: string): void => {
-    if (typeof value === 'string')
-      for (const name of variablesIn(value)) places.set(name, [...(places.get(name) ?? []), path]);
-    else if (Array.isArray(value))
-      for (const [index, item] of value.entries()) collectVariables(item, `${path}[${index}]`);
-    else if (isObject(value))
-      for (const [key, item] of Object.entries(value)) collectVariables(item, `${path}.${key}`);
-  };
-  for (const key of expandedKeys) collectVariables(entry[key], key);
-  return [...places].map(([name, paths]) => ({
-    name: `variable:${name}`,
-    kind: 'variable',
-    message: `It can read ${name} of the hub's environment or .env (in ${paths.join(', ')}).`,
-    needsConfirmation: true,
-  }));
+function ofVariables(entry: JsonObject): readonly Loosening[] {
+  const uses = expandedKeys.flatMap(key => [...usesIn(entry[key], key)]);
+  return [...Map.groupBy(uses, ({ name }) => name)].map(([name, places]) => {
+    const paths = places.map(({ path }) => path).join(', ');
+    const message = `It can read ${name} of the hub's environment or .env (in ${paths}).`;
+    return loosening('variable', name, message);
+  });
 }
 
-function sensitiveLoosening(entry: JsonObject): readonly Loosening[] {
-  if (entry['allow_sensitive'] !== true) return [];
-  const message = 'Its mounts may contain keys and passwords of this machine.';
-  return [{ name: 'allow_sensitive', kind: 'sensitive', message, needsConfirmation: true }];
+/** The variables in a value, with their paths. */
+function* usesIn(
+  value: unknown,
+  path: string,
+): Generator<{ readonly name: string; readonly path: string }> {
+  if (typeof value === 'string') yield* variablesIn(value).map(name => ({ name, path }));
+  else if (Array.isArray(value))
+    for (const [index, item] of value.entries()) yield* usesIn(item, `${path}[${index}]`);
+  else if (isObject(value))
+    for (const [key, item] of Object.entries(value)) yield* usesIn(item, `${path}.${key}`);
 }
-
-const unique = (found: readonly Loosening[]): readonly Loosening[] => [
-  ...new Map(found.map(one => [one.name, one])).values(),
-];

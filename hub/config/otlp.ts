@@ -1,38 +1,14 @@
 import type { Variables } from './variables.ts';
 
-/** Where and how traces and metrics are exported, from OpenTelemetry's standard variables. */
-export type OtlpSettings = {
-  /** Undefined: traces are not exported. */
-  readonly tracesUrl: string | undefined;
-  /** Undefined: metrics are not exported. */
-  readonly metricsUrl: string | undefined;
-  /** Sent with each request. May contain credentials, so it is never logged. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly timeoutMs: number;
-  /** Interval of metric exports, and how long spans are collected before an export. */
-  readonly intervalMs: number;
-  readonly gatherMs: number;
-  readonly sampler: {
-    /** Sampling decision for a trace that starts in the hub. */
-    readonly root: 'always_on' | 'always_off' | 'traceidratio';
-    /** True if the sampling decision of the caller's trace takes precedence. */
-    readonly isParentBased: boolean;
-    /** Fraction of traces that `traceidratio` keeps, from 0 to 1. */
-    readonly ratio: number;
-  };
-  /** Resource attributes: `service.name` and the others that are set. */
-  readonly resource: Readonly<Record<string, string>>;
-};
-
 const roots = ['always_on', 'always_off', 'traceidratio'] as const;
 const addressForm = 'an address such as http://localhost:4318';
 const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
 
 /**
- * Returns undefined if no endpoint is set or OTEL_SDK_DISABLED is true. Invalid values are reported through
- * `variables`.
+ * Reads where and how traces and metrics are exported, from OpenTelemetry's standard variables. Undefined if no
+ * endpoint is set or OTEL_SDK_DISABLED is true.
  */
-export function readOtlp(variables: Variables): OtlpSettings | undefined {
+export function readOtlp(variables: Variables) {
   const { address, choice, number, secret, text, fail } = variables;
   const endpoint = address('OTEL_EXPORTER_OTLP_ENDPOINT', isHttp, addressForm);
   const urlOf = (signal: 'TRACES' | 'METRICS') => {
@@ -57,15 +33,21 @@ export function readOtlp(variables: Variables): OtlpSettings | undefined {
   const sampler = choice('OTEL_TRACES_SAMPLER', samplers) ?? 'parentbased_always_on';
   const serviceName = text('OTEL_SERVICE_NAME');
   return {
+    /** Undefined: traces are not exported. */
     tracesUrl,
+    /** Undefined: metrics are not exported. */
     metricsUrl,
+    /** Sent with each request. May contain credentials, so it is never logged. */
     headers,
     timeoutMs: number('OTEL_EXPORTER_OTLP_TIMEOUT', 1, 60_000) ?? 10_000,
     intervalMs: number('OTEL_METRIC_EXPORT_INTERVAL', 100, 86_400_000) ?? 60_000,
+    /** How long spans are collected before an export. */
     gatherMs: number('OTEL_BSP_SCHEDULE_DELAY', 1, 60_000) ?? 5_000,
     sampler: {
       root: roots.find(root => sampler.endsWith(root)) ?? 'always_on',
+      /** True if the sampling decision of the caller's trace takes precedence. */
       isParentBased: sampler.startsWith('parentbased_'),
+      /** Fraction of traces that `traceidratio` keeps, from 0 to 1. */
       ratio: number('OTEL_TRACES_SAMPLER_ARG', 0, 1, 'fraction') ?? 1,
     },
     resource: {

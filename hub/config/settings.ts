@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { HubError } from '#core';
 import { readBackends } from './backends.ts';
-import type { Config, Settings } from './config.ts';
+import type { Config } from './config.ts';
 import type { Environment } from './expand-variables.ts';
 import { readOtlp } from './otlp.ts';
 import { bytesOf, sizePattern } from './size.ts';
@@ -18,6 +18,9 @@ const hubName = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 const hubNameForm =
   '1 to 32 lowercase letters, digits, "_" and "-", starting with a letter or digit';
 
+/** Settings from the environment, `.env` and the config file (spec 1.3). */
+export type Settings = Readonly<ReturnType<typeof readSettings>>;
+
 type FileSettings = Pick<Config, 'listen' | 'token' | 'administration'>;
 
 /**
@@ -26,7 +29,7 @@ type FileSettings = Pick<Config, 'listen' | 'token' | 'administration'>;
  * value, what is allowed), and HUB_LISTEN_REFUSED for an address that other machines can reach without token and TLS
  * (spec G6).
  */
-export function readSettings(env: Environment, dotenv = '', manifest: FileSettings = {}): Settings {
+export function readSettings(env: Environment, dotenv = '', manifest: FileSettings = {}) {
   const variables = createVariables(withFileSettings(mergeEnvironment(env, dotenv), manifest));
   const { text, secret, choice, flag, list, address, number, fail, done } = variables;
   const certFile = text('ROUTER_TLS_CERT');
@@ -38,42 +41,55 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     );
   const otlp = readOtlp(variables);
   const deployment = text('DEPLOYMENT_NAME', hubName, hubNameForm);
-  const settings: Settings = {
+  const settings = {
     host: withoutBrackets(
       text('ROUTER_HOST', isHost, 'an IP address or a host name') ?? '127.0.0.1',
     ),
     port: Number(
       text('ROUTER_PORT', isPort, 'a number from 0 to 65535; 0 chooses a free port') ?? 9090,
     ),
+    /** Bearer token that every request must carry. Required on any address but loopback. */
     token: secret(
       'ROUTER_TOKEN',
       /^[\x21-\x7e]{16,}$/,
       'at least 16 printable characters without spaces, such as the output of `openssl rand -hex 32`',
     ),
+    /** `off`: the hub cannot be administered over HTTP, even with the owner's key. */
     administration: choice('ROUTER_ADMINISTRATION', ['on', 'off']) ?? 'on',
     tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
+    /**
+     * If the hub runs in a container: host names of its own addresses on the networks from which clients call it. The
+     * hub listens on these addresses and on loopback. If empty, it listens on `host`.
+     */
     networks: list('ROUTER_NETWORKS', isHost, 'comma-separated host names of this container'),
+    /** Host names, besides localhost, under which clients may reach the hub. */
     allowedHosts: list(
       'ROUTER_ALLOWED_HOSTS',
       isHost,
       'comma-separated host names, without scheme, port and path',
     ).map(withBrackets),
+    /** Origins, besides the hub's own, from which browsers may call the hub. */
     allowedOrigins: list(
       'ROUTER_ALLOWED_ORIGINS',
       /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/i,
       'comma-separated origins such as https://app.example, without a path',
     ),
+    /** Set in the hub's image. The published port then limits access, so the hub may listen on all addresses. */
     inContainer: flag('AGENTHUB_IN_CONTAINER'),
     dataDir: text('DATA_DIR') ?? defaultDataDir,
     serversFile: text('MCP_SERVERS_CONFIG') ?? defaultServersFile,
     logLevel: choice('LOG_LEVEL', logLevels) ?? 'info',
+    /** Undefined: `pretty` on a terminal, else `json`. */
     logFormat: choice('LOG_FORMAT', ['json', 'pretty']),
+    /** Id in the labels of everything that the hub creates. Default: the id stored in the data folder. */
     hubId: text(
       'HUB_ID',
       /^[a-z0-9][a-z0-9_.-]{0,63}$/,
       'up to 64 lowercase letters, digits, "_", "." and "-", starting with a letter or digit',
     ),
+    /** Prefix of the names of containers, volumes and the compose project. */
     hubName: text('HUB_NAME', hubName, hubNameForm) ?? 'agenthub',
+    /** Undefined: the platform's default. */
     dockerHost: address(
       'DOCKER_HOST',
       /^(?:unix|npipe|tcp|http|https|ssh):\/\/./,
@@ -87,6 +103,7 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     },
     ...readBackends(variables),
     ...(otlp && { otlp }),
+    /** First part of the names of all keys in Redis. Undefined: `agenthub`. */
     ...(deployment !== undefined && { deployment }),
   };
   done();
