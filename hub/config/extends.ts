@@ -13,35 +13,14 @@ import {
   unreadable,
   whyUnreadable,
 } from './files.ts';
-import {
-  type SourceLocation,
-  type SourceNode,
-  type SourceEntry,
-  isNull,
-  valueOf,
-} from './source-map.ts';
-import { findDuplicateServers, mergeFiles } from './merge.ts';
+import { findDuplicateServers, forms, mergeFiles } from './merge.ts';
 import type { LocatedProblem } from './problem.ts';
+import { type SourceLocation, type SourceNode, isNull, valueOf } from './source-map.ts';
 
 /** Maximum depth of `extends`. A deeper chain is probably a mistake. */
 const maxDepth = 16;
 /** Maximum number of files of one config. Each of them is read, watched and kept in memory. */
 const maxFiles = 64;
-
-/** A config file merged with the files that it extends. */
-export type Gathered = {
-  /** The merged files, without `extends`. Undefined if the config file itself is invalid or empty. */
-  readonly root: SourceNode | undefined;
-  /** False if an extended file could not be read or is missing. */
-  readonly complete: boolean;
-  readonly problems: readonly LocatedProblem[];
-  /** Every file that was read or should have been read, the config file first. */
-  readonly files: readonly FileSnapshot[];
-  /** The merged files that the config file extends, without the config file itself. */
-  readonly below: SourceNode | undefined;
-  /** Why the config file itself could not be read. */
-  readonly error?: HubError;
-};
 
 type Needs = {
   /** Home folder, for `~`. Absolute. */
@@ -55,7 +34,7 @@ type Needs = {
  * overrides all of them (see `mergeFiles`). A file does not depend on the files that extend it, and is read only
  * once. Problems are reported at the place in the file that causes them: a missing or invalid parent, or a cycle.
  */
-export async function gatherFiles(file: string, { home, readText }: Needs): Promise<Gathered> {
+export async function gatherFiles(file: string, { home, readText }: Needs) {
   const files = new Map<string, FileSnapshot>();
   const problems: LocatedProblem[] = [];
   const done = new Map<string, SourceNode | undefined>();
@@ -92,10 +71,9 @@ export async function gatherFiles(file: string, { home, readText }: Needs): Prom
   /** Returns a file merged with its parents. `chain` holds the files that extend it, the config file first. */
   async function readMerged(path: string, chain: readonly string[], from?: SourceLocation) {
     const real = await realpath(path).catch(() => path);
-    if (chain.includes(real)) {
+    if (from && chain.includes(real)) {
       const cycle = [...chain.slice(chain.indexOf(real)), real].join(' → ');
-      if (from)
-        problems.push({ location: from, text: `makes a cycle: ${cycle}. Remove one of them` });
+      problems.push({ location: from, text: `makes a cycle: ${cycle}. Remove one of them` });
       return undefined;
     }
     if (done.has(real)) return done.get(real);
@@ -111,11 +89,11 @@ export async function gatherFiles(file: string, { home, readText }: Needs): Prom
   }
 
   async function mergeParents(own: SourceNode, path: string, chain: readonly string[]) {
-    const parents = parentsOf(own, problems);
     const self = withoutExtends(own);
     let below: SourceNode | undefined;
-    for (const { location, text } of parents) {
-      const at = /^~[/\\]/.test(text) ? join(home, text.slice(1)) : resolve(dirname(path), text);
+    for (const { location, path: named } of parentsOf(own, problems)) {
+      const isInHome = /^~[/\\]/.test(named);
+      const at = isInHome ? join(home, named.slice(1)) : resolve(dirname(path), named);
       const parent = await readMerged(at, chain, location);
       complete &&= parent !== undefined;
       if (parent) below = below ? mergeFiles(below, parent) : parent;
@@ -125,20 +103,30 @@ export async function gatherFiles(file: string, { home, readText }: Needs): Prom
   }
 
   const root = await readMerged(resolve(file), []);
-  const seen = [...files.values()];
-  return { root, complete, problems, files: seen, below: inherited, ...(error && { error }) };
+  return {
+    /** The merged files, without `extends`. Undefined if the config file itself is invalid or empty. */
+    root,
+    /** False if an extended file could not be read or is missing. */
+    complete,
+    problems,
+    /** Every file that was read or should have been read, the config file first. */
+    files: [...files.values()],
+    /** The merged files that the config file extends, without the config file itself. */
+    below: inherited,
+    /** Why the config file itself could not be read. */
+    error,
+  };
 }
 
-/** The servers that a config file inherits from the files in its `extends`. */
-export async function inheritedServers(
+/** The entry of a server that a config file inherits from the files in its `extends`. */
+export async function inheritedServer(
   file: string,
+  name: string,
   needs: Needs,
-): Promise<ReadonlyMap<string, SourceEntry>> {
+): Promise<SourceNode | undefined> {
   const { below } = await gatherFiles(file, needs);
-  const groups = ['servers', 'mcpServers'].map(form => valueOf(below, form));
-  const entries = groups.flatMap(group => (group?.kind === 'map' ? group.entries : []));
-  const present = entries.filter(({ value }) => !isNull(value));
-  return new Map(present.map(entry => [entry.key, entry]));
+  const entries = forms.map(form => valueOf(valueOf(below, form), name));
+  return entries.findLast(entry => entry && !isNull(entry));
 }
 
 /** The paths in `extends`, as written. */
@@ -148,15 +136,13 @@ function parentsOf(own: SourceNode, problems: LocatedProblem[]) {
   const list = named.kind === 'list' ? named.items : [named];
   return list.flatMap(item => {
     const { location } = item;
-    if (item.kind === 'scalar' && typeof item.value === 'string' && item.value !== '') {
-      if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(item.value)) return [{ location, text: item.value }];
-      problems.push({ location, text: 'is a URL: write the path of a file on this machine' });
-      return [];
-    }
-    problems.push({
-      location,
-      text: 'write the path of a file, in quotes, or a list of such paths',
-    });
+    const path = item.kind === 'scalar' && typeof item.value === 'string' ? item.value : '';
+    const isUrl = /^[a-z][a-z0-9+.-]+:\/\//i.test(path);
+    if (path !== '' && !isUrl) return [{ location, path }];
+    const text = isUrl
+      ? 'is a URL: write the path of a file on this machine'
+      : 'write the path of a file, in quotes, or a list of such paths';
+    problems.push({ location, text });
     return [];
   });
 }

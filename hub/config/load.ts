@@ -7,6 +7,7 @@ import { gatherFiles } from './extends.ts';
 import { type FileSnapshot, type ReadText, readText } from './files.ts';
 import type { GuardedPlace } from './guarded-places.ts';
 import { problemsOf } from './issues.ts';
+import { forms } from './merge.ts';
 import { type MountGuard, createMountGuard } from './mount-guard.ts';
 import { isEnabled, normalizeServer } from './normalize.ts';
 import { originOf } from './origin.ts';
@@ -33,8 +34,6 @@ export type ConfigReading = {
   | { readonly config: Config; readonly error?: undefined }
   | { readonly error: HubError; readonly config?: undefined }
 );
-
-const forms = ['servers', 'mcpServers'] as const;
 
 /**
  * Reads a config file (JSON or YAML, by its extension) and the files that it extends. Throws HUB_CONFIG_MISSING if

@@ -15,7 +15,8 @@ const equivalentKeys = [
   ['restart', 'restart_on_failure'],
 ];
 
-const forms = ['servers', 'mcpServers'] as const;
+/** The groups of servers in a file: the hub's own format, and that of MCP clients. */
+export const forms = ['servers', 'mcpServers'] as const;
 
 /**
  * Merges a config file over one that it extends. Objects are merged key by key, including the servers and their

@@ -9,49 +9,38 @@ export type PackageLine =
   | { readonly package: PackageSpec; readonly args: readonly string[]; readonly program?: string }
   | { readonly why: string };
 
-/** Options of a launcher. Any other option is refused by name. */
-type Grammar = {
-  /** Options that do not change what runs. */
-  readonly switches: ReadonlySet<string>;
-  /** Options whose value is ignored. */
-  readonly ignored: ReadonlySet<string>;
-  /** Options with a value, mapped to the name under which `read` returns it. */
-  readonly valued: ReadonlyMap<string, string>;
-};
+const wordsOf = (text: string) => text.split(' ');
 
-type Read = {
-  readonly found: ReadonlyMap<string, readonly string[]>;
-  /** The first argument that is not an option, and all arguments after it. */
-  readonly words: readonly string[];
-};
-
-const wordsOf = (text: string): ReadonlySet<string> => new Set(text.split(' '));
-
-const npx: Grammar = {
-  switches: wordsOf(
-    '-y --yes -q --quiet -s --silent -d --verbose --bun --prefer-offline --prefer-online --no-audit --no-fund --ignore-existing',
-  ),
-  ignored: new Set(['--loglevel', '--cache']),
-  valued: new Map([
-    ['-p', 'package'],
-    ['--package', 'package'],
-  ]),
-};
-
-const uvx: Grammar = {
-  switches: wordsOf(
-    '-q --quiet -qq -v --verbose -n --no-cache --no-cache-dir --isolated --refresh -U --upgrade --no-progress --no-config --native-tls --system-certs --managed-python --no-managed-python --no-python-downloads --no-env-file --no-build --preview',
-  ),
-  ignored: new Set(['--color', '--cache-dir', '--python-preference', '--link-mode']),
-  valued: new Map([
-    ['--from', 'from'],
-    // pipx's name for the option.
-    ['--spec', 'from'],
-    ['-w', 'with'],
-    ['--with', 'with'],
-    ['-p', 'python'],
-    ['--python', 'python'],
-  ]),
+/** Options of the launchers. Any other option is refused by name. */
+const launchers = {
+  npx: {
+    /** Options that do not change what runs. */
+    switches: wordsOf(
+      '-y --yes -q --quiet -s --silent -d --verbose --bun --prefer-offline --prefer-online --no-audit --no-fund --ignore-existing',
+    ),
+    /** Options whose value is ignored. */
+    ignored: ['--loglevel', '--cache'],
+    /** Options with a value, mapped to the name under which `read` returns it. */
+    valued: new Map([
+      ['-p', 'package'],
+      ['--package', 'package'],
+    ]),
+  },
+  uvx: {
+    switches: wordsOf(
+      '-q --quiet -qq -v --verbose -n --no-cache --no-cache-dir --isolated --refresh -U --upgrade --no-progress --no-config --native-tls --system-certs --managed-python --no-managed-python --no-python-downloads --no-env-file --no-build --preview',
+    ),
+    ignored: ['--color', '--cache-dir', '--python-preference', '--link-mode'],
+    valued: new Map([
+      ['--from', 'from'],
+      // pipx's name for the option.
+      ['--spec', 'from'],
+      ['-w', 'with'],
+      ['--with', 'with'],
+      ['-p', 'python'],
+      ['--python', 'python'],
+    ]),
+  },
 };
 
 /** Remedies for specific refused options. The others get a common remedy. */
@@ -71,36 +60,27 @@ export function findPackageLine(command: string, args: readonly string[]): Packa
 }
 
 function npxLine(args: readonly string[]): PackageLine {
-  const line = read('npx', npx, args);
-  if ('why' in line) return line;
+  const line = read('npx', args);
+  if (line.why !== undefined) return line;
+  const { first, rest } = line;
   const named = line.found.get('package') ?? [];
-  const [first, ...rest] = line.words;
-  if (first === undefined)
-    return { why: 'the "npx" line names no program to run. Add the name of the package' };
   if (named.length === 0) {
     const found = npmPackage(first);
     return found ? { package: found, args: rest } : notInstallable('npm', first);
   }
   if (!isProgram(first)) return { why: `${JSON.stringify(first)} is not the name of a program` };
-  const packages: PackageSpec[] = [];
-  for (const written of named) {
-    const found = npmPackage(written);
-    if (!found) return notInstallable('npm', written);
-    packages.push(found);
-  }
-  const isOwn = (one: PackageSpec) => bareName(one) === first;
-  const [main = packages[0]] = packages.filter(isOwn);
-  if (!main) return notInstallable('npm', '');
+  const packages = named.flatMap(written => npmPackage(written) ?? []);
+  const main = packages.find(one => bareName(one) === first) ?? packages[0];
+  if (!main || packages.length < named.length)
+    return notInstallable('npm', named.find(written => !npmPackage(written)) ?? '');
   const others = packages.filter(one => one !== main).map(({ spec }) => spec);
   return withProgram({ ...main, ...(others.length > 0 && { with: others }) }, first, rest);
 }
 
 function uvxLine(args: readonly string[]): PackageLine {
-  const line = read('uvx', uvx, args);
-  if ('why' in line) return line;
-  const [first, ...rest] = line.words;
-  if (first === undefined)
-    return { why: 'the "uvx" line names no program to run. Add the name of the package' };
+  const line = read('uvx', args);
+  if (line.why !== undefined) return line;
+  const { first, rest } = line;
   const written = line.found.get('from')?.at(-1) ?? first;
   const [, name = '', extra, version = ''] = /^([\w.-]+)(\[[\w,.-]+\])?([^]*)$/.exec(written) ?? [];
   const found = pypiPackage(`${name}${version}`);
@@ -133,28 +113,28 @@ function withProgram(source: PackageSpec, program: string, args: readonly string
   return { package: source, args, ...(!isOwn && { program }) };
 }
 
-function read(
-  launcher: 'npx' | 'uvx',
-  { switches, ignored, valued }: Grammar,
-  args: readonly string[],
-): Read | { readonly why: string } {
+/** Separates the options from the first other argument and those after it. */
+function read(launcher: keyof typeof launchers, args: readonly string[]) {
+  const { switches, ignored, valued } = launchers[launcher];
   const found = new Map<string, string[]>();
-  for (let at = 0; at < args.length; at += 1) {
+  let at = 0;
+  for (; args[at]?.startsWith('-') && args[at] !== '--'; at += 1) {
     const arg = args[at] ?? '';
-    if (arg === '--') return { found, words: args.slice(at + 1) };
-    if (!arg.startsWith('-')) return { found, words: args.slice(at) };
-    if (switches.has(arg)) continue;
+    if (switches.includes(arg)) continue;
     const [, option = arg, inline] = /^(--[^=]+)=([^]*)$/.exec(arg) ?? [];
     const key = valued.get(option);
-    if (key === undefined && !ignored.has(option))
+    if (key === undefined && !ignored.includes(option))
       return {
-        why: `the option ${JSON.stringify(option)} of ${JSON.stringify(launcher)} has no equivalent in an image. ${remedies[option] ?? `Remove it, ${elsewhere}`}`,
+        why: `the option ${JSON.stringify(option)} of "${launcher}" has no equivalent in an image. ${remedies[option] ?? `Remove it, ${elsewhere}`}`,
       };
     const value = inline ?? args[(at += 1)];
     if (value === undefined) return { why: `a value is missing after ${JSON.stringify(option)}` };
     if (key !== undefined) found.set(key, [...(found.get(key) ?? []), value]);
   }
-  return { found, words: [] };
+  const [first, ...rest] = args.slice(args[at] === '--' ? at + 1 : at);
+  return first === undefined
+    ? { why: `the "${launcher}" line names no program to run. Add the name of the package` }
+    : { found, first, rest };
 }
 
 function notInstallable(ecosystem: PackageSpec['ecosystem'], written: string) {

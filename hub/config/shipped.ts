@@ -12,12 +12,6 @@ export type ShippedFiles = {
   readonly readText: ReadText;
 };
 
-/** Readers without a fallback. */
-export const noShippedFiles: ShippedFiles = {
-  readBytes: async path => await readFile(path),
-  readText: async path => await readFile(path, 'utf8'),
-};
-
 /**
  * Creates readers with a fallback. `inPlaceOf` maps the usual path of each shipped file to the shipped one. Once a
  * file exists at the usual path, the fallback no longer applies: if it disappears later, reading it is an error.

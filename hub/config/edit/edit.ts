@@ -1,42 +1,18 @@
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { HubError, type JsonObject, messageOf } from '#core';
-import type { Config, ServerConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { type Difference, diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
-import { inheritedServers } from '../extends.ts';
+import { inheritedServer } from '../extends.ts';
 import { type ReadText, codeOf, formatOf, misnamed, readText, unreadable } from '../files.ts';
 import { type LoadOptions, readConfig } from '../load.ts';
-import { withoutInheritance } from '../merge.ts';
+import { forms, withoutInheritance } from '../merge.ts';
 import { serverName } from '../server-schema.ts';
-import { type ReadBytes, noShippedFiles } from '../shipped.ts';
-import { type SourceNode, isNull, valueOf } from '../source-map.ts';
+import type { ReadBytes } from '../shipped.ts';
+import { isNull, valueOf } from '../source-map.ts';
 
-/** Edits server entries in config files. All other text stays the same, byte for byte. */
-export interface ConfigEditor {
-  /**
-   * Adds a server at the end, or replaces a `null` entry that removes an inherited server. Rejects with
-   * HUB_CONFIG_CONFLICT if the file or one that it extends has a server of that name, and with the errors of
-   * `setServer`.
-   */
-  addServer(file: string, name: string, entry: JsonObject): Promise<Config>;
-  /**
-   * Replaces the entry of a server in this file. Rejects with HUB_SERVER_UNKNOWN if the file has no such entry,
-   * HUB_CONFIG_INVALID if the resulting config is invalid, HUB_CONFIG_CONFLICT if another program writes the file at
-   * the same time, and HUB_CONFIG_UNWRITABLE if the file cannot be written.
-   */
-  setServer(file: string, name: string, entry: JsonObject): Promise<Config>;
-  /**
-   * Removes a server. For a server of a file in `extends`, writes `null` to this file and leaves the other file
-   * unchanged. Rejects with the errors of `setServer`.
-   */
-  removeServer(file: string, name: string): Promise<Config>;
-  /**
-   * Returns the server that `addServer` would add, without writing anything. Rejects with the errors of `addServer`.
-   */
-  preview(file: string, name: string, entry: JsonObject): Promise<ServerConfig>;
-}
-
-export type ConfigEditorNeeds = {
+type Needs = {
   /** Reads the current environment, to validate the edited config with it. */
   readonly readOptions: () => Promise<LoadOptions>;
   /** Replaces the default file reader. */
@@ -57,21 +33,22 @@ const attempts = 2;
 type Change = {
   readonly name: string;
   readonly kind: 'add' | 'set' | 'remove';
-  readonly entry: JsonObject | undefined;
+  readonly entry?: JsonObject;
 };
 
-/** Creates an editor that runs edits one after another, each on the result of the one before. */
-export function createConfigEditor(needs: ConfigEditorNeeds): ConfigEditor {
+export type ConfigEditor = ReturnType<typeof createConfigEditor>;
+
+/**
+ * Creates an editor of the server entries in config files, which keeps all other text byte for byte. Edits run one
+ * after another, each on the result of the one before.
+ */
+export function createConfigEditor(needs: Needs) {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
   async function edit(file: string, change: Change): Promise<Config> {
     if (waiting >= maxWaiting)
-      throw new HubError(
-        'HUB_CONFIG_CONFLICT',
-        `${file}: ${maxWaiting} changes to it are already waiting. Try again later`,
-        { data: { retryable: true } },
-      );
+      throw busy(file, `${maxWaiting} changes to it are already waiting. Try again later`);
     waiting++;
     const result = last.then(() => editNow(file, change, needs)).finally(() => waiting--);
     last = result.catch(() => {}); // Its caller gets the error.
@@ -79,28 +56,43 @@ export function createConfigEditor(needs: ConfigEditorNeeds): ConfigEditor {
   }
 
   return {
-    addServer: async (file, name, entry) => await edit(file, { name, kind: 'add', entry }),
-    setServer: async (file, name, entry) => await edit(file, { name, kind: 'set', entry }),
-    async preview(file, name, entry) {
+    /**
+     * Adds a server at the end, or replaces a `null` entry that removes an inherited server. Rejects with
+     * HUB_CONFIG_CONFLICT if the file or one that it extends has a server of that name, and with the errors of
+     * `setServer`.
+     */
+    addServer: (file: string, name: string, entry: JsonObject) =>
+      edit(file, { name, kind: 'add', entry }),
+    /**
+     * Replaces the entry of a server in this file. Rejects with HUB_SERVER_UNKNOWN if the file has no such entry,
+     * HUB_CONFIG_INVALID if the resulting config is invalid, HUB_CONFIG_CONFLICT if another program writes the file
+     * at the same time, and HUB_CONFIG_UNWRITABLE if the file cannot be written.
+     */
+    setServer: (file: string, name: string, entry: JsonObject) =>
+      edit(file, { name, kind: 'set', entry }),
+    /**
+     * Removes a server. For a server of a file in `extends`, writes `null` to this file and leaves the other file
+     * unchanged. Rejects with the errors of `setServer`.
+     */
+    removeServer: (file: string, name: string) => edit(file, { name, kind: 'remove' }),
+    /** Returns the server that `addServer` would add, without writing. Rejects with the errors of `addServer`. */
+    preview: async (file: string, name: string, entry: JsonObject) => {
       const text = await readExactly(file, needs);
-      const change: Change = { name, kind: 'add', entry };
-      const { config } = await prepare(file, text, change, await needs.readOptions());
+      const { config } = await prepare(file, text, { name, kind: 'add', entry }, needs);
       const found = config.servers.find(server => server.name === name);
       if (!found) throw uneditable(file);
       return found;
     },
-    removeServer: async (file, name) =>
-      await edit(file, { name, kind: 'remove', entry: undefined }),
   };
 }
 
 /** Thrown by the check if the file changed since it was read. */
 class Overtaken extends Error {}
 
-async function editNow(file: string, change: Change, needs: ConfigEditorNeeds): Promise<Config> {
+async function editNow(file: string, change: Change, needs: Needs): Promise<Config> {
   for (let attempt = 1; ; attempt++) {
     const text = await readExactly(file, needs);
-    const { text: edited, config } = await prepare(file, text, change, await needs.readOptions());
+    const { text: edited, config } = await prepare(file, text, change, needs);
     try {
       await needs.writeWhole(file, edited, async () => {
         if ((await readExactly(file, needs)) !== text) throw new Overtaken();
@@ -108,24 +100,24 @@ async function editNow(file: string, change: Change, needs: ConfigEditorNeeds): 
       return config;
     } catch (error) {
       if (!(error instanceof Overtaken)) throw unwritable(file, error);
-      if (attempt === attempts)
-        throw new HubError(
-          'HUB_CONFIG_CONFLICT',
-          `${file}: another program is writing it, so nothing was changed. Try again when that is done`,
-          { data: { retryable: true } },
-        );
+      if (attempt === attempts) throw busy(file, writtenByOther);
     }
   }
 }
+
+const writtenByOther =
+  'another program is writing it, so nothing was changed. Try again when that is done';
+
+const busy = (file: string, why: string) =>
+  new HubError('HUB_CONFIG_CONFLICT', `${file}: ${why}`, { data: { retryable: true } });
 
 /** Computes the new text and the config that results from it, before anything is written. */
 async function prepare(
   file: string,
   text: string,
-  change: Change,
-  options: LoadOptions,
+  { name, kind, entry }: Change,
+  needs: Needs,
 ): Promise<{ readonly text: string; readonly config: Config }> {
-  const { name, kind } = change;
   const format = formatOf(file);
   if (!format) throw misnamed(file);
   const named = serverName.safeParse(name);
@@ -134,25 +126,30 @@ async function prepare(
       'HUB_REQUEST_INVALID',
       `name: ${JSON.stringify(name)} is not allowed: ${named.error.issues[0]?.message ?? ''}`,
     );
-  const before = await readConfig(file, { ...options, readText: withText(file, text) });
+  const options = await needs.readOptions();
+  const current = { ...options, readText: withText(file, text) };
+  const before = await readConfig(file, current);
   const { root } = await parseText({ file, text: text.replace(/^\uFEFF/, '') }, format);
   if (before.error && !root) throw before.error;
-  const inherited = await inheritedServers(file, { ...options, readText: withText(file, text) });
+  const inherited = await inheritedServer(file, name, current);
   // Loaded on demand: most hubs never write their config.
   const { editableText } = await import('./text.ts');
   const editable = await editableText(text, format);
-  const inheritance = inherited.get(name);
-  const below = inheritance?.location.source.file;
+  const below = inherited?.location.source.file;
   const exists = editable.has(name);
-  const isRemoved = ['servers', 'mcpServers']
+  const isRemoved = forms
     .map(form => valueOf(valueOf(root, form), name))
     .some(value => value !== undefined && isNull(value));
   if (kind === 'add' && !isRemoved && (exists || below !== undefined))
     throw nameTaken(file, name, below);
   if (kind !== 'add' && !exists && (kind === 'set' || below === undefined))
     throw serverUnknown(file, name, below);
-  const next = newEntryOf(change, inheritance?.value);
-  const edited = editable.with(name, next);
+  const edited = editable.with(
+    name,
+    kind === 'add' && entry && inherited
+      ? withoutInheritance(entry, inherited)
+      : (entry ?? (inherited && null)),
+  );
   if (edited === undefined) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
   if (after.error) throw after.error;
@@ -160,12 +157,6 @@ async function prepare(
   const isOnly = !before.config || affectsOnly(diffConfigs(before.config, after.config), name);
   if (isThere !== (kind !== 'remove') || !isOnly) throw uneditable(file);
   return { text: edited, config: after.config };
-}
-
-/** The new value of the server's entry in this file. */
-function newEntryOf({ kind, entry }: Change, below: SourceNode | undefined) {
-  if (kind === 'remove') return below && null;
-  return kind === 'add' && entry && below ? withoutInheritance(entry, below) : entry;
 }
 
 /**
@@ -184,7 +175,7 @@ const withText =
 /** Reads a UTF-8 file. Rejects other encodings, because writing the text back would change bytes. */
 async function readExactly(
   file: string,
-  { readBytes = noShippedFiles.readBytes }: ConfigEditorNeeds,
+  { readBytes = path => readFile(path) }: Needs,
 ): Promise<string> {
   const bytes = await readBytes(file).catch((error: unknown) => {
     throw unreadable(file, error);
@@ -194,18 +185,19 @@ async function readExactly(
   throw new HubError('HUB_CONFIG_INVALID', `${file}: it is not UTF-8. Save it as UTF-8`);
 }
 
-const nameTaken = (file: string, name: string, below: string | undefined) =>
-  new HubError(
-    'HUB_CONFIG_CONFLICT',
-    `${file}: there is a server "${name}" already${below === undefined ? '' : `, in ${below}, which it extends`}. Choose another name, or remove that one ${below === undefined ? 'first' : 'there'}`,
-  );
+function nameTaken(file: string, name: string, below: string | undefined): HubError {
+  const why =
+    below === undefined
+      ? 'already. Choose another name, or remove that one first'
+      : `already, in ${below}, which it extends. Choose another name, or remove that one there`;
+  return new HubError('HUB_CONFIG_CONFLICT', `${file}: there is a server "${name}" ${why}`);
+}
 
-const serverUnknown = (file: string, name: string, below: string | undefined) =>
-  new HubError(
-    'HUB_SERVER_UNKNOWN',
-    `${file}: it has no server ${JSON.stringify(name)}${below === undefined ? '' : `, which is in ${below}: change it there`}`,
-    { data: { server: name } },
-  );
+function serverUnknown(file: string, name: string, below: string | undefined): HubError {
+  const where = below === undefined ? '' : `, which is in ${below}: change it there`;
+  const message = `${file}: it has no server ${JSON.stringify(name)}${where}`;
+  return new HubError('HUB_SERVER_UNKNOWN', message, { data: { server: name } });
+}
 
 const uneditable = (file: string) =>
   new HubError(
@@ -229,9 +221,6 @@ export function unwritable(file: string, error: unknown): HubError {
   if (error instanceof HubError) return error;
   const remedy =
     remedies.get(String(codeOf(error))) ?? `${messageOf(error)}. Fix that, or name another file`;
-  return new HubError(
-    'HUB_CONFIG_UNWRITABLE',
-    `${file} cannot be written and is unchanged: ${remedy}`,
-    { cause: error },
-  );
+  const message = `${file} cannot be written and is unchanged: ${remedy}`;
+  return new HubError('HUB_CONFIG_UNWRITABLE', message, { cause: error });
 }

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '#core';
 import type { Format } from '../document.ts';
 import { readJson } from '../json.ts';
+import { forms } from '../merge.ts';
 import { type SyntaxEntry, type SyntaxMap, mapIn } from '../source-map.ts';
 import { type Splice, splice } from '../splice.ts';
 import { insertInBraces, removeFromBraces, replaceInBraces } from './braces.ts';
@@ -18,8 +19,6 @@ export interface EditableText {
   with(name: string, entry: JsonObject | null | undefined): string | undefined;
 }
 
-const forms = ['servers', 'mcpServers'];
-
 /** Loaded on demand: few hubs have a YAML file. */
 const loadYaml = async () => ({ ...(await import('../yaml.ts')), ...(await import('./block.ts')) });
 
@@ -30,7 +29,7 @@ export async function editableText(whole: string, format: Format): Promise<Edita
   const yaml = format === 'yaml' ? await loadYaml() : undefined;
   const { root: node } = yaml ? yaml.readYaml(text) : readJson(text);
   const root = node?.kind === 'map' ? node : undefined;
-  const groups = (root?.entries ?? []).filter(({ key }) => forms.includes(key));
+  const groups = (root?.entries ?? []).filter(({ key }) => forms.some(form => form === key));
   const groupOf = (name: string) =>
     groups.find(group => mapIn(group)?.entries.some(({ key }) => key === name));
 
