@@ -2,19 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config, Naming, ServerConfig } from './config.ts';
 import type { Settings } from './settings.ts';
 
-/** How a change is applied to a server. */
-export type Effect =
-  /** The server was enabled or disabled: start it like a new one, or stop it. */
-  | 'switch'
-  /** The server needs a new process or connection: start the new one, swap, then stop the old one. */
-  | 'replace'
-  /** The running instance continues and uses the new values from now on. */
-  | 'apply';
-
 export type ServerChange = {
   readonly before: ServerConfig;
   readonly after: ServerConfig;
-  readonly effect: Effect;
+  /**
+   * `switch`: the server was enabled or disabled: start it like a new one, or stop it. `replace`: it needs a new process
+   * or connection: start the new one, swap, then stop the old one. `apply`: the running instance continues and uses the
+   * new values from now on.
+   */
+  readonly effect: 'switch' | 'replace' | 'apply';
   /** The keys whose values differ, in the order of `effects`. */
   readonly keys: readonly (keyof ServerConfig)[];
 };
@@ -27,42 +23,38 @@ export type Difference = {
   readonly unchanged: readonly ServerConfig[];
   /** Set if the naming changed. No server is restarted, but all public names may differ. */
   readonly naming: { readonly before: Naming; readonly after: Naming } | undefined;
-  /**
-   * True if servers that are in both configs changed their order, which decides who gets a name that two servers
-   * want.
-   */
+  /** True if servers that are in both configs changed their order, which decides who gets a name that two want. */
   readonly reordered: boolean;
 };
 
 /** How a change of each key is applied. A missing key is a compile error. */
-const effects: Readonly<Record<keyof Omit<ServerConfig, 'name' | 'enabled'>, 'replace' | 'apply'>> =
-  {
-    origin: 'apply',
-    heldBack: 'apply',
-    description: 'apply',
-    tags: 'apply',
-    autoStart: 'apply',
-    restart: 'apply',
-    maxRestarts: 'apply',
-    healthCheckIntervalMs: 'apply',
-    startTimeoutMs: 'apply',
-    callTimeoutMs: 'apply',
-    inputTimeoutMs: 'apply',
-    maxConcurrentCalls: 'apply',
-    maxQueuedCalls: 'apply',
-    maxNotifications: 'apply',
-    idleStopMs: 'apply',
-    maxInstances: 'apply',
-    instanceIdleMs: 'apply',
-    // The limit is passed to the reader of the server's output when that is created.
-    maxLineBytes: 'replace',
-    instance: 'replace',
-    // The era is negotiated in the handshake.
-    era: 'replace',
-    launch: 'replace',
-  };
+const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, ServerChange['effect']>> = {
+  enabled: 'switch',
+  origin: 'apply',
+  heldBack: 'apply',
+  description: 'apply',
+  tags: 'apply',
+  autoStart: 'apply',
+  restart: 'apply',
+  maxRestarts: 'apply',
+  healthCheckIntervalMs: 'apply',
+  startTimeoutMs: 'apply',
+  callTimeoutMs: 'apply',
+  inputTimeoutMs: 'apply',
+  maxConcurrentCalls: 'apply',
+  maxQueuedCalls: 'apply',
+  maxNotifications: 'apply',
+  idleStopMs: 'apply',
+  maxInstances: 'apply',
+  instanceIdleMs: 'apply',
+  // The limit is passed to the reader of the server's output when that is created.
+  maxLineBytes: 'replace',
+  instance: 'replace',
+  // The era is negotiated in the handshake.
+  era: 'replace',
+  launch: 'replace',
+};
 
-/** Compares two configs. Servers are matched by name. Pure. */
 export function diffConfigs(before: Config, after: Config): Difference {
   const old = new Map(before.servers.map(server => [server.name, server]));
   const names = new Set(after.servers.map(({ name }) => name));
@@ -70,37 +62,31 @@ export function diffConfigs(before: Config, after: Config): Difference {
     const was = old.get(server.name);
     return was ? [{ before: was, after: server, keys: keysOf(was, server) }] : [];
   });
-  const isSame = isDeepStrictEqual(before.naming, after.naming);
+  const isSameNaming = isDeepStrictEqual(before.naming, after.naming);
   const common = before.servers.filter(({ name }) => names.has(name));
   return {
     added: after.servers.filter(({ name }) => !old.has(name)),
     removed: before.servers.filter(({ name }) => !names.has(name)),
     changed: pairs
       .filter(({ keys }) => keys.length > 0)
-      .map(pair => ({ ...pair, effect: effectOf(pair) })),
+      .map(pair => ({ ...pair, effect: effectOf(pair.after, pair.keys) })),
     unchanged: pairs.filter(({ keys }) => keys.length === 0).map(pair => pair.after),
-    naming: isSame ? undefined : { before: before.naming, after: after.naming },
+    naming: isSameNaming ? undefined : { before: before.naming, after: after.naming },
     reordered: pairs.some((pair, index) => pair.after.name !== common[index]?.name),
   };
 }
 
-/** True if nothing changed. */
 export function isSameConfig({ added, removed, changed, naming, reordered }: Difference): boolean {
   return added.length + removed.length + changed.length === 0 && !naming && !reordered;
 }
 
-function keysOf(before: ServerConfig, after: ServerConfig): readonly (keyof ServerConfig)[] {
-  const keys: readonly (keyof ServerConfig)[] = ['enabled', ...keysIn(effects)];
-  return keys.filter(key => !isDeepStrictEqual(before[key], after[key]));
-}
+const keysOf = (before: ServerConfig, after: ServerConfig) =>
+  keysIn(effects).filter(key => !isDeepStrictEqual(before[key], after[key]));
 
-function effectOf({ before, after, keys }: Omit<ServerChange, 'effect'>): Effect {
-  if (before.enabled !== after.enabled) return 'switch';
+function effectOf(after: ServerConfig, keys: readonly (keyof typeof effects)[]) {
+  if (keys.includes('enabled')) return 'switch';
   // A disabled server has no running instance to replace.
-  if (!after.enabled) return 'apply';
-  return keys.some(key => key !== 'name' && key !== 'enabled' && effects[key] === 'replace')
-    ? 'replace'
-    : 'apply';
+  return after.enabled && keys.some(key => effects[key] === 'replace') ? 'replace' : 'apply';
 }
 
 /** Environment variables of each setting. Changes take effect only after a restart of the hub. */
@@ -144,7 +130,6 @@ export function settingsToRestartFor(before: Settings, after: Settings): readonl
     .map(key => variables[key]);
 }
 
-/** The keys of a table, with their type. */
 function keysIn<K extends string>(table: Readonly<Record<K, string>>): readonly K[] {
   const isKey = (key: string): key is K => Object.hasOwn(table, key);
   return Object.keys(table).filter(isKey);

@@ -1,6 +1,7 @@
 import { isObject } from '#core';
 import { findTooDeep, tooDeep } from './depth.ts';
 import { readJson } from './json.ts';
+import type { LocatedProblem, Problem } from './problem.ts';
 import {
   type Path,
   type SourceText,
@@ -9,9 +10,7 @@ import {
   lineAndColumnOf,
   attachSource,
 } from './source-map.ts';
-import type { LocatedProblem, Problem } from './problem.ts';
 
-/** Syntax of a config file. */
 export type Format = 'json' | 'yaml';
 
 /** The values of a file, or of several merged files, with the source location of each value. */
@@ -56,20 +55,17 @@ export async function parseText(
   return { root: tree, problems: duplicates(tree) };
 }
 
-/** Builds a Document from a parsed tree. */
-export function documentOf(root: SourceNode): Document {
-  return {
-    value: plain(root),
-    keysAt(path) {
-      const { value, rest } = walk(root, path);
-      return value.kind === 'map' && rest.length === 0 ? value.entries.map(({ key }) => key) : [];
-    },
-    locationOf(path) {
-      const { location, rest } = walk(root, path);
-      return { ...location, path: [...location.path, ...rest] };
-    },
-  };
-}
+export const documentOf = (root: SourceNode): Document => ({
+  value: plain(root),
+  keysAt(path) {
+    const { value, rest } = walk(root, path);
+    return value.kind === 'map' && rest.length === 0 ? value.entries.map(({ key }) => key) : [];
+  },
+  locationOf(path) {
+    const { location, rest } = walk(root, path);
+    return { ...location, path: [...location.path, ...rest] };
+  },
+});
 
 /** `Object.fromEntries` creates own properties even for `__proto__`, so that no key is missed. */
 function plain(node: SourceNode): unknown {
@@ -78,16 +74,11 @@ function plain(node: SourceNode): unknown {
   return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
 }
 
-type Found = {
-  /** Location of the key, or of the value if it has no key. */
-  readonly location: SourceLocation;
-  readonly value: SourceNode;
-  /** The rest of the path, for which no value exists. */
-  readonly rest: Path;
-};
-
-/** Finds the value at a path, or its nearest ancestor that exists. */
-function walk(root: SourceNode, path: Path): Found {
+/**
+ * Finds the value at a path, or its nearest ancestor that exists. `location` is that of its key, if it has one. `rest`
+ * is the part of the path for which no value exists.
+ */
+function walk(root: SourceNode, path: Path) {
   let value = root;
   let { location } = root;
   for (const [depth, part] of path.entries()) {
@@ -108,26 +99,26 @@ function duplicates(node: SourceNode): LocatedProblem[] {
   return node.entries.flatMap(({ key, location, value }) => {
     const inside = duplicates(value);
     const before = first.get(key);
-    first.set(key, before ?? location);
-    if (before === undefined) return inside;
+    if (!before) {
+      first.set(key, location);
+      return inside;
+    }
     const { line } = lineAndColumnOf(before);
     const text = `${JSON.stringify(key)} appears twice, first on line ${line}: rename or remove one`;
     return [{ location, text }, ...inside];
   });
 }
 
-/** Adds the source location to a problem. */
+/** Adds the source location to a problem, and the value if the problem shows it. */
 export function locateProblem(
   { path, text, showsValue }: Problem,
   document: Document,
 ): LocatedProblem {
   const location = document.locationOf(path);
-  return { location, text, ...(showsValue && { shown: { value: valueAt(document.value, path) } }) };
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((inside, part) => {
+  if (!showsValue) return { location, text };
+  const value = path.reduce<unknown>((inside, part) => {
     if (Array.isArray(inside)) return inside[Number(part)];
     return isObject(inside) ? inside[part] : undefined;
-  }, value);
+  }, document.value);
+  return { location, text, shown: { value } };
 }

@@ -23,7 +23,6 @@ const maxDepth = 16;
 const maxFiles = 64;
 
 type Needs = {
-  /** Home folder, for `~`. Absolute. */
   readonly home: string;
   readonly readText: ReadText;
 };
@@ -129,7 +128,6 @@ export async function inheritedServer(
   return entries.findLast(entry => entry && !isNull(entry));
 }
 
-/** The paths in `extends`, as written. */
 function parentsOf(own: SourceNode, problems: LocatedProblem[]) {
   const named = valueOf(own, 'extends');
   if (!named) return [];

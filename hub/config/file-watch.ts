@@ -31,7 +31,6 @@ type Needs = {
   readonly log: Log;
   /** Called with the new snapshots when the content of a file changed. Calls do not overlap. */
   readonly onChange: (seen: readonly FileSnapshot[]) => Promise<void>;
-  /** Replaces the default file reader. */
   readonly readText?: ReadText | undefined;
   readonly watchFolders?: typeof createFolderWatch;
 };
@@ -55,7 +54,6 @@ export function createFileWatch(timing: WatchTiming, needs: Needs): FileWatch {
   let stableMarks = '';
   /** Since when the files have had these stat marks, if one of them became shorter. */
   let shorter: { readonly marks: string; readonly since: number } | undefined;
-  /** The check that is scheduled, if any. */
   let scheduled: { readonly since: number; readonly timer: Disposable } | undefined;
   let checking = Promise.resolve();
   let poll: Disposable | undefined;

@@ -23,7 +23,6 @@ export function snapshotOf(path: string, text: string | undefined): FileSnapshot
   return { path, digest, length: text?.length ?? 0 };
 }
 
-/** Creates the snapshot of a file that could not be read. */
 export const unreadableSnapshot = (path: string, error: unknown): FileSnapshot => ({
   path,
   digest: isAbsent(error) ? undefined : String(codeOf(error)),
@@ -44,14 +43,12 @@ export function formatOf(file: string): Format | undefined {
 
 export const extensionRule = 'the name of a config file must end in .json, .jsonc, .yaml or .yml';
 
-/** The error for a config file with an unknown extension. */
 export const misnamed = (file: string) =>
   new HubError('HUB_CONFIG_INVALID', `${file}: ${extensionRule}. Rename it`);
 
 const missingConfigRemedy =
   'Write one with "agenthub init", or name another with --config or MCP_SERVERS_CONFIG';
 
-/** The error for a file that is missing or cannot be read. */
 export function unreadable(file: string, cause: unknown, remedy = missingConfigRemedy): HubError {
   const why = `${file}: ${whyUnreadable(cause)}`;
   return isAbsent(cause)

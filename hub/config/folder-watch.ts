@@ -3,26 +3,18 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { messageOf } from '#core';
 
-/** Reports changes in the folders of some files. Events can get lost, so callers also have to poll. */
-export interface FolderWatch extends Disposable {
-  /**
-   * Watches the folders of these files, and the folders that their symbolic links lead to, instead of the previous
-   * ones. Call it regularly: it also notices that a folder was replaced by another one of the same name.
-   */
-  follow(files: readonly string[]): Promise<void>;
-}
-
 /** Each folder takes one inotify watch, and these are limited per user. */
 const maxFolders = 64;
 
 /**
- * Creates a folder watch. Calls `onEvent` when one of the files changes, or a name that starts with two dots:
- * Kubernetes swaps the content of a mounted folder through such names. Calls `onError` if a folder cannot be watched.
+ * Reports changes in the folders of some files. Events can get lost, so callers also have to poll. Calls `onEvent` when
+ * one of the files changes, or a name that starts with two dots: Kubernetes swaps the content of a mounted folder
+ * through such names. Calls `onError` if a folder cannot be watched.
  */
 export function createFolderWatch(
   onEvent: () => void,
   onError: (folder: string, why: string) => void,
-): FolderWatch {
+) {
   const watched = new Map<string, { readonly inode: string; readonly watcher: FSWatcher }>();
   let names: ReadonlySet<string> = new Set();
   let isClosed = false;
@@ -56,7 +48,11 @@ export function createFolderWatch(
   }
 
   return {
-    async follow(files) {
+    /**
+     * Watches the folders of these files, and the folders that their symbolic links lead to, instead of the previous
+     * ones. Call it regularly: it also notices that a folder was replaced by another one of the same name.
+     */
+    async follow(files: readonly string[]): Promise<void> {
       const real = files.map(async file => await realpath(file).catch(() => file));
       const paths = [...files, ...(await Promise.all(real))];
       if (isClosed) return;

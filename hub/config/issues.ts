@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { Path } from './source-map.ts';
 import type { Problem } from './problem.ts';
 import { knownKeys } from './schema.ts';
+import type { Path } from './source-map.ts';
 import { findClosest } from './suggest.ts';
 
 type Issue = z.core.$ZodIssue;

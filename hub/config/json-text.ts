@@ -55,6 +55,5 @@ function change(
     : replaceInBraces(text, entry, value);
 }
 
-/** Wraps a value in one object for each key of the path. */
 const nested = (path: readonly string[], value: Json): Json =>
   path.reduceRight<Json>((inner, key) => ({ [key]: inner }), value);

@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import type { PackageSpec, Sandbox } from './config.ts';
 import { nameOfPackage } from './package-spec.ts';
 
-/** Where a server runs. */
 export type PackagePlace =
   | { readonly kind: 'docker'; readonly server: string }
   | {

@@ -1,6 +1,5 @@
 import { win32 } from 'node:path';
 
-/** A program and its arguments. */
 export type CommandLine = { readonly command: string; readonly args: readonly string[] };
 
 /** Package launchers by their program and subcommand, and the launcher whose options they share. */

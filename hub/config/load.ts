@@ -141,7 +141,7 @@ async function readServer(
     folderOf: key => dirname(resolve(document.locationOf([...path, key]).source.file)),
     entry,
     written: new Set(isObject(value) ? Object.keys(value) : []),
-    report(inside, text, showsValue = false) {
+    report(inside, text, showsValue = false): undefined {
       const at = [...path, ...inside];
       // Skip values with unexpanded variables: their final value is unknown.
       if (!unresolved.has(pathText(at))) problems.push({ path: at, text, showsValue });

@@ -5,26 +5,24 @@ import { findExtra, findPackage, isImage, nameOfPackage } from './package-spec.t
 import { resolveInside } from './paths.ts';
 import { type EntryDraft, sandboxOf } from './sandbox.ts';
 
-type LaunchSource = Pick<
-  LocalLaunch,
-  'image' | 'package' | 'command' | 'args' | 'written' | 'noPackage'
->;
+/** What runs: an image, a package or a command line. */
+type LaunchSource = Omit<LocalLaunch, 'kind' | 'runtime' | 'env' | 'workingDirectory' | 'sandbox'>;
 
-const packageForms =
+const extraRule =
+  'write a package of the same registry, such as "name==1.0" (PyPI) or "@org/name@1.2.3" (npm)';
+const packageRule =
   'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI) or "docker:name:tag" (an image); no options, ranges, URLs or git references';
 
 /** How the hub launches a local server. Undefined if the entry does not define what to run. */
 export async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | undefined> {
   const { entry, written, report } = draft;
   if (written.has('headers')) report(['headers'], 'is only for "url": remove it');
-  const source = sourceOf(draft);
+  const found = sourceOf(draft);
+  const source = found && withExtras(found, draft);
   const sandbox = await sandboxOf(draft);
   if (!source) return undefined;
-  if (source.image !== undefined && entry.runtime === 'process')
-    report(
-      ['runtime'],
-      `"process" cannot run an image: write "docker", or "command" without an image`,
-    );
+  const runtimeRule = `"process" cannot run an image: write "docker", or "command" without an image`;
+  if (source.image !== undefined && entry.runtime === 'process') report(['runtime'], runtimeRule);
   return {
     kind: 'local',
     runtime: entry.runtime,
@@ -35,26 +33,24 @@ export async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | unde
   };
 }
 
-function sourceOf(draft: EntryDraft): LaunchSource | undefined {
-  const { entry, form, written, report } = draft;
-  const { command, image, args = [] } = entry;
-  if (entry.package !== undefined) {
+function sourceOf({ entry, form, written, report }: EntryDraft): LaunchSource | undefined {
+  const { package: named, command, image, args = [] } = entry;
+  if (named !== undefined) {
     if (image !== undefined)
       report(['image'], 'cannot be combined with "package": keep one of them');
-    const source = fromPackage(entry.package, { command, args }, report);
-    return source && withExtras(source, draft);
+    return fromPackage(named, { command, args }, report);
   }
   if (image !== undefined) {
     if (!isImage(image)) report(['image'], 'write an image reference such as "name:tag"', true);
-    return withExtras({ image, package: undefined, command, args }, draft);
+    return { image, package: undefined, command, args };
   }
   if (command === undefined) {
-    report(['command'], 'is missing: add "command" and "args", or "package", "image" or "url"');
-    return undefined;
+    const text = 'is missing: add "command" and "args", or "package", "image" or "url"';
+    return report(['command'], text);
   }
   if (form === 'servers' && !written.has('args'))
     report(['args'], 'is missing: add the arguments of "command", "args": [] for none');
-  return withExtras(fromLine({ command, args }), draft);
+  return fromLine({ command, args });
 }
 
 /** Converts a package launcher's command line to a package. Other command lines stay as they are. */
@@ -87,12 +83,7 @@ function withExtras(launch: LaunchSource, { entry, report }: EntryDraft): Launch
   const extras = new Set(source.with ?? []);
   for (const [index, written] of entry.with.entries()) {
     const extra = findExtra(source.ecosystem, written);
-    if (extra === undefined)
-      report(
-        ['with', index],
-        'write a package of the same registry, such as "name==1.0" (PyPI) or "@org/name@1.2.3" (npm)',
-        true,
-      );
+    if (extra === undefined) report(['with', index], extraRule, true);
     else extras.add(extra);
   }
   const python = entry.python ?? source.python;
@@ -114,10 +105,7 @@ function fromPackage(
   report: EntryDraft['report'],
 ): LaunchSource | undefined {
   const source = findPackage(written);
-  if (!source) {
-    report(['package'], packageForms, true);
-    return undefined;
-  }
+  if (!source) return report(['package'], packageRule, true);
   if (source.kind === 'image') return { image: source.image, package: undefined, command, args };
   const base = { image: undefined, command: undefined };
   if (command === undefined) return { ...base, package: source.package, args };
@@ -127,10 +115,11 @@ function fromPackage(
   if (!line && isProgram(command)) return { ...base, package: source.package, command, args };
   // Some files name the package and also the command line that runs it. The two must match.
   const agreed = line && 'package' in line ? matchSpecs(source.package, line.package) : undefined;
-  if (!agreed || !line || 'why' in line) {
-    report(['command'], `does not run the "package" beside it: remove "command", or "package"`);
-    return undefined;
-  }
+  if (!agreed || !line || 'why' in line)
+    return report(
+      ['command'],
+      `does not run the "package" beside it: remove "command", or "package"`,
+    );
   return { ...base, package: agreed, command: line.program, args: line.args };
 }
 
@@ -153,7 +142,5 @@ async function workingDirectory(
     return cwd;
   }
   const place = await resolveInside(cwd, { folder: folderOf('cwd'), home });
-  if (!('refusal' in place)) return place.real;
-  report(['cwd'], place.refusal, true);
-  return undefined;
+  return 'refusal' in place ? report(['cwd'], place.refusal, true) : place.real;
 }

@@ -1,12 +1,8 @@
 import { type JsonObject, isObject } from '#core';
-import {
-  type SourceNode,
-  type SourceEntry,
-  type SourceObject,
-  isNull,
-  valueOf,
-} from './source-map.ts';
 import type { LocatedProblem } from './problem.ts';
+import { type SourceEntry, type SourceNode, isNull, valueOf } from './source-map.ts';
+
+type SourceMap = Extract<SourceNode, { readonly kind: 'map' }>;
 
 /** Groups of keys with the same meaning. Setting one of them overrides all of the group below. */
 const equivalentKeys = [
@@ -42,14 +38,13 @@ export function withoutInheritance(entry: JsonObject, below: SourceNode): JsonOb
 }
 
 function withNulls(above: JsonObject, below: readonly SourceEntry[]): JsonObject {
-  const own = new Map(Object.entries(above));
+  const merged = new Map(Object.entries(above));
   for (const { key, value } of below) {
-    const ownKeys = own.get(key);
-    if (ownKeys === undefined) own.set(key, null);
-    else if (isObject(ownKeys) && value.kind === 'map')
-      own.set(key, withNulls(ownKeys, value.entries));
+    const own = merged.get(key);
+    if (own === undefined) merged.set(key, null);
+    else if (isObject(own) && value.kind === 'map') merged.set(key, withNulls(own, value.entries));
   }
-  return Object.fromEntries(own);
+  return Object.fromEntries(merged);
 }
 
 /** Servers that a file defines in both `servers` and `mcpServers`. */
@@ -64,38 +59,31 @@ export function findDuplicateServers(file: SourceNode): readonly LocatedProblem[
     }));
 }
 
-function merge(below: SourceNode | undefined, above: SourceNode, depth: number): SourceNode {
-  return below?.kind === 'map' && above.kind === 'map' ? mergeMaps(below, above, depth) : above;
-}
-
 /** `depth` is 0 for the file, 1 for a group of servers and 2 for an entry. */
-function mergeMaps(below: SourceObject, above: SourceObject, depth: number): SourceObject {
+function mergeMaps(below: SourceMap, above: SourceMap, depth: number): SourceMap {
   const ownKeys = above.entries.filter(({ value }) => !isNull(value)).map(({ key }) => key);
   const kept = depth === 2 ? withoutEquivalentKeys(below.entries, ownKeys) : below.entries;
   const entries = new Map(kept.map(entry => [entry.key, entry]));
   for (const entry of above.entries) {
     const { key, value } = entry;
     const before = entries.get(key)?.value;
+    const areMaps = before?.kind === 'map' && value.kind === 'map';
     if (isNull(value) && before && !isNull(before)) entries.delete(key);
-    else entries.set(key, { ...entry, value: merge(before, value, depth + 1) });
+    else if (areMaps) entries.set(key, { ...entry, value: mergeMaps(before, value, depth + 1) });
+    else entries.set(key, entry);
   }
   return { ...above, entries: [...entries.values()] };
 }
 
-function withoutEquivalentKeys(
-  below: readonly SourceEntry[],
-  ownKeys: readonly string[],
-): readonly SourceEntry[] {
-  return below.filter(
-    ({ key }) =>
-      !equivalentKeys.some(
-        keys => keys.includes(key) && keys.some(k => k !== key && ownKeys.includes(k)),
-      ),
-  );
+function withoutEquivalentKeys(below: readonly SourceEntry[], ownKeys: readonly string[]) {
+  const overridden = equivalentKeys
+    .filter(keys => keys.some(key => ownKeys.includes(key)))
+    .flatMap(keys => keys.filter(key => !ownKeys.includes(key)));
+  return below.filter(({ key }) => !overridden.includes(key));
 }
 
 /** Moves each server of the upper file to the group in which the lower file has it. */
-function moveToGroupsOf(below: SourceObject, above: SourceObject): SourceObject {
+function moveToGroupsOf(below: SourceMap, above: SourceMap): SourceMap {
   const formBelow = (name: string) => forms.find(form => valueOf(valueOf(below, form), name));
   const servers = forms.flatMap(form => {
     const group = valueOf(above, form);
@@ -107,7 +95,7 @@ function moveToGroupsOf(below: SourceObject, above: SourceObject): SourceObject 
     if (group && group.value.kind !== 'map') return [group];
     const entries = servers.filter(server => server.form === form).map(({ entry }) => entry);
     const location = group?.location ?? above.location;
-    const value: SourceObject = {
+    const value: SourceMap = {
       kind: 'map',
       location: group?.value.location ?? location,
       entries,

@@ -1,6 +1,5 @@
 import type { PackageSpec } from './config.ts';
 
-/** The value of the `package` key, parsed. */
 export type ParsedPackage =
   | { readonly kind: 'package'; readonly package: PackageSpec }
   | { readonly kind: 'image'; readonly image: string };
@@ -47,12 +46,10 @@ export function findExtra(
   return pypiExtra.test(written) && !archive.test(written) ? written : pypiPackage(written)?.spec;
 }
 
-/** Parses a package in npm's syntax; undefined if it is invalid. */
 export function npmPackage(spec: string): PackageSpec | undefined {
   return npmSpec.test(spec) && !archive.test(spec) ? { ecosystem: 'npm', spec } : undefined;
 }
 
-/** Parses a package in uvx's syntax; undefined if it is invalid. */
 export function pypiPackage(written: string): PackageSpec | undefined {
   const [, name, version] = pypiSpec.exec(written) ?? [];
   if (name === undefined || archive.test(written)) return undefined;

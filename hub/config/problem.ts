@@ -1,7 +1,6 @@
 import { HubError } from '#core';
 import { type Path, type SourceLocation, lineAndColumnOf } from './source-map.ts';
 
-/** A problem in a file. */
 export type Problem = {
   readonly path: Path;
   /** What is wrong and what to write instead. */
@@ -10,7 +9,6 @@ export type Problem = {
   readonly showsValue?: boolean;
 };
 
-/** A problem with its source location. */
 export type LocatedProblem = {
   readonly location: SourceLocation;
   readonly text: string;
@@ -24,24 +22,18 @@ const shownLength = 60;
 export function invalidFile(problems: readonly LocatedProblem[]): HubError {
   const files = [...new Set(problems.map(({ location }) => location.source.file))];
   const sorted = problems
-    .map(problem => ({
-      ...problem,
-      ...lineAndColumnOf(problem.location),
-      file: problem.location.source.file,
-    }))
-    .sort(
-      (a, b) =>
-        files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column,
-    )
-    .map(({ location, file, line, column, text, shown }) => {
-      const name = pathText(location.path);
+    .map(({ location, text, shown }) => {
+      const { file } = location.source;
+      const { line, column } = lineAndColumnOf(location);
+      const path = pathText(location.path);
       const value = shown ? `${shownValue(shown.value, location.path)} is not allowed: ` : '';
-      const where = `${file}:${line}:${column}`;
-      return { name, line: `${where}: ${name === '' ? '' : `${name}: `}${value}${text}` };
-    });
-  const unique = [...new Map(sorted.map(each => [each.line, each])).values()];
-  return new HubError('HUB_CONFIG_INVALID', unique.map(({ line }) => line).join('\n'), {
-    data: { problems: unique.map(({ name, line }) => ({ path: name, message: line })) },
+      const message = `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${value}${text}`;
+      return { order: files.indexOf(file), line, column, path, message };
+    })
+    .sort((a, b) => a.order - b.order || a.line - b.line || a.column - b.column);
+  const unique = [...new Map(sorted.map(each => [each.message, each])).values()];
+  return new HubError('HUB_CONFIG_INVALID', unique.map(({ message }) => message).join('\n'), {
+    data: { problems: unique.map(({ path, message }) => ({ path, message })) },
   });
 }
 

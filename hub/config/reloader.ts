@@ -14,7 +14,6 @@ export type Refusal = { readonly at: number; readonly message: string };
 export type ReloaderNeeds = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Replaces the default file reader. */
   readonly readText?: ReadText | undefined;
 };
 

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { describeKeys, jsonSchemaText } from './json-schema.ts';
 import { text } from './server-schema.ts';
 
-/** Valid client names, case-insensitive. */
 export const clientNamePattern = /^[a-z0-9](?:[\w .@/+-]{0,62}[\w.@/+-])?$/i;
 export const clientNameRule =
   'the name of a client has 1 to 64 letters, digits, spaces and "_.@/+-", and starts with a letter or digit';
@@ -128,7 +127,6 @@ export const rulesSchema = describeKeys(
   description: 'How a local model improves the prompts of each client.',
 });
 
-/** A rule as written in a file. */
 export type WrittenRule = z.output<typeof rule>;
 
 /** The known keys of the object at a path, for "did you mean" hints. */

@@ -21,7 +21,6 @@ import {
   rulesSchema,
 } from './rules-schema.ts';
 
-/** How the prompts of a client are improved. */
 export type EnhancementRule = {
   readonly enabled: boolean;
   /** Undefined: the model of OLLAMA_MODEL. */
@@ -89,7 +88,6 @@ const builtIn: EnhancementRule = {
   prompts: [],
 };
 
-/** Rules of a hub without a rules file. */
 export const defaultRules: EnhancementRules = {
   default: builtIn,
   clients: new Map(),
@@ -118,7 +116,6 @@ export function modelsOf(rules: EnhancementRules, usualModel: string): readonly 
 export const ruleOf = (rules: EnhancementRules, client: string | undefined): EnhancementRule =>
   rules.clients.get(foldClientName(client ?? '')) ?? rules.default;
 
-/** Normalizes a client name for lookup. */
 export const foldClientName = (name: string): string => name.trim().toLowerCase();
 
 export const isClientName = (name: string): boolean => clientNamePattern.test(name);

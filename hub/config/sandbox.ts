@@ -18,7 +18,7 @@ export type EntryDraft = {
   readonly folderOf: (key: 'cwd' | 'mounts') => string;
   readonly guard: MountGuard;
   /** Reports a problem at a path inside the entry. `showsValue` puts the value before the text. */
-  readonly report: (path: Path, text: string, showsValue?: boolean) => void;
+  readonly report: (path: Path, text: string, showsValue?: boolean) => undefined;
 };
 
 const minMemoryBytes = 6 * 1024 * 1024;

@@ -33,7 +33,6 @@ const volumeName = matching(
   'the name of a volume has letters, digits, "_", "." and "-", and starts with a letter or digit',
 );
 
-/** A bind mount in object form. */
 export const mount = z.strictObject({
   source: text.describe(
     'File or folder on this machine. Relative paths start at the folder of this file; "~" is the home folder.',
@@ -42,7 +41,6 @@ export const mount = z.strictObject({
   read_only: z.boolean().default(true).describe('false allows the server to write to it.'),
 });
 
-/** A named volume in object form. */
 export const volume = z.strictObject(
   {
     name: volumeName.describe(
@@ -73,7 +71,6 @@ const user = z.union(
   userForm,
 );
 
-/** Resource limits of a container. */
 export const resources = describeKeys(
   z.strictObject({
     memory: size.default('512m'),
@@ -200,8 +197,6 @@ export const serverSchema = describeKeys(
   },
 ).meta({ id: 'server' });
 
-/** A server entry, parsed. */
 export type ServerEntry = z.infer<typeof serverSchema>;
 
-/** All keys of a server entry. */
 export const entryKeys: readonly string[] = Object.keys(serverSchema.shape);

@@ -7,7 +7,6 @@ import { readOtlp } from './otlp.ts';
 import { bytesOf, sizePattern } from './size.ts';
 import { createVariables, mergeEnvironment } from './variables.ts';
 
-/** Default path of the servers file. */
 export const defaultServersFile = './configs/mcp-servers.json';
 const defaultDataDir = './data';
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;

@@ -30,7 +30,6 @@ export const mapIn = ({ value, isAlias }: SyntaxEntry): SyntaxMap | undefined =>
   value.kind === 'map' && !isAlias ? value : undefined;
 
 export type SyntaxFault = { readonly offset: number; readonly text: string };
-/** Result of the JSON or YAML parser. */
 export type Syntax = {
   readonly root: SyntaxNode | undefined;
   readonly fault: SyntaxFault | undefined;

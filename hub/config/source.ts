@@ -6,7 +6,6 @@ import type { FileSnapshot } from './files.ts';
 import type { ConfigReading } from './load.ts';
 import { type Refusal, type ReloaderNeeds, createReloader } from './reloader.ts';
 
-/** The replacement of one config by another. */
 export type ConfigChange = {
   readonly before: Config;
   readonly after: Config;

@@ -5,70 +5,67 @@ import { instanceDefaults } from './server-schema.ts';
 
 /** Warnings about settings that are valid but probably not intended, one log sentence each. Pure. */
 export function warningsOf({ servers, naming }: Config): readonly string[] {
-  const unpinned = servers.flatMap(({ name, enabled, launch }) =>
-    enabled && launch.kind === 'local' && launch.package && !isPinned(launch.package)
-      ? [
-          `${name}: the package ${launch.package.spec} has no version, so each install gets the newest one. Add a version`,
-        ]
-      : [],
+  const enabled = servers.filter(server => server.enabled);
+  const local = enabled.flatMap(({ name, launch }) =>
+    launch.kind === 'local' ? { name, launch } : [],
   );
-  const unplaced = servers.flatMap(({ name, enabled, launch }) =>
-    enabled && launch.kind === 'local' && launch.runtime !== 'process' && !isInAnImage(launch)
-      ? [
-          launch.noPackage === undefined
-            ? `${name}: the command ${JSON.stringify(launch.command)} is not in an image, so it cannot start in Docker. Set "image", "package", or "runtime": "process"`
-            : `${name}: the ${JSON.stringify(launch.command)} command line cannot start in Docker: ${launch.noPackage}`,
-        ]
-      : [],
-  );
-  const separator =
-    naming.separator === '.'
+  return [
+    ...(naming.separator === '.'
       ? ['naming.separator is ".": some clients and models refuse such names']
-      : [];
-  const ofInstances = servers.flatMap(server =>
-    server.enabled ? [...unusedKeysOf(server), ...sharedDataOf(server)] : [],
-  );
-  return [...separator, ...builtinNameWarnings(servers), ...unpinned, ...unplaced, ...ofInstances];
+      : []),
+    ...builtinNameWarnings(servers),
+    ...local.flatMap(({ name, launch }) =>
+      launch.package && !isPinned(launch.package)
+        ? `${name}: the package ${launch.package.spec} has no version, so each install gets the newest one. Add a version`
+        : [],
+    ),
+    ...local.flatMap(({ name, launch }) => unplaced(launch).map(text => `${name}: ${text}`)),
+    ...enabled.flatMap(server =>
+      [...unusedKeys(server), ...sharedData(server)].map(text => `${server.name}: ${text}`),
+    ),
+  ];
+}
+
+/** True if the spec names one version. A tag such as `latest` does not. */
+const isPinned = ({ ecosystem, spec }: PackageSpec) =>
+  (ecosystem === 'npm' ? /.@\d/ : /==\d/).test(spec);
+
+function unplaced({ command, image, runtime, noPackage, ...launch }: LocalLaunch) {
+  if (runtime === 'process' || launch.package || image !== undefined) return [];
+  const written = JSON.stringify(command);
+  return noPackage === undefined
+    ? [
+        `the command ${written} is not in an image, so it cannot start in Docker. Set "image", "package", or "runtime": "process"`,
+      ]
+    : [`the ${written} command line cannot start in Docker: ${noPackage}`];
 }
 
 /** Keys that only affect session instances, on a server that has none. */
-function unusedKeysOf({
-  name,
-  instance,
-  maxInstances,
-  instanceIdleMs,
-}: ServerConfig): readonly string[] {
+function unusedKeys({ instance, maxInstances, instanceIdleMs }: ServerConfig): readonly string[] {
   if (instance === 'session') return [];
   const unused = [
     ...(maxInstances === instanceDefaults.maxInstances ? [] : ['"max_instances"']),
     ...(instanceIdleMs === instanceDefaults.idleSeconds * 1000 ? [] : ['"instance_idle"']),
   ];
+  const [have, them] = unused.length === 1 ? ['has', 'it'] : ['have', 'them'];
   return unused.length === 0
     ? []
     : [
-        `${name}: ${unused.join(' and ')} ${unused.length === 1 ? 'has' : 'have'} no effect, as all clients share one instance. Add "instance": "session", or remove ${unused.length === 1 ? 'it' : 'them'}`,
+        `${unused.join(' and ')} ${have} no effect, as all clients share one instance. Add "instance": "session", or remove ${them}`,
       ];
 }
 
 /** Session instances that share writable data. */
-function sharedDataOf({ name, instance, launch }: ServerConfig): readonly string[] {
+function sharedData({ name, instance, launch }: ServerConfig): readonly string[] {
   if (instance !== 'session' || launch.kind !== 'local') return [];
   const { volumes, mounts } = launch.sandbox;
-  const writable = [...volumes, ...mounts.filter(({ readOnly }) => !readOnly)];
-  const place = { kind: 'docker', server: name } as const;
-  const known = launch.package ? pathsOfKnownPackage(launch.package, place).volumes : [];
-  const [first] = [...writable, ...known];
+  const known = launch.package
+    ? pathsOfKnownPackage(launch.package, { kind: 'docker', server: name }).volumes
+    : [];
+  const [first] = [...volumes, ...mounts.filter(({ readOnly }) => !readOnly), ...known];
   return first
     ? [
-        `${name}: with "instance": "session" all instances write to the same data (${first.target}), and writes to the same file can be lost. Use "instance": "shared", unless the server supports this`,
+        `with "instance": "session" all instances write to the same data (${first.target}), and writes to the same file can be lost. Use "instance": "shared", unless the server supports this`,
       ]
     : [];
-}
-
-const isInAnImage = (launch: LocalLaunch) =>
-  launch.package !== undefined || launch.image !== undefined;
-
-/** True if the spec names one version. A tag such as `latest` does not. */
-function isPinned({ ecosystem, spec }: PackageSpec): boolean {
-  return ecosystem === 'npm' ? /.@\d/.test(spec) : /==\d/.test(spec);
 }

@@ -51,7 +51,6 @@ export function readYaml(text: string): Syntax {
   return { root, fault };
 }
 
-/** Start and end of a node. An empty value has no node. */
 const rangeOf = (node: unknown) => (isNode(node) ? (node.range ?? undefined) : undefined);
 
 function keyName(key: unknown, yaml: YamlDocument): string {

@@ -51,7 +51,6 @@ export function removeFromBlock(
   return [{ start: colon, end: colon, text: ' {}' }, cut];
 }
 
-/** Replaces an entry's value. */
 export function replaceInBlock(
   text: string,
   object: SyntaxMap,

@@ -80,7 +80,6 @@ export function removeFromBraces(
   return comma ? [cut(entry.offset, end + spaceAfter)] : [...leftOver, cut(entry.offset, end)];
 }
 
-/** Replaces a value and keeps its key. */
 export function replaceInBraces(text: string, entry: SyntaxEntry, value: Json): readonly Splice[] {
   const { offset, valueStart, end } = entry;
   const isFirst = isFirstOfLine(text, offset);

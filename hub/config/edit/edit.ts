@@ -15,7 +15,6 @@ import { isNull, valueOf } from '../source-map.ts';
 type Needs = {
   /** Reads the current environment, to validate the edited config with it. */
   readonly readOptions: () => Promise<LoadOptions>;
-  /** Replaces the default file reader. */
   readonly readBytes?: ReadBytes | undefined;
   /**
    * Replaces a file atomically. Awaits `check` right before the rename and rejects with what it throws. Rejects with
@@ -24,12 +23,10 @@ type Needs = {
   readonly writeWhole: (file: string, text: string, check: () => Promise<void>) => Promise<void>;
 };
 
-/** Maximum number of queued edits. */
 const maxWaiting = 100;
 /** Attempts per edit. If another program wrote the file meanwhile, the edit is repeated once. */
 const attempts = 2;
 
-/** An edit of one server's entry. */
 type Change = {
   readonly name: string;
   readonly kind: 'add' | 'set' | 'remove';
