@@ -4,8 +4,8 @@ import type { Code } from '#core';
 import type { Principal } from '#policy';
 import type { Cors } from './cors.ts';
 import type { Guard, Scope } from './guard.ts';
-import { type Refusal, guardedRequest } from './guarded-request.ts';
-import type { Login } from './login/login.ts';
+import { guardedRequest } from './guarded-request.ts';
+import type { Login } from './login.ts';
 import type { Peers } from './peers.ts';
 import type { RefusalLog } from './refusal-log.ts';
 
@@ -14,24 +14,16 @@ type Needs = {
   readonly peers: Pick<Peers, 'of'>;
   readonly cors: Pick<Cors, 'isPreflight'>;
   readonly login: Pick<Login, 'throttle'>;
-  readonly refusals: RefusalLog;
+  readonly logRefusal: RefusalLog;
 };
 
-/** Asks the guard about requests to routes, and answers refused ones. */
-export interface Admission {
-  /** Answers a request that the guard refuses. Returns whether it did. */
-  refuse(request: FastifyRequest, reply: FastifyReply): boolean;
-  refusalOf(request: FastifyRequest): Refusal | undefined;
-  /** The principal of a request that `refuse` admitted to its route. Throws TypeError for any other request. */
-  principalOf(request: FastifyRequest): Principal;
-  /** Whether the guard admits this request to a route of administration. */
-  mayAdminister(request: FastifyRequest): boolean;
-}
+export type Admission = ReturnType<typeof createAdmission>;
 
+/** Asks the guard about requests to routes, and answers refused ones. */
 export function createAdmission(
   options: { readonly token: string | undefined },
-  { guard, peers, cors, login, refusals }: Needs,
-): Admission {
+  { guard, peers, cors, login, logRefusal }: Needs,
+) {
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
     guard.check(guardedRequest(raw, peers.of(raw.socket), isOfDashboard(url)), scope);
   /** Principals of the requests that are being answered. */
@@ -49,14 +41,17 @@ export function createAdmission(
   }
 
   return {
-    refusalOf: request => check(request, scopeOf(request)).refusal,
-    principalOf({ raw, url }) {
+    refusalOf: (request: FastifyRequest) => check(request, scopeOf(request)).refusal,
+    /** The principal of a request that `refuse` admitted to its route. Throws TypeError for any other request. */
+    principalOf({ raw, url }: FastifyRequest): Principal {
       const principal = principals.get(raw);
       if (!principal) throw new TypeError(`the guard did not admit the request to ${url}`);
       return principal;
     },
-    mayAdminister: request => check(request, 'administer').refusal === undefined,
-    refuse(request, reply) {
+    /** Whether the guard admits this request to a route of administration. */
+    mayAdminister: (request: FastifyRequest) => check(request, 'administer').refusal === undefined,
+    /** Answers a request that the guard refuses. Returns whether it did. */
+    refuse(request: FastifyRequest, reply: FastifyReply): boolean {
       const scope = scopeOf(request);
       const { refusal, principal } = check(request, scope);
       if (principal) principals.set(request.raw, principal);
@@ -67,18 +62,16 @@ export function createAdmission(
       if ((refusal.status === 401 || isForOwner) && isOfDashboard(request.url)) return false;
       // The query may hold the secret of a login link.
       const path = request.url.split('?')[0] ?? '';
-      refusals.note({ address: request.ip, method: request.method, url: path, refusal });
-      let { status }: { status: number } = refusal;
-      if (status === 401) {
-        const waitMs = scope === 'administer' ? waitOf(request, isForOwner) : 0;
+      logRefusal({ address: request.ip, method: request.method, url: path, refusal });
+      const isUnauthorized = refusal.status === 401;
+      const waitMs = isUnauthorized && scope === 'administer' ? waitOf(request, isForOwner) : 0;
+      if (isUnauthorized)
         reply.header('www-authenticate', scope === 'call' ? 'Bearer' : 'Bearer scope="administer"');
-        if (waitMs > 0) {
-          status = 429;
-          reply.header('retry-after', String(Math.ceil(waitMs / 1000)));
-        }
-      }
+      if (waitMs > 0) reply.header('retry-after', String(Math.ceil(waitMs / 1000)));
       const code = isForOwner ? 'HUB_OWNER_ONLY' : 'HUB_REQUEST_INVALID';
-      reply.code(status).send(refusalBody(request.url, refusal.message, code));
+      reply
+        .code(waitMs > 0 ? 429 : refusal.status)
+        .send(refusalBody(request.url, refusal.message, code));
       return true;
     },
   };

@@ -1,14 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Lets pages of other origins read what the hub answers (Fetch standard, section 3.2: CORS). */
-export interface Cors {
-  /** Adds the CORS headers to the answer if the origin is allowed. */
-  mark(request: IncomingMessage, response: ServerResponse): void;
-  /** The headers of the answer to a preflight, without those of `mark`. */
-  preflightHeaders(request: IncomingMessage): Readonly<Record<string, string>>;
-  /** Whether a request is a preflight of an allowed origin. */
-  isPreflight(request: IncomingMessage): boolean;
-}
+export type Cors = ReturnType<typeof createCors>;
 
 /** The headers of requests that pages may set. */
 const allowedHeaders =
@@ -19,15 +11,16 @@ const paramHeader = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const maxParamHeaders = 64;
 
 /**
- * CORS for the configured origins only: pages of loopback origins may call the hub but not read its answers. The
- * headers are set on the raw response, because the MCP endpoints bypass Fastify's reply.
+ * CORS (Fetch standard, section 3.2) for the configured origins only: pages of loopback origins may call the hub but not
+ * read its answers. The headers are set on the raw response, because the MCP endpoints bypass Fastify's reply.
  */
-export function createCors(allowedOrigins: readonly string[]): Cors {
+export function createCors(allowedOrigins: readonly string[]) {
   const origins = new Set(allowedOrigins.map(origin => origin.toLowerCase()));
   const isAllowed = (origin: string | undefined): origin is string =>
     origin !== undefined && origins.has(origin.toLowerCase());
   return {
-    mark(request, response) {
+    /** Adds the CORS headers to the answer if the origin is allowed. */
+    mark(request: IncomingMessage, response: ServerResponse): void {
       if (origins.size === 0) return;
       response.setHeader('vary', 'Origin');
       const { origin } = request.headers;
@@ -35,7 +28,8 @@ export function createCors(allowedOrigins: readonly string[]): Cors {
       response.setHeader('access-control-allow-origin', origin);
       response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, WWW-Authenticate');
     },
-    preflightHeaders({ headers }) {
+    /** The headers of the answer to a preflight, without those of `mark`. */
+    preflightHeaders({ headers }: IncomingMessage) {
       // A wildcard is not valid with credentials, so the requested headers are named.
       const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
       const params = asked.map(name => name.trim()).filter(name => paramHeader.test(name));
@@ -47,7 +41,8 @@ export function createCors(allowedOrigins: readonly string[]): Cors {
         'access-control-max-age': '600',
       };
     },
-    isPreflight: ({ method, headers }) =>
+    /** Whether a request is a preflight of an allowed origin. */
+    isPreflight: ({ method, headers }: IncomingMessage) =>
       method === 'OPTIONS' &&
       headers['access-control-request-method'] !== undefined &&
       isAllowed(headers.origin),

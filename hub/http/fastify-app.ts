@@ -8,7 +8,7 @@ import { type Admission, isMcp, refusalBody } from './admission.ts';
 import type { Cors } from './cors.ts';
 import { problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
 import type { HttpNeeds } from './http-needs.ts';
-import type { Login } from './login/login.ts';
+import type { Login } from './login.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { dashboardRoutes } from './routes/dashboard.ts';
 import { createFollowing } from './routes/events.ts';

@@ -51,13 +51,7 @@ export type Decision =
   | { readonly principal: Principal; readonly refusal: undefined }
   | { readonly principal: undefined; readonly refusal: Refusal };
 
-/** Decides whether a request may be answered, and on whose behalf. */
-export interface Guard {
-  /** Called for every request, immediately before it is executed. The decision must not be kept. */
-  check(request: GuardedRequest, scope: Scope): Decision;
-}
-
-const noNeeds: GuardNeeds = { isLoggedIn: () => false, callToken: () => undefined };
+export type Guard = ReturnType<typeof createGuard>;
 
 /**
  * The one guard of the hub. A web page can reach a local port under a name of its own that resolves to
@@ -67,9 +61,11 @@ const noNeeds: GuardNeeds = { isLoggedIn: () => false, callToken: () => undefine
  * Without a token, calls are open to the hub's own user on loopback, and a bearer token that a client
  * sends all the same is ignored: clients keep a token in their files after the setting is gone.
  */
-export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = {}): Guard {
-  const needs = { ...noNeeds, ...given };
-  const ownHosts = createOwnHosts(options);
+export function createGuard(
+  options: GuardOptions,
+  { isLoggedIn = () => false, callToken = () => undefined }: Partial<GuardNeeds> = {},
+) {
+  const isOwnHost = createOwnHosts(options);
   const refuseOrigin = createOrigins(options.allowedOrigins);
   const ownerKey = bearerDigest(options.ownerKey);
   const token = bearerDigest(options.token);
@@ -80,18 +76,18 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
   let madeToken: CallToken['token'] | undefined;
   let madeDigest: Buffer | undefined;
 
-  function refuseHost({ hostCount, target, headers }: GuardedRequest): Refusal | undefined {
+  function refuseHost({ hostCount, target, headers }: GuardedRequest): Decision | undefined {
     if (hostCount > 1)
-      return refusal(400, `the request has ${hostCount} Host headers. Send exactly one`);
+      return refused(400, `the request has ${hostCount} Host headers. Send exactly one`);
     const inTarget = hostOfTarget(target);
-    if (inTarget !== undefined && !ownHosts.has(inTarget))
-      return refusal(
+    if (inTarget !== undefined && !isOwnHost(inTarget))
+      return refused(
         400,
         `the request target names the host ${JSON.stringify(inTarget)}, which is not this hub. Send the path only`,
       );
     const host = headers.host ?? '';
-    if (ownHosts.has(host)) return undefined;
-    return refusal(
+    if (isOwnHost(host)) return undefined;
+    return refused(
       403,
       `Host ${JSON.stringify(host)} is not this hub. Use localhost, or add the name to ROUTER_ALLOWED_HOSTS`,
     );
@@ -99,7 +95,7 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
 
   function decideCall({ credentials, headers, peer }: GuardedRequest): Decision {
     if (isSame(credentials, ownerKey)) return owner;
-    const made = token ? undefined : needs.callToken();
+    const made = token ? undefined : callToken();
     if (token || made) {
       if (made && made.token !== madeToken) {
         madeToken = made.token;
@@ -107,7 +103,7 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
       }
       if (isSame(credentials, token ?? madeDigest)) return tokenHolder;
       // A login of another user's process makes calls, but administers nothing (see below).
-      if (needs.isLoggedIn(headers)) return peer.kind === 'refused' ? tokenHolder : owner;
+      if (isLoggedIn(headers)) return peer.kind === 'refused' ? tokenHolder : owner;
       return refused(
         401,
         made
@@ -122,7 +118,7 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
       );
     // Clients send the made token also when calls need none any more, and keep the sessions they opened with it.
     if (isSame(credentials, madeDigest)) return tokenHolder;
-    return needs.isLoggedIn(headers) ? owner : local;
+    return isLoggedIn(headers) ? owner : local;
   }
 
   function decideAdministration({ credentials, headers, peer }: GuardedRequest): Decision {
@@ -132,7 +128,7 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
         'administration is "off" in this hub\'s settings: change its files instead',
       );
     if (isSame(credentials, ownerKey)) return owner;
-    if (needs.isLoggedIn(headers)) {
+    if (isLoggedIn(headers)) {
       if (peer.kind !== 'refused') return owner;
       // Browsers send cookies to all ports of a host, so a page of another user's process gets them too.
       return refused(403, `${peer.why}, and a login is for browsers of the hub's own user`);
@@ -144,9 +140,12 @@ export function createGuard(options: GuardOptions, given: Partial<GuardNeeds> = 
   }
 
   return {
-    check(request, scope) {
-      const foreign = refuseHost(request) ?? refuseOrigin(request);
-      if (foreign) return { principal: undefined, refusal: foreign };
+    /** Called for every request, immediately before it is executed. The decision must not be kept. */
+    check(request: GuardedRequest, scope: Scope): Decision {
+      const hostRefused = refuseHost(request);
+      if (hostRefused) return hostRefused;
+      const refusal = refuseOrigin(request);
+      if (refusal) return { principal: undefined, refusal };
       return scope === 'call' ? decideCall(request) : decideAdministration(request);
     },
   };
@@ -159,10 +158,8 @@ const admitted = (name: string, administer: boolean): Decision => ({
 
 const refused = (status: Refusal['status'], message: string): Decision => ({
   principal: undefined,
-  refusal: refusal(status, message),
+  refusal: { status, message },
 });
-
-const refusal = (status: Refusal['status'], message: string): Refusal => ({ status, message });
 
 const bearerDigest = (token: string | undefined) =>
   token === undefined ? undefined : digest(`Bearer ${token}`);

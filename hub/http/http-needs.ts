@@ -1,7 +1,10 @@
 import type { Activity } from '#activity';
+import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
+import type { Enhancer } from '#enhance';
 import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
+import type { Fetching, Models } from '#models';
 import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
@@ -10,8 +13,6 @@ import type { ByteBudget, Connections, Sse, Streamable, WebSockets } from '#tran
 import type { HttpSystem } from './errors.ts';
 import type { GuardNeeds } from './guard.ts';
 import type { PeersNeeds } from './peers.ts';
-import type { Prompts } from './routes/ollama.ts';
-import type { PromptHealth } from './routes/prompt-health.ts';
 
 /** The default runtime of servers. */
 export type Engine = {
@@ -30,6 +31,27 @@ export type ConfigControl = {
   reload(allow?: readonly string[]): Promise<JsonObject>;
   /** The state that `/health` shows. `error` says why the current files are not applied. */
   status(): { readonly loadedAt: number; readonly error: string | undefined };
+};
+
+/** The prompt enhancer and its models. */
+export type Prompts = {
+  readonly enhancer: Enhancer;
+  readonly models: Models;
+  /** Absent: missing models are pulled on request only. */
+  readonly fetching?: Pick<Fetching, 'status'>;
+};
+
+/** The state of the prompt enhancer for `/health`, which does not load it. */
+export type PromptHealth = {
+  readonly rules: () => RulesStatus;
+  /** Undefined until its first use. */
+  readonly loaded: () => Promise<Prompts> | undefined;
+};
+
+/** The prompt enhancer, loaded on first use. */
+export type LazyPrompts = {
+  readonly open: () => Promise<Prompts>;
+  readonly health?: PromptHealth;
 };
 
 /** The other rooms that HTTP uses. */
@@ -60,8 +82,8 @@ export type HttpNeeds = {
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
   /** Work that outlives a request, such as installs. */
   readonly jobs: Jobs;
-  /** The prompt enhancer, loaded on first use. Absent: the hub improves no prompts. */
-  readonly prompts?: { readonly open: () => Promise<Prompts>; readonly health?: PromptHealth };
+  /** Absent: the hub improves no prompts. */
+  readonly prompts?: LazyPrompts;
   readonly telemetry: {
     readonly activity: Activity;
     readonly metrics: Metrics;

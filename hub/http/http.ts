@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { type Service, HubError, addressOf, messageOf } from '#core';
-import type { MetricFamily } from '#telemetry';
+import { HubError, addressOf, messageOf } from '#core';
 import { noBudget } from '#transports';
 import { createAdmission } from './admission.ts';
 import { createContainerUsages } from './container-usage.ts';
@@ -14,7 +13,7 @@ import { type GuardOptions, createGuard } from './guard.ts';
 import type { GuardedRequest } from './guarded-request.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import { type Listening, addressesOfNetworks, listenOn } from './listen.ts';
-import { createLogin } from './login/login.ts';
+import { createLogin } from './login.ts';
 import { createPeers } from './peers.ts';
 import { createRefusalLog } from './refusal-log.ts';
 
@@ -35,24 +34,8 @@ export type HttpOptions = GuardOptions & {
 
 const defaultMaxConnections = 2_000;
 
-/** Listens and answers calls after `start`. */
-export type Http = Service & {
-  /** Loads the routes, which the first request other than a call would wait for. */
-  load(): Promise<void>;
-  /** Its address after `start`, with the host as configured: `http://127.0.0.1:9090`. */
-  readonly address: string;
-  /** Its address on this machine after `start`: `http://localhost:9090`. */
-  readonly url: string;
-  /** Its sockets after `start`: `127.0.0.1:9090`. */
-  readonly sockets: readonly string[];
-  /** A new link that logs a browser in to the dashboard as the owner, once. */
-  createLoginLink(): string;
-  /** The current metrics, as `/metrics` shows them. */
-  measure(): Promise<readonly MetricFamily[]>;
-};
-
-/** The hub's HTTP server. */
-export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
+/** The hub's HTTP server. It listens and answers calls after `start`. */
+export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const { servers, transports, access = {}, system } = needs;
   const login = createLogin(options, system);
   const guard = createGuard(options, {
@@ -61,8 +44,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
   });
   const peers = createPeers(access.peers ?? { tables: undefined, uid: 0 });
   const cors = createCors(options.allowedOrigins);
-  const refusals = createRefusalLog(system);
-  const admission = createAdmission(options, { guard, peers, cors, login, refusals });
+  const logRefusal = createRefusalLog(system);
+  const admission = createAdmission(options, { guard, peers, cors, login, logRefusal });
   const usages = createContainerUsages(
     () => servers.all.flatMap(one => [one, ...servers.instances.list(one)]),
     system.clock,
@@ -90,17 +73,21 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
 
   return {
     name: 'http',
+    /** Its address after `start`, with the host as configured: `http://127.0.0.1:9090`. */
     get address() {
       return address;
     },
+    /** Its address on this machine after `start`: `http://localhost:9090`. */
     get url() {
       return url;
     },
+    /** Its sockets after `start`: `127.0.0.1:9090`. */
     get sockets() {
       return listening?.sockets ?? [];
     },
+    /** A new link that logs a browser in to the dashboard as the owner, once. */
     createLoginLink: () => `${url}${login.createLink().path}`,
-    async start() {
+    async start(): Promise<void> {
       const tls = options.tls && {
         cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
         key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
@@ -130,13 +117,15 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds): Http {
       address = `${options.tls ? 'https' : 'http'}://${host}:${port}`;
       url = addressOf({ host: options.host, port, isSecure: options.tls !== undefined });
     },
-    async load() {
+    /** Loads the routes, which the first request other than a call would wait for. */
+    async load(): Promise<void> {
       await routes();
     },
-    async stop() {
+    async stop(): Promise<void> {
       await listening?.close();
       await (await loading)?.close();
     },
+    /** The current metrics, as `/metrics` shows them. */
     async measure() {
       const { readMetricFamilies } = await import('./metric-families.ts');
       return await readMetricFamilies({ ...needs, usages });

@@ -5,13 +5,7 @@ import type { Server } from 'node:http';
 import { HubError, messageOf } from '#core';
 
 /** The servers that listen on one port at one or more addresses. */
-export type Listening = {
-  readonly port: number;
-  /** Its sockets, such as `127.0.0.1:9090` and `[::1]:9090`. */
-  readonly sockets: readonly string[];
-  /** Stops listening and closes all connections. */
-  close(): Promise<void>;
-};
+export type Listening = Awaited<ReturnType<typeof listenOn>>;
 
 type Place = { readonly host: string; readonly port: number };
 
@@ -19,11 +13,7 @@ type Place = { readonly host: string; readonly port: number };
  * Listens on a port. For `localhost` it listens on all its addresses, because some clients try only one. Rejects with
  * HUB_PORT_TAKEN or HUB_LISTEN_REFUSED if the first address fails; failures of the others are ignored.
  */
-export async function listenOn(
-  place: Place,
-  createServer: () => Server,
-  resolve = addressesOf,
-): Promise<Listening> {
+export async function listenOn(place: Place, createServer: () => Server, resolve = addressesOf) {
   const { host, port } = place;
   const server = createServer();
   let others: readonly string[];
@@ -46,8 +36,13 @@ export async function listenOn(
       // With IPv6 switched off, localhost may still resolve to ::1.
     }
   }
-  const sockets = servers.map(socketOf);
-  return { port: own, sockets, close: async () => void (await Promise.all(servers.map(close))) };
+  return {
+    port: own,
+    /** Its sockets, such as `127.0.0.1:9090` and `[::1]:9090`. */
+    sockets: servers.map(socketOf),
+    /** Stops listening and closes all connections. */
+    close: async () => void (await Promise.all(servers.map(close))),
+  };
 }
 
 function socketOf(server: Server): string {

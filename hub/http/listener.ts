@@ -12,7 +12,7 @@ import { createPlainPosts } from './plain-posts.ts';
 import { countBody, refuseBusy } from './unfinished.ts';
 import { isAnswerDue, refuseUnreadable } from './unreadable.ts';
 
-export type ListenerOptions = {
+type ListenerOptions = {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly maxBodyBytes: number;
   readonly patience?: Patience;
@@ -23,7 +23,7 @@ export type ListenerOptions = {
 /** How long the head and the whole of a request may take to arrive, in milliseconds. */
 export type Patience = { readonly headMs: number; readonly requestMs: number };
 
-export type ListenerNeeds = {
+type ListenerNeeds = {
   readonly servers: Pick<Servers, 'find'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly webSockets: WebSockets;
@@ -38,8 +38,6 @@ export type ListenerNeeds = {
   /** Answers all other requests. */
   readonly fallback: RequestListener;
 };
-
-type Upgrade = { readonly view: View; readonly principal: Principal };
 
 const keepAliveMs = 75_000;
 /** Enough for the largest body over a slow network. The time of the call itself does not count. */
@@ -76,7 +74,7 @@ export function createListener(options: ListenerOptions, needs: ListenerNeeds): 
    * protocol (mostly HTTP/2), while the hub stops, and before an earlier request is answered. It is then a request
    * like any other.
    */
-  function upgradeOf(request: IncomingMessage): Upgrade | undefined {
+  function upgradeOf(request: IncomingMessage) {
     if (!isWebSocket(request) || needs.connections.isDraining || isAnswerDue(request.socket))
       return undefined;
     const principal = admit(request);

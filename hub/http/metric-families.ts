@@ -2,8 +2,7 @@ import type { ContainerUsages } from '#dashboard';
 import type { CachesStats } from '#enhance';
 import type { Server } from '#servers';
 import type { MetricFamily, Sample } from '#telemetry';
-import type { HttpNeeds } from './http-needs.ts';
-import type { PromptHealth } from './routes/prompt-health.ts';
+import type { HttpNeeds, PromptHealth } from './http-needs.ts';
 
 /** The sources of the metrics. */
 export type MetricFamiliesNeeds = Pick<

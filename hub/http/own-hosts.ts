@@ -4,16 +4,11 @@ const loopbackHosts = ['localhost', '[::1]'];
 /** Addresses that stand for every address of the machine. No client asks for them by name. */
 const wildcards = ['0.0.0.0', '::'];
 
-/** The values of Host by which this hub may be asked. */
-export interface OwnHosts {
-  /** Takes a host with or without a port. */
-  has(host: string): boolean;
-}
-
+/** Returns a check of the Host header: whether this hub may be asked by it. */
 export function createOwnHosts(options: {
   readonly host: string;
   readonly allowedHosts: readonly string[];
-}): OwnHosts {
+}): (host: string) => boolean {
   const hosts = new Set([
     ...loopbackHosts,
     ...(wildcards.includes(options.host) ? [] : [hostHeaderOf(options.host)]),
@@ -21,15 +16,13 @@ export function createOwnHosts(options: {
   ]);
   /** The own host that was asked for last: nearly all requests ask for the same one. */
   let last = 'localhost';
-  return {
-    has(host) {
-      if (host === last) return true;
-      const name = host.toLowerCase().replace(/:\d+$/, '');
-      // All of 127.0.0.0/8 is this machine (RFC 1122, section 3.2.1.3).
-      const isOwn = hosts.has(name) || (name.startsWith('127.') && isIPv4(name));
-      if (isOwn) last = host;
-      return isOwn;
-    },
+  return host => {
+    if (host === last) return true;
+    const name = host.toLowerCase().replace(/:\d+$/, '');
+    // All of 127.0.0.0/8 is this machine (RFC 1122, section 3.2.1.3).
+    const isOwn = hosts.has(name) || (name.startsWith('127.') && isIPv4(name));
+    if (isOwn) last = host;
+    return isOwn;
   };
 }
 

@@ -2,18 +2,7 @@ import type { Socket } from 'node:net';
 import type { Peer } from './guarded-request.ts';
 import { type SocketTables, findOwner } from './socket-tables.ts';
 
-/** Tells whose process opened each connection (Linux). */
-export interface Peers {
-  /**
-   * Finds the user whose process opened a connection, then calls `known` unless the connection is gone. Synchronous if
-   * there is nothing to find. The result holds for the life of the connection.
-   */
-  identify(socket: Socket, known: () => void): void;
-  /** The peer of a connection that was identified. */
-  of(socket: Socket): Peer;
-  /** Ends the connections that are being identified. */
-  endAll(): void;
-}
+export type Peers = ReturnType<typeof createPeers>;
 
 export type PeersNeeds = {
   /** Undefined if the system has none, or if the hub asks for a token instead. */
@@ -27,10 +16,10 @@ const sameUser: Peer = { kind: 'same-user' };
 const loopback = /^(?:::ffff:)?127\.|^::1$/;
 
 /**
- * Looks up connections to a loopback address only, because both their ends are in the hub's socket table. The peer of
- * a published container port is in another network namespace.
+ * Tells whose process opened each connection (Linux). It looks up connections to a loopback address only, because both
+ * their ends are in the hub's socket table. The peer of a published container port is in another network namespace.
  */
-export function createPeers({ tables, uid }: PeersNeeds): Peers {
+export function createPeers({ tables, uid }: PeersNeeds) {
   const peers = new WeakMap<Socket, Peer>();
   const waiting = new Set<Socket>();
 
@@ -47,7 +36,11 @@ export function createPeers({ tables, uid }: PeersNeeds): Peers {
   }
 
   return {
-    identify(socket, known) {
+    /**
+     * Finds the user whose process opened a connection, then calls `known` unless the connection is gone. Synchronous if
+     * there is nothing to find. The result holds for the life of the connection.
+     */
+    identify(socket: Socket, known: () => void): void {
       if (!tables || !loopback.test(socket.localAddress ?? '')) return known();
       waiting.add(socket);
       // The reader of the connection listens for errors later.
@@ -64,8 +57,9 @@ export function createPeers({ tables, uid }: PeersNeeds): Peers {
         settle(refused(`the hub cannot tell which user opened this connection (${String(error)})`)),
       );
     },
-    of: socket => peers.get(socket) ?? unchecked,
-    endAll() {
+    of: (socket: Socket) => peers.get(socket) ?? unchecked,
+    /** Ends the connections that are being identified. */
+    endAll(): void {
       for (const socket of waiting) socket.destroy();
     },
   };

@@ -8,25 +8,14 @@ import { type GuardedRequest, type Peer, credentialsOf } from './guarded-request
 import { type PlainBody, type PlainHead, bodyUnder, parsePlainHead } from './plain-head.ts';
 import { type PlainLink, PlainResponse } from './plain-response.ts';
 
-/**
- * Answers plain POSTs to MCP endpoints without Node's HTTP, which costs as much as all other work for a call. A
- * connection that brings anything else is handed over to Node (decisions/0015).
- */
-export interface PlainPosts {
-  /** Takes over a new connection. */
-  readonly take: (socket: Socket, peer: Peer) => void;
-  /** Ends all its connections. */
-  readonly endAll: () => void;
-}
-
-export type PlainPostsOptions = {
+type Options = {
   readonly maxBodyBytes: number;
   /** How long a connection may be idle at first and between requests, in milliseconds. */
   readonly firstMs: number;
   readonly idleMs: number;
 };
 
-export type PlainPostsNeeds = {
+type Needs = {
   readonly clock: Pick<Clock, 'now'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
@@ -48,12 +37,17 @@ const maxPipelined = 64;
 /** Clients may send a request as late as Keep-Alive tells them. */
 const graceMs = 1_000;
 
-export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNeeds): PlainPosts {
+/**
+ * Answers plain POSTs to MCP endpoints without Node's HTTP, which costs as much as all other work for a call. A
+ * connection that brings anything else is handed over to Node (decisions/0015).
+ */
+export function createPlainPosts(options: Options, needs: Needs) {
   const { streamable, admit, viewOf } = needs;
   const sockets = new Set<Socket>();
   const commonLines = createCommonLines(options.idleMs, needs.clock);
   const idleMs = options.idleMs + graceMs;
 
+  /** Takes over a new connection. */
   function take(socket: Socket, peer: Peer): void {
     /** The parsed head of the last request: most clients send the same head again. It says nothing about admission. */
     let known: KnownHead | undefined;
@@ -208,7 +202,8 @@ export function createPlainPosts(options: PlainPostsOptions, needs: PlainPostsNe
 
   return {
     take,
-    endAll() {
+    /** Ends all its connections. */
+    endAll(): void {
       for (const socket of sockets) socket.destroy();
     },
   };

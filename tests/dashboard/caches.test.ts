@@ -7,7 +7,7 @@ import { type TestHub, startHub } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { createMetrics, redactText } from '#telemetry';
 import { dashboardRoutes } from '../../hub/http/routes/dashboard.ts';
-import { createLogin } from '../../hub/http/login/login.ts';
+import { createLogin } from '../../hub/http/login.ts';
 import { type Scene, openScene } from '../enhance/enhancer-scene.ts';
 import { leadsTo, visitor } from './scene.ts';
 

@@ -309,7 +309,7 @@ export async function startHub(
       system: { clock, log, newId },
     },
   );
-  await http.start(new AbortController().signal);
+  await http.start();
   if (options.start ?? true) {
     servers.startAll();
     await until(

@@ -161,7 +161,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'http/install': ['http/routes/install'],
   'http/jobs': ['http/routes/jobs'],
   'http/listener': ['http/unfinished'],
-  'http/login/login': ['http/login/cookies', 'http/login/links', 'http/login/throttle'],
   'http/logs': ['http/routes/logs'],
   'http/ollama': ['http/routes/events', 'http/routes/ollama'],
   'http/plain-posts': ['http/plain-response'],

@@ -10,15 +10,15 @@ const refused = { address: '127.0.0.1', method: 'GET', url: '/mcp', refusal };
 function start() {
   let now = 1_000;
   const { log, logged } = createRecordingLog();
-  const refusals = createRefusalLog({ log, clock: { monotonic: () => now } });
-  return { refusals, logged, pass: (ms: number) => (now += ms) };
+  const note = createRefusalLog({ log, clock: { monotonic: () => now } });
+  return { note, logged, pass: (ms: number) => (now += ms) };
 }
 
 describe('refusals', () => {
   test('are logged once for an address in a second, and counted', () => {
-    const { refusals, logged, pass } = start();
-    for (let at = 0; at < 500; at++) refusals.note(refused);
-    refusals.note({ ...refused, address: '127.0.0.2' });
+    const { note, logged, pass } = start();
+    for (let at = 0; at < 500; at++) note(refused);
+    note({ ...refused, address: '127.0.0.2' });
     assert.deepEqual(
       logged.map(({ fields }) => fields),
       [
@@ -27,23 +27,23 @@ describe('refusals', () => {
       ],
     );
     pass(999);
-    refusals.note(refused);
+    note(refused);
     assert.equal(logged.length, 2);
     pass(1);
-    refusals.note(refused);
+    note(refused);
     assert.equal(logged.length, 3);
   });
 
   test('of many addresses are bounded', () => {
-    const { refusals, logged } = start();
-    for (let at = 0; at < 5_000; at++) refusals.note({ ...refused, address: `::${at}` });
+    const { note, logged } = start();
+    for (let at = 0; at < 5_000; at++) note({ ...refused, address: `::${at}` });
     assert.equal(logged.length, 100);
   });
 
   test('are logged with their URL, method and message cut', () => {
-    const { refusals, logged } = start();
+    const { note, logged } = start();
     const long = 'x'.repeat(15_000);
-    refusals.note({
+    note({
       ...refused,
       method: long,
       url: `/${long}`,

@@ -5,10 +5,7 @@ import { administered } from '../guard.ts';
 import type { Follow } from './events.ts';
 import { readQuery, readWhole } from './input.ts';
 
-type Needs = {
-  readonly telemetry: { readonly activity: Activity };
-  readonly follow: Follow;
-};
+type Needs = { readonly telemetry: { readonly activity: Activity }; readonly follow: Follow };
 
 const maxLimit = 500;
 const defaultLimit = 100;

@@ -11,8 +11,7 @@ import type {
 import type { Admission } from '../admission.ts';
 import { type HttpSystem, reportOf, statusOf } from '../errors.ts';
 import type { Scope } from '../guard.ts';
-import { cookieName, loginSeconds } from '../login/cookies.ts';
-import type { Login } from '../login/login.ts';
+import { type Login, cookieName, loginSeconds } from '../login.ts';
 import { createFollowing, hangUpOf } from './events.ts';
 
 type Options = { readonly token: string | undefined; readonly administration: 'on' | 'off' };

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { isObject } from '#core';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
-import type { Login } from '../login/login.ts';
+import type { Login } from '../login.ts';
 import type { MetricFamiliesNeeds } from '../metric-families.ts';
 import { invalid, refuseBody } from './input.ts';
 

@@ -4,14 +4,14 @@ import type { InstallJobs, InstallProgress, Installed, Installs } from '#install
 import type { Admission } from '../admission.ts';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
+import type { HttpNeeds } from '../http-needs.ts';
 import { type EventAnswer, hangUpOf, openEvents, wantsEvents } from './events.ts';
 import { invalid, readFlag } from './input.ts';
 
-type Needs = {
+type Needs = Pick<HttpNeeds, 'system'> & {
   readonly installs: Pick<Installs, 'remove'>;
   readonly installJobs: Pick<InstallJobs, 'install'>;
   readonly admission: Pick<Admission, 'principalOf'>;
-  readonly system: HttpSystem;
 };
 
 /** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */

@@ -1,14 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
-import type { Job, Jobs } from '#jobs';
+import type { Job } from '#jobs';
 import { administered } from '../guard.ts';
+import type { HttpNeeds } from '../http-needs.ts';
 import type { Follow } from './events.ts';
 import { refuseBody } from './input.ts';
 
-type Needs = {
-  readonly jobs: Pick<Jobs, 'list' | 'get' | 'linesOf' | 'cancel' | 'changed'>;
-  readonly follow: Follow;
-};
+type Needs = Pick<HttpNeeds, 'jobs'> & { readonly follow: Follow };
 
 /** Maximum number of events that one write sends. The oldest are dropped. */
 const maxWaiting = 50;

@@ -1,14 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import type { Servers } from '#servers';
 import { administered } from '../guard.ts';
+import type { HttpNeeds } from '../http-needs.ts';
 import { type Follow, wantsEvents } from './events.ts';
 import { readFlag, readQuery } from './input.ts';
 
-type Needs = {
-  readonly servers: Pick<Servers, 'get' | 'removed'>;
-  readonly follow: Follow;
-  readonly telemetry: { readonly redact: (text: string) => string };
-};
+type Needs = Pick<HttpNeeds, 'servers' | 'telemetry'> & { readonly follow: Follow };
 
 /** An event contains the newest lines, up to this number, and the number of dropped ones. */
 const maxTold = 500;

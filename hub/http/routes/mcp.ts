@@ -1,27 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { type Request, membersOf, readMessage, whole } from '#jsonrpc';
-import type { Router, View } from '#routing';
-import type { Servers } from '#servers';
-import {
-  type Connections,
-  type Sse,
-  type Streamable,
-  messagesPath,
-  sendJson,
-  stopping,
-} from '#transports';
+import type { View } from '#routing';
+import { messagesPath, sendJson, stopping } from '#transports';
 import type { Admission } from '../admission.ts';
+import type { HttpNeeds } from '../http-needs.ts';
 import { headOfAnswer } from '../errors.ts';
 import { invalid, takeBytes } from './input.ts';
 
-type Needs = {
-  readonly servers: Pick<Servers, 'get'>;
-  readonly router: Pick<Router, 'openSessionless'>;
-  readonly transports: {
-    readonly streamable: Pick<Streamable, 'handle'>;
-    readonly connections: Pick<Connections, 'isDraining'>;
-    readonly sse: Sse;
-  };
+type Needs = Pick<HttpNeeds, 'servers' | 'router' | 'transports'> & {
   readonly admission: Pick<Admission, 'principalOf'>;
 };
 

@@ -1,26 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isClientName } from '#config';
 import { HubError, isObject } from '#core';
-import type { Enhancement, Enhancer } from '#enhance';
-import type { Fetching, Models } from '#models';
+import type { Enhancement } from '#enhance';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
+import type { HttpNeeds, LazyPrompts } from '../http-needs.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
 import { invalid, readQuery, refuseBody, shown } from './input.ts';
 
-/** The prompt enhancer and its models. */
-export type Prompts = {
-  readonly enhancer: Enhancer;
-  readonly models: Models;
-  /** Absent: missing models are pulled on request only. */
-  readonly fetching?: Pick<Fetching, 'status'>;
-};
-
-type Needs = {
-  /** Loads the enhancer on first use. */
-  readonly prompts: { readonly open: () => Promise<Prompts> };
-  readonly system: HttpSystem;
-};
+/** The prompts are loaded on first use. */
+type Needs = Pick<HttpNeeds, 'system'> & { readonly prompts: Pick<LazyPrompts, 'open'> };
 
 /** `/ollama/...`: prompts, models and caches (spec 1.8, 1.16, 1.17). */
 export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): void {

@@ -1,15 +1,7 @@
-import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
 import type { PartHealth } from '#dashboard';
 import type { FetchingStatus, ModelsStatus } from '#models';
-import type { Prompts } from './ollama.ts';
-
-/** The state of the prompt enhancer for `/health`, which does not load it. */
-export type PromptHealth = {
-  readonly rules: () => RulesStatus;
-  /** Undefined until its first use. */
-  readonly loaded: () => Promise<Prompts> | undefined;
-};
+import type { PromptHealth } from '../http-needs.ts';
 
 /** The parts of the enhancer. The hub is usable without any of them: prompts are then returned unchanged. */
 export async function promptParts({ rules, loaded }: PromptHealth): Promise<{

@@ -1,22 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
-import type { Router } from '#routing';
 import type { Usage } from '#runtimes';
-import {
-  type Server,
-  type Servers,
-  describeListing,
-  describeServer,
-  restartNow,
-  startNow,
-} from '#servers';
+import { type Server, describeListing, describeServer, restartNow, startNow } from '#servers';
 import { administered } from '../guard.ts';
+import type { HttpNeeds } from '../http-needs.ts';
 import { refuseBody } from './input.ts';
 
-type Needs = {
-  readonly servers: Servers;
-  readonly router: Pick<Router, 'collisions'>;
-};
+type Needs = Pick<HttpNeeds, 'servers' | 'router'>;
 
 /** `/servers`: the servers with their states, and start, stop and restart. */
 export function serverRoutes(app: FastifyInstance, { servers, router }: Needs): void {

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
-import { cookieName, loginSeconds } from '../../../hub/http/login/cookies.ts';
-import { linkMs } from '../../../hub/http/login/links.ts';
-import { createLogin } from '../../../hub/http/login/login.ts';
-import { maxFailures, windowMs } from '../../../hub/http/login/throttle.ts';
+import {
+  cookieName,
+  createLogin,
+  linkMs,
+  loginSeconds,
+  maxFailures,
+  windowMs,
+} from '../../hub/http/login.ts';
 
 const ownerKey = 'o'.repeat(43);
 const token = 'a-token-16-chars';

@@ -1,0 +1,174 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock, Log } from '#core';
+import type { Logins } from '#dashboard';
+import type { Scope } from './guard.ts';
+
+/** How long a login lasts, in seconds: 30 days. */
+export const loginSeconds = 30 * 86_400;
+/** How long a login link works, in milliseconds. */
+export const linkMs = 10 * 60_000;
+/** Maximum number of unused links; the oldest is dropped. */
+const maxLinks = 20;
+/** Failed logins of an address within `windowMs` before it must wait for the end of that time. */
+export const maxFailures = 10;
+export const windowMs = 60_000;
+/** Maximum number of addresses; the oldest is forgotten. */
+const maxAddresses = 1_000;
+
+/** Logins to the dashboard, and the links for them. */
+export interface Login extends Logins {
+  /** The scope of a request's cookie; undefined without a valid one. */
+  scopeOf(headers: IncomingHttpHeaders): Scope | undefined;
+  /** The path of a new link, with its secret and lifetime. */
+  createLink(): { readonly path: string; readonly lastsMs: number };
+  readonly throttle: Throttle;
+}
+
+type Options = { readonly ownerKey: string; readonly token: string | undefined };
+type Needs = { readonly clock: Pick<Clock, 'now' | 'monotonic'>; readonly log: Log };
+
+export function createLogin(options: Options, needs: Needs): Login {
+  const { token } = options;
+  const cookies = createCookies(options, needs);
+  const links = createLinks(needs);
+  const throttle = createThrottle(needs);
+
+  return {
+    scopeOf: headers => cookies.scopeOf(headers),
+    createLink: () => ({
+      path: `/dashboard/login?code=${links.create()}`,
+      lastsMs: linkMs,
+    }),
+    enterByLink(code, address) {
+      // A valid code is accepted despite failures at this address, because codes cannot be guessed.
+      if (links.redeem(code)) return { kind: 'in', cookie: cookies.create('administer') };
+      const waitMs = throttle.waitMs(address);
+      throttle.failed(address, 'link');
+      return waitMs > 0 ? { kind: 'blocked', waitMs } : { kind: 'wrong' };
+    },
+    enterByToken(given, address) {
+      const waitMs = throttle.waitMs(address);
+      if (waitMs > 0) return { kind: 'blocked', waitMs };
+      if (token !== undefined && isEqual(given, token))
+        return { kind: 'in', cookie: cookies.create('call') };
+      throttle.failed(address, 'token');
+      return { kind: 'wrong' };
+    },
+    throttle,
+  };
+}
+
+/**
+ * A cookie says what its holder may do and until when, signed with the owner's key: it survives a restart of
+ * the hub, and ends with a new key. A login by the hub's token ends with that token as well.
+ */
+function createCookies({ ownerKey, token }: Options, { clock }: Needs) {
+  const proofs: Readonly<Record<Scope, string>> = { administer: '', call: token ?? '' };
+  const sign = (scope: Scope, expires: string) =>
+    createHmac('sha256', ownerKey)
+      .update(['dashboard login', scope, expires, proofs[scope]].join('\n'))
+      .digest('base64url');
+
+  function verify(value: string): Scope | undefined {
+    const [, scope, expires = '', signature = ''] = cookiePattern.exec(value) ?? [];
+    if (scope !== 'call' && scope !== 'administer') return undefined;
+    if (Number(expires) * 1000 <= clock.now()) return undefined;
+    return isEqual(signature, sign(scope, expires)) ? scope : undefined;
+  }
+
+  return {
+    create(scope: Scope): string {
+      const expires = String(Math.floor(clock.now() / 1000) + loginSeconds);
+      return `${scope}.${expires}.${sign(scope, expires)}`;
+    },
+    scopeOf(headers: IncomingHttpHeaders): Scope | undefined {
+      if (headers.cookie === undefined) return undefined;
+      const name = cookieName(headers);
+      const found = headers.cookie.split('; ').flatMap(pair => {
+        const at = pair.indexOf('=');
+        return pair.slice(0, at) === name ? (verify(pair.slice(at + 1)) ?? []) : [];
+      });
+      return found.find(scope => scope === 'administer') ?? found[0];
+    },
+  };
+}
+
+const cookiePattern = /^(call|administer)\.(\d{1,12})\.([\w-]{43})$/;
+
+/** Browsers send the cookies of a host to all of its ports: each hub of a machine has a name of its own. */
+export const cookieName = ({ host = '' }: IncomingHttpHeaders): string =>
+  `agenthub-${/:(\d+)$/.exec(host)?.[1] ?? 'dashboard'}`;
+
+/** Compares in constant time. */
+const isEqual = (one: string, other: string) => timingSafeEqual(digest(one), digest(other));
+
+const digest = (text: string) => createHash('sha256').update(text).digest();
+
+/** Links that log in, each once. */
+function createLinks({ clock }: Needs) {
+  /** Expiry of each link by the digest of its code, so that the time of a look-up reveals nothing. */
+  const ends = new Map<string, number>();
+  const keyOf = (code: string) => digest(code).toString('base64');
+  return {
+    /** The secret part of a new link. */
+    create(): string {
+      const code = randomBytes(32).toString('base64url');
+      ends.set(keyOf(code), clock.monotonic() + linkMs);
+      for (const oldest of ends.keys()) {
+        if (ends.size <= maxLinks) break;
+        ends.delete(oldest);
+      }
+      return code;
+    },
+    /** True once for each code that was created within the last `linkMs`. */
+    redeem(code: string): boolean {
+      const key = keyOf(code);
+      const end = ends.get(key);
+      ends.delete(key);
+      return end !== undefined && clock.monotonic() < end;
+    },
+  };
+}
+
+type Throttle = ReturnType<typeof createThrottle>;
+
+/**
+ * Counts failed logins by address. Each is logged until the address must wait, so that an address adds at most
+ * `maxFailures` lines in a minute to the log.
+ */
+function createThrottle({ clock, log }: Needs) {
+  const failures = new Map<string, { count: number; readonly until: number }>();
+
+  /** The failures of an address that still count. */
+  function recent(address: string) {
+    const found = failures.get(address);
+    if (found && found.until > clock.monotonic()) return found;
+    failures.delete(address);
+    return undefined;
+  }
+
+  return {
+    /** How long an address must wait, in milliseconds; 0 if it need not. */
+    waitMs(address: string): number {
+      const found = recent(address);
+      return found && found.count >= maxFailures ? found.until - clock.monotonic() : 0;
+    },
+    failed(address: string, way: 'link' | 'token' | 'key'): void {
+      const found = recent(address) ?? { count: 0, until: clock.monotonic() + windowMs };
+      found.count++;
+      failures.set(address, found);
+      for (const oldest of failures.keys()) {
+        if (failures.size <= maxAddresses) break;
+        failures.delete(oldest);
+      }
+      if (found.count > maxFailures) return;
+      log.warn(
+        { address, way, failures: found.count },
+        found.count < maxFailures
+          ? 'a login failed'
+          : 'a login failed: this address must wait for a minute',
+      );
+    },
+  };
+}
