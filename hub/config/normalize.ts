@@ -74,6 +74,9 @@ const typeOf = ({ type }: ServerEntry) => (type === 'streamable-http' ? 'http' :
 const transportOf = (entry: ServerEntry) =>
   entry.transport ?? typeOf(entry) ?? (entry.url === undefined ? 'stdio' : 'http');
 
+/** "modern" servers have no HTTP with SSE, which MCP deprecated in 2025-03-26. */
+const erasOverSse: ReadonlySet<ServerConfig['era']> = new Set(['auto', 'legacy']);
+
 function isRemote({ entry, report }: EntryDraft): boolean {
   const { url } = entry;
   const type = typeOf(entry);
@@ -103,7 +106,7 @@ function remoteLaunch({ entry, written, report }: EntryDraft): RemoteLaunch | un
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
       report(['headers', header], 'write printable characters, without line breaks', true);
   }
-  if (entry.era === 'modern' && transportOf(entry) === 'sse')
+  if (transportOf(entry) === 'sse' && !erasOverSse.has(entry.era))
     report(['era'], '"modern" cannot be combined with "sse", an older transport: remove it');
   if (url === undefined) return undefined;
   const parsed = URL.parse(url);

@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { HubError } from '#core';
 import type { Instances, Server } from '#servers';
-import { isStateless } from './bridge/eras.ts';
+import { isStateless, maySpeakBoth } from './bridge/eras.ts';
 import type { InstanceHolder } from './session.ts';
 
 /**
@@ -34,19 +34,8 @@ export function createOlderClients(needs: {
   /** Entries of servers that only speak the newer era. */
   const newerOnly = new WeakSet<ServerConfig>();
 
-  function speaksBoth({ config, running }: Server): boolean {
-    const { launch } = config;
-    return (
-      config.era === 'auto' &&
-      launch.kind === 'remote' &&
-      launch.transport === 'http' &&
-      isStateless(running?.introduction) &&
-      !newerOnly.has(config)
-    );
-  }
-
   function instanceOf(server: Server): Server {
-    if (!speaksBoth(server)) return server;
+    if (!maySpeakBoth(server) || newerOnly.has(server.config)) return server;
     const instance = needs.instances.forOlderClients(server, holder);
     if (!isStateless(instance.running?.introduction)) return instance;
     newerOnly.add(server.config);

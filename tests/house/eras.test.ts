@@ -2,18 +2,13 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'vitest';
 
-/** The files that may compare an era: the bridge, the handshake, and what keeps or checks its outcome. */
+/** The files that may compare an era: the bridge and the handshake. */
 const mayCompare = [
-  'hub/config/normalize.ts',
   'hub/routing/bridge/eras.ts',
-  'hub/routing/older-clients.ts',
-  'hub/servers/adoption/adoption.ts',
   'hub/servers/handshake/entry-era.ts',
+  'hub/servers/handshake/handshake.ts',
   'hub/servers/handshake/launch-in-era.ts',
-  'hub/servers/handshake/open-session.ts',
   'hub/servers/handshake/start.ts',
-  'hub/servers/lifecycle/health.ts',
-  'hub/servers/listing/listing.ts',
 ];
 
 test('no other file compares the era of a client or of a server', () => {

@@ -1,4 +1,5 @@
 import { type Era, latestVersion, modernVersion } from '#mcp';
+import type { Server } from '#servers';
 
 /** A client's request or the handshake result of a server. */
 type Side = { readonly era: Era };
@@ -13,3 +14,10 @@ export const keepsSessions = (side: Side | undefined): boolean => side?.era === 
 export const revisionOf = (
   call: Side & { readonly session: { readonly protocolVersion: string | undefined } },
 ): string => (isStateless(call) ? modernVersion : (call.session.protocolVersion ?? latestVersion));
+
+/** True if a running remote server may speak both eras: it answered in the newer one, and its entry names none. */
+export const maySpeakBoth = ({ config: { era, launch }, running }: Server): boolean =>
+  era === 'auto' &&
+  launch.kind === 'remote' &&
+  launch.transport === 'http' &&
+  isStateless(running?.introduction);

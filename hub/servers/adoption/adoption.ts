@@ -11,6 +11,7 @@ import {
   discover,
   introductionOf,
   needAlive,
+  resumableAnswer,
 } from '../handshake/handshake.ts';
 import type { Handle, Handles } from './handles.ts';
 
@@ -125,11 +126,10 @@ export async function saveHandle(
     if (!instance.handle || digest === undefined) return;
     const found = await instance.handle();
     if (!isCurrent()) return;
-    const { era, answer } = introduction;
     await handles.keep(config.name, {
       digest,
       instance: found,
-      introduction: era === 'legacy' ? answer.bytes.toString() : undefined,
+      introduction: resumableAnswer(introduction),
       generation: 0,
       variant,
     });

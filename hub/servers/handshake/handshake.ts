@@ -143,6 +143,29 @@ export async function discover(
   };
 }
 
+/** How the hub speaks to a server after the handshake. */
+export type Speech = {
+  readonly asking: Asking;
+  /** The cheapest request that every server of the era answers. */
+  readonly aliveMethod: 'ping' | 'server/discover';
+  /** Each message is self-contained: notifications arrive on a subscription stream only (MCP 2026-07-28). */
+  readonly isStateless: boolean;
+};
+
+/** How the hub speaks to a server of an era. */
+export const speechOf = (era: Era, upstream: Asking, hubVersion: string): Speech =>
+  era === 'modern'
+    ? {
+        asking: asModern(upstream, hubVersion),
+        aliveMethod: 'server/discover',
+        isStateless: true,
+      }
+    : { asking: upstream, aliveMethod: 'ping', isStateless: false };
+
+/** The answer from which the next run of the hub resumes a session; undefined if the server keeps none. */
+export const resumableAnswer = ({ era, answer }: Introduction): string | undefined =>
+  era === 'legacy' ? answer.bytes.toString() : undefined;
+
 /** Resolves when a server responds at all, also with a JSON-RPC error. Rejects with HubError. */
 export async function needAlive(
   asking: Pick<Asking, 'request'>,

@@ -4,7 +4,7 @@ import { type Told, type Upstream, createPace, createUpstream } from '#upstream'
 import { readListing } from '../listing/listing.ts';
 import { createRereads, isListChange } from '../listing/reread.ts';
 import { createSubscription } from '../listing/subscription.ts';
-import { type Introduction, asModern } from './handshake.ts';
+import { type Introduction, speechOf } from './handshake.ts';
 import type { OpenSession, StartNeeds } from './start-types.ts';
 
 /**
@@ -38,9 +38,9 @@ export async function openSession(
   opened(instance, upstream);
   const introduction = await perform(upstream);
   const { era, capabilities } = introduction;
-  const asking = era === 'modern' ? asModern(upstream, hubVersion) : upstream;
+  const { asking, isStateless } = speechOf(era, upstream, hubVersion);
   const rereads = createRereads(
-    { server: name, timeoutMs: callTimeoutMs, era, capabilities },
+    { server: name, timeoutMs: callTimeoutMs, isStateless, capabilities },
     asking,
     {
       clock,
@@ -50,21 +50,20 @@ export async function openSession(
       announce: listNeeds.announce,
     },
   );
-  const subscription =
-    era === 'modern'
-      ? createSubscription({ capabilities, interest: client.interest() }, asking, {
-          clock,
-          log,
-          random,
-          missed: () => rereads.doubt(),
-        })
-      : undefined;
+  const subscription = isStateless
+    ? createSubscription({ capabilities, interest: client.interest() }, asking, {
+        clock,
+        log,
+        random,
+        missed: () => rereads.doubt(),
+      })
+    : undefined;
   heard = told => {
     const unmarked = subscription ? subscription.unwrap(told) : told;
     if (unmarked && !rereads.hear(unmarked)) client.notified(unmarked);
   };
   try {
-    const reading = { clock, log, era };
+    const reading = { clock, log, isStateless };
     const lists = await readListing(name, asking, capabilities, startTimeoutMs, reading);
     return { running: { instance, upstream, introduction }, lists, rereads, subscription };
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Clock, type Log, messageOf } from '#core';
 import type { Upstream } from '#upstream';
-import { type Introduction, asModern, needAlive } from '../handshake/handshake.ts';
+import { type Introduction, needAlive, speechOf } from '../handshake/handshake.ts';
 
 /** The health of a running server. */
 export type Health = {
@@ -42,10 +42,10 @@ export const needAnswer = (
   { upstream, introduction }: Greeted,
   hubVersion: string,
   timeoutMs: number,
-): Promise<void> =>
-  introduction.era === 'modern'
-    ? needAlive(asModern(upstream, hubVersion), timeoutMs, 'server/discover')
-    : needAlive(upstream, timeoutMs);
+): Promise<void> => {
+  const { asking, aliveMethod } = speechOf(introduction.era, upstream, hubVersion);
+  return needAlive(asking, timeoutMs, aliveMethod);
+};
 
 /** Checks a server until disposed. A check that fails while it works on a call does not count. */
 export function watchHealth(options: HealthOptions, needs: HealthNeeds) {

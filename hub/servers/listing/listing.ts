@@ -1,6 +1,6 @@
 import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
 import { type Answer, elementsOf, membersOf, stringAt, valueOf } from '#jsonrpc';
-import { type Era, legacyTool } from '#mcp';
+import { legacyTool } from '#mcp';
 import type { Asking } from '../handshake/handshake.ts';
 import { type Fault, faultsOf } from './item-faults.ts';
 
@@ -95,8 +95,8 @@ const maxPages = 1_000;
 type ListNeeds = {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
-  /** The era of the server; `legacy` by default. */
-  readonly era?: Era;
+  /** The server is of MCP 2026-07-28: its tools are converted for older clients. Default: false. */
+  readonly isStateless?: boolean;
 };
 
 /** Reads all pages of one list. Rejects with HubError if the server does not answer. */
@@ -118,7 +118,7 @@ export async function readList(
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {
     const answer = await asking.request(method, cursor === undefined ? {} : { cursor }, timeoutMs);
-    const page = readPage(server, kind, answer, needs.era, items);
+    const page = readPage(server, kind, answer, needs.isStateless === true, items);
     nameless += page.nameless;
     const { next } = page;
     const tooLong = items.length > maxItems[kind] || (next !== undefined && pages >= maxPages);
@@ -173,7 +173,7 @@ function readPage(
   server: string,
   kind: ListKind,
   answer: Answer,
-  era: Era | undefined,
+  isStateless: boolean,
   items: Item[],
 ): { readonly nameless: number; readonly next: string | undefined } {
   const { member, key, method } = listMethods[kind];
@@ -191,7 +191,7 @@ function readPage(
     const name = stringAt(copy, membersOf(copy, { start, end })?.get(key));
     const bytes = copy.subarray(start, end);
     if (items.length > maxItems[kind]) break;
-    const legacyBytes = era === 'modern' && kind === 'tool' ? legacyTool(bytes) : undefined;
+    const legacyBytes = isStateless && kind === 'tool' ? legacyTool(bytes) : undefined;
     if (name === undefined) nameless++;
     else items.push(withFaults(kind, { key: name, bytes, ...(legacyBytes && { legacyBytes }) }));
   }

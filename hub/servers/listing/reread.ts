@@ -1,6 +1,5 @@
 import { type Clock, type Log, isObject, messageOf } from '#core';
 import type { Notification } from '#jsonrpc';
-import type { Era } from '#mcp';
 import type { Asking } from '../handshake/handshake.ts';
 import { type ListKind, type Reading, listKinds, listMethods, readList } from './listing.ts';
 
@@ -28,7 +27,8 @@ export const isListChange = (method: string): boolean => kindsOf.has(method);
 export type RereadsOptions = {
   readonly server: string;
   readonly timeoutMs: number;
-  readonly era?: Era;
+  /** As in `readList`. */
+  readonly isStateless?: boolean;
   readonly capabilities: { readonly [name: string]: unknown };
 };
 
@@ -56,7 +56,7 @@ export function createRereads(
   needs: RereadsNeeds,
 ): Rereads {
   const { log } = needs;
-  const { server, timeoutMs, capabilities, era = 'legacy' } = options;
+  const { server, timeoutMs, capabilities, isStateless = false } = options;
   /** Lists that changed before the first reading was over: it may have seen the old or the new. */
   let early: Set<ListKind> | undefined = new Set();
   const under = new Map<ListKind, 'read' | 'changed again'>();
@@ -69,7 +69,7 @@ export function createRereads(
   function read(kind: ListKind): Promise<void> {
     const isAnnounced = announced.delete(kind);
     beingRead.add(kind);
-    const reading = readList(server, asking, kind, timeoutMs, { ...needs, era })
+    const reading = readList(server, asking, kind, timeoutMs, { ...needs, isStateless })
       .then(
         found => {
           if (needs.isCurrent()) needs.replace(kind, found, isAnnounced);
