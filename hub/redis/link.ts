@@ -3,13 +3,13 @@ import type { Redis } from 'ioredis';
 import { type Clock, backoffMs, messageOf } from '#core';
 import { createDeadlines } from './deadlines.ts';
 
-export type RedisLinkOptions = {
+type Options = {
   /** May contain a password, which no message shows. */
   readonly url: string;
   readonly channel: string;
-  /** A later answer counts as none. */
+  /** Time limit of an answer. */
   readonly answerMs: number;
-  /** The longest wait between two attempts to connect. */
+  /** Maximum delay between two attempts to connect. */
   readonly maxRetryMs: number;
 };
 
@@ -19,44 +19,40 @@ export type RedisLinkEvents = {
   up(): void;
   /** The connection is lost, or an attempt to connect failed. */
   down(reason: string): void;
+  /** A message of the channel. */
   heard(message: string): void;
 };
 
 const firstRetryMs = 50;
 const connectMs = 2_000;
 /** Time for Redis to close its side of a connection that this link ends. */
-const partMs = 250;
+const disconnectMs = 250;
 /** The client's message for a command without an answer in time. */
 const timedOut = 'Command timed out';
 
 /** One connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
 export function createRedisLink(
-  options: RedisLinkOptions,
+  { url, channel, answerMs, maxRetryMs }: Options,
   needs: { readonly clock: Clock; readonly random: () => number } & RedisLinkEvents,
 ) {
-  const address = new URL(options.url).host;
+  const address = new URL(url).host;
+  const lost = `the connection to ${address} was lost`;
+  const late = `${address} did not answer within ${answerMs} ms`;
   let client: Redis | undefined;
-  let closed = false;
+  let isClosed = false;
   let isUp = false;
   let trouble: string | undefined;
   let attempts = 0;
   let retry: Disposable | undefined;
+  /** SHA-1 of each script. Bounded: the scripts are those of this program. */
   const digests = new Map<string, string>();
-  const deadlines = createDeadlines(options.answerMs, needs.clock);
-
-  function retryMs(): number {
-    const backoff = { firstMs: firstRetryMs, maxMs: options.maxRetryMs, jitter: 0.5 };
-    return backoffMs(backoff, ++attempts, needs.random);
-  }
+  const deadlines = createDeadlines(answerMs, needs.clock);
 
   function down(): void {
     isUp = false;
-    if (!closed) needs.down(trouble ?? lost);
+    if (!isClosed) needs.down(trouble ?? lost);
     trouble = undefined;
   }
-
-  const lost = `the connection to ${address} was lost`;
-  const late = `${address} did not answer within ${options.answerMs} ms`;
 
   function reasonOf(error: unknown): string {
     const message = messageOf(error);
@@ -64,7 +60,7 @@ export function createRedisLink(
     return isLoss(error) ? `${lost} (${message})` : `${address}: ${message}`;
   }
 
-  function giveUp(redis: Redis, reason: string): void {
+  function reconnect(redis: Redis, reason: string): void {
     trouble = reason;
     down();
     // The end of the connection is another event, with the same reason.
@@ -81,60 +77,46 @@ export function createRedisLink(
       return promise;
     }
     const answer = command(redis);
-    const waiting = deadlines.begin(() => {
-      giveUp(redis, late);
+    const wait = deadlines.begin(() => {
+      reconnect(redis, late);
       reject(new Error(`${address} did not answer`));
     });
     answer.then(
       value => {
-        if (waiting.end()) resolve(value);
+        if (wait.end()) resolve(value);
       },
       (error: unknown) => {
-        if (waiting.end()) reject(new Error(`${address}: ${messageOf(error)}`));
+        if (wait.end()) reject(new Error(`${address}: ${messageOf(error)}`));
       },
     );
     return promise;
   }
 
-  async function run(
-    redis: Redis,
-    script: string,
-    [count, ...words]: readonly [number, ...(string | number)[]],
-  ): Promise<unknown> {
+  /** Runs a script; sends its text only if Redis does not know it. */
+  async function run(redis: Redis, script: string, count: number, words: (string | number)[]) {
+    const digest = digests.get(script) ?? createHash('sha1').update(script).digest('hex');
+    digests.set(script, digest);
     try {
-      return await redis.evalsha(digestOf(script), count, ...words);
+      return await redis.evalsha(digest, count, ...words);
     } catch (error) {
       if (!messageOf(error).startsWith('NOSCRIPT')) throw error;
       return redis.eval(script, count, ...words);
     }
   }
 
-  /** Bounded: the scripts are those of this program. */
-  function digestOf(script: string): string {
-    const known = digests.get(script);
-    if (known !== undefined) return known;
-    const digest = createHash('sha1').update(script).digest('hex');
-    digests.set(script, digest);
-    return digest;
-  }
-
   async function connect(redis: Redis): Promise<void> {
-    redis.options.commandTimeout = options.answerMs;
-    try {
-      await redis.connect();
-    } catch {
-      // The client's `error` and `end` events report the failure and start the next attempt.
-    }
+    redis.options.commandTimeout = answerMs;
+    await redis.connect().catch(() => undefined); // The client's events report the failure and start the next attempt.
   }
 
   async function subscribe(redis: Redis): Promise<void> {
     try {
-      await redis.subscribe(options.channel);
+      await redis.subscribe(channel);
     } catch (error) {
-      giveUp(redis, reasonOf(error));
+      reconnect(redis, reasonOf(error));
       return;
     }
-    if (closed || redis.status !== 'ready') return;
+    if (isClosed || redis.status !== 'ready') return;
     // The client would start a timer for each command, which costs more than the command: `deadlines` does it from here on.
     Object.assign(redis.options, { commandTimeout: undefined });
     attempts = 0;
@@ -150,8 +132,8 @@ export function createRedisLink(
     async open(): Promise<void> {
       // The package costs 20 MB, which hubs without Redis save.
       const ioredis = await import('ioredis');
-      if (closed) return;
-      const redis = new ioredis.Redis(options.url, {
+      if (isClosed) return;
+      const redis = new ioredis.Redis(url, {
         lazyConnect: true,
         // No command waits for a connection: callers learn at once that there is none.
         enableOfflineQueue: false,
@@ -159,7 +141,7 @@ export function createRedisLink(
         autoResubscribe: false,
         maxRetriesPerRequest: 0,
         connectTimeout: connectMs,
-        disconnectTimeout: partMs,
+        disconnectTimeout: disconnectMs,
         disableClientInfo: true,
         connectionName: 'agenthub',
         retryStrategy: null,
@@ -170,19 +152,19 @@ export function createRedisLink(
       redis.on('ready', () => void subscribe(redis));
       redis.on('message', (_channel: string, message: string) => needs.heard(message));
       redis.on('end', () => {
-        if (!closed) retry = needs.clock.after(retryMs(), () => void connect(redis));
+        if (isClosed) return;
+        const backoff = { firstMs: firstRetryMs, maxMs: maxRetryMs, jitter: 0.5 };
+        const delayMs = backoffMs(backoff, ++attempts, needs.random);
+        retry = needs.clock.after(delayMs, () => void connect(redis));
       });
       void connect(redis);
     },
     /**
-     * Runs a script; sends its text only if Redis does not know it. Rejects with a message for people: at once without
-     * a connection, and after `answerMs` without an answer, which also ends the connection and starts another one.
+     * Runs a script. Rejects with a message for people: at once without a connection, and after `answerMs` without an
+     * answer, which also ends the connection and starts another one.
      */
-    evaluate: (
-      script: string,
-      keys: readonly string[],
-      values: readonly (string | number)[],
-    ): Promise<unknown> => ask(redis => run(redis, script, [keys.length, ...keys, ...values])),
+    evaluate: (script: string, keys: readonly string[], values: readonly (string | number)[]) =>
+      ask(redis => run(redis, script, keys.length, [...keys, ...values])),
     /**
      * Sets a key that does not exist, with a time to live. Resolves with 0 if it did, else with the remaining
      * milliseconds of the key, at least 1. Rejects as `evaluate` does.
@@ -199,7 +181,7 @@ export function createRedisLink(
     read: (key: string): Promise<string | undefined> =>
       ask(async redis => (await redis.get(key)) ?? undefined),
     async close(): Promise<void> {
-      closed = true;
+      isClosed = true;
       isUp = false;
       retry?.[Symbol.dispose]();
       deadlines[Symbol.dispose]();
@@ -212,8 +194,6 @@ export function createRedisLink(
   };
 }
 
-/** Whether the other end of a socket is gone: reading and writing report it by different codes. */
+/** True if the other end of a socket is gone: reading and writing report that by different codes. */
 const isLoss = (error: unknown): boolean =>
-  error instanceof Error &&
-  'code' in error &&
-  (error.code === 'EPIPE' || error.code === 'ECONNRESET');
+  error instanceof Error && 'code' in error && ['EPIPE', 'ECONNRESET'].includes(String(error.code));
