@@ -1,19 +1,11 @@
 import { resolve } from 'node:path';
-import type { PackageSpec, Sandbox } from './config.ts';
+import type { LocalLaunch, PackageSpec, Sandbox } from './config.ts';
 import { nameOfPackage } from './package-spec.ts';
 
-export type PackagePlace =
+/** `dataDir`: the data folder of a server that runs as a process. The caller creates it. */
+type PackagePlace =
   | { readonly kind: 'docker'; readonly server: string }
-  | {
-      readonly kind: 'process';
-      /** Data folder of this server. The caller creates it. */
-      readonly dataDir: string;
-    };
-
-type PackagePaths = {
-  readonly env: Readonly<Record<string, string>>;
-  readonly volumes: Sandbox['volumes'];
-};
+  | { readonly kind: 'process'; readonly dataDir: string };
 
 /** Packages that by default write next to their own code, and the variable that sets another file. */
 const dataFiles = new Map([
@@ -24,7 +16,10 @@ const dataFiles = new Map([
  * Environment and volumes that a package needs to keep its data. Its own folder is read-only in a container; as a
  * process, the installer's cache is deleted. Values in the entry take precedence.
  */
-export function pathsOfKnownPackage(source: PackageSpec, place: PackagePlace): PackagePaths {
+export function pathsOfKnownPackage(
+  source: PackageSpec,
+  place: PackagePlace,
+): Pick<LocalLaunch, 'env'> & Pick<Sandbox, 'volumes'> {
   const known = source.ecosystem === 'npm' ? dataFiles.get(nameOfPackage(source)) : undefined;
   if (!known) return { env: {}, volumes: [] };
   const { variable, file } = known;

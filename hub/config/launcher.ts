@@ -2,25 +2,22 @@ import { win32 } from 'node:path';
 
 export type CommandLine = { readonly command: string; readonly args: readonly string[] };
 
-/** Package launchers by their program and subcommand, and the launcher whose options they share. */
-const launchers: readonly {
-  readonly words: readonly [string, ...string[]];
-  readonly as: string;
-}[] = [
-  { words: ['npm', 'exec'], as: 'npx' },
-  { words: ['npm', 'x'], as: 'npx' },
-  { words: ['pnpm', 'dlx'], as: 'npx' },
-  { words: ['pnpx'], as: 'npx' },
-  { words: ['yarn', 'dlx'], as: 'npx' },
-  { words: ['bun', 'x'], as: 'npx' },
-  { words: ['bunx'], as: 'npx' },
-  { words: ['npx'], as: 'npx' },
-  { words: ['uv', 'tool', 'run'], as: 'uvx' },
-  { words: ['pipx', 'run'], as: 'uvx' },
-  { words: ['uvx'], as: 'uvx' },
-  { words: ['docker'], as: 'docker' },
-  { words: ['podman'], as: 'docker' },
-];
+/** Package launchers with their subcommands, and the launcher whose options they share. */
+const launchers = [
+  ['npm exec', 'npx'],
+  ['npm x', 'npx'],
+  ['pnpm dlx', 'npx'],
+  ['pnpx', 'npx'],
+  ['yarn dlx', 'npx'],
+  ['bun x', 'npx'],
+  ['bunx', 'npx'],
+  ['npx', 'npx'],
+  ['uv tool run', 'uvx'],
+  ['pipx run', 'uvx'],
+  ['uvx', 'uvx'],
+  ['docker', 'docker'],
+  ['podman', 'docker'],
+] as const;
 
 /**
  * Converts a command line to the equivalent for npx, uvx or docker, and removes parts that depend on the machine: the
@@ -33,8 +30,8 @@ export function plainLine({ command, args }: CommandLine): CommandLine {
     const [inner, ...others] = rest;
     return inner === undefined ? { command, args } : plainLine({ command: inner, args: others });
   }
-  for (const { words, as } of launchers) {
-    const [program, ...verbs] = words;
+  for (const [words, as] of launchers) {
+    const [program, ...verbs] = words.split(' ');
     const left = program === name ? withoutVerbs(args, verbs) : undefined;
     if (!left) continue;
     return { command: as, args: as === 'npx' && name !== 'npx' ? toNpxArgs(left) : left };
@@ -43,10 +40,7 @@ export function plainLine({ command, args }: CommandLine): CommandLine {
 }
 
 /** Removes the subcommands, which only options may precede; undefined if one is missing. */
-function withoutVerbs(
-  args: readonly string[],
-  verbs: readonly string[],
-): readonly string[] | undefined {
+function withoutVerbs(args: readonly string[], verbs: readonly string[]) {
   return verbs.reduce<readonly string[] | undefined>((left, verb) => {
     const at = left?.findIndex(arg => !arg.startsWith('-')) ?? -1;
     return left?.[at] === verb ? left.toSpliced(at, 1) : undefined;

@@ -62,10 +62,7 @@ function restartOf({ entry, report }: EntryDraft): ServerConfig['restart'] {
   const { restart, restart_on_failure: onFailure } = entry;
   if (restart === undefined) return onFailure === false ? 'temporary' : 'permanent';
   if (onFailure !== undefined && onFailure !== (restart !== 'temporary'))
-    report(
-      ['restart_on_failure'],
-      `contradicts "restart" (${JSON.stringify(restart)}): keep one of them`,
-    );
+    report(['restart_on_failure'], `contradicts "restart" ("${restart}"): keep one of them`);
   return restart;
 }
 
@@ -82,7 +79,7 @@ function isRemote({ entry, report }: EntryDraft): boolean {
   const type = typeOf(entry);
   const transport = transportOf(entry);
   if (type !== undefined && type !== transport)
-    report(['type'], `contradicts "transport" (${JSON.stringify(transport)}): keep one of them`);
+    report(['type'], `contradicts "transport" ("${transport}"): keep one of them`);
   if (url !== undefined && transport === 'stdio')
     report(
       ['url'],

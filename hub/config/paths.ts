@@ -1,24 +1,18 @@
 import { readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep } from 'node:path';
 
-/** Base folder of relative paths, and the home folder for `~`. Both absolute. */
-export type Roots = { readonly folder: string; readonly home: string };
-
-/** A resolved path, or a sentence that says why the path is not allowed. */
+/** A path as written and with symbolic links resolved, both absolute; or why it is not allowed. */
 export type Resolved =
-  | {
-      /** Absolute, symbolic links not resolved. */
-      readonly written: string;
-      /** Absolute, symbolic links resolved. */
-      readonly real: string;
-    }
-  | { readonly refusal: string };
+  { readonly written: string; readonly real: string } | { readonly refusal: string };
 
 /**
  * Resolves a path. Relative paths start at the config file's folder and `~` at the home folder; they may not leave
  * it, neither by `..` nor through a link. Absolute paths are not restricted.
  */
-export async function resolveInside(path: string, { folder, home }: Roots): Promise<Resolved> {
+export async function resolveInside(
+  path: string,
+  { folder, home }: { readonly folder: string; readonly home: string },
+): Promise<Resolved> {
   if (isAbsolute(path)) {
     const written = resolve(path);
     return { written, real: await followLinks(written) };
@@ -29,11 +23,10 @@ export async function resolveInside(path: string, { folder, home }: Roots): Prom
   if (!isIn(written, root))
     return { refusal: 'it leaves its folder; write it without "..", or as an absolute path' };
   const [real, realRoot] = await Promise.all([followLinks(written), followLinks(root)]);
-  return isIn(real, realRoot)
-    ? { written, real }
-    : {
-        refusal: `a link in it leads to ${JSON.stringify(real)}, outside its folder; write that path, or remove the link`,
-      };
+  if (isIn(real, realRoot)) return { written, real };
+  return {
+    refusal: `a link in it leads to ${JSON.stringify(real)}, outside its folder; write that path, or remove the link`,
+  };
 }
 
 /** True if `path` is the folder itself or inside it. Both absolute. */

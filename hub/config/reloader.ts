@@ -1,4 +1,4 @@
-import { type Clock, type Log, HubError, messageOf } from '#core';
+import { type Clock, type Log, type Service, HubError, messageOf } from '#core';
 import { type FileWatch, type WatchTiming, createFileWatch } from './file-watch.ts';
 import type { FileSnapshot, ReadText } from './files.ts';
 
@@ -105,6 +105,22 @@ export function createReloader<Content extends object, Outcome>(
     return next;
   }
 
+  const service: Pick<Service, 'start' | 'stop'> & { reload(): Promise<Outcome> } = {
+    /** Reads do not overlap: calls during a running read share one further read. Never rejects. */
+    reload: () => reload(),
+    async start() {
+      const onChange = async (seen: readonly FileSnapshot[]) => void (await reload(seen));
+      watch = createFileWatch(timing, { clock, log, readText, onChange });
+      await watch.follow(files);
+    },
+    async stop() {
+      await watch?.[Symbol.asyncDispose]();
+      watch = undefined;
+      await next;
+      await running;
+    },
+  };
+
   return {
     get files() {
       return files;
@@ -112,19 +128,7 @@ export function createReloader<Content extends object, Outcome>(
     get refusal() {
       return refusal;
     },
-    /** Reads do not overlap: calls during a running read share one further read. Never rejects. */
-    reload: () => reload(),
-    start: async () => {
-      const onChange = async (seen: readonly FileSnapshot[]) => void (await reload(seen));
-      watch = createFileWatch(timing, { clock, log, readText, onChange });
-      await watch.follow(files);
-    },
-    stop: async () => {
-      await watch?.[Symbol.asyncDispose]();
-      watch = undefined;
-      await next;
-      await running;
-    },
+    service,
   };
 }
 

@@ -1,29 +1,10 @@
-import { type Event, type HubError, type Service, createEmitter, messageOf } from '#core';
+import { type HubError, createEmitter, messageOf } from '#core';
 import type { WatchTiming } from './file-watch.ts';
-import { type Refusal, type ReloaderNeeds, createReloader } from './reloader.ts';
+import { type ReloaderNeeds, createReloader } from './reloader.ts';
 import { type EnhancementRules, type RulesReading, defaultRules, readRules } from './rules.ts';
 
-export type RulesStatus = {
-  /** Absolute. */
-  readonly file: string | undefined;
-  /** `built_in`: there is no file. */
-  readonly from: 'file' | 'built_in';
-  /** When the active rules were read, in ms since the epoch. */
-  readonly loadedAt: number;
-  readonly error?: Refusal;
-};
-
-/** The active rules. As a service of the app, it watches the rules file from `start` to `stop`. */
-export interface RulesSource extends Service {
-  readonly current: EnhancementRules;
-  readonly status: RulesStatus;
-  readonly changed: Event<EnhancementRules>;
-  /**
-   * Reads the file again. Calls during a running read share one further read. Resolves with the error if the file is
-   * refused. Never rejects.
-   */
-  reload(): Promise<HubError | undefined>;
-}
+export type RulesSource = Awaited<ReturnType<typeof openRules>>;
+export type RulesStatus = RulesSource['status'];
 
 type Options = WatchTiming & {
   readonly file: string;
@@ -32,19 +13,16 @@ type Options = WatchTiming & {
 };
 
 /**
- * Reads the rules. If the file later becomes invalid or disappears, the last valid rules stay active. Rejects with
+ * Opens the source of the active rules. As a service of the app, it watches the rules file from `start` to `stop`. If the file later becomes invalid or disappears, the last valid rules stay active. Rejects with
  * HUB_CONFIG_MISSING and HUB_CONFIG_INVALID like `readRules`.
  */
-export async function openRules(
-  { file, isRequired, ...timing }: Options,
-  needs: ReloaderNeeds,
-): Promise<RulesSource> {
+export async function openRules({ file, isRequired, ...timing }: Options, needs: ReloaderNeeds) {
   const { clock, log, readText } = needs;
   const { event, fire } = createEmitter<EnhancementRules>(error =>
     log.error({ error: messageOf(error) }, 'new rules for prompts could not be applied'),
   );
   let current = defaultRules;
-  let from: RulesStatus['from'] = isRequired ? 'file' : 'built_in';
+  let from: 'file' | 'built_in' = isRequired ? 'file' : 'built_in';
   let loadedAt = clock.now();
 
   /** Until the file is read for the first time, its absence means the built-in rule. */
@@ -88,17 +66,24 @@ export async function openRules(
   );
 
   return {
+    /** `reload` resolves with the error if the file is refused. */
+    ...reloader.service,
     name: 'rules',
     get current() {
       return current;
     },
     get status() {
       const { files, refusal } = reloader;
-      return { file: files[0]?.path, from, loadedAt, ...(refusal && { error: refusal }) };
+      return {
+        /** Absolute. */
+        file: files[0]?.path,
+        /** `built_in`: there is no file. */
+        from,
+        /** When the active rules were read, in ms since the epoch. */
+        loadedAt,
+        ...(refusal && { error: refusal }),
+      };
     },
     changed: event,
-    reload: reloader.reload,
-    start: reloader.start,
-    stop: reloader.stop,
   };
 }

@@ -69,15 +69,14 @@ async function mountOf(written: ServerEntry['mounts'][number], index: number, dr
     return [];
   }
   const [, from = '', to = '', mode = 'ro'] = short ?? [];
-  const { source, target, readOnly, sourceAt, targetAt } =
-    typeof written === 'string'
-      ? { source: from, target: to, readOnly: mode === 'ro', sourceAt: at, targetAt: at }
-      : {
-          ...written,
-          readOnly: written.read_only,
-          sourceAt: [...at, 'source'],
-          targetAt: [...at, 'target'],
-        };
+  const isShort = typeof written === 'string';
+  const {
+    source,
+    target,
+    read_only: readOnly,
+  } = isShort ? { source: from, target: to, read_only: mode === 'ro' } : written;
+  const sourceAt = isShort ? at : [...at, 'source'];
+  const targetAt = isShort ? at : [...at, 'target'];
   const place = await findSource(source, readOnly, draft);
   if ('refusal' in place) report(sourceAt, place.refusal, true);
   const allowed = allowedTarget(target, targetAt, report);

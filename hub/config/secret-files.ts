@@ -14,28 +14,14 @@ export async function readSecretFiles(env: Environment): Promise<Environment> {
   for (const name of names) {
     const file = env[`${name}_FILE`];
     if (!file) continue;
-    if (env[name])
-      throw new HubError(
-        'HUB_CONFIG_INVALID',
-        `${name}_FILE: ${name} is set as well. Remove one of them`,
-      );
-    found[name] = await readSecret(`${name}_FILE`, file);
+    const invalid = (why: string, options = {}) =>
+      new HubError('HUB_CONFIG_INVALID', `${name}_FILE: ${why}`, options);
+    if (env[name]) throw invalid(`${name} is set as well. Remove one of them`);
+    const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+      throw invalid(`${JSON.stringify(file)} cannot be read (${messageOf(cause)})`, { cause });
+    });
+    found[name] = text.trim();
+    if (found[name] === '') throw invalid(`${JSON.stringify(file)} is empty`);
   }
   return { ...env, ...found };
-}
-
-async function readSecret(setting: string, file: string): Promise<string> {
-  let text: string;
-  try {
-    text = (await readFile(file, 'utf8')).trim();
-  } catch (error) {
-    throw new HubError(
-      'HUB_CONFIG_INVALID',
-      `${setting}: ${JSON.stringify(file)} cannot be read (${messageOf(error)})`,
-      { cause: error },
-    );
-  }
-  if (text === '')
-    throw new HubError('HUB_CONFIG_INVALID', `${setting}: ${JSON.stringify(file)} is empty`);
-  return text;
 }

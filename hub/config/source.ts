@@ -1,10 +1,10 @@
-import { type Event, type HubError, type Service, createEmitter, messageOf } from '#core';
+import { type HubError, createEmitter, messageOf } from '#core';
 import type { Config } from './config.ts';
 import { type Difference, diffConfigs, isSameConfig } from './diff.ts';
 import type { WatchTiming } from './file-watch.ts';
 import type { FileSnapshot } from './files.ts';
 import type { ConfigReading } from './load.ts';
-import { type Refusal, type ReloaderNeeds, createReloader } from './reloader.ts';
+import { type ReloaderNeeds, createReloader } from './reloader.ts';
 
 export type ConfigChange = {
   readonly before: Config;
@@ -19,33 +19,17 @@ type ReloadOutcome =
   /** The files are invalid; nothing changed. */
   | { readonly kind: 'refused'; readonly error: HubError };
 
-/** The active config. As a service of the app, it watches the config files from `start` to `stop`. */
-export interface ConfigSource extends Service {
-  readonly current: Config;
-  readonly status: {
-    /** The watched files that the config was read from, the config file first. Absolute. */
-    readonly files: readonly string[];
-    /** When the active config was read, in ms since the epoch. */
-    readonly loadedAt: number;
-    readonly error?: Refusal;
-  };
-  /** Fires when another config becomes active. Listeners apply it; a reload does not wait for them. */
-  readonly changed: Event<ConfigChange>;
-  /**
-   * Reads the files again. Reads do not overlap: calls during a running read share one further read. Never rejects.
-   */
-  reload(): Promise<ReloadOutcome>;
-}
+export type ConfigSource = ReturnType<typeof createConfigSource>;
 
 /**
- * Creates a source with a valid first config. If a later one is invalid, the last valid config stays active. `read`
- * reads the config with the current environment.
+ * Creates the source of the active config. As a service of the app, it watches the config files from `start` to `stop`.
+ * If a later config is invalid, the last valid one stays active. `read` reads it with the current environment.
  */
 export function createConfigSource(
   first: { readonly config: Config; readonly files: readonly FileSnapshot[] },
   needs: ReloaderNeeds & { readonly read: () => Promise<ConfigReading> },
   timing: WatchTiming = {},
-): ConfigSource {
+) {
   const { read, clock, log } = needs;
   const changed = createEmitter<ConfigChange>(error =>
     log.error({ error: messageOf(error) }, 'a new config could not be applied'),
@@ -81,18 +65,22 @@ export function createConfigSource(
   );
 
   return {
+    ...reloader.service,
     name: 'config',
     get current() {
       return current;
     },
     get status() {
       const { files, refusal } = reloader;
-      const paths = files.map(({ path }) => path);
-      return { files: paths, loadedAt, ...(refusal && { error: refusal }) };
+      return {
+        /** The watched files, the config file first. Absolute. */
+        files: files.map(({ path }) => path),
+        /** When the active config was read, in ms since the epoch. */
+        loadedAt,
+        ...(refusal && { error: refusal }),
+      };
     },
+    /** Fires when another config becomes active. Listeners apply it; a reload does not wait for them. */
     changed: changed.event,
-    reload: reloader.reload,
-    start: reloader.start,
-    stop: reloader.stop,
   };
 }

@@ -12,11 +12,11 @@ export const withTags = (config: Config, tags: readonly string[]): Config => ({
 /** Throws HUB_USAGE for a tag that no server has, and lists the known tags. Pure. */
 export function checkTags(config: Config, tags: readonly string[]): void {
   const known = new Set(config.servers.flatMap(server => server.tags));
-  const unknown = tags.filter(tag => !known.has(tag));
+  const unknown = tags.filter(tag => !known.has(tag)).map(tag => JSON.stringify(tag));
   if (unknown.length > 0)
     throw new HubError(
       'HUB_USAGE',
-      `--tags: no server has the tag ${unknown.map(tag => JSON.stringify(tag)).join(', ')}. The config has: ${[...known].join(', ') || 'no tags'}`,
+      `--tags: no server has the tag ${unknown.join(', ')}. The config has: ${[...known].join(', ') || 'no tags'}`,
     );
 }
 

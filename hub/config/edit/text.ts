@@ -6,24 +6,14 @@ import { type SyntaxEntry, type SyntaxMap, mapIn } from '../source-map.ts';
 import { type Splice, splice } from '../splice.ts';
 import { insertInBraces, removeFromBraces, replaceInBraces } from './braces.ts';
 
-/** Text of a config file whose server entries can be edited. Everything else stays unchanged. */
-export interface EditableText {
-  /** True if the file itself has an entry of this name, even if its value is `null`. */
-  has(name: string): boolean;
-  /**
-   * Returns the text with a new value for a server's entry: an object, `null` to remove a server of a file in
-   * `extends`, or `undefined` to delete the entry. A new entry is added at the end of `servers`, or of `mcpServers`
-   * if the file has only that. Comments and blank lines are kept, except comments inside the entry and on its lines.
-   * Undefined if the text uses syntax that cannot be edited this way.
-   */
-  with(name: string, entry: JsonObject | null | undefined): string | undefined;
-}
-
 /** Loaded on demand: few hubs have a YAML file. */
 const loadYaml = async () => ({ ...(await import('../yaml.ts')), ...(await import('./block.ts')) });
 
-/** Creates an editor for a valid text whose root is an object. */
-export async function editableText(whole: string, format: Format): Promise<EditableText> {
+/**
+ * The text of a config file whose server entries can be edited. It must be valid, with an object as its root.
+ * Everything else in it stays unchanged.
+ */
+export async function editableText(whole: string, format: Format) {
   const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = whole.slice(byteOrderMark.length);
   const yaml = format === 'yaml' ? await loadYaml() : undefined;
@@ -66,8 +56,15 @@ export async function editableText(whole: string, format: Format): Promise<Edita
   }
 
   return {
-    has: name => groupOf(name) !== undefined,
-    with(name, entry) {
+    /** True if the file itself has an entry of this name, even if its value is `null`. */
+    has: (name: string) => groupOf(name) !== undefined,
+    /**
+     * Returns the text with a new value for a server's entry: an object, `null` to remove a server of a file in
+     * `extends`, or `undefined` to delete the entry. A new entry is added at the end of `servers`, or of `mcpServers`
+     * if the file has only that. Comments and blank lines are kept, except comments inside the entry and on its lines.
+     * Undefined if the text uses syntax that cannot be edited this way.
+     */
+    with(name: string, entry: JsonObject | null | undefined): string | undefined {
       const splices = change(name, entry);
       return splices && byteOrderMark + splice(text, splices);
     },
