@@ -1,5 +1,6 @@
 import type { ServerConfig } from '#config';
 import { HubError } from '#core';
+import type { Era } from '#mcp';
 import type { Instance } from '#runtimes';
 import { eraKeyOf, maySpeakOlder } from './eras.ts';
 import type { HandshakeOptions, Opening } from './handshake.ts';
@@ -12,6 +13,10 @@ type Launched = {
   /** Identifies the program in the table of eras. */
   readonly key: string;
   readonly opening: Opening;
+  /** The era that the entry names; undefined if the hub finds it out. */
+  readonly entryEra: Era | undefined;
+  /** The instance serves clients of 2025-11-25 and older only. */
+  readonly servesOlder: boolean;
   /** The handshake is that of 2025-11-25 because the clients are of that era, whatever the server speaks. */
   readonly isOlder: boolean;
 };
@@ -28,14 +33,22 @@ export async function launchInEra(
   const { eras } = needs.hub;
   const instance = await launchOwn(config, needs, signal);
   const key = eraKeyOf(config, instance.identity);
-  const launched = (opening: Opening, isOlder = false) => ({ instance, key, opening, isOlder });
-  if (config.era !== 'auto') return launched(config.era);
+  const entryEra = config.era === 'auto' ? undefined : config.era;
+  const servesOlder = needs.own?.era === 'legacy';
+  const known = { key, entryEra, servesOlder };
+  const launched = (opening: Opening, isOlder = false) => ({
+    ...known,
+    instance,
+    opening,
+    isOlder,
+  });
+  if (entryEra) return launched(entryEra);
   if (config.launch.kind === 'remote' && config.launch.transport === 'sse')
     return launched('legacy');
-  if (needs.own?.era === 'legacy' && (await maySpeakOlder(key, instance, eras, signal)))
+  if (servesOlder && (await maySpeakOlder(key, instance, eras, signal)))
     return launched('legacy', true);
   if (config.launch.kind === 'remote') return launched((await eras.recall(key)) ?? 'newest');
-  return { key, isOlder: false, ...(await findEra(config, needs, signal, instance, key)) };
+  return { ...known, isOlder: false, ...(await findEra(config, needs, signal, instance, key)) };
 }
 
 function launchOwn(config: ServerConfig, needs: StartNeeds, signal: AbortSignal) {

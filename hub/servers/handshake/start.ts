@@ -110,13 +110,17 @@ async function startOnce(
   signal: AbortSignal,
 ): Promise<Started | { readonly wrongEra: unknown }> {
   const { eras } = needs.hub;
-  const { instance, key, opening, isOlder } = await launchInEra(config, needs, signal);
+  const { instance, key, opening, entryEra, isOlder, servesOlder } = await launchInEra(
+    config,
+    needs,
+    signal,
+  );
   let isHeard = false;
   const perform: Handshake['perform'] = async (upstream, options) => {
     const introduction =
-      config.era === 'auto'
+      entryEra === undefined
         ? await handshake(opening, options, upstream)
-        : await handshakeAs(config.era, options, upstream, needs.hub);
+        : await handshakeAs(entryEra, options, upstream, needs.hub);
     isHeard = true;
     return introduction;
   };
@@ -124,21 +128,21 @@ async function startOnce(
   try {
     session = await openWithin(config, instance, needs, signal, { perform });
     const { era } = session.running.introduction;
-    if (config.era === 'auto' && !isOlder)
+    if (entryEra === undefined && !isOlder)
       await eras.confirm(key, era, config.launch.kind === 'local');
     signal.throwIfAborted();
     return { ...session, variant: needs.variant, isAdopted: false };
   } catch (error) {
     session?.subscription?.stop();
     await instance.stop({ graceMs: signal.aborted ? graceMs : 0 });
-    if (config.era !== 'auto') {
+    if (entryEra !== undefined) {
       if (isOfOtherEra(error)) throw misconfigured(config, error);
       throw isHeard || signal.aborted ? error : unheard(config, error);
     }
     const isNewer = isOlder && !isHeard && !signal.aborted && (await takeForNewer(key, eras));
     if (isNewer) return { wrongEra: error };
     // The next start tries 2025-11-25 again, unless this server starts in the newer era.
-    if (needs.own?.era === 'legacy') await eras.forget(olderKeyOf(key));
+    if (servesOlder) await eras.forget(olderKeyOf(key));
     if (!isOfOtherEra(error)) throw error;
     await eras.forget(key);
     return { wrongEra: error };
