@@ -120,10 +120,8 @@ function filterOf({ query }: DashboardRequest) {
 }
 
 type CallListView = {
-  /** Newest first. */
   readonly calls: readonly CallSummary[];
   readonly filter: CallFilter;
-  /** Cursor of the next page; undefined on the last page. */
   readonly next: number | undefined;
   readonly endpoint: string;
 };
@@ -201,7 +199,6 @@ const outcomes: Readonly<Record<string, readonly [tone: Tone, text: string]>> = 
 const breakable = (code: string): Html =>
   html`<span>${code.split(/(?<=_)/).map((word, at) => html`${at > 0 && html`<wbr>`}${word}`)}</span>`;
 
-/** Badge for the outcome of a call. */
 export function outcomeBadge(outcome: string): Html {
   const [tone, text] = outcomes[outcome] ?? ['bad', breakable(outcome)];
   return badge(tone, text);

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
-/** A file that pages load. */
 export type Asset = { readonly type: string; readonly body: Buffer };
 
 /** The files that pages load. Their URLs contain a hash of the content, so they can be cached forever. */

@@ -28,7 +28,6 @@ type PromptLookup = {
   readonly found: Explanation | { readonly problem: string };
 };
 
-/** The caches page. */
 export function cachePages({ prompts, telemetry }: PageNeeds) {
   const enhancer = async () => (await prompts?.open())?.enhancer;
 
@@ -152,7 +151,6 @@ const sourceNames: Readonly<Record<string, string>> = {
 const stateOf = (state: 'up' | 'down', error: string | undefined): Content =>
   html`${badge(state === 'up' ? 'good' : 'bad', state)}${error !== undefined && html`<span class="note">${error}</span>`}`;
 
-/** Explains how a prompt was looked up. */
 export function explained({ found }: PromptLookup): Html {
   if ('problem' in found) return alert(found.problem);
   const { exact, semantic } = found;

@@ -1,9 +1,7 @@
 import { type Html, html } from './html.ts';
 
-/** A line in a chart. */
 export type Series = {
   readonly name: string;
-  /** Colour of the line. */
   readonly tone: 'first' | 'second' | 'third';
   /** One value per time slot, oldest first; undefined for a slot without data. */
   readonly values: readonly (number | undefined)[];
@@ -11,7 +9,6 @@ export type Series = {
 
 export type Chart = {
   readonly title: string;
-  /** Text summary for screen readers. */
   readonly summary: string;
   readonly kind: 'lines' | 'bars';
   readonly series: readonly Series[];

@@ -16,7 +16,6 @@ import type { Failure } from './pieces.ts';
 import type { ServerViews } from './server-view.ts';
 import type { ContainerUsages, UsageViews } from './usage.ts';
 
-/** Dependencies of the dashboard. */
 export type DashboardNeeds = {
   readonly servers: Servers;
   readonly router: Pick<Router, 'openSessionless' | 'sessions'>;
@@ -36,7 +35,6 @@ export type DashboardNeeds = {
   };
   readonly hub: {
     readonly version: string;
-    /** The default runtime of servers. */
     readonly backend: 'docker' | 'process';
     readonly health: () => Promise<{ readonly answer: HealthReport }>;
     readonly usages: ContainerUsages;
@@ -55,7 +53,6 @@ export type HealthReport = {
   readonly parts: Readonly<Record<string, PartHealth>>;
 };
 
-/** The state of a part of the hub. */
 export type PartHealth = {
   readonly state: string;
   readonly backend: string;
@@ -80,13 +77,11 @@ export type DashboardRequest = {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** The IP address of the client. */
   readonly address: string;
   /** URL of the hub for clients on the visitor's machine: `http://localhost:9090/mcp`. */
   readonly endpoint: string;
   /** True if htmx asks, which expects a part of a page. */
   readonly isHtmx: boolean;
-  /** A decoded path parameter. */
   readonly param: (name: string) => string;
   /** A query parameter; empty if it is missing or duplicated. */
   readonly query: (name: string) => string;
@@ -99,7 +94,6 @@ export type DashboardRequest = {
   readonly signal: AbortSignal;
 };
 
-/** The answer to a request. */
 export type DashboardAnswer = {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -120,7 +114,6 @@ export type Handlers = Readonly<
   Record<string, (request: DashboardRequest) => Promise<DashboardAnswer>>
 >;
 
-/** Dependencies of the pages. */
 export type PageNeeds = DashboardNeeds & {
   readonly changes: Changes;
   readonly usage: UsageViews;

@@ -27,7 +27,6 @@ import { createUsageViews } from './usage.ts';
 /** The loaded dashboard: the handlers of its routes, by name. */
 export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
 
-/** An answer as it is sent. */
 type Rendered = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

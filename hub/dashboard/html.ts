@@ -19,7 +19,6 @@ export function html(written: readonly string[], ...values: readonly Content[]):
   return { [markup]: text };
 }
 
-/** The markup as text to send. */
 export const textOf = (page: Html): string => page[markup];
 
 function escaped(content: Content): string {

@@ -6,19 +6,10 @@ import { fileOnly } from './notices.ts';
 import { paths } from './paths.ts';
 import { heading } from './pieces.ts';
 
-/** Values of the form, by field name. */
 type InstallForm = ReturnType<typeof installFormOf>;
 
-/** A setting beyond the default sandbox that the entry needs. */
-type RequestedSetting = {
-  readonly name: string;
-  readonly message: string;
-  /** True if the user confirmed it when the form was sent. */
-  readonly isAgreed: boolean;
-};
-
-/** Why a form was sent back. */
-type SentBack = { readonly problem?: string; readonly asked?: readonly RequestedSetting[] };
+/** Why a form was sent back: what is wrong, or the settings beyond the default sandbox to confirm. */
+type SentBack = { readonly problem?: string; readonly asked?: readonly Html[] };
 
 /** The install form. Installs continue when the page is closed. */
 export function installPages({ installs, jobs, telemetry: { redact } }: PageNeeds) {
@@ -50,11 +41,9 @@ ${jobList(jobs.list(), 'owner')}</section>`,
           const wanted = await installs.read({ ...body, confirm: names });
           return { redirect: paths.job(installs.begin(wanted, principal().name)) };
         }
-        const shown = asked.map(({ name, message }) => ({
-          name,
-          message: redact(message),
-          isAgreed: confirmed.includes(name),
-        }));
+        const shown = asked.map(({ name, message }) =>
+          checkbox(name, redact(message), confirmed.includes(name)),
+        );
         return { page: pageOf(form, { asked: shown }), status: 409 };
       } catch (error) {
         if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
@@ -125,10 +114,13 @@ ${asked.length > 0 && confirmation(asked)}
 <p><button class="primary" id="begin">Install</button></p>
 </form>`;
 
-/** A checkbox per setting. The browser requires all of them before it sends the form. */
-const confirmation = (asked: readonly RequestedSetting[]) =>
+/** Confirms a setting. The browser requires all of them before it sends the form. */
+const checkbox = (name: string, message: string, isAgreed: boolean) =>
+  html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`;
+
+const confirmation = (asked: readonly Html[]) =>
   html`<fieldset class="notice bad" id="confirm"><legend>This server needs more than the default sandbox</legend>
-${asked.map(({ name, message, isAgreed }) => html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`)}
+${asked}
 <p class="note">Nothing was installed yet. Check what you allow and install it, or change the form.</p></fieldset>`;
 
 const moreIsGiven = ({ network, transport, args, env }: InstallForm) =>

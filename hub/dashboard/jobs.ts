@@ -94,7 +94,6 @@ function installedBy(job: Job): string | undefined {
 const jobBadge = (job: Job) =>
   installedBy(job) === undefined ? badge(...tones[job.state]) : badge('good', 'installed');
 
-/** Outcome and output of a job. */
 function jobPartial(job: Job, lines: ReturnType<Jobs['linesOf']>): Html {
   const { id, state } = job;
   const content = html`<div class="card">${outcome(job)}</div>

@@ -9,7 +9,6 @@ export type Frame = {
   readonly hubVersion: string;
 };
 
-/** The visitor of a page. */
 export type Visitor = {
   readonly rights: Rights;
   /** True if the visitor has a login cookie that can be removed. */

@@ -9,7 +9,6 @@ export type LoginOptions = {
   readonly administration: 'on' | 'off';
 };
 
-/** Why a login failed. */
 type Failed = 'token' | 'link' | 'blocked';
 
 /** The login page, and the ways in and out. */

@@ -4,7 +4,6 @@ import { type Failure, notice } from './pieces.ts';
 
 export type Done = keyof typeof said;
 
-/** The notices after an action. */
 const said = {
   start: 'is being started.',
   stop: 'is being stopped. Calls do not start it again.',

@@ -23,12 +23,7 @@ import { breakerBadge, placeOf, serverActions, stateBadge, uptime } from './serv
 import type { ServerRow } from './server-view.ts';
 import { statsPartial } from './stats.ts';
 
-type HealthView = {
-  readonly health: HealthReport;
-  readonly parts: readonly (readonly [name: string, PartHealth])[];
-  readonly servers: readonly ServerRow[];
-  readonly now: number;
-};
+type HealthView = HealthReport & { readonly rows: readonly ServerRow[]; readonly now: number };
 
 /** Start page: health, servers, statistics and recent calls. */
 export function overviewPages(needs: PageNeeds, recentCalls: (request: DashboardRequest) => Html) {
@@ -36,19 +31,19 @@ export function overviewPages(needs: PageNeeds, recentCalls: (request: Dashboard
 
   async function healthOf({ visitor }: DashboardRequest): Promise<Html> {
     const [{ answer }] = await Promise.all([hub.health(), usage.look()]);
-    const parts = Object.entries(answer.parts).map(
-      ([name, { detail, ...part }]) =>
-        [
-          name,
-          { ...part, ...(detail !== undefined && { detail: telemetry.redact(detail) }) },
-        ] as const,
+    const rows = servers.all.map(server => views.row(server, visitor.rights));
+    const view = { ...answer, rows, now: system.clock.now() };
+    const parts = Object.entries(answer.parts).map(([name, part]) =>
+      partItem(name, part, telemetry.redact),
     );
-    return healthPartial({
-      health: answer,
-      parts,
-      servers: servers.all.map(server => views.row(server, visitor.rights)),
-      now: system.clock.now(),
-    });
+    return fragment(
+      { id: 'health', from: '/dashboard/health-partial', event: 'health' },
+      summary(view),
+      html`<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
+${serverTable(view)}</section>
+<section aria-labelledby="parts"><h2 id="parts">Parts</h2>
+<ul class="parts">${parts}</ul></section>`,
+    );
   }
 
   return {
@@ -66,18 +61,6 @@ ${recentCalls(request)}</section>`;
   } satisfies Handlers;
 }
 
-/** Health of parts and servers, which reloads itself. */
-function healthPartial(view: HealthView): Html {
-  return fragment(
-    { id: 'health', from: '/dashboard/health-partial', event: 'health' },
-    summary(view),
-    html`<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
-${serverTable(view)}</section>
-<section aria-labelledby="parts"><h2 id="parts">Parts</h2>
-<ul class="parts">${view.parts.map(part)}</ul></section>`,
-  );
-}
-
 const says: Readonly<Record<HealthReport['status'], readonly [tone: Tone, text: string]>> = {
   ok: ['good', 'Healthy'],
   degraded: ['warn', 'Degraded'],
@@ -85,27 +68,25 @@ const says: Readonly<Record<HealthReport['status'], readonly [tone: Tone, text: 
 };
 
 function summary(view: HealthView): Html {
-  const { health, servers } = view;
-  const { status, sessions, uptime_seconds: upSeconds } = health;
-  const running = servers.filter(({ state }) => state === 'running').length;
-  const inFlight = servers.reduce((sum, server) => sum + server.inFlight, 0);
+  const { rows, status, sessions, uptime_seconds: upSeconds } = view;
+  const running = rows.filter(({ state }) => state === 'running').length;
+  const inFlight = rows.reduce((sum, server) => sum + server.inFlight, 0);
   const [tone, text] = says[status];
   return html`<ul class="tiles">
 <li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Unknown')}</span><span class="known">${badge(tone, text)}</span>${status !== 'ok' && html`<p class="note">${unwell(view)}</p>`}</li>
-<li><span class="label">Servers</span><strong>${running} of ${servers.length}</strong> running</li>
+<li><span class="label">Servers</span><strong>${running} of ${rows.length}</strong> running</li>
 <li><span class="label">Sessions</span><strong>${sessions}</strong> open</li>
 <li><span class="label">Calls</span><strong>${inFlight}</strong> in flight</li>
 <li><span class="label">Up for</span><strong>${duration(Math.max(1, upSeconds) * 1000)}</strong></li>
 </ul>`;
 }
 
-/** Problems of the hub in words. */
-const unwell = ({ parts, servers }: HealthView): string =>
+const unwell = ({ parts, rows }: HealthView): string =>
   [
-    ...parts
+    ...Object.entries(parts)
       .filter(([, { state }]) => state === 'degraded' || state === 'down')
       .map(([name]) => partNames[name] ?? name),
-    ...servers
+    ...rows
       .filter(({ state }) => state === 'failed' || state === 'unreachable')
       .map(({ name }) => name),
   ].join(', ');
@@ -115,8 +96,8 @@ const actions: Column<ServerRow> = {
   cell: row => serverActions(row, ['start', 'restart']),
 };
 
-function serverTable({ servers, now }: HealthView): Html {
-  if (servers.length === 0)
+function serverTable({ rows, now }: HealthView): Html {
+  if (rows.length === 0)
     return empty(
       'No servers yet.',
       html`<p><a class="button primary" id="install-first" href="${paths.install}">Install the first one</a></p><p>or add it to the config file: the hub reloads it automatically.</p>`,
@@ -132,9 +113,9 @@ function serverTable({ servers, now }: HealthView): Html {
       { title: 'Memory', isNumber: true, cell: memoryCell },
       { title: 'CPU', isNumber: true, cell: cpuCell },
       { title: 'Tools', isNumber: true, cell: ({ tools }) => tools },
-      ...(servers.some(({ rights }) => rights === 'owner') ? [actions] : []),
+      ...(rows.some(({ rights }) => rights === 'owner') ? [actions] : []),
     ],
-    servers,
+    rows,
   );
 }
 
@@ -171,12 +152,13 @@ const partNames: Readonly<Record<string, string>> = {
   l2: 'Cache of similar prompts',
 };
 
-function part([
-  name,
-  { state, backend, latency_ms: latencyMs, detail },
-]: HealthView['parts'][number]): Html {
+function partItem(
+  name: string,
+  { state, backend, latency_ms: latencyMs, detail }: PartHealth,
+  redact: (text: string) => string,
+): Html {
   const more = [backend, typeof latencyMs === 'number' && duration(latencyMs)]
     .filter(Boolean)
     .join(' · ');
-  return html`<li><div class="heading"><strong>${partNames[name] ?? name}</strong>${badge(partTones[state] ?? 'idle', state)}</div><p class="note">${more}</p>${detail !== undefined && html`<p class="note">${detail}</p>`}</li>`;
+  return html`<li><div class="heading"><strong>${partNames[name] ?? name}</strong>${badge(partTones[state] ?? 'idle', state)}</div><p class="note">${more}</p>${detail !== undefined && html`<p class="note">${redact(detail)}</p>`}</li>`;
 }

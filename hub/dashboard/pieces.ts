@@ -4,7 +4,6 @@ import { paths } from './paths.ts';
 /** Colour of a status. It always accompanies text and never replaces it. */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
-/** A label with a coloured dot. */
 export const badge = (tone: Tone, text: Content): Html =>
   html`<span class="badge ${tone}">${text}</span>`;
 
@@ -15,11 +14,9 @@ export const atWork: Html = html`<span role="status"><span class="at-work">${bad
 export const empty = (title: string, ...more: readonly Content[]): Html =>
   html`<div class="empty"><p class="lead">${title}</p>${more}</div>`;
 
-/** Page heading with actions. */
 export const heading = (title: Content, ...beside: readonly Content[]): Html =>
   html`<div class="heading"><h1>${title}</h1>${beside}</div>`;
 
-/** Result of an action. */
 export const notice = (tone: 'good' | 'bad', ...text: readonly Content[]): Html =>
   html`<p class="notice ${tone}">${text}</p>`;
 
@@ -80,13 +77,11 @@ export function actionButton({ label, path, id, about, tone }: ButtonAction): Ht
   return html`<form method="post" action="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop"><button id="${id}" class="${tone}"${name}>${label}</button></form>`;
 }
 
-/** List of names and values. */
 export function facts(rows: readonly (readonly [name: string, value: Content])[]): Html {
   const shown = rows.filter(([, value]) => value !== undefined && value !== false && value !== '');
   return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** A column of a table. */
 export type Column<Row> = {
   readonly title: string;
   readonly cell: (row: Row) => Content;
@@ -125,7 +120,6 @@ ${rows.map(
 export const serverLink = (name: string, id?: string): Html =>
   html`<a href="${paths.server(name)}"${id !== undefined && html` id="${id}"`}>${name}</a>`;
 
-/** The options of a select box. */
 export const optionsOf = (choices: readonly string[], chosen: string): readonly Html[] =>
   choices.map(choice => html`<option${choice === chosen && html` selected`}>${choice}</option>`);
 

@@ -14,7 +14,6 @@ const tones: Readonly<Record<ServerRow['state'], Tone>> = {
   unreachable: 'bad',
 };
 
-/** Badge for the state. */
 export const stateBadge = ({ state, isEnabled }: Pick<ServerRow, 'state' | 'isEnabled'>): Html =>
   isEnabled ? badge(tones[state], state.replace('_', ' ')) : badge('idle', 'disabled');
 

@@ -12,16 +12,12 @@ type Needs = {
   readonly usage: UsageViews;
 };
 
-/** Views of servers. */
 export type ServerViews = ReturnType<typeof createServerViews>;
 /** A server in a list, with the rights of the visitor. */
 export type ServerRow = ReturnType<ServerViews['row']>;
-/** A server on its page. */
 export type ServerView = ReturnType<ServerViews['whole']>;
-/** A tool, resource or prompt of a server. */
 export type ListedItem = ServerView['offers']['tools'][number];
 
-/** Tools per page. */
 export const toolsPerPage = 100;
 /** Maximum number of resources, and of prompts, on the page of a server. */
 const maxShown = 100;
@@ -36,7 +32,6 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
       state: status.state,
       /** What the server is doing, or why it does not run. */
       detail: detailOf(server),
-      /** Since when it is running; undefined if it is not. */
       runsSince: status.state === 'running' ? status.since : undefined,
       isEnabled: config.enabled,
       /** `hub`: in the hub itself, without actions. */

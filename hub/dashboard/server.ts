@@ -49,7 +49,6 @@ export function serverPages({ servers, usage, views }: PageNeeds) {
   } satisfies Handlers;
 }
 
-/** Page of a server. */
 function server(view: ServerView): Html {
   const { name, description } = view;
   return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
@@ -65,7 +64,6 @@ ${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name,
 </div>`;
 }
 
-/** State of a server and the available actions. */
 function statePartial(view: ServerView): Html {
   const { name, now, lastError } = view;
   const last =
@@ -192,7 +190,6 @@ function toolPager({ name, offers: { from, toolCount } }: ServerView): Content {
   return html`<nav class="pager" aria-label="Pages of tools">${from > 0 && link('Before', Math.max(0, from - toolsPerPage))}${from + toolsPerPage < toolCount && link('More', from + toolsPerPage)}</nav>`;
 }
 
-/** The end of the server's log. */
 const logPartial = (name: string, log: string): Html =>
   fragment(
     { id: 'log', from: paths.part(name, 'log'), event: 'log' },

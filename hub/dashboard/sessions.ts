@@ -4,10 +4,8 @@ import { type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
 import { empty, fragment, heading, serverLink, table } from './pieces.ts';
 
-/** Maximum number of sessions on the page. */
 const maxSessions = 200;
 
-/** The page of the connected clients. */
 export function sessionPages({ router, telemetry, system: { clock } }: PageNeeds) {
   function sessionList(endpoint: string): Html {
     const all = router.sessions();

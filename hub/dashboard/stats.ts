@@ -7,7 +7,6 @@ import { paths } from './paths.ts';
 import { empty, fragment } from './pieces.ts';
 
 type Slice = ReturnType<Metrics['snapshot']>['recent'][number];
-/** Hits and misses of a cache. */
 type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
 
 const sliceMs = 10_000;
@@ -25,7 +24,6 @@ ${callChart(slices, since)}${latencyChart(slices, since)}${hits(await hitRatesOf
   );
 }
 
-/** Hit rates of the loaded prompt caches. */
 async function hitRatesOf(prompts: PageNeeds['prompts']): Promise<readonly HitRate[]> {
   const loaded = await prompts?.health?.loaded()?.catch(() => undefined); // The failed start is logged.
   if (!loaded) return [];
@@ -72,7 +70,6 @@ function latencyChart(slices: readonly Slice[], since: string): Html {
   });
 }
 
-/** Formats ms for the scale of a chart. */
 const short = (milliseconds: number): string =>
   milliseconds < 1000 ? `${Number(milliseconds.toPrecision(2))} ms` : `${milliseconds / 1000} s`;
 
@@ -84,7 +81,6 @@ function hits(rates: readonly HitRate[]): Html {
   return html`<figure class="chart"><figcaption>Cache hits<a id="cache-details" href="${paths.caches}">Details</a></figcaption>${content}</figure>`;
 }
 
-/** A bar that shows the hit rate. */
 export function meter({ name, hits: found, misses }: HitRate): Html {
   const asked = found + misses;
   const share = asked === 0 ? 0 : found / asked;

@@ -1,11 +1,10 @@
-import { isObject } from '#core';
+import { HubError, type Json, isObject } from '#core';
 
 /** One argument of a tool as a form field. */
 export type Field = {
   readonly name: string;
   readonly description: string | undefined;
   readonly isRequired: boolean;
-  /** Initial value of the field. */
   readonly initial: string;
 } & (
   | { readonly kind: 'text' | 'number' | 'integer' | 'boolean' | 'json' }
@@ -73,3 +72,64 @@ function kindOf({ type, enum: choices }: { readonly [key: string]: unknown }) {
       return 'json';
   }
 }
+
+/** The arguments in a form. Empty optional fields are omitted. Throws HUB_REQUEST_INVALID. */
+export function argumentsOf(
+  fields: readonly Field[] | undefined,
+  given: ReadonlyMap<string, string>,
+): { readonly [name: string]: Json } {
+  const all = given.get(jsonName)?.trim() ?? '';
+  if (all !== '' || !fields) return objectOf(all);
+  return Object.fromEntries(
+    fields.flatMap(field => {
+      const text = given.get(argumentName(field.name)) ?? '';
+      if (text === '') {
+        if (field.isRequired) throw invalid(`${field.name}: is missing: fill in the field`);
+        return [];
+      }
+      return [[field.name, valueOf(field, text)] as const];
+    }),
+  );
+}
+
+function valueOf({ name, kind }: Field, text: string): Json {
+  switch (kind) {
+    case 'text':
+    case 'choice':
+      return text;
+    case 'boolean':
+      if (text !== 'true' && text !== 'false')
+        throw invalid(`${name}: ${shownOf(text)} is no boolean: write true or false`);
+      return text === 'true';
+    case 'number':
+    case 'integer': {
+      const value = Number(text);
+      if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
+        throw invalid(`${name}: ${shownOf(text)} is no ${kind}`);
+      return value;
+    }
+    case 'json':
+      return jsonOf(name, text);
+  }
+}
+
+const shownOf = (text: string) => JSON.stringify(text.slice(0, 60));
+
+function objectOf(text: string): { readonly [name: string]: Json } {
+  const value = jsonOf('the arguments', text === '' ? '{}' : text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.fromEntries(Object.entries(value));
+  throw invalid('the arguments: write an object: {"name": "value"}');
+}
+
+function jsonOf(name: string, text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new HubError('HUB_REQUEST_INVALID', `${name}: is no JSON: write a value as JSON has it`, {
+      cause,
+    });
+  }
+}
+
+const invalid = (message: string) => new HubError('HUB_REQUEST_INVALID', message);

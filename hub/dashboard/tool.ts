@@ -1,4 +1,6 @@
 import { HubError, isObject } from '#core';
+import { readMessage, whole } from '#jsonrpc';
+import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { duration } from './format.ts';
@@ -7,12 +9,15 @@ import { outcomeBadge } from './activity.ts';
 import { paths } from './paths.ts';
 import { alert, atWork, heading, notice, optionsOf, payload } from './pieces.ts';
 import { parsed } from './server-view.ts';
-import { type Field, argumentName, fieldsOf, jsonName } from './tool-fields.ts';
-import { type ToolResult, tryTool } from './try-tool.ts';
+import { type Field, argumentName, argumentsOf, fieldsOf, jsonName } from './tool-fields.ts';
+
+/** Maximum length of a shown result, in characters. */
+const maxShown = 200_000;
 
 /** The page of a tool, with a form to try it. */
-export function toolPages({ servers, router, telemetry, system }: PageNeeds) {
-  const { redact } = telemetry;
+export function toolPages(needs: PageNeeds) {
+  const { servers } = needs;
+  const { redact } = needs.telemetry;
   const viewOf = (server: Server, { query, form }: DashboardRequest) =>
     toolView(server, query('name'), new Map(form), redact);
   const pageOf = (view: ToolView, result?: ToolResult) =>
@@ -26,8 +31,8 @@ export function toolPages({ servers, router, telemetry, system }: PageNeeds) {
       const server = servers.get(request.param('name'));
       const view = viewOf(server, request);
       try {
-        const needs = { router, redact, clock: system.clock };
-        const result = await tryTool(server, view, request.principal(), needs, request.signal);
+        const caller = { principal: request.principal(), signal: request.signal };
+        const result = await callTool(server, view, caller, needs);
         return request.isHtmx ? { part: toolResult(result) } : { page: pageOf(view, result) };
       } catch (error) {
         if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
@@ -67,12 +72,69 @@ function toolView(
     inputSchema: JSON.stringify(inputSchema, undefined, 2) ?? '',
     outputSchema:
       outputSchema === undefined ? undefined : JSON.stringify(outputSchema, undefined, 2),
-    /** Values of the form, by field name. */
     given,
   };
 }
 
-/** Page of a tool. */
+type ToolResult = Awaited<ReturnType<typeof callTool>>;
+
+/** Calls a tool with the arguments of its form, like a client without a session. Rejects with HUB_REQUEST_INVALID. */
+async function callTool(
+  server: Server,
+  { name, fields, given }: ToolView,
+  { principal, signal }: { readonly principal: Principal; readonly signal: AbortSignal },
+  { router, telemetry: { redact }, system: { clock } }: PageNeeds,
+) {
+  const request = readMessage(
+    Buffer.from(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: argumentsOf(fields, given) },
+      }),
+    ),
+  );
+  if (request.kind !== 'request') throw new TypeError('it is a request');
+  const session = router.openSessionless(server, principal);
+  signal.addEventListener('abort', () => session.close('the page was closed'));
+  const before = clock.monotonic();
+  const reply = await session.accept(request, { related() {} }, principal);
+  const tookMs = clock.monotonic() - before;
+  session.close('the request is over');
+  const answer: unknown = reply && JSON.parse(whole(reply).toString());
+  const { result, error } = isObject(answer) ? answer : {};
+  const shown = (text: string) => {
+    const safe = redact(text);
+    return safe.length > maxShown ? `${safe.slice(0, maxShown)}\n… and more` : safe;
+  };
+  const failed = isObject(result) && result['isError'] === true;
+  const text = isObject(error) ? String(error['message']) : textOf(result);
+  return {
+    outcome: error !== undefined ? codeOf(error) : failed ? 'tool_error' : 'ok',
+    tookMs,
+    text: text === undefined ? undefined : shown(text),
+    /** The complete response as JSON, possibly cut. */
+    answer: shown(JSON.stringify(error ?? result, undefined, 2) ?? ''),
+  };
+}
+
+/** The code of an error of the hub, or a text for an error of the server. */
+function codeOf(error: unknown): string {
+  const data = isObject(error) ? error['data'] : undefined;
+  const code = isObject(data) ? data['code'] : undefined;
+  return typeof code === 'string' ? code : 'error';
+}
+
+function textOf(result: unknown): string | undefined {
+  const content = isObject(result) ? result['content'] : undefined;
+  if (!Array.isArray(content)) return undefined;
+  const texts = content.flatMap((part: unknown) =>
+    isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [],
+  );
+  return texts.length === 0 ? undefined : texts.join('\n');
+}
+
 function tool(view: ToolView, result: ToolResult | undefined): Html {
   const { server, name, title, description } = view;
   return html`<p class="crumbs"><a href="${paths.server(server)}">${server}</a></p>
@@ -87,7 +149,6 @@ ${description !== undefined && html`<p class="said">${description}</p>`}
 ${view.outputSchema !== undefined && html`<section aria-labelledby="output"><h2 id="output">Schema of the result</h2>${payload(view.outputSchema, 'Schema of the result')}</section>`}`;
 }
 
-/** Result of the latest trial call. */
 function toolResult({ outcome, tookMs, text, answer }: ToolResult): Html {
   return html`<div class="card"><p>${outcomeBadge(outcome)} <span class="note">in ${duration(tookMs)}</span></p>
 ${text !== undefined && payload(text, 'Text')}

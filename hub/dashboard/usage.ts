@@ -11,7 +11,6 @@ export interface ContainerUsages {
   read(): Promise<ReadonlyMap<string, ContainerUsage>>;
 }
 
-/** Cached resource usage of containers. */
 export type UsageViews = ReturnType<typeof createUsageViews>;
 
 type Sample = { readonly atMs: number; readonly usages: ReadonlyMap<string, ContainerUsage> };

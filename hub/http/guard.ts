@@ -11,12 +11,10 @@ import { createOwnHosts, hostOfTarget } from './own-hosts.ts';
  */
 export type Scope = 'call' | 'administer';
 
-/** The options of a route that requires the owner's key. */
 export const administered = { config: { scope: 'administer' } } as const;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Absent: `call`. */
     readonly scope?: Scope;
   }
 }

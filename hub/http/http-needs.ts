@@ -33,7 +33,6 @@ export type ConfigControl = {
   status(): { readonly loadedAt: number; readonly error: string | undefined };
 };
 
-/** The prompt enhancer and its models. */
 export type Prompts = {
   readonly enhancer: Enhancer;
   readonly models: Models;
@@ -73,14 +72,12 @@ export type HttpNeeds = {
     readonly config: ConfigControl;
     /** Whether breakers are shared with other hubs. */
     readonly sharing: Pick<Sharing, 'status'>;
-    /** Resident memory of the hub, in bytes. */
     readonly residentBytes: () => number;
   };
   /** Logins and the made token, if there are any; without `peers`, the users of connections are not checked. */
   readonly access?: Partial<GuardNeeds> & { readonly peers?: PeersNeeds };
   /** Absent: servers can be installed and removed in the config file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
-  /** Work that outlives a request, such as installs. */
   readonly jobs: Jobs;
   /** Absent: the hub improves no prompts. */
   readonly prompts?: LazyPrompts;

@@ -35,7 +35,6 @@ type ListenerNeeds = {
   readonly unfinished: ByteBudget;
   readonly unread: ByteBudget;
   readonly clock: Pick<Clock, 'now'>;
-  /** Answers all other requests. */
   readonly fallback: RequestListener;
 };
 

@@ -18,7 +18,6 @@ const maxAddresses = 1_000;
 
 /** Logins to the dashboard, and the links for them. */
 export interface Login extends Logins {
-  /** The scope of a request's cookie; undefined without a valid one. */
   scopeOf(headers: IncomingHttpHeaders): Scope | undefined;
   /** The path of a new link, with its secret and lifetime. */
   createLink(): { readonly path: string; readonly lastsMs: number };
@@ -100,7 +99,6 @@ const cookiePattern = /^(call|administer)\.(\d{1,12})\.([\w-]{43})$/;
 export const cookieName = ({ host = '' }: IncomingHttpHeaders): string =>
   `agenthub-${/:(\d+)$/.exec(host)?.[1] ?? 'dashboard'}`;
 
-/** Compares in constant time. */
 const isEqual = (one: string, other: string) => timingSafeEqual(digest(one), digest(other));
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
@@ -111,7 +109,6 @@ function createLinks({ clock }: Needs) {
   const ends = new Map<string, number>();
   const keyOf = (code: string) => digest(code).toString('base64');
   return {
-    /** The secret part of a new link. */
     create(): string {
       const code = randomBytes(32).toString('base64url');
       ends.set(keyOf(code), clock.monotonic() + linkMs);

@@ -7,7 +7,6 @@ export type Peers = ReturnType<typeof createPeers>;
 export type PeersNeeds = {
   /** Undefined if the system has none, or if the hub asks for a token instead. */
   readonly tables: SocketTables | undefined;
-  /** The user that the hub runs as. */
   readonly uid: number;
 };
 

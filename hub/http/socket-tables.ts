@@ -49,9 +49,8 @@ export async function findOwner(
   { search }: SocketTables,
 ): Promise<number | undefined> {
   // A client may speak IPv4 by a socket of IPv6, which is in the other table, with mapped addresses.
-  const tables = isIPv4(plainAddress(local.address))
-    ? (['tcp', 'tcp6'] as const)
-    : (['tcp6'] as const);
+  const isV4 = /^(?:::ffff:)?\d+\./.test(local.address);
+  const tables = isV4 ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const);
   // The kernel can skip a row if the table changes during a reading, so it is read twice.
   for (let look = 0; look < 2; look++)
     for (const table of tables) {
@@ -80,14 +79,10 @@ function ownerIn(text: string, ends: string): number | undefined {
 }
 
 const isLittleEndian = endianness() === 'LE';
-const mapped = '::ffff:';
-const plainAddress = (address: string) =>
-  address.startsWith(mapped) ? address.slice(mapped.length) : address;
 
 /** An end as the table writes it: words of 32 bits in the byte order of the machine, and the port. */
 function hexOf({ address, port }: End, table: TableName): string {
-  const plain = plainAddress(address);
-  const bytes = isIPv4(plain) ? v4Bytes(plain, table) : v6Bytes(plain);
+  const bytes = bytesOf(address).subarray(table === 'tcp' ? -4 : 0);
   const words: string[] = [];
   for (let at = 0; at < bytes.length; at += 4) {
     const word = bytes.subarray(at, at + 4);
@@ -96,16 +91,10 @@ function hexOf({ address, port }: End, table: TableName): string {
   return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
 }
 
-function v4Bytes(address: string, table: TableName): Uint8Array {
-  const own = address.split('.').map(Number);
-  return Uint8Array.from(table === 'tcp' ? own : [...Array(10).fill(0), 0xff, 0xff, ...own]);
-}
-
-/** Of an address in any form, such as ::1. The zone of a link-local one is not in the table. */
-function v6Bytes(address: string): Uint8Array {
-  const [before = '', after] = new URL(`http://[${address.replace(/%.*/, '')}]`).hostname
-    .slice(1, -1)
-    .split('::');
+/** The 16 bytes of an address in any form, IPv4 as a mapped one. The zone of a link-local one is not in the table. */
+function bytesOf(address: string): Uint8Array {
+  const host = isIPv4(address) ? `::ffff:${address}` : address.replace(/%.*/, '');
+  const [before = '', after] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::');
   const groups = (text: string | undefined) =>
     text ? text.split(':').map(group => parseInt(group, 16)) : [];
   const left = groups(before);

@@ -110,7 +110,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'dashboard/sessions',
     'dashboard/stats',
     'dashboard/tool',
-    'dashboard/try-tool',
     'http/routes/dashboard',
   ],
   'enhance/enhancer': [

@@ -22,7 +22,6 @@ type Needs = DashboardNeeds & {
   readonly system: HttpSystem;
 };
 
-/** Maximum size of a form in bytes. */
 const maxFormBytes = 2 ** 20;
 /** Limits of the events of pages, which reload the changed parts after each. Further pages poll every ten seconds. */
 const followed = {

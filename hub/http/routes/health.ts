@@ -42,6 +42,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     const config = hub.config.status();
     const breakers = hub.sharing.status;
     const data = dataPart(await servers.unwritten());
+    const callToken = needs.access?.callToken?.();
     const enabled = servers.all.filter(({ config }) => config.enabled);
     const isNeeded = enabled.some(({ config }) => backendOf(config, engine) === 'docker');
     const wanted = enabled.filter(({ config }) => config.autoStart);
@@ -70,7 +71,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
         config: configPart(config),
         breakers: breakersPart(breakers),
         data,
-        ...callsPart(needs.access?.callToken?.()),
+        ...(callToken && { calls: callsPart(callToken) }),
         ...prompts?.parts,
       },
       servers: Object.fromEntries(
@@ -90,18 +91,15 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     const server = servers.get(request.params.name);
     const { name } = server.config;
     const { running } = server;
-    if (!running) {
-      reply.code(isLazy(server) ? 200 : 503);
-      return { name, ...healthOf(server) };
-    }
     const before = clock.monotonic();
     try {
-      await needAnswer(running, hub.version, pingTimeoutMs);
+      if (running) await needAnswer(running, hub.version, pingTimeoutMs);
+      else if (!isLazy(server)) reply.code(503);
     } catch (error) {
       reply.code(503);
       return { name, ...healthOf(server), last_error: messageOf(error) };
     }
-    latencies.set(running, round(clock.monotonic() - before));
+    if (running) latencies.set(running, round(clock.monotonic() - before));
     return { name, ...healthOf(server) };
   });
 
@@ -138,35 +136,24 @@ function breakersPart(status: SharingStatus) {
 }
 
 /** Why calls require a token although ROUTER_TOKEN is not set. */
-function callsPart(callToken: CallToken | undefined): HealthReport['parts'] {
-  if (!callToken) return {};
-  const { why } = callToken;
-  return {
-    calls: {
-      state: 'up',
-      backend: 'token',
-      detail: `calls need a token: ${why}. "agenthub connect" writes it into the files of clients`,
-    },
-  };
-}
+const callsPart = ({ why }: CallToken) => ({
+  state: 'up',
+  backend: 'token',
+  detail: `calls need a token: ${why}. "agenthub connect" writes it into the files of clients`,
+});
 
 const pingTimeoutMs = 5_000;
 
 /** In a state that it does not leave by itself soon. */
-function isDown({ status, config }: Server): boolean {
-  return config.enabled && (status.state === 'failed' || status.state === 'unreachable');
-}
+const isDown = ({ status, config }: Server) =>
+  config.enabled && (status.state === 'failed' || status.state === 'unreachable');
 
 /** Whether a stopped server is started by the next call. */
-function isLazy({ status, config }: Server): boolean {
-  return config.enabled && status.state === 'stopped' && !status.byHand;
-}
+const isLazy = ({ status, config }: Server) =>
+  config.enabled && status.state === 'stopped' && !status.byHand;
 
-/** The runtime of a server. */
-function backendOf({ launch }: Server['config'], engine: Engine): 'docker' | 'process' | 'remote' {
-  if (launch.kind === 'remote') return 'remote';
-  return runtimeOf(launch, engine.backend);
-}
+const backendOf = ({ launch }: Server['config'], engine: Engine) =>
+  launch.kind === 'remote' ? 'remote' : runtimeOf(launch, engine.backend);
 
 /** A server that runs as a process remains one while the hub runs. */
 function detailOf({ backend, healthy, detail }: Engine & Awaited<ReturnType<Engine['probe']>>) {

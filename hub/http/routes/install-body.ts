@@ -79,7 +79,10 @@ const handedOn = entryKeys.filter(key => !ownKeys.includes(key) && !saidOtherwis
 
 /** Parses the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID that names each invalid field. */
 export function readInstallBody(given: unknown): InstallRequest {
-  const parsed = body.safeParse(withCamelCase(given));
+  const hasServer = isObject(given) && given['server'] !== undefined;
+  const parsed = body.safeParse(
+    hasServer ? { ...given, server: renamed(given['server'], 0) } : given,
+  );
   const unknown = isObject(given) ? Object.keys(given).flatMap(unknownKey) : [];
   if (parsed.error) throw invalid([...parsed.error.issues.map(sentence), ...unknown]);
   if (unknown.length > 0) throw invalid(unknown);
@@ -104,17 +107,7 @@ export function readInstallBody(given: unknown): InstallRequest {
     ]);
   const source = named === undefined ? server && { server } : { package: named };
   if (!source) throw new TypeError('one of both is there');
-  return {
-    name,
-    source,
-    transport,
-    variables,
-    args,
-    env,
-    headers,
-    confirm,
-    rest,
-  };
+  return { name, source, transport, variables, args, env, headers, confirm, rest };
 }
 
 function unknownKey(key: string): readonly string[] {
@@ -168,11 +161,6 @@ const older = new Map([
   ['is_secret', 'isSecret'],
   ['transport_type', 'type'],
 ]);
-
-function withCamelCase(given: unknown): unknown {
-  if (!isObject(given) || given['server'] === undefined) return given;
-  return { ...given, server: renamed(given['server'], 0) };
-}
 
 /** Deeper than any server.json. */
 const maxDepth = 8;
