@@ -1,24 +1,24 @@
 import { type Html, html } from './html.ts';
 
-export type Series = {
+type Series = {
   readonly name: string;
   readonly tone: 'first' | 'second' | 'third';
   /** One value per time slot, oldest first; undefined for a slot without data. */
   readonly values: readonly (number | undefined)[];
 };
 
-export type Chart = {
+type Chart = {
   readonly title: string;
   readonly summary: string;
   readonly kind: 'lines' | 'bars';
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
-  /** Minimum upper end of the scale, so that small values do not fill the chart. */
-  readonly least: number;
   /** Age of the oldest value, in words. */
   readonly since: string;
 };
 
+/** Minimum upper end of the scale, so that small values do not fill the chart. */
+const minLimit = 1;
 const width = 400;
 const height = 132;
 const left = 52;
@@ -30,7 +30,7 @@ const bottom = 22;
 export function chart(wanted: Chart): Html {
   const { title, summary, series, format, since } = wanted;
   const limit = niceLimit(
-    Math.max(wanted.least, ...series.flatMap(one => one.values.map(v => v ?? 0))),
+    Math.max(minLimit, ...series.flatMap(one => one.values.map(v => v ?? 0))),
   );
   const yOf = (value: number) => round(height - bottom - (value / limit) * (height - top - bottom));
   const ruled = [0, 0.5, 1].map(share => {

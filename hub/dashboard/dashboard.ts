@@ -60,7 +60,6 @@ const assetHeaders = { 'cache-control': 'public, max-age=31536000, immutable' } 
 export async function createDashboard(options: LoginOptions, needs: DashboardNeeds) {
   const { hub, system, telemetry } = needs;
   const assets = await loadAssets();
-  const frame = { assets: assets.urls, hubVersion: hub.version };
   const changes = createChanges({ ...needs, ...telemetry });
   const usage = createUsageViews({ usages: hub.usages, clock: system.clock }, () => {
     changes.note('health');
@@ -84,7 +83,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       body: textOf(html),
       cookie,
     });
-    const sendPage = (page: Page) => send(layout(page, frame, request.visitor));
+    const sendPage = (page: Page) => send(layout(page, request.visitor, hub.version, assets.urls));
     if ('page' in answer) return sendPage(answer.page);
     if ('part' in answer) return send(answer.part);
     if ('redirect' in answer)

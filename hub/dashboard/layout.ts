@@ -3,12 +3,6 @@ import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { type Rights, loginLink } from './pieces.ts';
 
-/** Parts that every page shares. */
-export type Frame = {
-  readonly assets: Assets['urls'];
-  readonly hubVersion: string;
-};
-
 export type Visitor = {
   readonly rights: Rights;
   /** True if the visitor has a login cookie that can be removed. */
@@ -55,8 +49,12 @@ const htmxConfig = JSON.stringify({
 });
 
 /** A complete page with its navigation. */
-export function layout(page: Page, frame: Frame, { rights, isLoggedIn }: Visitor): Html {
-  const { assets } = frame;
+export function layout(
+  page: Page,
+  { rights, isLoggedIn }: Visitor,
+  hubVersion: string,
+  assets: Assets['urls'],
+): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -83,7 +81,7 @@ ${isLoggedIn && html`<form method="post" action="${paths.logout}"><button class=
 <div id="notice" role="status">${page.notice}</div>
 ${page.main}
 </main>
-<footer>AgentHub ${frame.hubVersion}</footer>
+<footer>AgentHub ${hubVersion}</footer>
 </body>
 </html>
 `;

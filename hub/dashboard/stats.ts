@@ -1,8 +1,8 @@
 import type { Metrics } from '#telemetry';
-import { type Series, chart } from './chart.ts';
+import { chart } from './chart.ts';
 import type { PageNeeds } from './dashboard-types.ts';
 import { count, duration, percent } from './format.ts';
-import { type Content, type Html, html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { empty, fragment } from './pieces.ts';
 
@@ -45,16 +45,11 @@ function callChart(slices: readonly Slice[], since: string): Html {
       { name: 'failed', tone: 'third', values: slices.map(slice => slice.errors) },
     ],
     format: value => (value < 1 && value > 0 ? '' : count(value)),
-    least: 1,
     since,
   });
 }
 
 function latencyChart(slices: readonly Slice[], since: string): Html {
-  const series: readonly Series[] = [
-    { name: 'p50', tone: 'first', values: slices.map(({ p50Ms }) => p50Ms) },
-    { name: 'p99', tone: 'second', values: slices.map(({ p99Ms }) => p99Ms) },
-  ];
   const last = slices.findLast(({ p50Ms }) => p50Ms !== undefined);
   return chart({
     title: 'Call duration',
@@ -63,9 +58,11 @@ function latencyChart(slices: readonly Slice[], since: string): Html {
         ? `no calls since ${since}`
         : `lately ${duration(last.p50Ms)} at the median, ${duration(last.p99Ms ?? last.p50Ms)} at the 99th percentile`,
     kind: 'lines',
-    series,
+    series: [
+      { name: 'p50', tone: 'first', values: slices.map(({ p50Ms }) => p50Ms) },
+      { name: 'p99', tone: 'second', values: slices.map(({ p99Ms }) => p99Ms) },
+    ],
     format: value => (value === 0 ? '0' : short(value)),
-    least: 1,
     since,
   });
 }
@@ -74,7 +71,7 @@ const short = (milliseconds: number): string =>
   milliseconds < 1000 ? `${Number(milliseconds.toPrecision(2))} ms` : `${milliseconds / 1000} s`;
 
 function hits(rates: readonly HitRate[]): Html {
-  const content: Content =
+  const content =
     rates.length === 0
       ? empty('No prompts yet.', html`<p>Hit rates appear once prompts were improved.</p>`)
       : html`<ul class="meters">${rates.map(meter)}</ul>`;

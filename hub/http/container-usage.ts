@@ -23,7 +23,15 @@ export function createContainerUsages(
   /** The usage of the containers that the engine reports in time. */
   async function ask(): Promise<ReadonlyMap<string, ContainerUsage>> {
     const found = new Map<string, ContainerUsage>();
-    const asked = servers().map(server => add(server, found));
+    const asked = servers().map(async ({ config: { name }, running }) => {
+      const usage = await running?.instance.usage().catch(() => undefined); // Shown without figures.
+      if (!usage) return;
+      const { memoryBytes, cpuMs } = found.get(name) ?? { memoryBytes: 0, cpuMs: 0 };
+      found.set(name, {
+        memoryBytes: memoryBytes + usage.memoryBytes,
+        cpuMs: cpuMs + usage.cpuMs,
+      });
+    });
     const { promise, resolve } = Promise.withResolvers<void>();
     using _ = clock.after(maxWaitMs, resolve);
     await Promise.race([Promise.all(asked), promise]);
@@ -40,17 +48,4 @@ export function createContainerUsages(
       return kept;
     },
   };
-}
-
-async function add(
-  { config, running }: Measured,
-  found: Map<string, ContainerUsage>,
-): Promise<void> {
-  const usage = await running?.instance.usage().catch(() => undefined); // Shown without figures.
-  if (!usage) return;
-  const others = found.get(config.name) ?? { memoryBytes: 0, cpuMs: 0 };
-  found.set(config.name, {
-    memoryBytes: others.memoryBytes + usage.memoryBytes,
-    cpuMs: others.cpuMs + usage.cpuMs,
-  });
 }

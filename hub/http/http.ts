@@ -8,9 +8,8 @@ import { createAdmission } from './admission.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { createCors } from './cors.ts';
 import { createFastifyApp } from './fastify-app.ts';
-import { type Patience, createListener } from './listener.ts';
+import { type ListenerNeeds, type Patience, createListener } from './listener.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
-import type { GuardedRequest } from './guarded-request.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import { type Listening, addressesOfNetworks, listenOn } from './listen.ts';
 import { createLogin } from './login.ts';
@@ -31,8 +30,6 @@ export type HttpOptions = GuardOptions & {
   /** More connections than this are refused with 503; 2,000 by default. */
   readonly maxConnections?: number;
 };
-
-const defaultMaxConnections = 2_000;
 
 /** The hub's HTTP server. It listens and answers calls after `start`. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds) {
@@ -88,30 +85,16 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
     /** A new link that logs a browser in to the dashboard as the owner, once. */
     createLoginLink: () => `${url}${login.createLink().path}`,
     async start(): Promise<void> {
-      const tls = options.tls && {
-        cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
-        key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
-      };
-      const admit = (request: GuardedRequest) => guard.check(request, 'call').principal;
-      const { networks = [] } = options;
-      listening = await listenOn(
-        options,
-        () =>
-          createListener(
-            { ...options, maxConnections: options.maxConnections ?? defaultMaxConnections, tls },
-            {
-              servers,
-              unfinished: noBudget,
-              unread: noBudget,
-              ...transports,
-              clock: system.clock,
-              admit,
-              peers,
-              fallback,
-            },
-          ),
-        networks.length === 0 ? undefined : () => addressesOfNetworks(networks),
-      );
+      listening = await openListener(options, {
+        servers,
+        unfinished: noBudget,
+        unread: noBudget,
+        ...transports,
+        clock: system.clock,
+        admit: request => guard.check(request, 'call').principal,
+        peers,
+        fallback,
+      });
       const { port } = listening;
       const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
       address = `${options.tls ? 'https' : 'http'}://${host}:${port}`;
@@ -131,6 +114,19 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
       return await readMetricFamilies({ ...needs, usages });
     },
   };
+}
+
+async function openListener(options: HttpOptions, needs: ListenerNeeds): Promise<Listening> {
+  const tls = options.tls && {
+    cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
+    key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
+  };
+  const { networks = [] } = options;
+  return await listenOn(
+    options,
+    () => createListener({ ...options, tls }, needs),
+    networks.length === 0 ? undefined : () => addressesOfNetworks(networks),
+  );
 }
 
 async function readPem(setting: string, file: string): Promise<Buffer> {

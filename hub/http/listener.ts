@@ -17,13 +17,13 @@ type ListenerOptions = {
   readonly maxBodyBytes: number;
   readonly patience?: Patience;
   /** Connections above this number are answered with 503. */
-  readonly maxConnections: number;
+  readonly maxConnections?: number;
 };
 
 /** How long the head and the whole of a request may take to arrive, in milliseconds. */
 export type Patience = { readonly headMs: number; readonly requestMs: number };
 
-type ListenerNeeds = {
+export type ListenerNeeds = {
   readonly servers: Pick<Servers, 'find'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly webSockets: WebSockets;
@@ -39,6 +39,7 @@ type ListenerNeeds = {
 };
 
 const keepAliveMs = 75_000;
+const defaultMaxConnections = 2_000;
 /** Enough for the largest body over a slow network. The time of the call itself does not count. */
 const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
 
@@ -80,7 +81,7 @@ export function createListener(options: ListenerOptions, needs: ListenerNeeds): 
     const view = principal && viewOf((request.url ?? '').split('?')[0] ?? '', needs.servers);
     return principal && view !== undefined ? { principal, view } : undefined;
   }
-  const { patience = defaultPatience } = options;
+  const { patience = defaultPatience, maxConnections = defaultMaxConnections } = options;
   const how = {
     // Node calls this before it emits `upgrade`, where the decision is made again.
     shouldUpgradeCallback: (request: IncomingMessage) => upgradeOf(request) !== undefined,
@@ -104,7 +105,7 @@ export function createListener(options: ListenerOptions, needs: ListenerNeeds): 
   // With TLS, Node reads all connections.
   if (options.tls) identifyFirst(server, needs.peers);
   else answerPlainPosts(server, patience, { ...options, ...needs });
-  boundConnections(server, options.maxConnections, needs.unread);
+  boundConnections(server, maxConnections, needs.unread);
   return server;
 }
 

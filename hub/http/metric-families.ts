@@ -1,5 +1,4 @@
 import type { ContainerUsages } from '#dashboard';
-import type { CachesStats } from '#enhance';
 import type { Server } from '#servers';
 import type { MetricFamily, Sample } from '#telemetry';
 import type { HttpNeeds, PromptHealth } from './http-needs.ts';
@@ -25,23 +24,23 @@ export async function readMetricFamilies(
       const value = read(server);
       return value === undefined ? [] : [{ labels: { server: server.config.name }, value }];
     });
-  const all = (base: Server) => [base, ...servers.instances.list(base)];
-  const sumAdmission = (
-    base: Server,
-    read: (admission: ReturnType<Server['admission']['snapshot']>) => number,
-  ) => all(base).reduce((sum, { admission }) => sum + read(admission.snapshot()), 0);
+  const sum = (base: Server, count: 'queued' | 'active') =>
+    [base, ...servers.instances.list(base)].reduce(
+      (total, { admission }) => total + admission.snapshot()[count],
+      0,
+    );
   const one = (value: number): readonly Sample[] => [{ labels: {}, value }];
   return [
     ...needs.telemetry.metrics.families(),
     gauge(
       'agenthub_queue_waiting',
       'Calls that wait until the server has a place free.',
-      each(server => sumAdmission(server, ({ queued }) => queued)),
+      each(server => sum(server, 'queued')),
     ),
     gauge(
       'agenthub_calls_in_flight',
       'Calls that have a place at the server.',
-      each(server => sumAdmission(server, ({ active }) => active)),
+      each(server => sum(server, 'active')),
     ),
     gauge(
       'agenthub_breaker_state',
@@ -101,37 +100,34 @@ async function cacheSamples(
   const prompts = await promptHealth?.loaded()?.catch(() => undefined); // The failed start is logged.
   const stats = await prompts?.enhancer.stats().catch(() => undefined); // Metrics must not fail with the cache.
   if (!stats) return [];
+  const { exact, semantic } = stats;
+  const requests = {
+    l1: { hit: exact.hits, miss: exact.misses, joined: exact.joined, error: exact.errors },
+    l2: semantic && {
+      hit: semantic.hits,
+      miss: semantic.misses,
+      shadow_hit: semantic.shadowHits,
+      error: semantic.errors,
+    },
+  };
+  const entries = { l1: exact.entries, l2: semantic?.vectors.entries };
   return [
     counter(
       'agenthub_cache_requests_total',
       'What became of questions to the caches of prompts: l1 is of equal prompts, l2 of those that mean the same.',
-      requestsOf(stats).map(([tier, result, value]) => ({ labels: { tier, result }, value })),
+      Object.entries(requests).flatMap(([tier, results]) =>
+        Object.entries(results ?? {}).map(([result, value]) => ({
+          labels: { tier, result },
+          value,
+        })),
+      ),
     ),
-    gauge('agenthub_cache_entries', 'Results that are kept.', [
-      { labels: { tier: 'l1' }, value: stats.exact.entries },
-      ...(stats.semantic?.vectors.entries === undefined
-        ? []
-        : [{ labels: { tier: 'l2' }, value: stats.semantic.vectors.entries }]),
-    ]),
-  ];
-}
-
-function requestsOf({
-  exact,
-  semantic,
-}: CachesStats): readonly (readonly [string, string, number])[] {
-  return [
-    ['l1', 'hit', exact.hits],
-    ['l1', 'miss', exact.misses],
-    ['l1', 'joined', exact.joined],
-    ['l1', 'error', exact.errors],
-    ...(semantic
-      ? ([
-          ['l2', 'hit', semantic.hits],
-          ['l2', 'miss', semantic.misses],
-          ['l2', 'shadow_hit', semantic.shadowHits],
-          ['l2', 'error', semantic.errors],
-        ] as const)
-      : []),
+    gauge(
+      'agenthub_cache_entries',
+      'Results that are kept.',
+      Object.entries(entries).flatMap(([tier, value]) =>
+        value === undefined ? [] : [{ labels: { tier }, value }],
+      ),
+    ),
   ];
 }
