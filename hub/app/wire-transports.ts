@@ -97,8 +97,8 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
           configs: () => source.current.servers,
           log,
           endOpen(reason) {
-            for (const view of ['all', ...servers.all] as const)
-              for (const clients of all) clients.end(view, reason);
+            for (const endpoint of ['all', ...servers.all] as const)
+              for (const clients of all) clients.end(endpoint, reason);
           },
         })
       : undefined;

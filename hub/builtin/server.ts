@@ -12,7 +12,7 @@ import {
   type ServerStatus,
   createAdmission,
 } from '#servers';
-import type { Told } from '#upstream';
+import type { ServerNotification } from '#upstream';
 import type { BuiltinItem, BuiltinServer } from './builtin-server.ts';
 import { createBuiltinUpstream, readAnswer } from './upstream.ts';
 
@@ -43,7 +43,7 @@ export function createBuiltin(
   { clock, hubVersion }: BuiltinNeeds,
 ): Server {
   const listed = createEmitter<ListKind>();
-  const notified = createEmitter<Told>();
+  const notified = createEmitter<ServerNotification>();
   const watches = new Map<string, Disposable>();
   const status: ServerStatus = { state: 'running', since: clock.now() };
   let config = configOf(nameOf(), builtin.description);
@@ -104,7 +104,7 @@ export function createBuiltin(
     listed: listed.event,
     notified: notified.event,
     changed: never,
-    asked: never,
+    serverRequest: never,
     wrote: never,
     health: undefined,
     restarts: 0,
@@ -156,11 +156,12 @@ function runningOf(builtin: BuiltinServer, { clock, hubVersion }: BuiltinNeeds):
   return {
     instance,
     upstream: createBuiltinUpstream(builtin, identity, { clock }),
-    introduction: {
+    serverInfo: {
       era: 'modern',
       answer: readAnswer(encodeResult('0', JSON.stringify(identity))),
       protocolVersion: modernVersion,
-      ...identity,
+      capabilities,
+      implementation: serverInfo,
       instructions: undefined,
     },
     speaksBothEras: true,

@@ -111,11 +111,11 @@ function clientNameIn(clientInfo: unknown): string | undefined {
 }
 
 /** Numbers the notifications: MCP requires that progress increases. */
-function createProgress({ exchange, progressToken }: Caller): BuiltinContext['progress'] {
+function createProgress({ responseStream, progressToken }: Caller): BuiltinContext['progress'] {
   let progress = 0;
   if (progressToken === undefined) return () => {};
   return message =>
-    exchange.related(
+    responseStream.send(
       Buffer.from(
         `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${progressToken},"progress":${++progress},"message":${JSON.stringify(message)}}}`,
       ),

@@ -25,7 +25,7 @@ import {
   readMessages,
   valueOf,
 } from '#jsonrpc';
-import { createAsked } from './asked.ts';
+import { createForwardedRequests } from './forwarded-requests.ts';
 import type { Link, LinkHandlers } from './dial.ts';
 import { createMemory, remembered } from './memory.ts';
 
@@ -67,7 +67,7 @@ export async function bridgeStdio(
   const memory = createMemory();
   /** The client's pending requests, by the client's id. The value is the request if the bridge needs it again. */
   const inFlight = new Map<string, Request | undefined>();
-  const asked = createAsked();
+  const forwarded = createForwardedRequests();
   /** The bridge's own pending request. */
   let awaited: { readonly id: string; readonly resolve: (answer: Answer) => void } | undefined;
   let link: Link | undefined;
@@ -118,7 +118,7 @@ export async function bridgeStdio(
       if (isUp) void toHub.send(message.bytes);
       return;
     }
-    const answer = asked.answer(message);
+    const answer = forwarded.answer(message);
     if (answer) void toHub.send(answer);
   }
 
@@ -133,14 +133,14 @@ export async function bridgeStdio(
   /** Returns the message for the client that follows from a hub's message, if any. */
   function forClient(message: Message | Malformed): Buffer | undefined {
     if (message.kind === 'malformed') return undefined;
-    if (message.kind === 'request') return asked.ask(message);
+    if (message.kind === 'request') return forwarded.ask(message);
     if (message.kind === 'answer') {
       const { bytes, id } = message;
       return !id || isAnswerForClient(rawText(bytes, id), message) ? bytes : undefined;
     }
     if (message.method === listChangedOf('resources'))
       for (const owed of memory.owed()) void toHub.send(owed);
-    return asked.tell(message);
+    return forwarded.tell(message);
   }
 
   function isAnswerForClient(id: string, answer: Answer): boolean {
@@ -223,7 +223,7 @@ export async function bridgeStdio(
       inFlight.delete(id);
       tell(errorAnswer(id, error));
     }
-    for (const id of asked.nextHub())
+    for (const id of forwarded.nextHub())
       tell(encodeCall(undefined, 'notifications/cancelled', { requestId: JSON.parse(id), reason }));
     if (!wasUp) return failJoin?.(reason);
     log.warn({ reason }, 'the hub went away; it is waited for');

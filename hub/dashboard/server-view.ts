@@ -150,11 +150,11 @@ const labelOf = (name: string) =>
   `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)}`;
 
 function aboutOf({ running, config }: Server): readonly (readonly [name: string, value: string])[] {
-  const { introduction, instance } = running ?? {};
-  const program = introduction
+  const { serverInfo, instance } = running ?? {};
+  const program = serverInfo
     ? ([
-        ['Program', `${introduction.serverInfo.name} ${introduction.serverInfo.version}`],
-        ['Protocol', introduction.protocolVersion],
+        ['Program', `${serverInfo.implementation.name} ${serverInfo.implementation.version}`],
+        ['Protocol', serverInfo.protocolVersion],
       ] as const)
     : [];
   const about = Object.entries(instance?.about ?? {}).map(

@@ -99,7 +99,7 @@ async function callTool(
   const session = router.openSessionless(server, principal);
   signal.addEventListener('abort', () => session.close('the page was closed'));
   const before = clock.monotonic();
-  const reply = await session.accept(request, { related() {} }, principal);
+  const reply = await session.accept(request, { send() {} }, principal);
   const tookMs = clock.monotonic() - before;
   session.close('the request is over');
   const answer: unknown = reply && JSON.parse(whole(reply).toString());

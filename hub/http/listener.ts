@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Clock, http, https } from '#core';
 import type { Principal } from '#policy';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import type { Servers } from '#servers';
 import type { ByteBudget, Connections, Streamable, WebSockets } from '#transports';
 import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
@@ -58,19 +58,19 @@ export function createListener(options: ListenerOptions, needs: ListenerNeeds): 
   };
   const answer: RequestListener = (request, response) => {
     const length = plainLength(request);
-    const view =
+    const endpoint =
       length > 0 && length <= options.maxBodyBytes
-        ? viewOf(request.url ?? '', needs.servers)
+        ? endpointOf(request.url ?? '', needs.servers)
         : undefined;
-    const principal = view === undefined ? undefined : admit(request);
-    if (view === undefined || !principal) needs.fallback(request, response);
+    const principal = endpoint === undefined ? undefined : admit(request);
+    if (endpoint === undefined || !principal) needs.fallback(request, response);
     else
       readBody(request, length, body =>
-        needs.streamable.handle(request, response, body, view, principal),
+        needs.streamable.handle(request, response, body, endpoint, principal),
       );
   };
   /**
-   * The view and the principal of an upgrade to WebSocket. Undefined if the guard refuses it, if it offers another
+   * The endpoint and the principal of an upgrade to WebSocket. Undefined if the guard refuses it, if it offers another
    * protocol (mostly HTTP/2), while the hub stops, and before an earlier request is answered. It is then a request
    * like any other.
    */
@@ -78,8 +78,9 @@ export function createListener(options: ListenerOptions, needs: ListenerNeeds): 
     if (!isWebSocket(request) || needs.connections.isDraining || isAnswerDue(request.socket))
       return undefined;
     const principal = admit(request);
-    const view = principal && viewOf((request.url ?? '').split('?')[0] ?? '', needs.servers);
-    return principal && view !== undefined ? { principal, view } : undefined;
+    const endpoint =
+      principal && endpointOf((request.url ?? '').split('?')[0] ?? '', needs.servers);
+    return principal && endpoint !== undefined ? { principal, endpoint } : undefined;
   }
   const { patience = defaultPatience, maxConnections = defaultMaxConnections } = options;
   const how = {
@@ -99,7 +100,8 @@ export function createListener(options: ListenerOptions, needs: ListenerNeeds): 
   server.on('clientError', refuseUnreadable);
   server.on('upgrade', (request, socket, head) => {
     const upgrade = upgradeOf(request);
-    if (upgrade) needs.webSockets.accept(request, socket, head, upgrade.view, upgrade.principal);
+    if (upgrade)
+      needs.webSockets.accept(request, socket, head, upgrade.endpoint, upgrade.principal);
     else socket.destroy();
   });
   // With TLS, Node reads all connections.
@@ -149,7 +151,7 @@ function answerPlainPosts(
     { maxBodyBytes: needs.maxBodyBytes, firstMs: headMs, idleMs: keepAliveMs },
     {
       ...needs,
-      viewOf: url => viewOf(url, needs.servers),
+      endpointOf: url => endpointOf(url, needs.servers),
       // By this event Node takes over an accepted connection.
       handOver(socket, bytes) {
         for (const accept of accepts) Reflect.apply(accept, server, [socket]);
@@ -201,8 +203,8 @@ function plainLength({ method, headers }: IncomingMessage): number {
 const isWebSocket = ({ method, headers }: IncomingMessage) =>
   method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 
-/** The view of an MCP endpoint; undefined for every other path and for an unknown server. */
-function viewOf(url: string, servers: Pick<Servers, 'find'>): View | undefined {
+/** The endpoint of an MCP endpoint; undefined for every other path and for an unknown server. */
+function endpointOf(url: string, servers: Pick<Servers, 'find'>): Endpoint | undefined {
   if (url === '/mcp') return 'all';
   return url.startsWith('/mcp/') ? servers.find(url.slice('/mcp/'.length)) : undefined;
 }

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 import { type Clock, freeBuffer, moveToPages } from '#core';
 import type { Principal } from '#policy';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import type { ByteBudget, Streamable } from '#transports';
 import { type GuardedRequest, type Peer, credentialsOf } from './guarded-request.ts';
 import { type PlainBody, type PlainHead, bodyUnder, parsePlainHead } from './plain-head.ts';
@@ -20,8 +20,8 @@ type Needs = {
   readonly streamable: Pick<Streamable, 'handle'>;
   /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
   readonly admit: (request: GuardedRequest) => Principal | undefined;
-  /** The view of an MCP endpoint; undefined for every other path. */
-  readonly viewOf: (url: string) => View | undefined;
+  /** The endpoint of an MCP endpoint; undefined for every other path. */
+  readonly endpointOf: (url: string) => Endpoint | undefined;
   /** Counts answers that clients did not read at once. */
   readonly unread: Pick<ByteBudget, 'added'>;
   /** Hands the connection over to Node, with the bytes that were read already. */
@@ -42,7 +42,7 @@ const graceMs = 1_000;
  * connection that brings anything else is handed over to Node (decisions/0015).
  */
 export function createPlainPosts(options: Options, needs: Needs) {
-  const { streamable, admit, viewOf } = needs;
+  const { streamable, admit, endpointOf } = needs;
   const sockets = new Set<Socket>();
   const commonLines = createCommonLines(options.idleMs, needs.clock);
   const idleMs = options.idleMs + graceMs;
@@ -106,8 +106,14 @@ export function createPlainPosts(options: Options, needs: Needs) {
       const body = later.length < maxPipelined ? bodyOf(bytes) : undefined;
       const principal = body && known && admit(known.request);
       const post = principal && body;
-      const view = post && known && viewOf(known.head.url);
-      if (!known || !post || view === undefined || !isTaken(post) || (begun && post.missing > 0)) {
+      const endpoint = post && known && endpointOf(known.head.url);
+      if (
+        !known ||
+        !post ||
+        endpoint === undefined ||
+        !isTaken(post) ||
+        (begun && post.missing > 0)
+      ) {
         const isBody = begun !== undefined && post !== undefined && post.missing > 0;
         begun = undefined;
         waitOrLeave(bytes);
@@ -124,7 +130,7 @@ export function createPlainPosts(options: Options, needs: Needs) {
           { method: 'POST', headers: known.head.headers },
           response,
           post.body,
-          view,
+          endpoint,
           principal,
         );
       }

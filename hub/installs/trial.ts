@@ -83,7 +83,7 @@ export async function tryServer(
           maxNotifications: () => config.maxNotifications,
           notified() {},
           // A trial has no client that could answer.
-          asked: ({ request, answer }) =>
+          serverRequest: ({ request, answer }) =>
             answer(errorAnswer(rawText(request.bytes, request.id), noClient())),
         },
         lists: { replace() {}, announce() {}, isCurrent: () => false },
@@ -93,7 +93,7 @@ export async function tryServer(
       AbortSignal.any([signal, over.signal]),
     );
     subscription?.stop();
-    const { introduction } = running;
+    const { serverInfo } = running;
     await crew.dismiss();
     const listing: Listing = {
       tool: lists.tool.items,
@@ -103,9 +103,9 @@ export async function tryServer(
     };
     return {
       about: {
-        server_info: introduction.serverInfo,
-        protocol_version: introduction.protocolVersion,
-        era: introduction.era,
+        server_info: serverInfo.implementation,
+        protocol_version: serverInfo.protocolVersion,
+        era: serverInfo.era,
         ...describeOffer(listing),
       },
       listing,

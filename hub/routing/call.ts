@@ -21,7 +21,7 @@ import {
 import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
-import type { Exchange } from '#upstream';
+import type { ResponseStream } from '#upstream';
 import { type Cancellation, createCancellation } from './cancellation.ts';
 import type { Reply } from './reply.ts';
 import type { SessionState } from './session.ts';
@@ -43,7 +43,7 @@ export type Call = {
   readonly logLevel: LogLevel | 'none' | undefined;
   readonly session: SessionState;
   readonly principal: Principal;
-  readonly exchange: Exchange;
+  readonly responseStream: ResponseStream;
   readonly cancellation: Cancellation;
   /** Arrival time, in milliseconds on the monotonic clock. */
   readonly arrivedMs: number;
@@ -133,7 +133,7 @@ const modernMethods = new Set(['server/discover', 'subscriptions/listen']);
 export function readCall(
   request: Request,
   session: SessionState,
-  exchange: Exchange,
+  responseStream: ResponseStream,
   principal: Principal,
   arrivedMs: number,
 ): Call {
@@ -151,7 +151,7 @@ export function readCall(
     logLevel: isModern ? requestedLevel(request, meta) : undefined,
     session,
     principal,
-    exchange,
+    responseStream,
     cancellation: createCancellation(),
     arrivedMs,
     trace: undefined,
@@ -162,7 +162,7 @@ export function readCall(
 export const unreadCall = (
   request: Request,
   session: SessionState,
-  exchange: Exchange,
+  responseStream: ResponseStream,
   principal: Principal,
   arrivedMs: number,
 ): Call => ({
@@ -174,7 +174,7 @@ export const unreadCall = (
   logLevel: undefined,
   session,
   principal,
-  exchange,
+  responseStream,
   cancellation: createCancellation(),
   arrivedMs,
   trace: undefined,

@@ -7,4 +7,4 @@ export type {
   PromptStep,
 } from './steps/prompt-source.ts';
 export { type Router, createRouter } from './router.ts';
-export type { EarlierSession, Over, Session, View, SessionSettings } from './session.ts';
+export type { EarlierSession, Over, Session, Endpoint, SessionSettings } from './session.ts';

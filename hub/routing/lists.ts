@@ -139,11 +139,11 @@ export function createLists(needs: ListsNeeds): Lists {
     freshen(kind) {
       const now = clock.monotonic();
       const stale = servers.all.filter(server => {
-        const introduction = server.running?.introduction;
+        const serverInfo = server.running?.serverInfo;
         return (
-          introduction &&
-          isStateless(introduction) &&
-          !announces(introduction.capabilities, kind) &&
+          serverInfo &&
+          isStateless(serverInfo) &&
+          !announces(serverInfo.capabilities, kind) &&
           server.freshUntil(kind) <= now
         );
       });

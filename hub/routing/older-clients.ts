@@ -37,7 +37,7 @@ export function createOlderClients(needs: {
   function instanceOf(server: Server): Server {
     if (!maySpeakBoth(server) || newerOnly.has(server.config)) return server;
     const instance = needs.instances.forOlderClients(server, holder);
-    if (!isStateless(instance.running?.introduction)) return instance;
+    if (!isStateless(instance.running?.serverInfo)) return instance;
     newerOnly.add(server.config);
     holder.instances.delete(server);
     void instance.stop(false);

@@ -2,7 +2,7 @@ import { encodeCall } from '#jsonrpc';
 import { type Servers, listKinds } from '#servers';
 import { changeMethods } from './events/changes.ts';
 import type { OlderClients } from './older-clients.ts';
-import type { EarlierSession, SessionSettings, SessionState, View } from './session.ts';
+import type { EarlierSession, SessionSettings, SessionState, Endpoint } from './session.ts';
 import type { Subscriptions } from './events/subscriptions.ts';
 import type { Tasks } from './tasks/tasks.ts';
 import type { UrlElicitations } from './events/url-elicitations.ts';
@@ -61,24 +61,24 @@ export function createResumption(needs: ResumptionNeeds): Resumption {
       session.protocolVersion = protocolVersion;
       session.logLevel = settings.logLevel;
       if (settings.logLevel !== undefined) needs.logLevelChanged();
-      const seen = session.view === 'all' ? servers.all : [session.view];
+      const seen = session.endpoint === 'all' ? servers.all : [session.endpoint];
       for (const { server: name, uri, publicUri } of settings.subscriptions) {
         const server = seen.find(({ config }) => config.name === name);
         if (server) subscriptions.add(server, uri, session, publicUri, false);
       }
-      if (session.view === 'all')
+      if (session.endpoint === 'all')
         for (const server of servers.all) needs.olderClients.prepare(server);
-      for (const method of listMethodsOf(session.view))
-        session.outlet(encodeCall(undefined, method));
+      for (const method of listMethodsOf(session.endpoint))
+        session.send(encodeCall(undefined, method));
     },
   };
 }
 
-/** The list notifications that apply to a client of the view. */
-function listMethodsOf(view: View): ReadonlySet<string> {
-  const running = view === 'all' ? undefined : view.running;
+/** The list notifications that apply to a client of the endpoint. */
+function listMethodsOf(endpoint: Endpoint): ReadonlySet<string> {
+  const running = endpoint === 'all' ? undefined : endpoint.running;
   const kinds = listKinds.filter(
-    kind => !running || capabilityOf[kind] in running.introduction.capabilities,
+    kind => !running || capabilityOf[kind] in running.serverInfo.capabilities,
   );
   return new Set(kinds.map(kind => changeMethods[kind]));
 }

@@ -12,7 +12,7 @@ import {
 import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
-import type { Exchange } from '#upstream';
+import type { ResponseStream } from '#upstream';
 import { createAnnouncements } from './events/announcements.ts';
 import { createAnswering } from './answering.ts';
 import { createClientRequests } from './events/client-requests.ts';
@@ -44,7 +44,7 @@ import type {
   Over,
   Session,
   SessionState,
-  View,
+  Endpoint,
 } from './session.ts';
 import { createStatelessClients } from './stateless-clients.ts';
 import { createAdmissionStep } from './steps/admission.ts';
@@ -58,24 +58,24 @@ import { createUrlElicitations } from './events/url-elicitations.ts';
 /** Routes messages from clients to servers and back. */
 export interface Router {
   /**
-   * Opens a session of a principal. `outlet` gets the messages to the client outside its requests. Requests before
+   * Opens a session of a principal. `send` gets the messages to the client outside its requests. Requests before
    * `initialize` are refused, except those of the stateless revision.
    */
   open(
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
-    outlet: (bytes: Buffer) => void,
+    send: (bytes: Buffer) => void,
     options?: OpenOptions,
   ): Session;
   /** Opens a session for a single request, which needs no `initialize`. Its client gets no other messages. */
-  openSessionless(view: View, principal: Principal): Session;
+  openSessionless(endpoint: Endpoint, principal: Principal): Session;
   readonly sessionCount: number;
   /** The initialized sessions, newest first. */
   sessions(): readonly OpenSession[];
   /** Requests that are being answered, without open subscription streams. */
   readonly inFlight: number;
-  /** The description of a tool, as a client of the view sees it; undefined if the view does not list the tool. */
-  describeTool(view: View, publicName: string): Buffer | undefined;
+  /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list the tool. */
+  describeTool(endpoint: Endpoint, publicName: string): Buffer | undefined;
   /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
   close(): void;
   collisions(): readonly Collision[];
@@ -88,7 +88,7 @@ export type OpenOptions = {
   /** Resumes a session of an earlier run of the hub. */
   readonly earlier?: EarlierSession | undefined;
   /** Called when the client gets a request, and when that request ends. */
-  readonly asksChanged?: () => void;
+  readonly clientRequestsChanged?: () => void;
 };
 
 export type RouterNeeds = {
@@ -222,8 +222,8 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
    */
   function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
-      if (holder && (!session || session.view === 'all')) ownOfferings.differs(holder);
-      if (session) session.outlet(encodeCall(undefined, changeMethods[kind]));
+      if (holder && (!session || session.endpoint === 'all')) ownOfferings.differs(holder);
+      if (session) session.send(encodeCall(undefined, changeMethods[kind]));
       else announce(server, kind);
     });
     server.changed(({ state }) => {
@@ -236,8 +236,10 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         urlElicitations.sourceGone(server);
       }
     });
-    server.notified(notification => fromServers.told(server, notification, session));
-    server.asked(asked => fromServers.asked(server, asked, session));
+    server.notified(notification => fromServers.notification(server, notification, session));
+    server.serverRequest(serverRequest =>
+      fromServers.serverRequest(server, serverRequest, session),
+    );
   }
 
   const heard = new WeakSet<Server>();
@@ -275,16 +277,16 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   function answer(
     request: Request,
     session: SessionState,
-    exchange: Exchange,
+    responseStream: ResponseStream,
     principal: Principal,
   ): Promise<ReplyBytes> {
     const arrivedMs = clock.monotonic();
     try {
-      const call = readCall(request, session, exchange, principal, arrivedMs);
+      const call = readCall(request, session, responseStream, principal, arrivedMs);
       if (call.logLevel !== undefined) session.requestLevel = call.logLevel;
       return answering.answer(resolveCall(call, methodNeeds));
     } catch (error) {
-      const unread = unreadCall(request, session, exchange, principal, arrivedMs);
+      const unread = unreadCall(request, session, responseStream, principal, arrivedMs);
       return Promise.resolve(answering.refuse(ownCall(unread, unanswered), error));
     }
   }
@@ -296,10 +298,10 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     get inFlight() {
       return answering.inFlight;
     },
-    describeTool: (view, publicName) =>
-      view === 'all'
+    describeTool: (endpoint, publicName) =>
+      endpoint === 'all'
         ? catalog.find('tool', publicName)?.bytes
-        : view.listing.tool.find(({ key }) => key === publicName)?.bytes,
+        : endpoint.listing.tool.find(({ key }) => key === publicName)?.bytes,
     close() {
       answering.stop();
       streams.endAll();
@@ -311,22 +313,22 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         .filter(({ client }) => client !== undefined)
         .map(openSessionOf)
         .toReversed(),
-    open: (view, principal, outlet, { over = 'http', earlier, ...options } = {}) =>
+    open: (endpoint, principal, send, { over = 'http', earlier, ...options } = {}) =>
       openSession(
         {
           isConnected: () => true,
           ...options,
           over,
-          view,
+          endpoint,
           principal,
-          outlet,
+          send,
           isSessionless: false,
           openedAt: earlier?.openedAt ?? clock.now(),
         },
         earlier,
       ),
-    openSessionless: (view, principal) =>
-      openSession({ view, principal, outlet() {}, isConnected: () => true, isSessionless: true }),
+    openSessionless: (endpoint, principal) =>
+      openSession({ endpoint, principal, send() {}, isConnected: () => true, isSessionless: true }),
   };
 
   function openSession(options: SessionOptions, earlier?: EarlierSession): Session {
@@ -339,11 +341,11 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       get protocolVersion() {
         return state.protocolVersion;
       },
-      accept(message: Message, exchange, principal) {
+      accept(message: Message, responseStream, principal) {
         if (message.kind === 'request')
           return isOver
             ? Promise.resolve(refuseLate(message))
-            : answer(message, state, exchange, principal);
+            : answer(message, state, responseStream, principal);
         if (isOver) return Promise.resolve(undefined);
         if (message.kind === 'notification') notified(message, state);
         else clientRequests.answered(state, message);
@@ -355,7 +357,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         isOver = true;
         open.take(number);
         for (const call of state.inFlight.values()) cancelCall(call, reason);
-        for (const ask of Array.from(state.clientRequests.values())) ask.giveUp(reason);
+        for (const request of Array.from(state.clientRequests.values())) request.giveUp(reason);
         subscriptions.removeAll(state);
         tasks.removeAll(state);
         urlElicitations.removeAll(state);
@@ -368,11 +370,11 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
 }
 
 /** The public description of a session. */
-const openSessionOf = ({ key, client, over, view, ...state }: SessionState): OpenSession => ({
+const openSessionOf = ({ key, client, over, endpoint, ...state }: SessionState): OpenSession => ({
   id: key,
   client: (client && named(client.clientInfo)) || undefined,
   over,
-  server: view === 'all' ? undefined : view.config.name,
+  server: endpoint === 'all' ? undefined : endpoint.config.name,
   protocolVersion: state.protocolVersion,
   openedAt: state.openedAt,
   inFlight: state.inFlight.size,

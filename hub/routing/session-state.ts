@@ -6,9 +6,9 @@ import type { SessionState } from './session.ts';
 
 export type SessionOptions = Pick<
   SessionState,
-  'view' | 'principal' | 'outlet' | 'isConnected' | 'isSessionless'
+  'endpoint' | 'principal' | 'send' | 'isConnected' | 'isSessionless'
 > &
-  Partial<Pick<SessionState, 'over' | 'openedAt' | 'asksChanged'>>;
+  Partial<Pick<SessionState, 'over' | 'openedAt' | 'clientRequestsChanged'>>;
 
 /** Creates the state of a new session. */
 export function createSessionState(
@@ -19,7 +19,7 @@ export function createSessionState(
   const state: SessionState = {
     over: 'http',
     openedAt: 0,
-    asksChanged() {},
+    clientRequestsChanged() {},
     ...options,
     key,
     protocolVersion: undefined,
@@ -30,14 +30,16 @@ export function createSessionState(
     instances: new Map(),
     own: undefined,
     clientRequests: new Map(),
-    get isAsked() {
+    get hasOpenRequest() {
       return state.clientRequests.size > 0;
     },
-    asked: (question, exchange) => clientRequests.forward(question, state, exchange),
-    told({ method, bytes, params }, exchange, unasked) {
-      const level = state.requestLevel ?? state.logLevel ?? unasked;
-      if (method !== 'notifications/message') exchange.related(bytes);
-      else if (level !== 'none' && isWanted(level, valueOf(bytes, params))) exchange.related(bytes);
+    serverRequest: (request, responseStream) =>
+      clientRequests.forward(request, state, responseStream),
+    notification({ method, bytes, params }, responseStream, defaultLevel) {
+      const level = state.requestLevel ?? state.logLevel ?? defaultLevel;
+      if (method !== 'notifications/message') responseStream.send(bytes);
+      else if (level !== 'none' && isWanted(level, valueOf(bytes, params)))
+        responseStream.send(bytes);
     },
   };
   return state;

@@ -3,12 +3,12 @@ import type { Message, ReplyBytes } from '#jsonrpc';
 import type { LogLevel } from '#mcp';
 import type { Principal } from '#policy';
 import type { ClientOfSession, Server } from '#servers';
-import type { Exchange, Owner } from '#upstream';
+import type { ResponseStream, Owner } from '#upstream';
 import type { Cancellation } from './cancellation.ts';
 import type { Offering } from './offering.ts';
 
-/** The view of a client: all servers under public names, or one server unchanged. */
-export type View = 'all' | Server;
+/** The endpoint of a client: all servers under public names, or one server unchanged. */
+export type Endpoint = 'all' | Server;
 
 /** Transports between clients and the hub. */
 export type Over = 'http' | 'sse' | 'websocket' | 'stdio';
@@ -19,7 +19,7 @@ export type OpenSession = {
   /** Name and version of the client; undefined if the client gave none. */
   readonly client: string | undefined;
   readonly over: Over;
-  /** The server of the session's view; undefined if the session sees all servers. */
+  /** The server of the session's endpoint; undefined if the session sees all servers. */
   readonly server: string | undefined;
   readonly protocolVersion: string | undefined;
   readonly openedAt: number;
@@ -56,13 +56,13 @@ export interface Session {
   readonly protocolVersion: string | undefined;
   /**
    * Answers a request with the bytes of its JSON-RPC answer: exactly one, and never a rejection. Returns nothing for
-   * a notification or an answer of the client. Messages about the request before its answer go to the exchange,
+   * a notification or an answer of the client. Messages about the request before its answer go to the response stream,
    * including requests of the server to the client. `principal` is the sender of the message, with its current
    * grants.
    */
   accept(
     message: Message,
-    exchange: Exchange,
+    responseStream: ResponseStream,
     principal: Principal,
   ): Promise<ReplyBytes | undefined>;
   /** The data that the next run of the hub needs to resume the session; undefined if it cannot be resumed. */
@@ -72,7 +72,7 @@ export interface Session {
 }
 
 /** A request of a server that waits for the client's answer. */
-export interface Ask {
+export interface OpenRequest {
   /**
    * Ends the request without an answer. The client is told if it can still be reached, and the server gets the
    * reason.
@@ -91,7 +91,7 @@ export type InstanceHolder = {
 /** The router's state of a session. */
 export type SessionState = Owner &
   InstanceHolder & {
-    readonly view: View;
+    readonly endpoint: Endpoint;
     /** The principal that opened the session. */
     readonly principal: Principal;
     /** The transport of the client. */
@@ -103,7 +103,7 @@ export type SessionState = Owner &
     /** Unique id of the session. */
     readonly key: string;
     /** Sends to the client outside any request. Must not throw, and must bound its buffer. */
-    readonly outlet: (bytes: Buffer) => void;
+    readonly send: (bytes: Buffer) => void;
     /** True if the client is connected. A client without a permanent connection may leave without notice. */
     readonly isConnected: () => boolean;
     protocolVersion: string | undefined;
@@ -115,7 +115,7 @@ export type SessionState = Owner &
     /** Requests in flight, by the client's id as JSON text. */
     readonly inFlight: KeyedSlotMap<Cancellation>;
     /** Called when the client gets a request, and when that request ends. */
-    readonly asksChanged: () => void;
+    readonly clientRequestsChanged: () => void;
     /** Open requests to the client, by the hub's id as JSON text. */
-    readonly clientRequests: Map<string, Ask>;
+    readonly clientRequests: Map<string, OpenRequest>;
   };

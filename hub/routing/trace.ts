@@ -18,11 +18,11 @@ const nothing: Members = {};
 /** The call with its place in a trace. */
 export function traced(resolved: ResolvedCall, tracer: Tracer): ResolvedCall {
   const { call } = resolved;
-  const { request, id, meta, session, exchange, arrivedMs } = call;
+  const { request, id, meta, session, responseStream, arrivedMs } = call;
   const textOf = (name: string) => stringAt(request.bytes, meta?.get(name));
   const trace = tracer({
     traceparent: textOf(key),
-    httpTraceparent: exchange.traceparent,
+    httpTraceparent: responseStream.traceparent,
     requestId: id,
     protocolVersion: textOf(metaKeys.protocolVersion) ?? session.protocolVersion,
     beganMs: arrivedMs,

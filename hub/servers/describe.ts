@@ -38,9 +38,9 @@ export function describeServer(server: Server): JsonObject {
     }),
     ...(running && {
       instance: running.instance.about,
-      server_info: running.introduction.serverInfo,
-      protocol_version: running.introduction.protocolVersion,
-      era: running.introduction.era,
+      server_info: running.serverInfo.implementation,
+      protocol_version: running.serverInfo.protocolVersion,
+      era: running.serverInfo.era,
       in_flight: running.upstream.inFlight(),
     }),
     ...(health && {

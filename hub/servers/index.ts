@@ -8,7 +8,7 @@ export {
   digestOf,
   maxHandles,
 } from './adoption/handles.ts';
-export { type Introduction, hubInfo } from './handshake/handshake.ts';
+export { type ServerInfo, hubInfo } from './handshake/handshake.ts';
 export { type Admission, type CallPermit, createAdmission } from './admission.ts';
 export { restartNow, startNow } from './start-now.ts';
 export { needAnswer } from './lifecycle/health.ts';

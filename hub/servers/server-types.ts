@@ -3,13 +3,13 @@ import type { Clock, Event, HubError, Log } from '#core';
 import type { Era } from '#mcp';
 import type { SharedBreaker } from '#resilience';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked, Told, Upstream } from '#upstream';
+import type { ServerRequest, ServerNotification, Upstream } from '#upstream';
 import type { ClientOfSession } from './instances/client-of-session.ts';
 import type { Continuity } from './adoption/adoption.ts';
 import type { Eras } from './handshake/eras.ts';
 import type { AwayCode } from './failures.ts';
 import type { Admission } from './admission.ts';
-import type { Introduction } from './handshake/handshake.ts';
+import type { ServerInfo } from './handshake/handshake.ts';
 import type { KeptListings } from './listing/kept-listing.ts';
 import type { Health } from './lifecycle/health.ts';
 import type { CacheScope, ListKind, Listing } from './listing/listing.ts';
@@ -50,7 +50,7 @@ export type ServerStatus =
 export type Running = {
   readonly instance: Instance;
   readonly upstream: Upstream;
-  readonly introduction: Introduction;
+  readonly serverInfo: ServerInfo;
   /** It answers each request in the era of the request: calls pass without a bridge. */
   readonly speaksBothEras?: boolean;
 };
@@ -73,9 +73,9 @@ export interface Server {
   /** Fires for each list that has changed, or of which the server sent `list_changed`. */
   readonly listed: Event<ListKind>;
   /** Notifications that belong to no pending request, except `list_changed`. */
-  readonly notified: Event<Told>;
+  readonly notified: Event<ServerNotification>;
   /** Requests of the server to a client. The only listener must answer each of them, once. */
-  readonly asked: Event<Asked>;
+  readonly serverRequest: Event<ServerRequest>;
   /** Its lists, as last read. */
   readonly listing: Listing;
   readonly running: Running | undefined;

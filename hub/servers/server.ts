@@ -1,6 +1,6 @@
 import type { ServerConfig } from '#config';
 import { type Log, createEmitter } from '#core';
-import { type Asked, type Told, createLimitedLog } from '#upstream';
+import { type ServerRequest, type ServerNotification, createLimitedLog } from '#upstream';
 import { type Admission, createAdmission } from './admission.ts';
 import { launchServer, startServer } from './handshake/start.ts';
 import type { ClientSide, StartNeeds } from './handshake/start-types.ts';
@@ -82,8 +82,8 @@ const sharedAdmissionOf = (own: Own | undefined): Admission | undefined =>
 function createServerEvents() {
   const events = {
     listed: createEmitter<ListKind>(),
-    notified: createEmitter<Told>(),
-    asked: createEmitter<Asked>(),
+    notified: createEmitter<ServerNotification>(),
+    serverRequest: createEmitter<ServerRequest>(),
     wrote: createEmitter<string>(),
     interest: emptyInterest,
     isHeard: () => events.interest.resources.length + events.interest.tasks.length > 0,
@@ -109,7 +109,7 @@ function startNeedsOf({
     interest: () => events.interest,
     maxNotifications: () => record.config.maxNotifications,
     notified: events.notified.fire,
-    asked: events.asked.fire,
+    serverRequest: events.serverRequest.fire,
   };
   return {
     hub: needs,
@@ -190,7 +190,7 @@ function serverOf({
     changed: record.changed,
     listed: events.listed.event,
     notified: events.notified.event,
-    asked: events.asked.event,
+    serverRequest: events.serverRequest.event,
     wrote: events.wrote.event,
     admission,
     advice,

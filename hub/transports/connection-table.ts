@@ -1,6 +1,6 @@
 import { type Clock, type Log, HubError } from '#core';
 import type { Principal } from '#policy';
-import type { Router, View } from '#routing';
+import type { Router, Endpoint } from '#routing';
 import type { ByteBudget } from './byte-budget.ts';
 import { type Connection, type Wire, createConnection } from './connection.ts';
 import { stopping } from './unavailable.ts';
@@ -14,9 +14,9 @@ export interface Connections {
    * Opens a connection of a principal. Throws HUB_SESSIONS_FULL at the maximum of connections, and HUB_SHUTTING_DOWN
    * while the hub stops.
    */
-  open(view: View, principal: Principal, wire: Wire): Connection;
-  /** Closes the connections of a view. */
-  end(view: View, reason: string): void;
+  open(endpoint: Endpoint, principal: Principal, wire: Wire): Connection;
+  /** Closes the connections of a endpoint. */
+  end(endpoint: Endpoint, reason: string): void;
   /** Refuses new requests, waits at most `graceMs` for those in flight, then closes all connections. */
   drain(graceMs: number): Promise<void>;
 }
@@ -47,7 +47,7 @@ export function createConnections(
 ): Connections {
   const { router, clock, log } = needs;
   const maxUnsentBytes = options.maxUnsentBytes ?? defaultMaxUnsentBytes;
-  const open = new Map<Connection, { readonly wire: Wire; readonly view: View }>();
+  const open = new Map<Connection, { readonly wire: Wire; readonly endpoint: Endpoint }>();
   let draining = false;
   let ticking: Disposable | undefined;
 
@@ -79,13 +79,13 @@ export function createConnections(
     get isDraining() {
       return draining;
     },
-    open(view, principal, wire) {
+    open(endpoint, principal, wire) {
       checkRoom();
       const connection = createConnection(
         wire,
         { maxUnsentBytes, maxInFlight },
         {
-          open: outlet => router.open(view, principal, outlet, { over: wire.kind }),
+          open: send => router.open(endpoint, principal, send, { over: wire.kind }),
           isDraining: () => draining,
           closed(reason) {
             open.delete(connection);
@@ -95,13 +95,13 @@ export function createConnections(
           ...(needs.unread && { unread: needs.unread }),
         },
       );
-      open.set(connection, { wire, view });
+      open.set(connection, { wire, endpoint });
       keepTicking();
       return connection;
     },
-    end(view, reason) {
+    end(endpoint, reason) {
       for (const [connection, one] of Array.from(open))
-        if (one.view === view) connection.close(reason);
+        if (one.endpoint === endpoint) connection.close(reason);
     },
     async drain(graceMs) {
       draining = true;

@@ -15,7 +15,7 @@ import {
 import { allowsBatches } from '#mcp';
 import type { Principal } from '#policy';
 import type { Over, Session } from '#routing';
-import type { Exchange } from '#upstream';
+import type { ResponseStream } from '#upstream';
 import { batchOf, lengthOf } from './answer.ts';
 import { type ByteBudget, noBudget } from './byte-budget.ts';
 import { stopping } from './unavailable.ts';
@@ -61,7 +61,7 @@ export type ConnectionOptions = {
 };
 
 export type ConnectionNeeds = {
-  readonly open: (outlet: (bytes: Buffer) => void) => Session;
+  readonly open: (send: (bytes: Buffer) => void) => Session;
   /** Whether the hub is stopping and refuses new requests. */
   readonly isDraining: () => boolean;
   /** Called once, at the end of the connection. */
@@ -90,7 +90,7 @@ export function createConnection(
   const session = needs.open(send);
   const { principal } = session;
   // The wire has one stream for all messages.
-  const exchange: Exchange = { related: send };
+  const responseStream: ResponseStream = { send };
 
   function send(bytes: Buffer): void {
     if (state === 'closed') return;
@@ -134,7 +134,7 @@ export function createConnection(
   function answerTo(request: Request): Promise<ReplyBytes | undefined> {
     const problem = refusal();
     if (problem) return Promise.resolve(errorAnswer(rawText(request.bytes, request.id), problem));
-    const answer = session.accept(request, exchange, principal);
+    const answer = session.accept(request, responseStream, principal);
     if (request.method === 'subscriptions/listen') {
       listening++;
       return answer.then(listened);
@@ -156,7 +156,7 @@ export function createConnection(
   function answerOf(message: Message | Malformed): Promise<ReplyBytes | undefined> {
     if (message.kind === 'malformed') return Promise.resolve(malformedAnswer(message));
     if (message.kind === 'request') return answerTo(message);
-    return session.accept(message, exchange, principal);
+    return session.accept(message, responseStream, principal);
   }
 
   const sendAnswer = (answer: ReplyBytes | undefined): void => {

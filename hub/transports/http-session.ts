@@ -1,5 +1,5 @@
 import type { Clock } from '#core';
-import type { Session, View } from '#routing';
+import type { Session, Endpoint } from '#routing';
 import { type EventStream, type StreamBounds, createEventStream } from './event-stream.ts';
 import { stalledMs } from './answer.ts';
 import type { ReplayBudget } from './replay-budget.ts';
@@ -7,7 +7,7 @@ import type { ReplayBudget } from './replay-budget.ts';
 /** A session over streamable HTTP, with the streams that its client may resume. */
 export interface HttpSession {
   readonly id: string;
-  readonly view: View;
+  readonly endpoint: Endpoint;
   readonly session: Session;
   /** When it was last used, on the monotonic clock. */
   usedAt: number;
@@ -49,8 +49,8 @@ const finishedMs = 60_000;
 
 export function createHttpSession(
   id: string,
-  view: View,
-  open: (outlet: (bytes: Buffer) => void, http: () => HttpSession) => Session,
+  endpoint: Endpoint,
+  open: (send: (bytes: Buffer) => void, http: () => HttpSession) => Session,
   needs: { readonly clock: Clock; readonly budget: ReplayBudget },
   isResumed = false,
 ): HttpSession {
@@ -77,7 +77,7 @@ export function createHttpSession(
 
   const http: HttpSession = {
     id,
-    view,
+    endpoint,
     session,
     standing,
     usedAt: clock.monotonic(),

@@ -18,7 +18,7 @@ import {
   modernVersion,
   readParamHeaders,
 } from '#mcp';
-import type { Router, View } from '#routing';
+import type { Router, Endpoint } from '#routing';
 
 /** The metadata of a request, as members by name; undefined if it has none or it cannot be read. */
 export type Claim = {
@@ -57,7 +57,7 @@ export type RequestCheck = (
   headers: IncomingHttpHeaders,
   request: Request,
   claim: Claim,
-  view: View,
+  endpoint: Endpoint,
 ) => RpcError | undefined;
 
 /**
@@ -68,10 +68,10 @@ export function createRequestCheck(router: Pick<Router, 'describeTool'>): Reques
   /** Keyed by the description, which the catalog keeps until the tool changes. */
   const declared = new WeakMap<Buffer, readonly ParamHeader[]>();
 
-  function declaredBy(request: Request, claim: Claim, view: View): readonly ParamHeader[] {
+  function declaredBy(request: Request, claim: Claim, endpoint: Endpoint): readonly ParamHeader[] {
     if (request.method !== 'tools/call') return none;
     const name = stringAt(request.bytes, claim.params?.get('name'));
-    const tool = name === undefined ? undefined : router.describeTool(view, name);
+    const tool = name === undefined ? undefined : router.describeTool(endpoint, name);
     if (!tool) return none;
     const known = declared.get(tool);
     if (known) return known;
@@ -82,7 +82,7 @@ export function createRequestCheck(router: Pick<Router, 'describeTool'>): Reques
     return headers;
   }
 
-  return (headers, request, claim, view) => {
+  return (headers, request, claim, endpoint) => {
     const { bytes } = request;
     if (request.params && !claim.params)
       return new RpcError(
@@ -102,7 +102,7 @@ export function createRequestCheck(router: Pick<Router, 'describeTool'>): Reques
       headers,
       request,
       claim.params,
-      declaredBy(request, claim, view),
+      declaredBy(request, claim, endpoint),
     );
     return problem === undefined ? undefined : mismatch(problem);
   };

@@ -12,8 +12,8 @@ import {
   whole,
 } from '#jsonrpc';
 import type { Principal } from '#policy';
-import type { Router, Session, View } from '#routing';
-import type { Exchange } from '#upstream';
+import type { Router, Session, Endpoint } from '#routing';
+import type { ResponseStream } from '#upstream';
 import type { acceptedTypes } from './accepted.ts';
 import { refuse, sendJson, statusOf } from './answer.ts';
 import type { HttpResponse } from './http-message.ts';
@@ -27,7 +27,7 @@ import { sendUnavailable } from './unavailable.ts';
 export type ModernPost = {
   readonly headers: IncomingHttpHeaders;
   readonly response: HttpResponse;
-  readonly view: View;
+  readonly endpoint: Endpoint;
   readonly principal: Principal;
   readonly accepts: ReturnType<typeof acceptedTypes>;
   readonly batch: boolean;
@@ -58,7 +58,7 @@ export type ModernNeeds = {
 };
 
 /** A request that is being answered. */
-type Answering = Exchange & {
+type Answering = ResponseStream & {
   readonly response: HttpResponse;
   readonly session: Session;
   /** Start of the request on the monotonic clock. */
@@ -71,7 +71,7 @@ type Answering = Exchange & {
 
 /** Interval of keep-alive comments. A request that takes this long is answered on a stream. */
 const keepAliveMs = 15_000;
-const nowhere: Exchange = { related() {} };
+const nowhere: ResponseStream = { send() {} };
 
 export function createModern(options: ModernOptions, needs: ModernNeeds): Modern {
   const { router, clock, log } = needs;
@@ -97,18 +97,18 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
   }
 
   function answer(post: ModernPost, request: Request): void {
-    const { response, view, principal, accepts } = post;
+    const { response, endpoint, principal, accepts } = post;
     // The client left while its body was arriving.
     if (response.destroyed) return;
     const id = rawText(request.bytes, request.id);
-    const problem = check(post.headers, request, claimOf(request), view);
+    const problem = check(post.headers, request, claimOf(request), endpoint);
     if (problem) return sendJson(response, 400, errorAnswer(id, problem));
     const listens = request.method === 'subscriptions/listen';
     if (listens && !accepts.stream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream', request.bytes);
     if (active.size >= options.maxRequests)
       return sendUnavailable(response, id, tooMany(active.size));
-    const session = router.open(view, principal, () => {});
+    const session = router.open(endpoint, principal, () => {});
     const one: Answering = {
       response,
       session,
@@ -117,7 +117,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
       listens,
       streams: false,
       traceparent: traceparentOf(post.headers),
-      related(bytes) {
+      send(bytes) {
         if (!active.has(one) || !accepts.stream || response.destroyed) return;
         begin(one);
         sendEvent(response, bytes);
@@ -145,8 +145,8 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
   }
 
   /** Passes on a notification, which has no answer. */
-  function notify({ view, principal, response }: ModernPost, message: Notification): void {
-    const session = router.open(view, principal, () => {});
+  function notify({ endpoint, principal, response }: ModernPost, message: Notification): void {
+    const session = router.open(endpoint, principal, () => {});
     void session.accept(message, nowhere, principal).then(() => {
       session.close('the notification is passed on');
       response.writeHead(202).end();

@@ -1,7 +1,7 @@
 import { type Clock, type Service, isObject } from '#core';
 import { isLogLevel } from '#mcp';
 import type { Principal } from '#policy';
-import type { EarlierSession, SessionSettings, View } from '#routing';
+import type { EarlierSession, SessionSettings, Endpoint } from '#routing';
 import type { Journal } from '#store';
 import type { HttpSession } from './http-session.ts';
 import { type SealedSession, type SessionIds, nonceOf } from './session-id.ts';
@@ -16,9 +16,9 @@ export interface SavedSessions extends Service {
   /** Resolves when the servers of this run have listed what they offer. */
   readonly listed: Promise<void>;
   /** The id of a session that can be resumed; undefined if it cannot be. */
-  seal(view: View, principal: Principal, session: SealedSession): string | undefined;
+  seal(endpoint: Endpoint, principal: Principal, session: SealedSession): string | undefined;
   /** A session of an earlier run that has not ended, for the principal that opened it. */
-  find(id: string, view: View, principal: Principal): EarlierSession | undefined;
+  find(id: string, endpoint: Endpoint, principal: Principal): EarlierSession | undefined;
   /** Saves the session from here on. Its id must come from `seal`. */
   track(http: HttpSession): void;
   /** Saves the session soon, if its settings have changed or it cannot be resumed any more. */
@@ -79,7 +79,7 @@ export function createSavedSessions(
   let saving: Disposable | undefined;
   let isOver = false;
 
-  const serverOf = (view: View) => (view === 'all' ? undefined : view.config.name);
+  const serverOf = (endpoint: Endpoint) => (endpoint === 'all' ? undefined : endpoint.config.name);
 
   const usedAtOf = ({ active, usedAt }: HttpSession) =>
     Math.round(clock.now() - (active > 0 ? 0 : clock.monotonic() - usedAt));
@@ -114,7 +114,7 @@ export function createSavedSessions(
       (known.settings === settings || JSON.stringify(known.settings) === JSON.stringify(settings))
     )
       return;
-    const record = { key, server: serverOf(http.view), usedAt, settings };
+    const record = { key, server: serverOf(http.endpoint), usedAt, settings };
     put(record);
     void journal.append(record);
   }
@@ -134,13 +134,14 @@ export function createSavedSessions(
   return {
     name: 'saved sessions',
     listed,
-    seal: (view, principal, session) => ids.seal({ server: serverOf(view), principal }, session),
-    find(id, view, principal) {
+    seal: (endpoint, principal, session) =>
+      ids.seal({ server: serverOf(endpoint), principal }, session),
+    find(id, endpoint, principal) {
       const record = records.get(nonceOf(id));
       if (!record || !isCurrent(record)) return undefined;
       // Each session has an instance of its own there, which ended with the hub.
-      if (view !== 'all' && view.config.instance === 'session') return undefined;
-      const sealed = ids.open(id, { server: serverOf(view), principal });
+      if (endpoint !== 'all' && endpoint.config.instance === 'session') return undefined;
+      const sealed = ids.open(id, { server: serverOf(endpoint), principal });
       return sealed && { ...sealed, settings: record.settings };
     },
     track: http => void tracked.set(http, nonceOf(http.id)),

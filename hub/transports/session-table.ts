@@ -1,6 +1,6 @@
 import { type Clock, HubError } from '#core';
 import type { Principal } from '#policy';
-import type { EarlierSession, Router, View } from '#routing';
+import type { EarlierSession, Router, Endpoint } from '#routing';
 import { type HttpSession, createHttpSession } from './http-session.ts';
 import { createReplayBudget } from './replay-budget.ts';
 import type { SavedSessions } from './saved-sessions.ts';
@@ -14,21 +14,26 @@ export interface SessionTable {
    * Opens a session of the principal. `client` identifies the client, whose sessions are counted. Throws
    * HUB_SESSIONS_FULL if the maximum is open and all are in use.
    */
-  open(view: View, principal: Principal, client: string, sealed: SealedSession): HttpSession;
+  open(
+    endpoint: Endpoint,
+    principal: Principal,
+    client: string,
+    sealed: SealedSession,
+  ): HttpSession;
   /**
    * Resumes a session of an earlier run of the hub; undefined if there is none of that id. `clientOf` identifies its
    * client. Throws as `open` does.
    */
   resume(
     id: string,
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
     clientOf: (clientInfo: string) => string,
   ): HttpSession | undefined;
   /** Resolves when no later run of the hub can resume the session; undefined if none could. */
   end(http: HttpSession, reason: string): Promise<void> | undefined;
-  /** Ends the sessions of a view, or all. */
-  endAll(reason: string, view?: View): void;
+  /** Ends the sessions of a endpoint, or all. */
+  endAll(reason: string, endpoint?: Endpoint): void;
   /** The session may have changed in what the next run of the hub must know. */
   touch(http: HttpSession): void;
   /** Ends sessions that were idle for `idleMs`, and forgets old streams. */
@@ -107,18 +112,18 @@ export function createSessionTable(
 
   function add(
     id: string,
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
     client: string,
     earlier?: EarlierSession,
   ): HttpSession {
     const http = createHttpSession(
       id,
-      view,
-      (outlet, http) =>
-        needs.router.open(view, principal, outlet, {
+      endpoint,
+      (send, http) =>
+        needs.router.open(endpoint, principal, send, {
           isConnected: () => http().active > 0,
-          asksChanged: () => saved?.touch(http()),
+          clientRequestsChanged: () => saved?.touch(http()),
           earlier,
         }),
       { clock, budget },
@@ -140,32 +145,32 @@ export function createSessionTable(
       if (http) http.isUsed = true;
       return http;
     },
-    open(view, principal, client, sealed) {
+    open(endpoint, principal, client, sealed) {
       makeRoom(client);
-      const id = saved?.seal(view, principal, sealed);
-      const http = add(id ?? needs.newId(), view, principal, client);
+      const id = saved?.seal(endpoint, principal, sealed);
+      const http = add(id ?? needs.newId(), endpoint, principal, client);
       if (id !== undefined) saved?.track(http);
       return http;
     },
-    resume(id, view, principal, clientOf) {
-      const earlier = saved?.find(id, view, principal);
+    resume(id, endpoint, principal, clientOf) {
+      const earlier = saved?.find(id, endpoint, principal);
       if (!saved || !earlier) return undefined;
       const client = clientOf(earlier.client.clientInfo);
       makeRoom(client);
-      const http = add(id, view, principal, client, earlier);
+      const http = add(id, endpoint, principal, client, earlier);
       saved.track(http);
       saved.touch(http);
-      if (view === 'all')
+      if (endpoint === 'all')
         http.ready = saved.listed.then(() => {
           http.ready = undefined;
         });
       return http;
     },
     end,
-    endAll(reason, view) {
+    endAll(reason, endpoint) {
       for (const http of Array.from(sessions.values()))
-        if (view === undefined || http.view === view) void end(http, reason);
-      if (view !== undefined && view !== 'all') saved?.forgetServer(view.config.name);
+        if (endpoint === undefined || http.endpoint === endpoint) void end(http, reason);
+      if (endpoint !== undefined && endpoint !== 'all') saved?.forgetServer(endpoint.config.name);
     },
     touch: http => saved?.touch(http),
     expire() {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Principal, isSamePrincipal } from '#policy';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import { isJson } from './accepted.ts';
 import { refuse, stalledMs } from './answer.ts';
 import type { Connections } from './connection-table.ts';
@@ -14,7 +14,7 @@ import { sendUnavailable } from './unavailable.ts';
  */
 export interface Sse {
   /** Opens the stream as the answer to a GET. */
-  open(response: ServerResponse, view: View, principal: Principal): void;
+  open(response: ServerResponse, endpoint: Endpoint, principal: Principal): void;
   /** Receives a POST to the session that the query of the URL names. */
   post(
     request: IncomingMessage,
@@ -44,7 +44,7 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
   const sessions = new Map<string, Connection>();
 
   return {
-    open(response, view, principal) {
+    open(response, endpoint, principal) {
       if (response.destroyed) return;
       const wire: Wire = {
         kind: 'sse',
@@ -65,7 +65,7 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
       const id = newId();
       let connection: Connection;
       try {
-        connection = connections.open(view, principal, wire);
+        connection = connections.open(endpoint, principal, wire);
       } catch (error) {
         return sendUnavailable(response, 'null', error);
       }

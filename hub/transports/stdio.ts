@@ -1,7 +1,7 @@
 import type { Clock, Log } from '#core';
 import { type FramesOptions, type StdioStreams, openFrames } from '#jsonrpc';
 import type { Principal } from '#policy';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import type { Connections } from './connection-table.ts';
 import type { Wire } from './connection.ts';
 
@@ -30,7 +30,7 @@ const principal: Principal = { kind: 'local', name: 'stdio', grants: { administe
 /** Connects the client on stdin and stdout. Throws if the hub refuses new connections. */
 export function openStdio(
   streams: StdioStreams,
-  view: View,
+  endpoint: Endpoint,
   options: StdioOptions,
   needs: StdioNeeds,
 ): Stdio {
@@ -62,7 +62,7 @@ export function openStdio(
     clock,
   );
 
-  const connection = connections.open(view, principal, wire);
+  const connection = connections.open(endpoint, principal, wire);
   frames.read();
 
   /** After the end of stdin the client may still read answers. */

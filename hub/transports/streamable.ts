@@ -13,11 +13,11 @@ import {
 } from '#jsonrpc';
 import { allowsBatches, isKnownVersion, latestVersion, modernVersion } from '#mcp';
 import { type Principal, isSamePrincipal } from '#policy';
-import type { Router, Session, View } from '#routing';
+import type { Router, Session, Endpoint } from '#routing';
 import { acceptedTypes, isJson } from './accepted.ts';
 import { idOf, refuse, sendJson } from './answer.ts';
 import { parseEventId } from './event-stream.ts';
-import { type Post, beginStream, createPost, finish } from './exchange.ts';
+import { type Post, beginStream, createPost, finish } from './response-stream.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 import { isModern } from './modern-request.ts';
@@ -35,12 +35,12 @@ export interface Streamable {
     request: HttpRequest,
     response: HttpResponse,
     body: Buffer,
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
   ): void;
   readonly sessionCount: number;
-  /** Ends the sessions of a view. */
-  end(view: View, reason: string): void;
+  /** Ends the sessions of a endpoint. */
+  end(endpoint: Endpoint, reason: string): void;
   /**
    * Refuses new requests, waits at most `graceMs` for calls in flight, then ends all sessions. It does not wait for
    * requests to listen, which the router ends.
@@ -112,7 +112,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   function sessionOf(
     request: HttpRequest,
     response: HttpResponse,
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
     body?: Buffer,
   ): HttpSession | undefined {
@@ -125,7 +125,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     let http = sessions.find(id);
     if (!http)
       try {
-        http = sessions.resume(id, view, principal, clientInfo =>
+        http = sessions.resume(id, endpoint, principal, clientInfo =>
           clientOf(clientInfo, request.headers),
         );
         if (http) keepTicking();
@@ -134,7 +134,8 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         return undefined;
       }
     // A session belongs to the endpoint and the principal it was opened with. The id authenticates nobody.
-    if (http?.view === view && isSamePrincipal(http.session.principal, principal)) return http;
+    if (http?.endpoint === endpoint && isSamePrincipal(http.session.principal, principal))
+      return http;
     const why = 'the session is unknown or over: initialize again';
     refuse(response, 404, sessionUnknown, why, body);
     return undefined;
@@ -144,7 +145,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     request: HttpRequest,
     response: HttpResponse,
     body: Buffer,
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
   ): void {
     const accepts = acceptedTypes(request);
@@ -165,7 +166,15 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       return sendJson(response, 400, malformedAnswer(first));
     const { headers } = request;
     if (isModern(headers, messages))
-      return modern.receive({ headers, response, view, principal, accepts, batch, message: first });
+      return modern.receive({
+        headers,
+        response,
+        endpoint,
+        principal,
+        accepts,
+        batch,
+        message: first,
+      });
     const version = headers['mcp-protocol-version'];
     if (version !== undefined && !isKnownVersion(version))
       return refuseVersion(response, version, body);
@@ -174,11 +183,11 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     let http: HttpSession | undefined;
     if (opening && headers['mcp-session-id'] === undefined) {
       try {
-        http = open(view, principal, request.headers, opening);
+        http = open(endpoint, principal, request.headers, opening);
       } catch (error) {
         return sendUnavailable(response, rawText(opening.bytes, opening.id), error);
       }
-    } else http = sessionOf(request, response, view, principal, body);
+    } else http = sessionOf(request, response, endpoint, principal, body);
     if (!http) return;
     if (opening && http.session.protocolVersion !== undefined)
       return refuse(
@@ -212,7 +221,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   }
 
   function open(
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
     headers: HttpRequest['headers'],
     { bytes, params }: Request,
@@ -225,7 +234,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     const asked = stringAt(bytes, members?.get('protocolVersion'));
     const protocolVersion = isKnownVersion(asked) ? asked : latestVersion;
     const client = { clientInfo: text('clientInfo'), capabilities: text('capabilities') };
-    const http = sessions.open(view, principal, clientOf(client.clientInfo, headers), {
+    const http = sessions.open(endpoint, principal, clientOf(client.clientInfo, headers), {
       client,
       protocolVersion,
       openedAt: clock.now(),
@@ -284,12 +293,12 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   function get(
     request: HttpRequest,
     response: HttpResponse,
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
   ): void {
     if (!acceptedTypes(request).stream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream');
-    const http = sessionOf(request, response, view, principal);
+    const http = sessionOf(request, response, endpoint, principal);
     // A closed response emits no further close event, so the session would stay in use forever.
     if (!http || response.destroyed) return;
     const lastId = request.headers['last-event-id'];
@@ -310,16 +319,16 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     get sessionCount() {
       return sessions.size;
     },
-    handle(request, response, body, view, principal) {
+    handle(request, response, body, endpoint, principal) {
       const version = request.headers['mcp-protocol-version'];
       if (draining) return sendUnavailable(response, idOf(body), stopping());
-      if (request.method === 'POST') return receive(request, response, body, view, principal);
+      if (request.method === 'POST') return receive(request, response, body, endpoint, principal);
       if (version === modernVersion) return refuseMethod(request, response, 'POST');
       if (version !== undefined && !isKnownVersion(version))
         return refuseVersion(response, version);
-      if (request.method === 'GET') return get(request, response, view, principal);
+      if (request.method === 'GET') return get(request, response, endpoint, principal);
       if (request.method === 'DELETE') {
-        const http = sessionOf(request, response, view, principal);
+        const http = sessionOf(request, response, endpoint, principal);
         if (!http) return;
         const ended = sessions.end(http, 'the client ended the session');
         if (ended) void ended.then(() => response.writeHead(204).end());
@@ -328,7 +337,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       }
       refuseMethod(request, response, 'GET, POST, DELETE');
     },
-    end: (view, reason) => sessions.endAll(reason, view),
+    end: (endpoint, reason) => sessions.endAll(reason, endpoint),
     async drain(graceMs) {
       draining = true;
       const until = clock.monotonic() + graceMs;

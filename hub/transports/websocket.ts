@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { type Clock, type Log, messageOf, moveToPages } from '#core';
 import type { Principal } from '#policy';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import type { ByteBudget } from './byte-budget.ts';
 import type { Connections } from './connection-table.ts';
 import type { Connection, Wire } from './connection.ts';
@@ -19,7 +19,7 @@ export interface WebSockets {
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
-    view: View,
+    endpoint: Endpoint,
     principal: Principal,
   ): void;
 }
@@ -81,7 +81,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     ws.once('close', () => giveUp[Symbol.dispose]());
   }
 
-  function adopt(ws: WebSocket, socket: Duplex, view: View, principal: Principal): void {
+  function adopt(ws: WebSocket, socket: Duplex, endpoint: Endpoint, principal: Principal): void {
     let unanswered = 0;
     // Protocol errors close the connection, which is handled below.
     ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
@@ -102,7 +102,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     };
     let connection: Connection;
     try {
-      connection = connections.open(view, principal, wire);
+      connection = connections.open(endpoint, principal, wire);
     } catch (error) {
       return close(ws, tryAgainLater, messageOf(error));
     }
@@ -145,13 +145,13 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
   }
 
   return {
-    accept(request, socket, head, view, principal) {
+    accept(request, socket, head, endpoint, principal) {
       // The client may leave while the package is being loaded.
       socket.on('error', () => {});
       loading ??= load();
       loading.then(
         server =>
-          server.handleUpgrade(request, socket, head, ws => adopt(ws, socket, view, principal)),
+          server.handleUpgrade(request, socket, head, ws => adopt(ws, socket, endpoint, principal)),
         (error: unknown) => {
           log.error({ error: messageOf(error) }, 'WebSockets cannot be served');
           socket.destroy();

@@ -22,10 +22,10 @@ export type Outbound<T> = {
 export type About = Caller | 'none' | 'gone';
 
 /** A server's notification. `about` is set if the channel tells which request it belongs to. */
-export type Told = Notification & { readonly about?: About };
+export type ServerNotification = Notification & { readonly about?: About };
 
 /** A server's request to a client. It must be answered exactly once. */
-export type Asked = {
+export type ServerRequest = {
   readonly request: Request;
   /** Undefined if the channel does not tell which request it belongs to. */
   readonly about: About | undefined;
@@ -36,11 +36,11 @@ export type Asked = {
 };
 
 /** A request with the identity of its server. All requests of one server have the same `source`. */
-export type Question = Asked & { readonly source: object };
+export type ForwardedRequest = ServerRequest & { readonly source: object };
 
 /** Receives the messages about a request while the request is pending. */
-export interface Exchange {
-  related(bytes: Buffer): void;
+export interface ResponseStream {
+  send(bytes: Buffer): void;
   /** The `traceparent` header of the HTTP request, if the request arrived in an HTTP request of its own. */
   readonly traceparent?: string | undefined;
 }
@@ -56,14 +56,18 @@ export interface Owner {
   /** The client's description of itself from when it opened its session, as JSON text. */
   readonly client?: { readonly clientInfo: string } | undefined;
   /** Handles a server's request about a call of this client. */
-  asked(question: Question, exchange: Exchange): void;
+  serverRequest(request: ForwardedRequest, responseStream: ResponseStream): void;
   /**
    * Handles a server's notification about a call of this client that does not name the call. A client that set no log
-   * level gets log messages of level `unasked` and above, or all of them if `unasked` is undefined.
+   * level gets log messages of level `defaultLevel` and above, or all of them if `defaultLevel` is undefined.
    */
-  told(notification: Told, exchange: Exchange, unasked?: LogLevel): void;
-  /** True while the client has an open question to answer. Its calls do not time out meanwhile. */
-  readonly isAsked: boolean;
+  notification(
+    notification: ServerNotification,
+    responseStream: ResponseStream,
+    defaultLevel?: LogLevel,
+  ): void;
+  /** True while the client has an open request to answer. Its calls do not time out meanwhile. */
+  readonly hasOpenRequest: boolean;
 }
 
 /** The sender of a request. Messages that the server sends about a pending request go to its caller. */
@@ -71,7 +75,7 @@ export type Caller = {
   readonly owner: Owner;
   /** The principal that sent the request, for the hub's own servers. */
   readonly principal?: Principal;
-  exchange: Exchange;
+  responseStream: ResponseStream;
   /** The client's progress token for the request, as JSON text. */
   progressToken: string | undefined;
 };

@@ -14,7 +14,15 @@ import {
 import { createAbandoned } from './abandoned.ts';
 import { aboutOf, onlyCaller } from './attribution.ts';
 import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';
-import type { Asked, Caller, Listening, Outbound, Owner, Relayed, Told } from './caller.ts';
+import type {
+  ServerRequest,
+  Caller,
+  Listening,
+  Outbound,
+  Owner,
+  Relayed,
+  ServerNotification,
+} from './caller.ts';
 import type { LimitedLog } from './limited-log.ts';
 import type { Pace } from './pace.ts';
 import { createCallTimer, createInFlight } from './pending-requests.ts';
@@ -67,9 +75,9 @@ export type UpstreamNeeds = {
   /** Log for lines that the server can trigger at will. */
   readonly output: LimitedLog;
   /** Receives the server's notifications, except `notifications/progress`. */
-  readonly notified: (notification: Told) => void;
+  readonly notified: (notification: ServerNotification) => void;
   /** Receives the server's requests except `ping`, which the upstream answers. */
-  readonly asked: (asked: Asked) => void;
+  readonly serverRequest: (serverRequest: ServerRequest) => void;
   /** Counts messages that answer no request. If absent, their rate is not limited. */
   readonly pace?: Pace;
 };
@@ -116,7 +124,7 @@ export function createUpstream(
     const entry = pending.find(id);
     if (!entry) return;
     const { method, caller } = entry;
-    if (caller?.owner.isAsked) {
+    if (caller?.owner.hasOpenRequest) {
       entry.timeout?.refresh();
       return;
     }
@@ -191,9 +199,9 @@ export function createUpstream(
     }
   }
 
-  function asked(request: Request, id: string | undefined): void {
+  function receiveRequest(request: Request, id: string | undefined): void {
     if (request.method === 'ping') tell(encodeResult(rawText(request.bytes, request.id), '{}'));
-    else needs.asked({ request, about: aboutOf(pending, id), answer: tell, tell });
+    else needs.serverRequest({ request, about: aboutOf(pending, id), answer: tell, tell });
   }
 
   function notified(notification: Notification, id: string | undefined): void {
@@ -207,8 +215,8 @@ export function createUpstream(
     if (!token || entry?.caller?.progressToken === undefined) return;
     // A call that makes progress does not time out.
     entry.timeout?.refresh();
-    const { exchange, progressToken } = entry.caller;
-    exchange.related(splice(notification.bytes, [{ span: token, text: progressToken }]));
+    const { responseStream, progressToken } = entry.caller;
+    responseStream.send(splice(notification.bytes, [{ span: token, text: progressToken }]));
   }
 
   channel.listen({
@@ -216,7 +224,7 @@ export function createUpstream(
       isSilent = false;
       if (message.kind === 'answer') return answered(message);
       needs.pace?.count(message.bytes.length);
-      if (message.kind === 'request') asked(message, about);
+      if (message.kind === 'request') receiveRequest(message, about);
       else if (message.method === 'notifications/progress') progressed(message);
       else notified(message, about);
     },

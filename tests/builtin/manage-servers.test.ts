@@ -4,7 +4,7 @@ import { createEmitter, isObject } from '#core';
 import { type Fixture, type HubOptions, startHub, until } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import type { Principal } from '#policy';
-import type { Observed, View } from '#routing';
+import type { Observed, Endpoint } from '#routing';
 import { openAsked } from '../routing/asking.ts';
 import { namesIn } from '../routing/clients.ts';
 import { at, openModern } from '../routing/modern.ts';
@@ -29,22 +29,22 @@ async function startManaged(fixtures: readonly Fixture[], options: HubOptions = 
 
 type Managed = Awaited<ReturnType<typeof startManaged>>;
 
-/** The server `agenthub`, as a view. */
-const agenthub = ({ shown }: Managed): View => shown.get('agenthub');
+/** The server `agenthub`, as a endpoint. */
+const agenthub = ({ shown }: Managed): Endpoint => shown.get('agenthub');
 
 const eras = [
   [
     '2025-11-25',
-    async (hub: Managed, view: View, principal: Principal) => {
-      const client = openAsked(hub, view, undefined, principal);
+    async (hub: Managed, endpoint: Endpoint, principal: Principal) => {
+      const client = openAsked(hub, endpoint, undefined, principal);
       await client.initialize({});
       return client;
     },
   ],
   [
     '2026-07-28',
-    async (hub: Managed, view: View, principal: Principal) =>
-      openModern(hub, view, {}, undefined, principal),
+    async (hub: Managed, endpoint: Endpoint, principal: Principal) =>
+      openModern(hub, endpoint, {}, undefined, principal),
   ],
 ] as const;
 
@@ -65,11 +65,11 @@ describe.each(eras)('a client of %s', (_era, open) => {
 
   test('is refused every one of them as unknown if it may not', async () => {
     await using hub = await startManaged([{ name: 'echo' }]);
-    for (const [view, names] of [
+    for (const [endpoint, names] of [
       ['all', managed],
       [agenthub(hub), bare],
     ] as const) {
-      const client = await open(hub, view, caller);
+      const client = await open(hub, endpoint, caller);
       for (const name of names) {
         const answer = await client.ask('tools/call', { name, arguments: { server: 'echo' } });
         assert.equal(at(answer, 'error', 'code'), -32602, name);

@@ -57,7 +57,7 @@ function open(handler: (signal: AbortSignal) => Promise<string> = async () => 'd
         {
           owner,
           principal: caller,
-          exchange: { related() {} },
+          responseStream: { send() {} },
           progressToken: undefined,
         },
         timeoutMs,
@@ -67,7 +67,7 @@ function open(handler: (signal: AbortSignal) => Promise<string> = async () => 'd
   return { server, relay, clock, fire, watches };
 }
 
-const owner = { asked() {}, told() {}, isAsked: false };
+const owner = { serverRequest() {}, notification() {}, hasOpenRequest: false };
 
 function read(message: object): Request {
   const found = readMessage(Buffer.from(JSON.stringify(message)));

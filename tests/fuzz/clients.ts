@@ -10,7 +10,7 @@ import {
   stringAt,
   whole,
 } from '#jsonrpc';
-import type { Router, Session, View } from '#routing';
+import type { Router, Session, Endpoint } from '#routing';
 import { askAgain } from './again.ts';
 import type { Generator, Made, Speaker } from './generate.ts';
 import { replay } from './settings.ts';
@@ -57,7 +57,7 @@ const lookMs = 30;
 
 export function openFuzzed(
   router: Router,
-  view: View,
+  endpoint: Endpoint,
   speaker: Speaker,
   needs: { readonly generator: Generator; readonly secrets: Secrets },
 ): FuzzedClient {
@@ -87,7 +87,7 @@ export function openFuzzed(
     if (reply) setImmediate(() => isClosed || take(reply));
   }
 
-  const session: Session = router.open(view, caller, received);
+  const session: Session = router.open(endpoint, caller, received);
 
   function take(bytes: Buffer, made?: Made): number {
     const { messages } = readMessages(Buffer.from(bytes));
@@ -99,7 +99,7 @@ export function openFuzzed(
   function accept(message: Message, made: Made): void {
     let answer: Promise<Buffer | undefined>;
     try {
-      answer = wholeOf(session.accept(message, { related: received }, caller));
+      answer = wholeOf(session.accept(message, { send: received }, caller));
     } catch (error) {
       return assert.fail(`the router threw ${String(error)}: ${replay(made.bytes)}`);
     }
@@ -199,7 +199,7 @@ export function openFuzzed(
 /** A client that does nothing unusual, and must not notice what the others do. */
 export function openBystander(
   router: Router,
-  view: View,
+  endpoint: Endpoint,
   prefix: string,
   secrets: Secrets,
 ): {
@@ -212,14 +212,14 @@ export function openBystander(
 } {
   const secret = secrets.create();
   const received = (bytes: Buffer) => secrets.check(secret, bytes);
-  const session = router.open(view, caller, received);
+  const session = router.open(endpoint, caller, received);
   let lastId = 0;
 
   async function ask(method: string, params: object): Promise<string> {
     const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params }));
     const [message] = readMessages(bytes).messages;
     assert.ok(message?.kind === 'request');
-    const answer = await wholeOf(session.accept(message, { related: received }, caller));
+    const answer = await wholeOf(session.accept(message, { send: received }, caller));
     assert.ok(answer, replay());
     received(answer);
     return answer.toString();

@@ -207,7 +207,7 @@ describe('what a server says of a resource', () => {
     ).messages;
     assert.ok(message?.kind === 'request');
     const session = hub.router.open(hub.server('old'), caller, () => {});
-    void session.accept(message, { related: bytes => void told.push(bytes.toString()) }, caller);
+    void session.accept(message, { send: bytes => void told.push(bytes.toString()) }, caller);
     await until(() => told.length > 0);
     return told;
   }

@@ -1,7 +1,7 @@
 import { addBuiltins } from '#builtin';
 import { createManualClock } from '#helpers/clock';
 import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
-import { type View, createRouter } from '#routing';
+import { type Endpoint, createRouter } from '#routing';
 import {
   type FuzzedClient,
   type Secrets,
@@ -73,15 +73,21 @@ function createClients(
   needs: { readonly generator: Generator; readonly secrets: Secrets },
 ) {
   const { router, servers } = hub;
-  const views: readonly View[] = ['all', servers.get('old'), 'all', servers.get('new')];
+  const views: readonly Endpoint[] = ['all', servers.get('old'), 'all', servers.get('new')];
   const prefixes = ['old_', 'new_'];
   let opened = 0;
   return (): FuzzedClient => {
     const number = opened++;
-    const view = number % 20 === 19 ? servers.get('own') : (views[number % views.length] ?? 'all');
+    const endpoint =
+      number % 20 === 19 ? servers.get('own') : (views[number % views.length] ?? 'all');
     const era = number % 3 === 0 ? 'modern' : 'legacy';
-    const prefix = view === 'all' ? (prefixes[number % 5 === 0 ? 1 : 0] ?? '') : '';
-    const client = openFuzzed(router, view, { secret: needs.secrets.create(), era, prefix }, needs);
+    const prefix = endpoint === 'all' ? (prefixes[number % 5 === 0 ? 1 : 0] ?? '') : '';
+    const client = openFuzzed(
+      router,
+      endpoint,
+      { secret: needs.secrets.create(), era, prefix },
+      needs,
+    );
     // Some never say who they are.
     if (era === 'legacy' && number % 5 < 4) client.send(initialize);
     return client;

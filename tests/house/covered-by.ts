@@ -91,7 +91,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'config/rules': ['config/rules-schema', 'config/rules-source'],
   'config/settings': ['config/backends'],
   'config/source': ['config/reloader'],
-  'connector/bridge': ['connector/asked', 'connector/dial', 'connector/memory'],
+  'connector/bridge': ['connector/forwarded-requests', 'connector/dial', 'connector/memory'],
   'dashboard/pages': [
     'dashboard/actions',
     'dashboard/activity',
@@ -327,7 +327,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'telemetry/metrics': ['telemetry/histogram', 'telemetry/otel/metrics', 'telemetry/recent-calls'],
   'telemetry/otel/otel': ['telemetry/otel/spans', 'telemetry/trace'],
   'telemetry/redact': ['telemetry/secret-encodings', 'telemetry/secret-shapes'],
-  'transports/exchange': ['transports/http-session', 'transports/replay-budget'],
+  'transports/response-stream': ['transports/http-session', 'transports/replay-budget'],
   'transports/modern': [
     'transports/modern-request',
     'transports/modern-stream',

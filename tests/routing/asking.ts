@@ -4,7 +4,7 @@ import type { TestHub } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 
 type Params = { readonly [name: string]: unknown };
 export type Asked = { readonly id: unknown; readonly method: string; readonly params: Params };
@@ -14,7 +14,7 @@ export type Reply = object | undefined;
 /** A client that answers what servers ask it by `reply`. */
 export function openAsked(
   hub: TestHub,
-  view: View,
+  endpoint: Endpoint,
   reply: (asked: Asked) => Reply | Promise<Reply> = () => undefined,
   principal: Principal = caller,
 ) {
@@ -33,7 +33,7 @@ export function openAsked(
       void respond(request);
     }
   };
-  const session = hub.router.open(view, principal, receive);
+  const session = hub.router.open(endpoint, principal, receive);
 
   async function respond(request: Asked): Promise<void> {
     const outcome = await reply(request);
@@ -45,7 +45,7 @@ export function openAsked(
   async function post(message: object): Promise<Params | undefined> {
     const read = readMessage(Buffer.from(JSON.stringify(message)));
     if (read.kind === 'malformed') return assert.fail(read.detail);
-    const answer = await session.accept(read, { related: receive }, principal);
+    const answer = await session.accept(read, { send: receive }, principal);
     const value: unknown = answer && JSON.parse(whole(answer).toString());
     return isObject(value) ? value : undefined;
   }

@@ -3,7 +3,7 @@ import { isObject } from '#core';
 import type { TestHub } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { readMessage, whole } from '#jsonrpc';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 
 type Params = { readonly [name: string]: unknown };
 
@@ -28,10 +28,10 @@ const greeting = JSON.stringify({
 });
 
 /** A client on the router, without any transport between. */
-export function openClient(hub: TestHub, view: View = 'all') {
+export function openClient(hub: TestHub, endpoint: Endpoint = 'all') {
   /** What it was told outside its requests. */
   const told: Params[] = [];
-  const session = hub.router.open(view, caller, bytes => void told.push(parse(bytes)));
+  const session = hub.router.open(endpoint, caller, bytes => void told.push(parse(bytes)));
   let lastId = 0;
   let isGreeted = false;
 
@@ -40,8 +40,8 @@ export function openClient(hub: TestHub, view: View = 'all') {
     const related: Params[] = [];
     const message = readMessage(Buffer.from(text));
     if (message.kind === 'malformed') return assert.fail(`${text}: ${message.detail}`);
-    const exchange = { related: (bytes: Buffer) => void related.push(parse(bytes)) };
-    const reply = await session.accept(message, exchange, caller);
+    const responseStream = { send: (bytes: Buffer) => void related.push(parse(bytes)) };
+    const reply = await session.accept(message, responseStream, caller);
     return { answer: reply && whole(reply), related };
   }
 

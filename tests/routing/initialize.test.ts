@@ -10,8 +10,8 @@ const own = { name: 'asker', instance: 'session' } as const;
 describe('a client that opens a session and has not initialized it', () => {
   test.for(['one', 'all'])('is answered pings and refused all else, at %s', async kind => {
     await using hub = await startHub([own]);
-    const view = kind === 'all' ? 'all' : hub.server('asker');
-    const client = openAsked(hub, view);
+    const endpoint = kind === 'all' ? 'all' : hub.server('asker');
+    const client = openAsked(hub, endpoint);
     const name = kind === 'all' ? 'asker_pid' : 'pid';
     for (const [method, params] of [
       ['tools/call', { name, arguments: {} }],

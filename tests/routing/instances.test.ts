@@ -25,8 +25,8 @@ describe('an instance of one client', () => {
   test('runs on while the client is subscribed to a resource of it, and no longer', async () => {
     await using hub = await startHub([own]);
     const states = statesOf(hub);
-    const [hearing, idle] = [hub.server('echo'), hub.server('echo')].map(view =>
-      openClient(hub, view),
+    const [hearing, idle] = [hub.server('echo'), hub.server('echo')].map(endpoint =>
+      openClient(hub, endpoint),
     );
     assert.ok(hearing && idle);
     const uri = { uri: 'echo://greeting' };
@@ -42,8 +42,8 @@ describe('an instance of one client', () => {
   test('runs on while the client has a task there', async () => {
     await using hub = await startHub([{ ...own, file: 'asker.mjs', name: 'asker' }]);
     const states = statesOf(hub);
-    const [working, idle] = [hub.server('asker'), hub.server('asker')].map(view =>
-      openClient(hub, view),
+    const [working, idle] = [hub.server('asker'), hub.server('asker')].map(endpoint =>
+      openClient(hub, endpoint),
     );
     assert.ok(working && idle);
     await working.ask('tools/call', { name: 'hold', arguments: {}, task: { ttl: 60_000 } });

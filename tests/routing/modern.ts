@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isObject } from '#core';
 import type { TestHub } from '#helpers/hub';
 import type { Principal } from '#policy';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import { openAsked } from './asking.ts';
 
 type Json = { readonly [name: string]: unknown };
@@ -10,12 +10,12 @@ type Json = { readonly [name: string]: unknown };
 /** A client of 2026-07-28 on the router. */
 export function openModern(
   hub: TestHub,
-  view: View,
+  endpoint: Endpoint,
   capabilities: object = { sampling: {}, roots: {}, elicitation: {} },
   clientInfo?: object,
   principal?: Principal,
 ) {
-  const client = openAsked(hub, view, undefined, principal);
+  const client = openAsked(hub, endpoint, undefined, principal);
   const meta = (more: object = {}) => ({
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientCapabilities': capabilities,

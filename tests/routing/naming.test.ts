@@ -17,7 +17,7 @@ function createOffering(name: string) {
     changed: nothing,
     listed: listed.event,
     notified: nothing,
-    asked: nothing,
+    serverRequest: nothing,
     wrote: nothing,
     get listing() {
       return listing;

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { encodeCall, readMessage } from '#jsonrpc';
-import type { EarlierSession, View } from '#routing';
+import type { EarlierSession, Endpoint } from '#routing';
 
 const earlier: EarlierSession = {
   client: { clientInfo: '{"name":"test","version":"1"}', capabilities: '{}' },
@@ -13,10 +13,10 @@ const earlier: EarlierSession = {
 };
 
 /** A session, and the methods of what its client was told outside its requests. */
-function open(hub: TestHub, view: View, from?: EarlierSession) {
+function open(hub: TestHub, endpoint: Endpoint, from?: EarlierSession) {
   const told: unknown[] = [];
   const session = hub.router.open(
-    view,
+    endpoint,
     caller,
     bytes => void told.push(JSON.parse(bytes.toString()).method),
     { earlier: from },
@@ -27,7 +27,7 @@ function open(hub: TestHub, view: View, from?: EarlierSession) {
     ask: async (method: string, params: object = {}): Promise<unknown> => {
       const message = readMessage(encodeCall(1, method, params));
       assert.ok(message.kind === 'request');
-      const reply = await session.accept(message, { related() {} }, caller);
+      const reply = await session.accept(message, { send() {} }, caller);
       return reply && JSON.parse(Buffer.concat([reply].flat()).toString()).result;
     },
   };
@@ -75,7 +75,7 @@ test('a session whose client is asked something is not saved until it has answer
   await until(() => session.save() === undefined);
   const answer = readMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}'));
   assert.ok(answer.kind === 'answer');
-  await session.accept(answer, { related() {} }, caller);
+  await session.accept(answer, { send() {} }, caller);
   await asking;
   assert.ok(session.save());
 });

@@ -311,8 +311,8 @@ describe('the level of a server', () => {
 describe('subscriptions', () => {
   test('hold from the answer on: an update right behind it is told', async () => {
     await using hub = await startHub([{ name: 'eager', file: 'eager.mjs' }]);
-    for (const view of ['all', hub.server('eager')] as const) {
-      const client = openClient(hub, view);
+    for (const endpoint of ['all', hub.server('eager')] as const) {
+      const client = openClient(hub, endpoint);
       await client.ask('resources/subscribe', { uri: 'eager://one' });
       assert.deepEqual(
         client.told.map(({ method }) => method),

@@ -55,8 +55,8 @@ async function callInFlight(server: Server): Promise<() => 'in flight' | 'over'>
     .relay(
       asBytes(request),
       {
-        owner: { isAsked: false, asked() {}, told() {} },
-        exchange: { related() {} },
+        owner: { hasOpenRequest: false, serverRequest() {}, notification() {} },
+        responseStream: { send() {} },
         progressToken: undefined,
       },
       60_000,

@@ -221,8 +221,8 @@ export async function call(
   const { answer } = upstream.relay(
     asBytes(request),
     {
-      owner: { isAsked: false, asked() {}, told() {} },
-      exchange: { related() {} },
+      owner: { hasOpenRequest: false, serverRequest() {}, notification() {} },
+      responseStream: { send() {} },
       progressToken: undefined,
     },
     10_000,

@@ -38,8 +38,8 @@ async function call(server: Server, name: string, given: object = {}): Promise<u
   );
   if (request.kind !== 'request') return assert.fail('not a request');
   const caller = {
-    owner: { isAsked: false, asked() {}, told() {} },
-    exchange: { related() {} },
+    owner: { hasOpenRequest: false, serverRequest() {}, notification() {} },
+    responseStream: { send() {} },
     progressToken: undefined,
   };
   const answer = await upstream.relay(asBytes(request), caller, 10_000).answer;

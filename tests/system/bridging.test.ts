@@ -149,8 +149,8 @@ describe('what one revision has and the other has not', () => {
     connectEra(era, `${hub.url}/mcp/s${server}`, handlers);
 
   test('servers are spoken to in the newest revision that they have', () => {
-    assert.equal(hub.server('s2025').running?.introduction.era, 'legacy');
-    assert.equal(hub.server('s2026').running?.introduction.era, 'modern');
+    assert.equal(hub.server('s2025').running?.serverInfo.era, 'legacy');
+    assert.equal(hub.server('s2026').running?.serverInfo.era, 'modern');
   });
 
   test('ping: the hub answers it for servers of 2026, which have none', async () => {

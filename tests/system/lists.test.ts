@@ -77,7 +77,7 @@ test('a client of 2025 is given the schemas and results of a server of 2026 as t
   const command = { command: process.execPath, args, env: { LEGACY: 'serve' } };
   const directly = await givenTo(new StdioClientTransport(command));
   await using hub = await startHub([{ name: 'fixture', file: '../eras/schemas-2026.mjs' }]);
-  assert.equal(hub.server('fixture').running?.introduction.era, 'modern');
+  assert.equal(hub.server('fixture').running?.serverInfo.era, 'modern');
   const at = (path: string) => new HttpV1(new URL(`${hub.url}${path}`));
   assert.deepEqual(await givenTo(at('/mcp/fixture')), directly);
   assert.deepEqual(await givenTo(at('/mcp'), 'fixture_'), directly);

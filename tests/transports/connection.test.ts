@@ -4,12 +4,12 @@ import { describe, test } from 'vitest';
 import { createRecordingLog } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { type Message, encodeCall, encodeResult, rawText } from '#jsonrpc';
-import type { Exchange } from '#upstream';
+import type { ResponseStream } from '#upstream';
 import { createConnection } from '../../hub/transports/connection.ts';
 
 type Asked = {
   readonly message: Message;
-  readonly exchange: Exchange;
+  readonly responseStream: ResponseStream;
   readonly answer: (result: string) => void;
 };
 
@@ -42,17 +42,17 @@ function connect(
     },
     { maxUnsentBytes: 1_000, maxInFlight: options.maxInFlight ?? 10 },
     {
-      open(outlet) {
-        told = outlet;
+      open(send) {
+        told = send;
         return {
           principal: caller,
           protocolVersion: options.protocolVersion ?? '2025-11-25',
-          accept(message, exchange) {
+          accept(message, responseStream) {
             const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
             const id = message.kind === 'request' ? rawText(message.bytes, message.id) : undefined;
             const answer = (result: string) =>
               resolve(id === undefined ? undefined : encodeResult(id, result));
-            asked.push({ message, exchange, answer });
+            asked.push({ message, responseStream, answer });
             return promise;
           },
           save: () => undefined,
@@ -78,7 +78,7 @@ describe('a connection', () => {
   test('writes all that is said within one turn at once, in the order in which it was said', async () => {
     const { receive, writes, asked, tell } = connect();
     for (const id of [1, 2, 3]) receive(id);
-    asked[0]?.exchange.related(encodeCall(undefined, 'notifications/progress'));
+    asked[0]?.responseStream.send(encodeCall(undefined, 'notifications/progress'));
     for (const { answer } of asked) answer('{}');
     await Promise.resolve().then(() => tell(encodeCall(undefined, 'notifications/message')));
     await nextTurn();

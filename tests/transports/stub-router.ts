@@ -7,7 +7,7 @@ import { caller } from '#helpers/principal';
 import { type Message, encodeCall, rawText } from '#jsonrpc';
 import type { Session } from '#routing';
 import { type Streamable, createStreamable } from '#transports';
-import type { Exchange } from '#upstream';
+import type { ResponseStream } from '#upstream';
 
 /** A session that a request has opened: the test answers by hand. */
 export type Opened = {
@@ -52,7 +52,7 @@ export async function startStub(options: StubOptions = {}): Promise<Stub> {
     return {
       principal: caller,
       protocolVersion: undefined,
-      accept(message: Message, exchange: Exchange) {
+      accept(message: Message, responseStream: ResponseStream) {
         const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
         const id = message.kind === 'request' ? rawText(message.bytes, message.id) : undefined;
         const answer: Opened['answer'] = payload => {
@@ -62,7 +62,7 @@ export async function startStub(options: StubOptions = {}): Promise<Stub> {
         ends.add(() => answer({ error: { code: -32800, message: String(closed) } }));
         const one: Opened = {
           message,
-          related: (method, params) => exchange.related(encodeCall(undefined, method, params)),
+          related: (method, params) => responseStream.send(encodeCall(undefined, method, params)),
           answer,
           closed: () => closed,
         };

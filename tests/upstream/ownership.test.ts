@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import type { Owner } from '#upstream';
 import { type Owned, type Place, createByOwner } from '../../hub/upstream/ownership.ts';
 
-const owner = (): Owner => ({ asked() {}, told() {}, isAsked: false });
+const owner = (): Owner => ({ serverRequest() {}, notification() {}, hasOpenRequest: false });
 
 test('tells whether all is of one owner as a search would, whatever comes and goes', () => {
   const owners = [owner(), owner(), owner()] as const;

@@ -5,7 +5,7 @@ import { asBytes } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
 import { type Receiver, createLineChannel, membersOf, rawText, readMessage } from '#jsonrpc';
-import type { Asked, Owner, Told } from '#upstream';
+import type { ServerRequest, Owner, ServerNotification } from '#upstream';
 import { createUpstream } from '../../hub/upstream/upstream.ts';
 
 /** An upstream over a channel of which the test is the other end. */
@@ -18,8 +18,8 @@ function connect(
   } = {},
 ) {
   const written: string[] = [];
-  const notified: Told[] = [];
-  const asked: Asked[] = [];
+  const notified: ServerNotification[] = [];
+  const asked: ServerRequest[] = [];
   const { log, logged } = createRecordingLog();
   const clock = createManualClock();
   const line = createLineChannel(
@@ -48,7 +48,7 @@ function connect(
     log,
     output: log,
     notified: notification => void notified.push(notification),
-    asked: one => void asked.push(one),
+    serverRequest: one => void asked.push(one),
   });
   return {
     upstream,
@@ -79,7 +79,11 @@ function connect(
 type Connection = ReturnType<typeof connect>;
 
 /** A client that is asked nothing. */
-const newOwner = (isAsked = false): Owner => ({ asked() {}, told() {}, isAsked });
+const newOwner = (hasOpenRequest = false): Owner => ({
+  serverRequest() {},
+  notification() {},
+  hasOpenRequest,
+});
 
 /** Relays a request given as JSON text. */
 function relay(
@@ -97,7 +101,7 @@ function relay(
     asBytes(request, progressToken),
     {
       owner: options.owner ?? newOwner(),
-      exchange: { related: bytes => void related.push(bytes.toString()) },
+      responseStream: { send: bytes => void related.push(bytes.toString()) },
       progressToken: token,
     },
     options.timeoutMs ?? 5_000,
@@ -434,7 +438,7 @@ describe('a server that lies', () => {
     await Promise.all([ofAda.answer, own]);
     for (const id of [2, 1]) say(id);
     connection.says({ jsonrpc: '2.0', method: 'notifications/message', params: {} });
-    const owners = (all: readonly { readonly about?: Told['about'] | undefined }[]) =>
+    const owners = (all: readonly { readonly about?: ServerNotification['about'] | undefined }[]) =>
       all.map(({ about }) => (typeof about === 'object' ? about.owner : about));
     const expected = [alan, ada, 'none', 'gone', 'gone'];
     assert.deepEqual(owners(asked), expected);
@@ -523,7 +527,7 @@ describe('whose a notification is that names no request', () => {
     const only = connection.upstream.onlyCaller();
     assert.ok(typeof only === 'object' && only.owner === ada);
     assert.equal(connection.upstream.onlyOwner(), ada);
-    only.exchange.related(Buffer.from('news'));
+    only.responseStream.send(Buffer.from('news'));
     assert.deepEqual(second.related, ['news'], 'the newest of its requests');
     call(alan).answer.catch(() => {});
     second.answer.catch(() => {});

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Request, membersOf, readMessage, whole } from '#jsonrpc';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import { messagesPath, sendJson, stopping } from '#transports';
 import type { Admission } from '../admission.ts';
 import type { HttpNeeds } from '../http-needs.ts';
@@ -20,7 +20,7 @@ type OfServer = { readonly Params: { readonly server?: string } };
 export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
   const { servers, router, transports, admission } = needs;
   const { streamable, connections, sse } = transports;
-  const viewOf = ({ server }: OfServer['Params']): View =>
+  const endpointOf = ({ server }: OfServer['Params']): Endpoint =>
     server === undefined ? 'all' : servers.get(server);
 
   void app.register(async scope => {
@@ -31,18 +31,18 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
         method: ['GET', 'POST', 'DELETE'],
         url,
         handler(request, reply) {
-          const view = viewOf(request.params);
+          const endpoint = endpointOf(request.params);
           const principal = admission.principalOf(request);
           reply.hijack();
-          streamable.handle(request.raw, reply.raw, bodyOf(request.body), view, principal);
+          streamable.handle(request.raw, reply.raw, bodyOf(request.body), endpoint, principal);
         },
       });
     for (const url of ['/sse', '/sse/:server'])
       scope.get<OfServer>(url, (request, reply) => {
-        const view = viewOf(request.params);
+        const endpoint = endpointOf(request.params);
         const principal = admission.principalOf(request);
         reply.hijack();
-        sse.open(reply.raw, view, principal);
+        sse.open(reply.raw, endpoint, principal);
       });
     scope.post(messagesPath, (request, reply) => {
       const principal = admission.principalOf(request);
@@ -61,7 +61,7 @@ export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
         const session = router.openSessionless(server, principal);
         // The answer is lost if the client disconnects, so the call is cancelled.
         client.once('close', () => session.close('the client hung up'));
-        const answer = await session.accept(message, { related() {} }, principal);
+        const answer = await session.accept(message, { send() {} }, principal);
         session.close('the request is over');
         if (!answer || client.destroyed) return;
         const { status, headers } = headOfAnswer(whole(answer));

@@ -74,11 +74,11 @@ export function createBridge(
   needs: InstanceNeeds & SendNeeds & ToModernNeeds & { readonly suspendedCalls: SuspendedCalls },
 ): Answerer {
   function sendTo(resolved: ResolvedCall, server: Server, running: Running): Promise<Reply> {
-    const { introduction } = running;
+    const { serverInfo } = running;
     const { call, edits } = resolved;
-    if (running.speaksBothEras || isStateless(introduction) === isStateless(call))
+    if (running.speaksBothEras || isStateless(serverInfo) === isStateless(call))
       return send(resolved, withTrace(call, edits), server, running, needs);
-    return isStateless(introduction)
+    return isStateless(serverInfo)
       ? toModern(resolved, server, running, needs)
       : needs.suspendedCalls.call(resolved, server, running);
   }

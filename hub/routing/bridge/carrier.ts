@@ -8,7 +8,7 @@ export const carrierOf = (
   calls: readonly SuspendedCall[],
   otherwise: SuspendedCall,
 ): SuspendedCall =>
-  calls.find(({ mayAsk, isAway, isAsked }) => mayAsk && !isAway && !isAsked) ??
+  calls.find(({ mayAsk, isAway, hasOpenRequest }) => mayAsk && !isAway && !hasOpenRequest) ??
   calls.find(({ mayAsk, isAway }) => mayAsk && !isAway) ??
   calls.find(({ mayAsk }) => mayAsk) ??
   otherwise;

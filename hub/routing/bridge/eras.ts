@@ -20,4 +20,4 @@ export const maySpeakBoth = ({ config: { era, launch }, running }: Server): bool
   era === 'auto' &&
   launch.kind === 'remote' &&
   launch.transport === 'http' &&
-  isStateless(running?.introduction);
+  isStateless(running?.serverInfo);

@@ -86,8 +86,10 @@ export function createSuspendedCalls(needs: SuspendedCallsNeeds): SuspendedCalls
         },
         forget: suspended => void waiting.delete(suspended.id),
         callsWith: one => [...open].filter(other => isSameClient(one, other)),
-        isAsked: one =>
-          [...open, ...waiting.values()].some(other => other.isAsked && isSameClient(one, other)),
+        hasOpenRequest: one =>
+          [...open, ...waiting.values()].some(
+            other => other.hasOpenRequest && isSameClient(one, other),
+          ),
         over(suspended) {
           open.delete(suspended);
           held.dispose();

@@ -69,7 +69,7 @@ const changing = new Set(['_meta', 'inputResponses', 'requestState']);
 function digestOf({ request, params, session, principal }: Call): string {
   const hash = createHash('sha256');
   hash.update(`${principalKey(principal)}\n`);
-  hash.update(session.view === 'all' ? '' : session.view.config.name);
+  hash.update(session.endpoint === 'all' ? '' : session.endpoint.config.name);
   hash.update(`\n${request.method}\n`);
   for (const name of [...params.keys()].toSorted()) {
     const span = params.get(name);

@@ -32,7 +32,7 @@ export function send(
   needs: SendNeeds,
 ): Promise<ServerReply> {
   const reply = sendOnce(resolved, edits, server, running, needs);
-  const isOverHttp = isStateless(running.introduction) && server.config.launch.kind === 'remote';
+  const isOverHttp = isStateless(running.serverInfo) && server.config.launch.kind === 'remote';
   if (!isOverHttp || resolved.call.request.method !== 'tools/call') return reply;
   return reply.then(async first => {
     if (!isHeaderMismatch(first)) return first;
@@ -54,7 +54,7 @@ function sendOnce(
   needs: SendNeeds,
 ): Promise<ServerReply> {
   const { call } = resolved;
-  const { request, session, exchange } = call;
+  const { request, session, responseStream } = call;
   const { clock } = needs;
   throwIfCancelled(call);
   const progressToken = call.meta?.get('progressToken');
@@ -72,7 +72,7 @@ function sendOnce(
     {
       owner: session,
       principal: call.principal,
-      exchange,
+      responseStream,
       progressToken: progressToken && rawText(request.bytes, progressToken),
     },
     server.config.callTimeoutMs,
@@ -87,14 +87,14 @@ function replyOf(
   resolved: ResolvedCall,
   answer: Answer,
   server: Server,
-  { introduction }: Running,
+  { serverInfo }: Running,
   serverMs: number,
   needs: SendNeeds,
 ): ServerReply {
   const { call } = resolved;
   const outcome = outcomeOf(call, answer);
   // Errors may name pages. Only this session is told later that a page is complete.
-  if (keepsSessions(introduction)) {
+  if (keepsSessions(serverInfo)) {
     if (answer.failed) keepPages(answer, server, call.session, needs.urlElicitations);
   } else if (outcome !== 'ok') adviseEra(answer, server);
   const task = resolved.remembered && remember(resolved, answer, server, needs);

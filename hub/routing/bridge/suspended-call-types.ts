@@ -2,7 +2,7 @@ import type { Clock } from '#core';
 import type { Span } from '#jsonrpc';
 import type { LogLevel } from '#mcp';
 import type { Server } from '#servers';
-import type { Asked } from '#upstream';
+import type { ServerRequest } from '#upstream';
 import type { Call } from '../call.ts';
 import type { ServerReply } from '../reply.ts';
 import type { RequestStates } from './request-state.ts';
@@ -18,9 +18,9 @@ export interface SuspendedCall {
   /** True if the method of the call allows questions to the client. */
   readonly mayAsk: boolean;
   /** True while a question of the server is open. */
-  readonly isAsked: boolean;
+  readonly hasOpenRequest: boolean;
   /** Asks the client the server's question, as soon as the client can be asked. */
-  take(asked: Asked): void;
+  take(serverRequest: ServerRequest): void;
   /** The answer to the first request of the call. */
   readonly first: Promise<ServerReply>;
   /** Continues with the client's answers, by key. Throws HUB_STATE_INVALID for any round but the last. */
@@ -54,5 +54,5 @@ export type SuspendedCallNeeds = {
   /** The calls in flight of the same client at the same server, oldest first. */
   readonly callsWith: (suspended: SuspendedCall) => readonly SuspendedCall[];
   /** True if the client is being asked a question of the server. */
-  readonly isAsked: (suspended: SuspendedCall) => boolean;
+  readonly hasOpenRequest: (suspended: SuspendedCall) => boolean;
 };

@@ -9,7 +9,7 @@ import {
   valueOf,
 } from '#jsonrpc';
 import type { Running, Server } from '#servers';
-import type { Asked, Caller, Exchange, Owner } from '#upstream';
+import type { ServerRequest, Caller, ResponseStream, Owner } from '#upstream';
 import { lacking } from '../events/client-requests.ts';
 import type { Call, ResolvedCall } from '../call.ts';
 import { setWork } from '../cancellation.ts';
@@ -44,7 +44,7 @@ const gatherMs = 10;
 type Outcome = ServerReply & { readonly done: boolean };
 
 /** Discards the server's messages about the call while no request is open. */
-const nowhere: Exchange = { related() {} };
+const nowhere: ResponseStream = { send() {} };
 
 /** Sends a call to a server with sessions. Throws HubError if the server cannot accept the call. */
 export function createSuspendedCall(
@@ -66,23 +66,23 @@ export function createSuspendedCall(
   let isAnswered = false;
   let expiry: Disposable | undefined;
   /** The server's open questions, by the key that the client sees. */
-  const wanted = new Map<string, Asked>();
+  const wanted = new Map<string, ServerRequest>();
   /** The capability that the client lacked for a question of the server. */
   let lacked: string | undefined;
 
-  function take(asked: Asked): void {
-    const { request } = asked;
+  function take(serverRequest: ServerRequest): void {
+    const { request } = serverRequest;
     const refused = options.mayAsk
       ? refusedCapability(options.capabilities, request)
       : `input_required in the answer to ${method}`;
     if (refused !== undefined) {
       if (options.mayAsk) lacked = refused;
-      asked.answer(
+      serverRequest.answer(
         errorAnswer(rawText(request.bytes, request.id), lacking(request.method, refused)),
       );
       return;
     }
-    wanted.set(String(++lastKey), asked);
+    wanted.set(String(++lastKey), serverRequest);
     if (flushing) return;
     flushing = true;
     needs.clock.after(gatherMs, () => {
@@ -93,27 +93,27 @@ export function createSuspendedCall(
 
   const owner: Owner = {
     identity: options.client,
-    get isAsked() {
-      return needs.isAsked(suspended);
+    get hasOpenRequest() {
+      return needs.hasOpenRequest(suspended);
     },
-    asked(asked) {
+    serverRequest(serverRequest) {
       // If the transport does not say which call the question belongs to, any call of the client can carry it.
-      const isTold = typeof asked.about === 'object';
-      (isTold ? suspended : carrierOf(needs.callsWith(suspended), suspended)).take(asked);
+      const isTold = typeof serverRequest.about === 'object';
+      (isTold ? suspended : carrierOf(needs.callsWith(suspended), suspended)).take(serverRequest);
     },
-    told(notification, exchange) {
-      const { method: told, bytes, params, about } = notification;
+    notification(notification, responseStream) {
+      const { method, bytes, params, about } = notification;
       // The association is ambiguous if the client has several calls. A lost message does no harm.
       if (typeof about !== 'object' && needs.callsWith(suspended).length > 1) return;
-      const isLog = told === 'notifications/message';
+      const isLog = method === 'notifications/message';
       // Logs are sent only if the request set a level. Stateless clients have no notification for a completed page.
-      if (told === 'notifications/elicitation/complete') return;
+      if (method === 'notifications/elicitation/complete') return;
       if (!isLog || (options.logLevel && isWanted(options.logLevel, valueOf(bytes, params))))
-        exchange.related(bytes);
+        responseStream.send(bytes);
     },
   };
 
-  const caller: Caller = { owner, exchange: nowhere, progressToken: undefined };
+  const caller: Caller = { owner, responseStream: nowhere, progressToken: undefined };
   /** How long the server has worked on the open request, in milliseconds. */
   const serverMs = () => needs.clock.monotonic() - attachedMs;
 
@@ -122,7 +122,7 @@ export function createSuspendedCall(
     const token = next.meta?.get('progressToken');
     call = next;
     away = false;
-    caller.exchange = next.exchange;
+    caller.responseStream = next.responseStream;
     caller.progressToken = token && rawText(next.request.bytes, token);
     setWork(next.cancellation, cancellable);
     attachedMs = needs.clock.monotonic();
@@ -143,7 +143,7 @@ export function createSuspendedCall(
     }
     away = true;
     round++;
-    caller.exchange = nowhere;
+    caller.responseStream = nowhere;
     caller.progressToken = undefined;
     const { instance, inputTimeoutMs } = server.config;
     const waitMs = instance === 'session' ? lifeMs : inputTimeoutMs;
@@ -176,7 +176,7 @@ export function createSuspendedCall(
     if (others.length === 0) refuseWanted(invalid('is of no use: the server has answered'));
     const left = [...wanted.values()];
     wanted.clear();
-    for (const asked of left) carrierOf(others, suspended).take(asked);
+    for (const serverRequest of left) carrierOf(others, suspended).take(serverRequest);
   }
 
   function giveUp(reason: string): void {
@@ -259,7 +259,7 @@ export function createSuspendedCall(
     get isAway() {
       return away;
     },
-    get isAsked() {
+    get hasOpenRequest() {
       return wanted.size > 0;
     },
     take,

@@ -38,7 +38,7 @@ export type ToModernNeeds = SendNeeds & {
 /**
  * Passes a request of a client with a session to a stateless server (MCP 2026-07-28). The hub adds the client's
  * metadata to the request. It asks the client for the input that the server requires, with requests of the client's
- * own revision in the exchange of the call.
+ * own revision on the response stream of the call.
  */
 export async function toModern(
   resolved: ResolvedCall,
@@ -150,7 +150,7 @@ async function askAll(
   server: Server,
   clientRequests: ClientRequests,
 ): Promise<string> {
-  const { session, exchange } = call;
+  const { session, responseStream } = call;
   throwIfCancelled(call);
   if (members.length > maxInputs)
     throw unfit(
@@ -168,7 +168,7 @@ async function askAll(
   const asking = wanted.map(({ key, method, params }) => ({
     key,
     method,
-    ...clientRequests.ask(session, method, params, exchange),
+    ...clientRequests.sendToClient(session, method, params, responseStream),
   }));
   const questions = {
     cancel(reason: string | undefined) {

@@ -3,7 +3,7 @@ import { encodeCall } from '#jsonrpc';
 import type { ListKind, Server } from '#servers';
 import { changeMethods } from './changes.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
-import type { SessionState, View } from '../session.ts';
+import type { SessionState, Endpoint } from '../session.ts';
 
 /** Changes within this time are announced together, in milliseconds. */
 const changeDelayMs = 100;
@@ -16,40 +16,40 @@ export type AnnouncementsNeeds = {
   readonly ofOlderClients: (instance: Server) => Server | undefined;
 };
 
-/** Announces changed lists to the clients of a view, several changes at once. */
+/** Announces changed lists to the clients of a endpoint, several changes at once. */
 export function createAnnouncements(
   needs: AnnouncementsNeeds,
-): (view: View, kind: ListKind) => void {
+): (endpoint: Endpoint, kind: ListKind) => void {
   const { clock, sessions, streams } = needs;
-  const due = new Map<View, Set<ListKind>>();
+  const due = new Map<Endpoint, Set<ListKind>>();
 
-  function announce(view: View, kinds: Iterable<ListKind>): void {
+  function announce(endpoint: Endpoint, kinds: Iterable<ListKind>): void {
     // Resources and their templates share a method.
     const methods = new Map([...kinds].map(kind => [changeMethods[kind], kind] as const));
     // Sessions with their own instance get the announcements of that instance.
-    const tellsSessions = view === 'all' || view.config.instance === 'shared';
-    const base = view === 'all' ? undefined : needs.ofOlderClients(view);
-    const concerns = (seen: View) =>
-      seen === view || (base !== undefined && (seen === base || seen === 'all'));
+    const tellsSessions = endpoint === 'all' || endpoint.config.instance === 'shared';
+    const base = endpoint === 'all' ? undefined : needs.ofOlderClients(endpoint);
+    const concerns = (seen: Endpoint) =>
+      seen === endpoint || (base !== undefined && (seen === base || seen === 'all'));
     for (const [method, kind] of methods) {
       for (const session of sessions())
-        if (tellsSessions && concerns(session.view) && session.protocolVersion !== undefined)
-          session.outlet(encodeCall(undefined, method));
-      streams.listChanged(view, kind);
+        if (tellsSessions && concerns(session.endpoint) && session.protocolVersion !== undefined)
+          session.send(encodeCall(undefined, method));
+      streams.listChanged(endpoint, kind);
     }
   }
 
-  return (view, kind) => {
-    const kinds = due.get(view);
+  return (endpoint, kind) => {
+    const kinds = due.get(endpoint);
     if (kinds) {
       kinds.add(kind);
       return;
     }
-    due.set(view, new Set([kind]));
+    due.set(endpoint, new Set([kind]));
     clock.after(changeDelayMs, () => {
-      const now = due.get(view) ?? [];
-      due.delete(view);
-      announce(view, now);
+      const now = due.get(endpoint) ?? [];
+      due.delete(endpoint);
+      announce(endpoint, now);
     });
   };
 }

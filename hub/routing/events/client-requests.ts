@@ -11,7 +11,7 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
-import type { Exchange, Question } from '#upstream';
+import type { ResponseStream, ForwardedRequest } from '#upstream';
 import { isClientMethod, refusedCapability } from './capabilities.ts';
 import type { SessionState } from '../session.ts';
 import type { Tasks } from '../tasks/tasks.ts';
@@ -20,13 +20,13 @@ import { type UrlElicitations, keepPage } from './url-elicitations.ts';
 /** Forwards requests of servers to clients with sessions, and the answers back. */
 export interface ClientRequests {
   /** Forwards a server's request. The server always gets an answer. */
-  forward(question: Question, session: SessionState, exchange: Exchange): void;
+  forward(forwarded: ForwardedRequest, session: SessionState, responseStream: ResponseStream): void;
   /** Sends a request to a client; `params` is JSON text. Returns the client's answer, or rejects with HubError. */
-  ask(
+  sendToClient(
     session: SessionState,
     method: string,
     params: string | undefined,
-    exchange: Exchange,
+    responseStream: ResponseStream,
   ): { readonly answer: Promise<Answer>; cancel(reason: string): void };
   /** Handles an answer of a client. */
   answered(session: SessionState, answer: Answer): void;
@@ -41,13 +41,13 @@ export interface ClientRequests {
 /**
  * Maximum time for a client to answer, in ms. A person may take time, but a closed dialog must not stay open forever.
  */
-const askTimeoutMs = 10 * 60_000;
+const requestTimeoutMs = 10 * 60_000;
 /** Maximum number of open requests per client. Further requests are refused. */
-const maxAsks = 100;
+const maxOpenRequests = 100;
 
 type Open = {
   /** Undefined if the hub itself made the request. */
-  readonly question: Question | undefined;
+  readonly forwarded: ForwardedRequest | undefined;
   /** The server's own id, as JSON text. */
   readonly serverId: string | undefined;
   /** The server's progress token, as JSON text. */
@@ -62,12 +62,12 @@ export function createClientRequests(needs: {
   readonly urlElicitations: UrlElicitations;
 }): ClientRequests {
   let lastId = 0;
-  const open = new Map<string, { readonly session: SessionState; readonly ask: Open }>();
+  const open = new Map<string, { readonly session: SessionState; readonly openRequest: Open }>();
 
   function begin(
     session: SessionState,
-    exchange: Exchange,
-    about: Pick<Open, 'question' | 'serverId' | 'progressToken'>,
+    responseStream: ResponseStream,
+    about: Pick<Open, 'forwarded' | 'serverId' | 'progressToken'>,
     settle: (answer: Answer) => void,
     fail: (error: HubError) => void,
     send: (id: string) => Buffer,
@@ -76,10 +76,10 @@ export function createClientRequests(needs: {
     const over = (): boolean => {
       timeout[Symbol.dispose]();
       session.clientRequests.delete(id);
-      session.asksChanged();
+      session.clientRequestsChanged();
       return open.delete(id);
     };
-    const ask: Open = {
+    const openRequest: Open = {
       ...about,
       settle(answer) {
         if (over()) settle(answer);
@@ -87,41 +87,41 @@ export function createClientRequests(needs: {
       giveUp(reason, tellClient = true) {
         if (!over()) return;
         if (tellClient)
-          exchange.related(
+          responseStream.send(
             encodeCall(undefined, 'notifications/cancelled', { requestId: Number(id), reason }),
           );
         fail(new HubError('HUB_CLIENT_GONE', `the client did not answer: ${reason}`));
       },
     };
-    const timeout = needs.clock.after(askTimeoutMs, () =>
-      ask.giveUp(`nobody answered within ${askTimeoutMs / 60_000} minutes`),
+    const timeout = needs.clock.after(requestTimeoutMs, () =>
+      openRequest.giveUp(`nobody answered within ${requestTimeoutMs / 60_000} minutes`),
     );
-    session.clientRequests.set(id, ask);
-    session.asksChanged();
-    open.set(id, { session, ask });
-    exchange.related(send(id));
-    return ask;
+    session.clientRequests.set(id, openRequest);
+    session.clientRequestsChanged();
+    open.set(id, { session, openRequest });
+    responseStream.send(send(id));
+    return openRequest;
   }
 
   function checkRoom(session: SessionState): void {
-    if (session.clientRequests.size >= maxAsks)
+    if (session.clientRequests.size >= maxOpenRequests)
       throw new HubError(
         'HUB_INPUTS_FULL',
-        `the client has ${maxAsks} unanswered requests already`,
+        `the client has ${maxOpenRequests} unanswered requests already`,
         { data: { retryable: true } },
       );
   }
 
   return {
-    forward(question, session, exchange) {
-      const { request, source, answer } = question;
+    forward(forwarded, session, responseStream) {
+      const { request, source, answer } = forwarded;
       const { bytes } = request;
       const serverId = rawText(bytes, request.id);
       try {
         const refused = refusedCapability(capabilitiesOf(session), request);
         if (refused !== undefined) throw lacking(request.method, refused);
         // A client and the server that it chose may have agreed on a method that no revision defines.
-        if (session.view === 'all' && !isClientMethod(request.method))
+        if (session.endpoint === 'all' && !isClientMethod(request.method))
           throw new RpcError(
             rpcCodes.methodNotFound,
             'HUB_REQUEST_INVALID',
@@ -137,8 +137,8 @@ export function createClientRequests(needs: {
       const token = membersOf(bytes, params?.get('_meta'))?.get('progressToken');
       begin(
         session,
-        exchange,
-        { question, serverId, progressToken: token && rawText(bytes, token) },
+        responseStream,
+        { forwarded, serverId, progressToken: token && rawText(bytes, token) },
         reply => {
           if (params?.has('task')) needs.tasks.askedAs(source, reply, session);
           answer(
@@ -154,32 +154,32 @@ export function createClientRequests(needs: {
       );
     },
 
-    ask(session, method, params, exchange) {
+    sendToClient(session, method, params, responseStream) {
       checkRoom(session);
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-      const about = { question: undefined, serverId: undefined, progressToken: undefined };
-      const ask = begin(session, exchange, about, resolve, reject, id =>
+      const about = { forwarded: undefined, serverId: undefined, progressToken: undefined };
+      const openRequest = begin(session, responseStream, about, resolve, reject, id =>
         Buffer.from(
           `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)}${params === undefined ? '' : `,"params":${params}`}}`,
         ),
       );
-      return { answer: promise, cancel: reason => ask.giveUp(reason) };
+      return { answer: promise, cancel: reason => openRequest.giveUp(reason) };
     },
 
     answered(session, answer) {
       const id = answer.id && rawText(answer.bytes, answer.id);
       const entry = id === undefined ? undefined : open.get(id);
       // The id of another session's request counts as unknown.
-      if (entry?.session === session) entry.ask.settle(answer);
+      if (entry?.session === session) entry.openRequest.settle(answer);
     },
 
     progressed(session, notification) {
       const token = membersOf(notification.bytes, notification.params)?.get('progressToken');
       const entry = token && open.get(rawText(notification.bytes, token));
       if (!token || entry?.session !== session) return;
-      const { question, progressToken } = entry.ask;
+      const { forwarded, progressToken } = entry.openRequest;
       if (progressToken === undefined) return;
-      question?.tell(splice(notification.bytes, [{ span: token, text: progressToken }]));
+      forwarded?.tell(splice(notification.bytes, [{ span: token, text: progressToken }]));
     },
 
     withdrawn(source, notification) {
@@ -189,13 +189,14 @@ export function createClientRequests(needs: {
       const serverId = rawText(notification.bytes, span);
       const reason =
         stringAt(notification.bytes, params?.get('reason')) ?? 'the server withdrew it';
-      for (const { ask } of open.values())
-        if (ask.question?.source === source && ask.serverId === serverId) ask.giveUp(reason);
+      for (const { openRequest } of open.values())
+        if (openRequest.forwarded?.source === source && openRequest.serverId === serverId)
+          openRequest.giveUp(reason);
     },
 
     sourceGone(source) {
-      for (const { ask } of Array.from(open.values()))
-        if (ask.question?.source === source) ask.giveUp('the server is gone');
+      for (const { openRequest } of Array.from(open.values()))
+        if (openRequest.forwarded?.source === source) openRequest.giveUp('the server is gone');
     },
   };
 }

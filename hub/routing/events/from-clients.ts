@@ -44,15 +44,11 @@ export function createFromClients({
     if (method === 'notifications/progress')
       return clientRequests.progressed(session, notification);
     if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
-    const shared = session.view === 'all' ? servers.all : [session.view];
+    const shared = session.endpoint === 'all' ? servers.all : [session.endpoint];
     const ofOlder = shared.flatMap(server => olderClients.find(server) ?? []);
     for (const { running } of [...session.instances.values(), ...shared, ...ofOlder]) {
       // A notification about one client means nothing to a server that also serves others.
-      if (
-        running &&
-        keepsSessions(running.introduction) &&
-        running.upstream.onlyOwner() === session
-      )
+      if (running && keepsSessions(running.serverInfo) && running.upstream.onlyOwner() === session)
         tell(running.upstream, notification);
     }
   };

@@ -1,7 +1,7 @@
 import { type Log, HubError } from '#core';
 import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
 import type { Server } from '#servers';
-import type { About, Asked, Exchange, Owner, Told } from '#upstream';
+import type { About, ServerRequest, ResponseStream, Owner, ServerNotification } from '#upstream';
 import type { ClientRequests } from './client-requests.ts';
 import { isClientMethod } from './capabilities.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
@@ -10,7 +10,7 @@ import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { SessionState } from '../session.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import { relatedTaskIn } from '../tasks/task-ids.ts';
-import { askedInTask, toldInTask } from '../tasks/task-messages.ts';
+import { requestInTask, notificationInTask } from '../tasks/task-messages.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { UrlElicitations } from './url-elicitations.ts';
 
@@ -19,9 +19,17 @@ export interface FromServers {
   /**
    * Handles a request of a server. The request goes to the one client that it can concern; otherwise it is refused.
    */
-  asked(server: Server, asked: Asked, session: SessionState | undefined): void;
+  serverRequest(
+    server: Server,
+    serverRequest: ServerRequest,
+    session: SessionState | undefined,
+  ): void;
   /** Handles a notification of a server, other than progress and list changes. */
-  told(server: Server, notification: Told, session: SessionState | undefined): void;
+  notification(
+    server: Server,
+    notification: ServerNotification,
+    session: SessionState | undefined,
+  ): void;
 }
 
 export type FromServersNeeds = {
@@ -30,7 +38,7 @@ export type FromServersNeeds = {
   readonly suspendedCalls: Pick<SuspendedCalls, 'withdrawn'>;
   readonly urlElicitations: UrlElicitations;
   readonly tasks: Tasks;
-  readonly levels: Pick<LogLevels, 'unasked'>;
+  readonly levels: Pick<LogLevels, 'defaultLevel'>;
   readonly streams: SubscriptionStreams;
   readonly subscriptions: Subscriptions;
   /** The configured server of an instance. */
@@ -38,14 +46,14 @@ export type FromServersNeeds = {
   readonly log: Log;
 };
 
-/** A client, and the exchange that reaches it. */
-type Recipient = { readonly owner: Owner; readonly exchange: Exchange };
+/** A client, and the response stream that reaches it. */
+type Recipient = { readonly owner: Owner; readonly responseStream: ResponseStream };
 
 /** Why the recipient of a message is unknown. */
 type Unknown = 'none' | 'several' | 'gone';
 
 /**
- * Finds the recipient of a server's message. A shared server does not name the client. A message in the exchange of a
+ * Finds the recipient of a server's message. A shared server does not name the client. A message on the response stream of a
  * call goes to the caller, and a message that names a task goes to the owner of the task. Any other message goes to
  * the only client with calls in flight. If no call is in flight, it goes to the only client that the server has ever
  * served. `session` is set for a server that serves only this session.
@@ -64,7 +72,7 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
 
   const atSession = (session: SessionState): Recipient => ({
     owner: session,
-    exchange: { related: session.outlet },
+    responseStream: { send: session.send },
   });
 
   function recipientOf(
@@ -93,7 +101,7 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
 
   const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('taskId', message);
 
-  function refuse(server: Server, { request, answer }: Asked, found: Unknown): void {
+  function refuse(server: Server, { request, answer }: ServerRequest, found: Unknown): void {
     const { name } = server.config;
     const why = {
       several: `several clients have calls in flight at ${name}, or have not come back with the answers that one waits for, so that it cannot be told which of them is asked`,
@@ -120,7 +128,7 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
    * True if the message concerns no client: it belongs to a request of the hub, or the server has served no client
    * yet.
    */
-  const isOfItself = ({ running }: Server, { about }: Told) =>
+  const isOfItself = ({ running }: Server, { about }: ServerNotification) =>
     about === 'none' || (running?.upstream.onlyOwner() ?? 'none') === 'none';
 
   /** Sends to every client with a session that sees the server. */
@@ -131,8 +139,12 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
     const base = needs.baseOf(server);
     for (const session of sessions())
       if (session.protocolVersion !== undefined)
-        if (session.view === base || (isLog && session.view === 'all'))
-          session.told(notification, atSession(session).exchange, needs.levels.unasked(server));
+        if (session.endpoint === base || (isLog && session.endpoint === 'all'))
+          session.notification(
+            notification,
+            atSession(session).responseStream,
+            needs.levels.defaultLevel(server),
+          );
   }
 
   function updated(server: Server, { bytes, params }: Notification): void {
@@ -140,16 +152,16 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
     const uri = stringAt(bytes, span);
     if (!span || uri === undefined) return;
     for (const [subscriber, publicUri] of subscriptions.concernedBy(server, uri))
-      subscriber.outlet(
+      subscriber.send(
         publicUri === uri ? bytes : splice(bytes, [{ span, text: JSON.stringify(publicUri) }]),
       );
   }
 
   /**
-   * Sends `elicitation/complete` only to the client that was sent to the page, in the exchange of its call if there
+   * Sends `elicitation/complete` only to the client that was sent to the page, on the response stream of its call if there
    * is one.
    */
-  function completed(server: Server, notification: Told): void {
+  function completed(server: Server, notification: ServerNotification): void {
     const id = paramOf('elicitationId', notification);
     const owner = id === undefined ? undefined : urlElicitations.ownerOf(server, id);
     if (id === undefined || !owner) {
@@ -159,12 +171,15 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
     urlElicitations.remove(owner, server, id);
     const caller = notification.about ?? server.running?.upstream.onlyCaller();
     const isOnItsWay = typeof caller === 'object' && caller.owner === owner;
-    owner.told(notification, isOnItsWay ? caller.exchange : atSession(owner).exchange);
+    owner.notification(
+      notification,
+      isOnItsWay ? caller.responseStream : atSession(owner).responseStream,
+    );
   }
 
   return {
-    asked(server, asked, session) {
-      const { request, about } = asked;
+    serverRequest(server, serverRequest, session) {
+      const { request, about } = serverRequest;
       const isGuess = !session && server.config.instance === 'shared' && typeof about !== 'object';
       if (isGuess && isClientMethod(request.method))
         server.advise(
@@ -179,10 +194,14 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
         ofTask && !session && !owner
           ? 'none'
           : recipientOf(server, ofTask ? undefined : about, owner, session);
-      if (typeof found === 'string') refuse(server, asked, found);
-      else found.owner.asked({ ...askedInTask(asked, task), source: server }, found.exchange);
+      if (typeof found === 'string') refuse(server, serverRequest, found);
+      else
+        found.owner.serverRequest(
+          { ...requestInTask(serverRequest, task), source: server },
+          found.responseStream,
+        );
     },
-    told(server, notification, session) {
+    notification(server, notification, session) {
       switch (notification.method) {
         case 'notifications/resources/updated':
           updated(server, notification);
@@ -199,7 +218,7 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
           return;
         case 'notifications/tasks/status': {
           const task = ownedTask(server, taskIdIn(notification));
-          (session ?? task?.session)?.outlet(toldInTask(notification, task).bytes);
+          (session ?? task?.session)?.send(notificationInTask(notification, task).bytes);
           return;
         }
       }
@@ -212,8 +231,8 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
           'it cannot be told whom a notification is for: it was not passed on',
         );
       else {
-        const told = toldInTask(notification, task);
-        found.owner.told(told, found.exchange, needs.levels.unasked(server));
+        const renamed = notificationInTask(notification, task);
+        found.owner.notification(renamed, found.responseStream, needs.levels.defaultLevel(server));
       }
     },
   };

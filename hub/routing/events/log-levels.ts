@@ -17,7 +17,7 @@ export type LogLevels = {
    * The minimum level for a client that has set none. Undefined if no client has set a level: the client then gets
    * everything that the server sends.
    */
-  unasked(server: Server): LogLevel | undefined;
+  defaultLevel(server: Server): LogLevel | undefined;
 };
 
 /** True if a log message with these params has the wanted level or a higher one. */
@@ -28,7 +28,7 @@ export function isWanted(wanted: LogLevel | undefined, params: unknown): boolean
 }
 
 /** The default level. MCP has no way to restore the initial level of a server; most start with this one. */
-const unasked: LogLevel = 'info';
+const defaultLevel: LogLevel = 'info';
 
 /** How long a server keeps a level after the last request for it, in milliseconds. */
 const lingerMs = 60_000;
@@ -50,8 +50,8 @@ export function createLogLevels(
     let lowest: number | undefined;
     for (const level of floors.get(running)?.keys() ?? [])
       lowest = Math.min(lowest ?? Infinity, logLevels.indexOf(level));
-    for (const { view, logLevel } of sessions())
-      if (logLevel !== undefined && (view === 'all' || view.config === server.config))
+    for (const { endpoint, logLevel } of sessions())
+      if (logLevel !== undefined && (endpoint === 'all' || endpoint.config === server.config))
         lowest = Math.min(lowest ?? Infinity, logLevels.indexOf(logLevel));
     return lowest === undefined ? undefined : logLevels[lowest];
   }
@@ -59,7 +59,7 @@ export function createLogLevels(
   /** Sets the wanted level, unless the server already has it. */
   async function ask({ config }: Server, running: Running, wanted: LogLevel | undefined) {
     const before = asked.get(running);
-    const level = wanted ?? (before && unasked);
+    const level = wanted ?? (before && defaultLevel);
     if (level === undefined || level === before) return;
     asked.set(running, level);
     try {
@@ -73,8 +73,8 @@ export function createLogLevels(
   }
 
   /** Stateless servers get the level in each request. */
-  const takesLevels = ({ introduction }: Running) =>
-    keepsSessions(introduction) && 'logging' in introduction.capabilities;
+  const takesLevels = ({ serverInfo }: Running) =>
+    keepsSessions(serverInfo) && 'logging' in serverInfo.capabilities;
 
   function update(server: Server): void {
     const { running } = server;
@@ -108,6 +108,6 @@ export function createLogLevels(
       if (takesLevels(running)) await ask(server, running, wantedOf(server, running));
       return held;
     },
-    unasked: ({ running }) => (running && asked.has(running) ? unasked : undefined),
+    defaultLevel: ({ running }) => (running && asked.has(running) ? defaultLevel : undefined),
   };
 }

@@ -14,7 +14,7 @@ import type { ListKind, Server } from '#servers';
 import type { Call } from '../call.ts';
 import { setWork } from '../cancellation.ts';
 import { changeMethods } from './changes.ts';
-import type { View } from '../session.ts';
+import type { Endpoint } from '../session.ts';
 import type { Subscriber } from './subscriptions.ts';
 import { withTaskId } from '../tasks/task-ids.ts';
 import type { Tasks } from '../tasks/tasks.ts';
@@ -32,9 +32,9 @@ type ListMember = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChan
 export type SubscriptionStream = Subscriber & {
   /** True once the acknowledgement was sent. No notification is sent before. */
   isAcknowledged: boolean;
-  readonly view: View;
+  readonly endpoint: Endpoint;
   /** The source of list changes: all servers, or one instance. */
-  readonly source: View;
+  readonly source: Endpoint;
   /** True if an instance serves only the client of this stream. */
   readonly isOwn: (instance: Server) => boolean;
   readonly filter: Filter;
@@ -51,21 +51,21 @@ export interface SubscriptionStreams {
    */
   open(
     call: Call,
-    source: View,
+    source: Endpoint,
     filter: Filter,
     isOwn: SubscriptionStream['isOwn'],
     closed: (listen: SubscriptionStream) => void,
   ): Opened;
   /** Notifies the streams of a source that a list changed. */
-  listChanged(source: View, kind: ListKind): void;
+  listChanged(source: Endpoint, kind: ListKind): void;
   /** Forwards a task notification of the server to the streams that asked for the task. */
   task(server: Server, notification: Notification): void;
   /** The tasks of a server that any stream listens to. */
   tasksOf(server: Server): readonly string[];
   /** True if a stream listens to the lists of this instance. */
   isHeard(instance: Server): boolean;
-  /** Ends the streams of a view, or all streams. */
-  endAll(view?: View): void;
+  /** Ends the streams of a endpoint, or all streams. */
+  endAll(endpoint?: Endpoint): void;
 }
 
 export type Opened = {
@@ -87,7 +87,7 @@ const members: Readonly<Record<ListKind, ListMember>> = {
   template: 'resourcesListChanged',
 };
 
-const isTold = ({ source, filter, isOwn }: SubscriptionStream, kind: ListKind, of: View) =>
+const isTold = ({ source, filter, isOwn }: SubscriptionStream, kind: ListKind, of: Endpoint) =>
   filter.lists.has(members[kind]) &&
   (source === of || (source === 'all' && of !== 'all' && isOwn(of)));
 
@@ -100,12 +100,16 @@ export type SubscriptionStreamsNeeds = {
 export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): SubscriptionStreams {
   const streams = new Set<SubscriptionStream>();
 
-  const sees = ({ view, isOwn }: SubscriptionStream, server: Server, base: Server) =>
-    (view === base || view === 'all') && (server === base || isOwn(server));
+  const sees = ({ endpoint, isOwn }: SubscriptionStream, server: Server, base: Server) =>
+    (endpoint === base || endpoint === 'all') && (server === base || isOwn(server));
 
   /** The server's id of a task that a client listens to; undefined if the task is at another server. */
-  function ownId({ view }: SubscriptionStream, publicId: string, base: Server): string | undefined {
-    const task = view === 'all' ? needs.tasks.routeOf(publicId) : undefined;
+  function ownId(
+    { endpoint }: SubscriptionStream,
+    publicId: string,
+    base: Server,
+  ): string | undefined {
+    const task = endpoint === 'all' ? needs.tasks.routeOf(publicId) : undefined;
     // A task that the hub does not know, for example after a restart, may be at any server.
     if (!task) return publicId;
     return task.server === base ? task.taskId : undefined;
@@ -122,7 +126,7 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
           `${maxStreams} requests to listen are open, which is the most. Try again when some have ended`,
           { data: { retryable: true } },
         );
-      const { id, session, exchange } = call;
+      const { id, session, responseStream } = call;
       const tag = { [metaKeys.subscriptionId]: id };
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
       promise.catch(() => undefined); // It may be rejected before the answer is awaited.
@@ -133,12 +137,12 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
       };
       const listen: SubscriptionStream = {
         isAcknowledged: false,
-        view: session.view,
+        endpoint: session.endpoint,
         source,
         filter,
         isOwn,
-        outlet(bytes) {
-          if (listen.isAcknowledged) exchange.related(tagged(bytes, tag));
+        send(bytes) {
+          if (listen.isAcknowledged) responseStream.send(tagged(bytes, tag));
         },
         isConnected: () => true,
         end() {
@@ -162,13 +166,13 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
           if (!streams.has(listen)) return;
           const method = 'notifications/subscriptions/acknowledged';
           listen.isAcknowledged = true;
-          listen.outlet(encodeCall(undefined, method, { notifications: honoured }));
+          listen.send(encodeCall(undefined, method, { notifications: honoured }));
         },
       };
     },
     listChanged(source, kind) {
       const bytes = encodeCall(undefined, changeMethods[kind]);
-      for (const listen of streams) if (isTold(listen, kind, source)) listen.outlet(bytes);
+      for (const listen of streams) if (isTold(listen, kind, source)) listen.send(bytes);
     },
     task(server, { bytes, params }) {
       const taskId = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
@@ -178,7 +182,7 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
         if (!sees(listen, server, base)) continue;
         for (const publicId of listen.filter.taskIds)
           if (ownId(listen, publicId, base) === taskId)
-            listen.outlet(withTaskId(bytes, params, taskId, publicId));
+            listen.send(withTaskId(bytes, params, taskId, publicId));
       }
     },
     tasksOf(server) {
@@ -193,9 +197,9 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
       return [...ids];
     },
     isHeard: instance => [...streams].some(({ source }) => source === instance),
-    endAll(view) {
+    endAll(endpoint) {
       for (const listen of Array.from(streams))
-        if (view === undefined || listen.view === view) listen.end();
+        if (endpoint === undefined || listen.endpoint === endpoint) listen.end();
     },
   };
 }

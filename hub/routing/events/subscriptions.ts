@@ -1,13 +1,13 @@
 import { type Log, HubError, messageOf } from '#core';
 import type { Server } from '#servers';
 import { isStateless } from '../bridge/eras.ts';
-import type { View } from '../session.ts';
+import type { Endpoint } from '../session.ts';
 
 /** A subscriber to changes: a client's session, or one `subscriptions/listen` request. */
 export interface Subscriber {
-  readonly view: View;
+  readonly endpoint: Endpoint;
   /** Sends to the client. Must not throw, and must bound its buffer. */
-  outlet(bytes: Buffer): void;
+  send(bytes: Buffer): void;
   /** True if the client is connected. */
   isConnected(): boolean;
 }
@@ -84,7 +84,7 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
   const claims = new Map<Subscriber, number>();
   const none: ReadonlyMap<Subscriber, string> = new Map();
 
-  const isModern = ({ running }: Server) => isStateless(running?.introduction);
+  const isModern = ({ running }: Server) => isStateless(running?.serverInfo);
 
   async function tell(server: Server, method: string, uri: string): Promise<void> {
     try {
@@ -164,7 +164,8 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
         for (const [subscriber, publicUri] of subscribers)
           concerned.set(
             subscriber,
-            (subscriber.view === 'all' ? listed : uri) ?? `${publicUri}${uri.slice(whole.length)}`,
+            (subscriber.endpoint === 'all' ? listed : uri) ??
+              `${publicUri}${uri.slice(whole.length)}`,
           );
       // A subscriber to the resource itself gets its own URI.
       for (const [subscriber, publicUri] of exact) concerned.set(subscriber, publicUri);

@@ -8,7 +8,7 @@ import {
   metaKeys,
   modernVersions,
 } from '#mcp';
-import { type Introduction, type Server, hubInfo } from '#servers';
+import { type ServerInfo, type Server, hubInfo } from '#servers';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
 import { type Call, callTo, ownCall } from '../call.ts';
 import { completeResult, discovered } from '../bridge/modern-result.ts';
@@ -88,7 +88,7 @@ export const discoverAll = own(({ id }, needs) => {
 
 /** The extensions of all servers. */
 function extensionsOf(servers: readonly Server[]): object {
-  const all = servers.map(({ running }) => running?.introduction.capabilities['extensions']);
+  const all = servers.map(({ running }) => running?.serverInfo.capabilities['extensions']);
   const extensions: unknown = Object.assign({}, ...all.filter(isObject).toReversed());
   return isObject(extensions) && Object.keys(extensions).length > 0 ? { extensions } : {};
 }
@@ -108,14 +108,14 @@ async function answerInitialize(call: Call, needs: MethodNeeds): Promise<Buffer>
       ? (await workerFor(server, call, needs)).running
       : running;
   };
-  const { introduction } = await greeted().catch((error: unknown) => {
+  const { serverInfo } = await greeted().catch((error: unknown) => {
     session.client = undefined;
     throw error;
   });
   session.protocolVersion = protocolVersion;
-  if (isStateless(introduction))
-    return encodeResult(call.id, JSON.stringify(initialized(introduction, protocolVersion)));
-  const { answer } = introduction;
+  if (isStateless(serverInfo))
+    return encodeResult(call.id, JSON.stringify(initialized(serverInfo, protocolVersion)));
+  const { answer } = serverInfo;
   const span = membersOf(answer.bytes, answer.payload)?.get('protocolVersion');
   const edits = span ? [{ span, text: JSON.stringify(protocolVersion) }] : [];
   const id = answer.id ? [{ span: answer.id, text: call.id }] : [];
@@ -128,14 +128,14 @@ export const initializeOne = own(answerInitialize, call => {
 });
 
 /** The `initialize` result of a server that does not use `initialize`. */
-function initialized(introduction: Introduction, protocolVersion: string): object {
-  const { answer, capabilities, serverInfo, instructions } = introduction;
+function initialized(info: ServerInfo, protocolVersion: string): object {
+  const { answer, capabilities, implementation, instructions } = info;
   const meta = membersOf(answer.bytes, membersOf(answer.bytes, answer.payload)?.get('_meta'));
   return {
     protocolVersion,
     capabilities,
     // The full `serverInfo`, including icons and other members.
-    serverInfo: valueOf(answer.bytes, meta?.get(metaKeys.serverInfo)) ?? serverInfo,
+    serverInfo: valueOf(answer.bytes, meta?.get(metaKeys.serverInfo)) ?? implementation,
     ...(instructions !== undefined && { instructions }),
   };
 }
@@ -143,9 +143,9 @@ function initialized(introduction: Introduction, protocolVersion: string): objec
 /** Answers `server/discover` for one server, to clients without a session. */
 async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
   const server = serverOf(call);
-  const { introduction } = await startFor(call, server);
-  if (keepsSessions(introduction)) {
-    const { answer } = introduction;
+  const { serverInfo } = await startFor(call, server);
+  if (keepsSessions(serverInfo)) {
+    const { answer } = serverInfo;
     const said = discovered(valueOf(answer.bytes, answer.payload));
     const result = completeResult(
       { supportedVersions: modernVersions, ...said },

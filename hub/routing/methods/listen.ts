@@ -8,13 +8,13 @@ import { readFilter } from '../events/subscription-streams.ts';
 import { whenReady } from '../bridge/ready.ts';
 import { instanceKeyOf } from '../client-identity.ts';
 import { instanceFor } from '../bridge/bridge.ts';
-import type { View } from '../session.ts';
+import type { Endpoint } from '../session.ts';
 
 /** A resource that a client wants to listen to, with its server. */
 type Wanted = { readonly server: Server; readonly uri: string; readonly publicUri: string };
 
 /**
- * Handles `subscriptions/listen`. The hub announces changes of all lists of a view, also for servers that announce
+ * Handles `subscriptions/listen`. The hub announces changes of all lists of a endpoint, also for servers that announce
  * none, and updates of resources whose servers support subscriptions.
  */
 const listen = (
@@ -28,7 +28,7 @@ const listen = (
     const isOwn = (instance: Server) => needs.statelessClients.isOf(client, instance);
     const opened = needs.streams.open(call, source, filter, isOwn, closed => {
       needs.subscriptions.removeAll(closed);
-      if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
+      if (filter.taskIds.length > 0) watchTasks(call.session.endpoint, needs);
     });
     const wanted = filter.uris.flatMap(uri => find(uri, call, needs) ?? []);
     const uris: string[] = [];
@@ -54,15 +54,15 @@ const listen = (
       ...(filter.uris.length > 0 && { resourceSubscriptions: uris }),
       ...(filter.taskIds.length > 0 && { taskIds: filter.taskIds }),
     });
-    if (filter.taskIds.length > 0) watchTasks(call.session.view, needs);
+    if (filter.taskIds.length > 0) watchTasks(call.session.endpoint, needs);
     return await opened.answer;
   });
 
-/** The source of a client's list changes: its own instance, if it has one, else the view. */
-async function sourceOf(call: Call, needs: MethodNeeds): Promise<View> {
-  const { view } = call.session;
-  if (view === 'all' || view.config.instance === 'shared') return view;
-  const instance = instanceFor(view, call, needs);
+/** The source of a client's list changes: its own instance, if it has one, else the endpoint. */
+async function sourceOf(call: Call, needs: MethodNeeds): Promise<Endpoint> {
+  const { endpoint } = call.session;
+  if (endpoint === 'all' || endpoint.config.instance === 'shared') return endpoint;
+  const instance = instanceFor(endpoint, call, needs);
   // Only a running instance announces changes.
   if (!instance.running) await whenReady(call, instance);
   return instance;
@@ -71,10 +71,10 @@ async function sourceOf(call: Call, needs: MethodNeeds): Promise<View> {
 /** Subscribes to the resource at the server, if necessary. False if the server does not support that. */
 async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Promise<boolean> {
   try {
-    const { introduction, upstream } = server.running ?? (await server.ready());
-    const { resources } = introduction.capabilities;
+    const { serverInfo, upstream } = server.running ?? (await server.ready());
+    const { resources } = serverInfo.capabilities;
     if (!isObject(resources) || resources['subscribe'] !== true) return false;
-    if (keepsSessions(introduction) && needs.subscriptions.of(server, uri).size === 0)
+    if (keepsSessions(serverInfo) && needs.subscriptions.of(server, uri).size === 0)
       await upstream.request('resources/subscribe', { uri }, server.config.callTimeoutMs);
     return true;
   } catch (error) {
@@ -83,8 +83,8 @@ async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Pr
   }
 }
 
-function watchTasks(view: View, needs: MethodNeeds): void {
-  for (const server of view === 'all' ? needs.servers.all : [view]) {
+function watchTasks(endpoint: Endpoint, needs: MethodNeeds): void {
+  for (const server of endpoint === 'all' ? needs.servers.all : [endpoint]) {
     needs.watch(server);
     for (const instance of needs.servers.instances.list(server)) needs.watch(instance);
   }

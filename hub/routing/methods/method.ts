@@ -69,8 +69,8 @@ export const own =
       serverFor?.(call),
     );
 
-/** The server of a view of one server. Throws a TypeError for a view of all servers, which is a bug. */
+/** The server of a endpoint of one server. Throws a TypeError for a endpoint of all servers, which is a bug. */
 export function serverOf({ session }: Call): Server {
-  if (session.view === 'all') throw new TypeError('a view of one server was expected');
-  return session.view;
+  if (session.endpoint === 'all') throw new TypeError('a endpoint of one server was expected');
+  return session.endpoint;
 }

@@ -37,12 +37,12 @@ async function subscribe(
   const { subscriptions } = needs;
   using _ = subscriptions.claim(session);
   const { worker, running } = await workerFor(server, call, needs);
-  const { introduction } = running;
-  if (keepsSessions(introduction)) {
+  const { serverInfo } = running;
+  if (keepsSessions(serverInfo)) {
     const remembered = { kind: 'subscription', uri, publicUri } as const;
     return await needs.relay(callTo(server, call, edits, undefined, remembered));
   }
-  const { resources } = introduction.capabilities;
+  const { resources } = serverInfo.capabilities;
   if (isObject(resources) && resources['subscribe'] === true) {
     if (!call.cancellation.isCancelled) subscriptions.add(worker, uri, session, publicUri);
     return hubReply(encodeResult(call.id, '{}'));
@@ -63,25 +63,29 @@ export const unsubscribeAt = (
   call: Call,
   edits: readonly Edit[],
   resource: Pick<Resource, 'server' | 'uri'>,
-  toldAlways: boolean,
+  isServerTold: boolean,
   needs: MethodNeeds,
 ): ResolvedCall =>
-  ownCall(call, traced => unsubscribe(traced, edits, resource, toldAlways, needs), resource.server);
+  ownCall(
+    call,
+    traced => unsubscribe(traced, edits, resource, isServerTold, needs),
+    resource.server,
+  );
 
 async function unsubscribe(
   call: Call,
   edits: readonly Edit[],
   { server, uri }: Pick<Resource, 'server' | 'uri'>,
-  toldAlways: boolean,
+  isServerTold: boolean,
   needs: MethodNeeds,
 ): Promise<Reply> {
   const { subscriptions } = needs;
   const worker = instanceFor(server, call, needs);
   const wasLast = subscriptions.remove(worker, uri, call.session);
-  const isUnknown = toldAlways && !wasLast && subscriptions.of(worker, uri).size === 0;
+  const isUnknown = isServerTold && !wasLast && subscriptions.of(worker, uri).size === 0;
   const done = () => hubReply(encodeResult(call.id, '{}'));
   // A stopped instance has lost its subscriptions.
   if (!isUnknown && !(wasLast && worker.running)) return done();
-  const { introduction } = worker.running ?? (await whenReady(call, worker));
-  return isStateless(introduction) ? done() : await needs.relay(callTo(server, call, edits));
+  const { serverInfo } = worker.running ?? (await whenReady(call, worker));
+  return isStateless(serverInfo) ? done() : await needs.relay(callTo(server, call, edits));
 }

@@ -90,8 +90,8 @@ export function knowsTasks({ request, meta }: Call): boolean {
 
 /** Throws if the server has sessions: such a server would show a client without a session the tasks of all others. */
 async function needModern(server: Server, method: string): Promise<void> {
-  const { introduction } = server.running ?? (await server.ready());
-  if (keepsSessions(introduction))
+  const { serverInfo } = server.running ?? (await server.ready());
+  if (keepsSessions(serverInfo))
     throw new RpcError(
       rpcCodes.methodNotFound,
       'HUB_REQUEST_INVALID',

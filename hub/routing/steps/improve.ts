@@ -34,7 +34,7 @@ export function createImproveStep({ source, catalog }: ImproveNeeds): Step | und
 
   /** The item's name on the endpoint of all servers. */
   function publicNameOf({ call, server, name }: ResolvedCall, kind: 'tool' | 'prompt') {
-    if (call.session.view === 'all') return name;
+    if (call.session.endpoint === 'all') return name;
     return catalog.list(kind).find(entry => entry.server === server && entry.name === name)
       ?.publicName;
   }
@@ -65,7 +65,7 @@ export function createImproveStep({ source, catalog }: ImproveNeeds): Step | und
 const isAnswering = ({ call, server }: ResolvedCall) =>
   isStateless(call) &&
   call.params.has('requestState') &&
-  keepsSessions(server?.running?.introduction);
+  keepsSessions(server?.running?.serverInfo);
 
 async function withBetterMessages(call: Call, reply: Reply, source: PromptSource): Promise<Reply> {
   const bytes = whole(reply.bytes);

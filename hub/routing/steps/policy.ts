@@ -38,9 +38,9 @@ export function createPolicyStep(
   const isPermitted = ({ call, server }: ResolvedCall, kind: ListKind, name: string): boolean => {
     const { session, principal } = call;
     const entry =
-      session.view === 'all'
+      session.endpoint === 'all'
         ? catalog.find(kind, name)
-        : catalog.list(kind).find(one => one.server === session.view && one.name === name);
+        : catalog.list(kind).find(one => one.server === session.endpoint && one.name === name);
     const owner = entry?.server ?? server;
     return !owner || permits(principal, owner, kind, entry?.publicName ?? name);
   };

@@ -1,26 +1,31 @@
 import { type Notification, type Request, readMessage } from '#jsonrpc';
-import type { Asked } from '#upstream';
+import type { ServerRequest } from '#upstream';
 import { withTaskId } from './task-ids.ts';
 import type { Task } from './tasks.ts';
 
 /** Replaces the task id in a notification with the client's id. */
-export function toldInTask(told: Notification, task: Task | undefined): Notification {
-  if (!isRenamed(task)) return told;
-  const renamed = readMessage(withTaskId(told.bytes, told.params, task.taskId, task.publicId));
-  return renamed.kind === 'notification' ? renamed : told;
+export function notificationInTask(
+  notification: Notification,
+  task: Task | undefined,
+): Notification {
+  if (!isRenamed(task)) return notification;
+  const renamed = readMessage(
+    withTaskId(notification.bytes, notification.params, task.taskId, task.publicId),
+  );
+  return renamed.kind === 'notification' ? renamed : notification;
 }
 
 /** Replaces the task id in a request with the client's id, and in its answer with the server's id. */
-export function askedInTask(asked: Asked, task: Task | undefined): Asked {
-  if (!isRenamed(task)) return asked;
+export function requestInTask(serverRequest: ServerRequest, task: Task | undefined): ServerRequest {
+  if (!isRenamed(task)) return serverRequest;
   const { taskId, publicId } = task;
-  const { bytes, params } = asked.request;
+  const { bytes, params } = serverRequest.request;
   const renamed = readMessage(withTaskId(bytes, params, taskId, publicId));
-  const request: Request = renamed.kind === 'request' ? renamed : asked.request;
+  const request: Request = renamed.kind === 'request' ? renamed : serverRequest.request;
   return {
-    ...asked,
+    ...serverRequest,
     request,
-    answer: reply => asked.answer(inPayload(reply, publicId, taskId)),
+    answer: reply => serverRequest.answer(inPayload(reply, publicId, taskId)),
   };
 }
 

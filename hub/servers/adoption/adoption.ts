@@ -6,10 +6,10 @@ import type { Instance, LaunchEvents } from '#runtimes';
 import {
   type Asking,
   type HandshakeOptions,
-  type Introduction,
+  type ServerInfo,
   asModern,
   discover,
-  introductionOf,
+  serverInfoOf,
   needAlive,
   resumableAnswer,
 } from '../handshake/handshake.ts';
@@ -89,13 +89,13 @@ export async function resumeSession(
   { introduction }: Handle,
   options: HandshakeOptions,
   asking: Asking,
-): Promise<Introduction> {
+): Promise<ServerInfo> {
   const timeoutMs = Math.min(aliveMs, options.timeoutMs);
   if (introduction === undefined)
     return await discover({ ...options, timeoutMs }, asModern(asking, options.hubVersion));
   const answer = readMessage(Buffer.from(introduction));
   if (answer.kind !== 'answer') throw new TypeError('the answer to initialize was expected');
-  const known = introductionOf(options.server, answer);
+  const known = serverInfoOf(options.server, answer);
   await needAlive(asking, timeoutMs);
   return known;
 }
@@ -103,7 +103,7 @@ export async function resumeSession(
 type Saved = {
   readonly running: {
     readonly instance: Pick<Instance, 'handle'>;
-    readonly introduction: Introduction;
+    readonly serverInfo: ServerInfo;
   };
   readonly variant: string | undefined;
 };
@@ -119,7 +119,7 @@ export async function saveHandle(
   isCurrent: () => boolean,
   log: Log,
 ): Promise<void> {
-  const { instance, introduction } = running;
+  const { instance, serverInfo } = running;
   try {
     await handles.forget(config.name);
     const digest = digestOf(config);
@@ -129,7 +129,7 @@ export async function saveHandle(
     await handles.keep(config.name, {
       digest,
       instance: found,
-      introduction: resumableAnswer(introduction),
+      introduction: resumableAnswer(serverInfo),
       generation: 0,
       variant,
     });

@@ -5,7 +5,7 @@ import { type Era, modernVersion } from '#mcp';
 import type { Upstream } from '#upstream';
 import { eraToldBy } from './eras.ts';
 import { awayCodeOf, withoutName } from '../failures.ts';
-import { type HandshakeOptions, type Introduction, handshake } from './handshake.ts';
+import { type HandshakeOptions, type ServerInfo, handshake } from './handshake.ts';
 
 /** Time before the timeout at which a silent server is tried in the other era, in ms. */
 const otherEraMs = 2_000;
@@ -19,7 +19,7 @@ export async function handshakeAs(
   options: HandshakeOptions,
   upstream: Pick<Upstream, 'request' | 'listen' | 'notify'>,
   { clock }: { readonly clock: Pick<Clock, 'after'> },
-): Promise<Introduction> {
+): Promise<ServerInfo> {
   const { server, timeoutMs } = options;
   const method = era === 'modern' ? 'server/discover' : 'initialize';
   const askedMs = Math.min(otherEraMs, timeoutMs / 2);

@@ -14,13 +14,14 @@ import type { ClientOfSession } from '../instances/client-of-session.ts';
 import { eraToldBy } from './eras.ts';
 
 /** The result of `initialize` or `server/discover`. */
-export type Introduction = {
+export type ServerInfo = {
   readonly era: Era;
   /** The whole response; `payload` is the result as the server wrote it. */
   readonly answer: Answer;
   readonly protocolVersion: string;
   readonly capabilities: { readonly [name: string]: unknown };
-  readonly serverInfo: { readonly name: string; readonly version: string };
+  /** The name and version of the server's program (`serverInfo` in MCP). */
+  readonly implementation: { readonly name: string; readonly version: string };
   readonly instructions: string | undefined;
 };
 
@@ -67,7 +68,7 @@ export async function handshake(
   opening: Opening,
   options: HandshakeOptions,
   upstream: Asking & Pick<Upstream, 'notify'>,
-): Promise<Introduction> {
+): Promise<ServerInfo> {
   if (opening === 'legacy') return await initialize(options, upstream);
   const asking = asModern(upstream, options.hubVersion);
   if (opening === 'modern') return await discover(options, asking);
@@ -88,7 +89,7 @@ export async function handshake(
 export async function initialize(
   { server, hubVersion, timeoutMs, client }: HandshakeOptions,
   upstream: Pick<Upstream, 'request' | 'notify'>,
-): Promise<Introduction> {
+): Promise<ServerInfo> {
   const said: { readonly capabilities: unknown; readonly clientInfo: unknown } = client
     ? { capabilities: JSON.parse(client.capabilities), clientInfo: JSON.parse(client.clientInfo) }
     : { capabilities: legacyCapabilities, clientInfo: { ...hubInfo, version: hubVersion } };
@@ -97,13 +98,13 @@ export async function initialize(
     { protocolVersion: latestVersion, ...said },
     timeoutMs,
   );
-  const introduction = introductionOf(server, answer);
+  const serverInfo = serverInfoOf(server, answer);
   upstream.notify('notifications/initialized');
-  return introduction;
+  return serverInfo;
 }
 
 /** Reads the result of `initialize`. Throws HUB_SERVER_PROTOCOL for a version that the hub does not speak. */
-export function introductionOf(server: string, answer: Answer): Introduction {
+export function serverInfoOf(server: string, answer: Answer): ServerInfo {
   const result = membersOf(answer.bytes, answer.payload);
   const protocolVersion = valueOf(answer.bytes, result?.get('protocolVersion'));
   if (!isKnownVersion(protocolVersion))
@@ -123,7 +124,7 @@ export function introductionOf(server: string, answer: Answer): Introduction {
 export async function discover(
   { server, timeoutMs }: HandshakeOptions,
   asking: Pick<Asking, 'request'>,
-): Promise<Introduction> {
+): Promise<ServerInfo> {
   const method = 'server/discover';
   const answer = await asking.request(method, {}, timeoutMs);
   const result = membersOf(answer.bytes, answer.payload);
@@ -163,7 +164,7 @@ export const speechOf = (era: Era, upstream: Asking, hubVersion: string): Speech
     : { asking: upstream, aliveMethod: 'ping', isStateless: false };
 
 /** The answer from which the next run of the hub resumes a session; undefined if the server keeps none. */
-export const resumableAnswer = ({ era, answer }: Introduction): string | undefined =>
+export const resumableAnswer = ({ era, answer }: ServerInfo): string | undefined =>
   era === 'legacy' ? answer.bytes.toString() : undefined;
 
 /** Resolves when a server responds at all, also with a JSON-RPC error. Rejects with HubError. */
@@ -196,14 +197,14 @@ export function asModern(upstream: Asking, hubVersion: string): Asking {
 function introduced(
   answer: Answer,
   info: unknown,
-): Pick<Introduction, 'capabilities' | 'serverInfo' | 'instructions'> {
+): Pick<ServerInfo, 'capabilities' | 'implementation' | 'instructions'> {
   const result = membersOf(answer.bytes, answer.payload);
   const capabilities = valueOf(answer.bytes, result?.get('capabilities'));
   const instructions = valueOf(answer.bytes, result?.get('instructions'));
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
   return {
     capabilities: isObject(capabilities) ? capabilities : {},
-    serverInfo: {
+    implementation: {
       name: isObject(info) ? text(info['name']) : '',
       version: isObject(info) ? text(info['version']) : '',
     },

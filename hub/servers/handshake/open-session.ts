@@ -1,10 +1,10 @@
 import type { ServerConfig } from '#config';
 import type { Instance } from '#runtimes';
-import { type Told, type Upstream, createPace, createUpstream } from '#upstream';
+import { type ServerNotification, type Upstream, createPace, createUpstream } from '#upstream';
 import { readListing } from '../listing/listing.ts';
 import { createRereads, isListChange } from '../listing/reread.ts';
 import { createSubscription } from '../listing/subscription.ts';
-import { type Introduction, speechOf } from './handshake.ts';
+import { type ServerInfo, speechOf } from './handshake.ts';
 import type { OpenSession, StartNeeds } from './start-types.ts';
 
 /**
@@ -16,12 +16,12 @@ export async function openSession(
   instance: Instance,
   { hub, log, output, client, lists: listNeeds, opened }: StartNeeds,
   firstId: number | undefined,
-  perform: (upstream: Upstream) => Promise<Introduction>,
+  perform: (upstream: Upstream) => Promise<ServerInfo>,
 ): Promise<OpenSession> {
   const { clock, random, hubVersion } = hub;
   /** List changes before the first reading do not matter. */
-  let heard = (told: Told): void => {
-    if (!isListChange(told.method)) client.notified(told);
+  let heard = (notification: ServerNotification): void => {
+    if (!isListChange(notification.method)) client.notified(notification);
   };
   const upstream = createUpstream(
     { server: name, ...(firstId !== undefined && { firstId }) },
@@ -30,14 +30,14 @@ export async function openSession(
       clock,
       log,
       output,
-      notified: told => heard(told),
-      asked: client.asked,
+      notified: notification => heard(notification),
+      serverRequest: client.serverRequest,
       pace: createPace(instance.channel, client.maxNotifications, { clock, output }),
     },
   );
   opened(instance, upstream);
-  const introduction = await perform(upstream);
-  const { era, capabilities } = introduction;
+  const serverInfo = await perform(upstream);
+  const { era, capabilities } = serverInfo;
   const { asking, isStateless } = speechOf(era, upstream, hubVersion);
   const rereads = createRereads(
     { server: name, timeoutMs: callTimeoutMs, isStateless, capabilities },
@@ -58,14 +58,14 @@ export async function openSession(
         missed: () => rereads.doubt(),
       })
     : undefined;
-  heard = told => {
-    const unmarked = subscription ? subscription.unwrap(told) : told;
+  heard = notification => {
+    const unmarked = subscription ? subscription.unwrap(notification) : notification;
     if (unmarked && !rereads.hear(unmarked)) client.notified(unmarked);
   };
   try {
     const reading = { clock, log, isStateless };
     const lists = await readListing(name, asking, capabilities, startTimeoutMs, reading);
-    return { running: { instance, upstream, introduction }, lists, rereads, subscription };
+    return { running: { instance, upstream, serverInfo }, lists, rereads, subscription };
   } catch (error) {
     subscription?.stop();
     throw error;

@@ -25,23 +25,23 @@ export async function probeEra(
     log: needs.log,
     output: silent,
     notified() {},
-    asked() {},
+    serverRequest() {},
   });
   void instance.channel.closed.then(({ reason }) =>
     upstream.fail(new HubError('HUB_SERVER_DOWN', `${server} is gone: ${reason}`)),
   );
-  const told = (error: unknown): Era => {
+  const eraOf = (error: unknown): Era => {
     if (!(error instanceof HubError) || error.code !== 'HUB_CALL_TIMEOUT')
       return eraToldBy(error) ?? 'legacy';
     throw lateStart(error);
   };
-  const modern = discover(options, asModern(upstream, hubVersion)).then((): Era => 'modern', told);
+  const modern = discover(options, asModern(upstream, hubVersion)).then((): Era => 'modern', eraOf);
   const legacy = Promise.withResolvers<Era>();
   legacy.promise.catch(() => undefined); // Rejects at the timeout, after `modern` has.
   using _silence = needs.clock.after(silenceMs, () => {
     const leftMs = Math.max(1, timeoutMs - silenceMs);
     initialize({ ...options, timeoutMs: leftMs }, upstream)
-      .then((): Era => 'legacy', told)
+      .then((): Era => 'legacy', eraOf)
       .then(legacy.resolve, legacy.reject);
   });
   try {

@@ -1,6 +1,6 @@
 import type { Log } from '#core';
 import type { Instance, LaunchEvents } from '#runtimes';
-import type { Asked, LimitedLog, Told, Upstream } from '#upstream';
+import type { ServerRequest, LimitedLog, ServerNotification, Upstream } from '#upstream';
 import type { ListKind, Reading } from '../listing/listing.ts';
 import type { Rereads, RereadsNeeds } from '../listing/reread.ts';
 import type { Subscription } from '../listing/subscription.ts';
@@ -50,6 +50,6 @@ export type ClientSide = {
   readonly interest: () => Interest;
   /** Maximum rate of unsolicited messages, per second. */
   readonly maxNotifications: () => number;
-  readonly notified: (notification: Told) => void;
-  readonly asked: (asked: Asked) => void;
+  readonly notified: (notification: ServerNotification) => void;
+  readonly serverRequest: (serverRequest: ServerRequest) => void;
 };

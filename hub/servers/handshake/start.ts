@@ -5,7 +5,7 @@ import type { Upstream } from '#upstream';
 import { adoptInstance, resumeSession } from '../adoption/adoption.ts';
 import { handshakeAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
 import { olderKeyOf, takeForNewer } from './eras.ts';
-import { type HandshakeOptions, type Introduction, handshake } from './handshake.ts';
+import { type HandshakeOptions, type ServerInfo, handshake } from './handshake.ts';
 import { handshakeOptionsOf, launchInEra } from './launch-in-era.ts';
 import { openSession } from './open-session.ts';
 import { duringStart } from './start-deadline.ts';
@@ -72,7 +72,7 @@ async function adopt(
 }
 
 type Handshake = {
-  readonly perform: (upstream: Upstream, options: HandshakeOptions) => Promise<Introduction>;
+  readonly perform: (upstream: Upstream, options: HandshakeOptions) => Promise<ServerInfo>;
   /** Requests are numbered above this id. */
   readonly firstId?: number;
 };
@@ -117,17 +117,17 @@ async function startOnce(
   );
   let isHeard = false;
   const perform: Handshake['perform'] = async (upstream, options) => {
-    const introduction =
+    const serverInfo =
       entryEra === undefined
         ? await handshake(opening, options, upstream)
         : await handshakeAs(entryEra, options, upstream, needs.hub);
     isHeard = true;
-    return introduction;
+    return serverInfo;
   };
   let session: OpenSession | undefined;
   try {
     session = await openWithin(config, instance, needs, signal, { perform });
-    const { era } = session.running.introduction;
+    const { era } = session.running.serverInfo;
     if (entryEra === undefined && !isOlder)
       await eras.confirm(key, era, config.launch.kind === 'local');
     signal.throwIfAborted();

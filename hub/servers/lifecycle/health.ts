@@ -1,6 +1,6 @@
 import { type Clock, type Log, messageOf } from '#core';
 import type { Upstream } from '#upstream';
-import { type Introduction, needAlive, speechOf } from '../handshake/handshake.ts';
+import { type ServerInfo, needAlive, speechOf } from '../handshake/handshake.ts';
 
 /** The health of a running server. */
 export type Health = {
@@ -31,7 +31,7 @@ export type HealthNeeds = {
 };
 
 /** A server after its handshake. */
-type Greeted = { readonly upstream: Upstream; readonly introduction: Introduction };
+type Greeted = { readonly upstream: Upstream; readonly serverInfo: ServerInfo };
 
 /** Failed checks in a row after which a server is considered dead. */
 export const maxMisses = 3;
@@ -39,11 +39,11 @@ const longestAnswerMs = 10_000;
 
 /** Resolves when the server responds at all, in its era. Rejects with HubError. */
 export const needAnswer = (
-  { upstream, introduction }: Greeted,
+  { upstream, serverInfo }: Greeted,
   hubVersion: string,
   timeoutMs: number,
 ): Promise<void> => {
-  const { asking, aliveMethod } = speechOf(introduction.era, upstream, hubVersion);
+  const { asking, aliveMethod } = speechOf(serverInfo.era, upstream, hubVersion);
   return needAlive(asking, timeoutMs, aliveMethod);
 };
 

@@ -68,10 +68,7 @@ export function createServerRecord(
     },
     publish(changedStatus, running) {
       status = changedStatus;
-      logStatus(
-        status,
-        running ? { ...running.instance.about, era: running.introduction.era } : {},
-      );
+      logStatus(status, running ? { ...running.instance.about, era: running.serverInfo.era } : {});
       changed.fire(status);
     },
     recordFailure(error) {

@@ -89,14 +89,14 @@ describe('a resource that a server of 2026 has not', () => {
   test('is refused as the revision of the client has it', async () => {
     await using hub = await startStateless();
     const uri = 'stateless://missing';
-    for (const view of [hub.server('stateless'), 'all'] as const) {
-      const legacy = openAsked(hub, view);
+    for (const endpoint of [hub.server('stateless'), 'all'] as const) {
+      const legacy = openAsked(hub, endpoint);
       await legacy.initialize({});
       const codeOf = async (client: Pick<typeof legacy, 'ask'>, asked: string) =>
         at(await client.ask('resources/read', { uri: asked }), 'error', 'code');
       assert.equal(await codeOf(legacy, uri), -32002);
       assert.equal(await codeOf(legacy, 'stateless://bad'), -32602, 'another fault is another');
-      assert.equal(await codeOf(openModern(hub, view), uri), -32602);
+      assert.equal(await codeOf(openModern(hub, endpoint), uri), -32602);
     }
   });
 

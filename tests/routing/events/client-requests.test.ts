@@ -203,9 +203,9 @@ describe('notifications of a client', () => {
 describe('tasks of a server that several clients share', () => {
   test.for(['one', 'all'])('are reached by the client that made them only, at %s', async kind => {
     await using hub = await startAsker();
-    const view = kind === 'all' ? 'all' : hub.server('asker');
+    const endpoint = kind === 'all' ? 'all' : hub.server('asker');
     const name = kind === 'all' ? 'asker_hold' : 'hold';
-    const [ada, eve] = [openAsked(hub, view), openAsked(hub, view)];
+    const [ada, eve] = [openAsked(hub, endpoint), openAsked(hub, endpoint)];
     for (const client of [ada, eve]) await client.initialize({});
     const { result } = await ada.ask('tools/call', { name, arguments: {}, task: { ttl: 1000 } });
     assert.deepEqual(

@@ -98,17 +98,17 @@ describe('a client of 2026-07-28', () => {
 
   test('hears none that a server of 2026 says against the rules', () => {
     const heard: string[] = [];
-    const outlet = (bytes: Buffer) => void heard.push(bytes.toString());
+    const send = (bytes: Buffer) => void heard.push(bytes.toString());
     const state = createSessionState(
       '1',
-      { view: 'all', principal: caller, outlet, isConnected: () => true, isSessionless: false },
+      { endpoint: 'all', principal: caller, send, isConnected: () => true, isSessionless: false },
       { forward() {} },
     );
     const said = readMessage(encodeCall(undefined, logged, { level: 'error', data: 'x' }));
     assert.ok(said.kind === 'notification');
     for (const level of ['none', 'error', 'alert'] as const) {
       state.requestLevel = level;
-      state.told(said, { related: outlet });
+      state.notification(said, { send: send });
     }
     assert.equal(heard.length, 1);
   });

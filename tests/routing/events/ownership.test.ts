@@ -7,7 +7,13 @@ import { createSessionState } from '../../../hub/routing/session-state.ts';
 const openSession = () =>
   createSessionState(
     '1',
-    { view: 'all', principal: caller, outlet() {}, isConnected: () => true, isSessionless: false },
+    {
+      endpoint: 'all',
+      principal: caller,
+      send() {},
+      isConnected: () => true,
+      isSessionless: false,
+    },
     { forward() {} },
   );
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import { openAsked } from '../asking.ts';
 import { openClient } from '../clients.ts';
 import { at, openModern } from '../modern.ts';
@@ -15,8 +15,8 @@ const idKey = 'io.modelcontextprotocol/subscriptionId';
 const greeting = { uri: 'echo://greeting' };
 
 /** A client of 2026-07-28 that listens. */
-async function listen(hub: TestHub, view: View, notifications: object) {
-  const client = openAsked(hub, view);
+async function listen(hub: TestHub, endpoint: Endpoint, notifications: object) {
+  const client = openAsked(hub, endpoint);
   const over = client.ask('subscriptions/listen', { notifications, _meta: meta });
   await until(() => client.told.length > 0);
   const [acknowledged] = client.told.splice(0);

@@ -54,10 +54,10 @@ describe('whom an update concerns', () => {
     const at = {} as const;
     // Nothing is asked of it.
     const server: Server = Object.assign(Object.create(null), at);
-    const subscriber = (view: Subscriber['view']): Subscriber => ({
-      view,
+    const subscriber = (endpoint: Subscriber['endpoint']): Subscriber => ({
+      endpoint,
       isConnected: () => true,
-      outlet() {},
+      send() {},
     });
     return {
       one: subscriber(server),

@@ -49,11 +49,11 @@ describe('a tool that a rule names', () => {
     await using hub = await startHub([echo], { prompts: source });
     const one = openClient(hub, hub.server('echo'));
     assert.equal((await one.call('echo', { text: 'p' })).text, 'better: p');
-    for (const [view, name] of [
+    for (const [endpoint, name] of [
       ['all', 'echo_echo'],
       [hub.server('echo'), 'echo'],
     ] as const) {
-      const client = openModern(hub, view, {}, { name: 'editor' });
+      const client = openModern(hub, endpoint, {}, { name: 'editor' });
       assert.equal(textOf((await client.call(name, { text: 'p' })).result), 'better: p');
     }
     assert.deepEqual(

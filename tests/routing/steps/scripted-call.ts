@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { caller } from '#helpers/principal';
 import { readMessage } from '#jsonrpc';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import { type Call, readCall } from '../../../hub/routing/call.ts';
 import { createSessionState } from '../../../hub/routing/session-state.ts';
 
 /** A request of a client with a session, as the router reads it. */
-export function callOf(method: string, params: object = {}, view: View = 'all'): Call {
+export function callOf(method: string, params: object = {}, endpoint: Endpoint = 'all'): Call {
   const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const request = readMessage(Buffer.from(text));
   if (request.kind !== 'request') return assert.fail(text);
   const session = createSessionState(
     '1',
-    { view, principal: caller, outlet() {}, isConnected: () => true, isSessionless: false },
+    { endpoint, principal: caller, send() {}, isConnected: () => true, isSessionless: false },
     { forward() {} },
   );
-  return readCall(request, session, { related() {} }, caller, 0);
+  return readCall(request, session, { send() {} }, caller, 0);
 }

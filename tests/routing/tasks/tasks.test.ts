@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import type { View } from '#routing';
+import type { Endpoint } from '#routing';
 import { openAsked } from '../asking.ts';
 import { at, openModern, textOf } from '../modern.ts';
 
 const related = 'io.modelcontextprotocol/related-task';
 const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
 
-async function openMaker(hub: TestHub, view: View, reply?: () => object) {
-  const client = openAsked(hub, view, reply);
+async function openMaker(hub: TestHub, endpoint: Endpoint, reply?: () => object) {
+  const client = openAsked(hub, endpoint, reply);
   await client.initialize({ sampling: {} });
   return {
     ...client,
@@ -34,9 +34,9 @@ describe('tasks at the instances of sessions', () => {
     'are apart from those of other sessions, though their ids are equal, at %s',
     async kind => {
       await using hub = await startHub([{ name: 'asker', instance: 'session' }]);
-      const view = kind === 'all' ? 'all' : hub.server('asker');
+      const endpoint = kind === 'all' ? 'all' : hub.server('asker');
       const name = kind === 'all' ? 'asker_hold' : 'hold';
-      const clients = [await openMaker(hub, view), await openMaker(hub, view)];
+      const clients = [await openMaker(hub, endpoint), await openMaker(hub, endpoint)];
       for (const client of clients) assert.equal(await client.make(name), 'task-1');
       for (const client of clients) {
         await client.ask('tasks/cancel', { taskId: 'task-1' });
@@ -51,8 +51,8 @@ describe('tasks at the instances of sessions', () => {
 
   test('ask the session that they are of', async () => {
     await using hub = await startHub([{ name: 'asker', instance: 'session' }]);
-    const view = hub.server('asker');
-    const [ada, eve] = [await openMaker(hub, view), await openMaker(hub, view)];
+    const endpoint = hub.server('asker');
+    const [ada, eve] = [await openMaker(hub, endpoint), await openMaker(hub, endpoint)];
     await ada.make('hold');
     await eve.make('ask', { method: 'sampling/createMessage', params: {} });
     await until(() => eve.asked.length > 0);
@@ -117,8 +117,8 @@ describe('tasks of two servers on the endpoint of all', () => {
 describe('a task that a server gave two clients one id for', () => {
   test('is that of neither, until one of them is gone', async () => {
     await using hub = await startHub([{ name: 'asker', env: { ONE_TASK_ID: '1' } }]);
-    const view = hub.server('asker');
-    const [ada, eve] = [await openMaker(hub, view), await openMaker(hub, view)];
+    const endpoint = hub.server('asker');
+    const [ada, eve] = [await openMaker(hub, endpoint), await openMaker(hub, endpoint)];
     assert.equal(await ada.make('hold'), 'task-1');
     assert.equal(await eve.make('hold'), 'task-1');
     const reach = (client: typeof ada) => client.ask('tasks/get', { taskId: 'task-1' });

@@ -46,7 +46,7 @@ function scene(
   });
 }
 
-const eraOf = async (server: Server): Promise<Era> => (await server.ready()).introduction.era;
+const eraOf = async (server: Server): Promise<Era> => (await server.ready()).serverInfo.era;
 
 const failureOf = async (server: Server): Promise<string> => {
   const error = await server.ready().then(

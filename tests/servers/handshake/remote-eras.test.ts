@@ -67,7 +67,7 @@ describe('the era of a server elsewhere', () => {
       await using far = await listening(spoken);
       await using servers = serversAt(far.url);
       const server = servers.get('far');
-      assert.equal((await server.ready()).introduction.era, era);
+      assert.equal((await server.ready()).serverInfo.era, era);
       assert.ok(server.listing.tool.length > 10);
     });
 
@@ -93,10 +93,10 @@ describe('the era of a server elsewhere', () => {
     {
       await using servers = serversAt(`http://127.0.0.1:${port}/mcp`);
       const server = servers.get('far');
-      assert.equal((await server.ready()).introduction.era, 'legacy');
+      assert.equal((await server.ready()).serverInfo.era, 'legacy');
       await server.stop(false);
       asked.length = 0;
-      assert.equal((await server.ready()).introduction.era, 'legacy');
+      assert.equal((await server.ready()).serverInfo.era, 'legacy');
       assert.equal(asked[0], 'initialize');
     }
     far.closeAllConnections();

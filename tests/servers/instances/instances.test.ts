@@ -41,8 +41,8 @@ async function call(server: Server, tool: string): Promise<unknown> {
   const { answer } = upstream.relay(
     asBytes(request),
     {
-      owner: { isAsked: false, asked() {}, told() {} },
-      exchange: { related() {} },
+      owner: { hasOpenRequest: false, serverRequest() {}, notification() {} },
+      responseStream: { send() {} },
       progressToken: undefined,
     },
     600_000,

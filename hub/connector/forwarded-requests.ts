@@ -13,7 +13,7 @@ import {
  * Requests that successive hubs send to the client. Each hub counts its requests from one, so the client gets them
  * under ids that are unique across hubs. A late answer then never reaches a hub that asked something else.
  */
-export interface Asked {
+export interface ForwardedRequests {
   /** Returns a hub's request with the id that the client sees. */
   ask(request: Request): Buffer;
   /** Returns a hub's notification for the client. A cancellation gets the request id that the client sees. */
@@ -25,9 +25,9 @@ export interface Asked {
 }
 
 /** Maximum number of open questions from a hub to one client. Above it, the oldest is forgotten. */
-const maxAsked = 1_000;
+const maxOpen = 1_000;
 
-export function createAsked(): Asked {
+export function createForwardedRequests(): ForwardedRequests {
   /** The hub's ids by the ids that the client sees. */
   const open = new Map<string, string>();
   let hubs = 0;
@@ -39,7 +39,7 @@ export function createAsked(): Asked {
 
   return {
     ask({ bytes, id }) {
-      if (open.size >= maxAsked) open.delete([...open.keys()][0] ?? '');
+      if (open.size >= maxOpen) open.delete([...open.keys()][0] ?? '');
       const edit = renamed(bytes, id);
       open.set(edit.text, rawText(bytes, id));
       return splice(bytes, [edit]);

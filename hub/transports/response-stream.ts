@@ -1,5 +1,5 @@
 import { type ReplyBytes, whole } from '#jsonrpc';
-import type { Exchange } from '#upstream';
+import type { ResponseStream } from '#upstream';
 import { batchOf, sendJson } from './answer.ts';
 import type { EventStream } from './event-stream.ts';
 import type { HttpResponse } from './http-message.ts';
@@ -21,7 +21,7 @@ export type PostOptions = {
 };
 
 /** A POST that is being answered. */
-export type Post = Exchange & {
+export type Post = ResponseStream & {
   readonly response: HttpResponse;
   readonly http: HttpSession;
   readonly options: PostOptions;
@@ -37,7 +37,7 @@ export function createPost(response: HttpResponse, http: HttpSession, options: P
     options,
     events: undefined,
     traceparent: options.traceparent,
-    related(bytes) {
+    send(bytes) {
       (beginStream(post) ?? http.standing).write(bytes);
     },
   };

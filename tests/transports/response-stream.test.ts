@@ -5,7 +5,7 @@ import { test } from 'vitest';
 import { systemClock } from '#core';
 import { caller } from '#helpers/principal';
 import { encodeCall, encodeResult } from '#jsonrpc';
-import { createPost, finish } from '../../hub/transports/exchange.ts';
+import { createPost, finish } from '../../hub/transports/response-stream.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
 import { createReplayBudget } from '../../hub/transports/replay-budget.ts';
 import { send } from './raw.ts';
@@ -34,7 +34,7 @@ test('what a server says of a request that is answered waits for the stream of t
       primes: false,
     });
     finish(post, [encodeResult('1', '{}')]);
-    post.related(encodeCall(undefined, 'notifications/late'));
+    post.send(encodeCall(undefined, 'notifications/late'));
     http.standing.end();
   });
   server.listen(0, '127.0.0.1');
