@@ -1,3 +1,5 @@
+import { asked, languageOf, requests, small, talk, wordsOf } from './words.ts';
+
 /** A prompt, split into the request and the text that it is about. */
 export type Parts = {
   /** The request, in plain typography. */
@@ -41,4 +43,84 @@ function plain(text: string): string {
     .replaceAll('\u2026', '...')
     .replaceAll(/[\u2192\u27f6]/g, '->')
     .trim();
+}
+
+/** Greetings and polite openings. */
+const leads = [
+  /^(?:hi|hey|hello|hallo|hola|bonjour|salut|moin|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend)|buenos días)(?: there| all| everyone)?(?:\s*[,.!]+\s+|\s+-\s+)(?!world\b)/i,
+  /^(?:hi|hey)(?: there)? (?=(?:can|could|would) you |please |how |what |why )/i,
+  /^(?:ok|okay|so|well|actually|alright),\s*(?:now,?\s+)?/i,
+  /^(?:i have a )?(?:quick|short|small) question\s*[:,.-]\s*/i,
+  /^(?:please|pls|plz|kindly|bitte|por favor|s'il (?:te|vous) plaît)[,!]?\s+/i,
+  /^i(?:'d| would) like you to /i,
+  /^i (?:want|need) you to /i,
+  /^i was wondering (?:if|whether) you could (?:please |kindly )?/i,
+  /^(?:can|could|would|will) you (?:please|pls|kindly) /i,
+];
+
+/** After "please", "can you" is a request with any verb. */
+const politeQuestion = /^(?:please|pls),? (?:can|could|would|will) you /i;
+const help = /^(?:help me|i need (?:your )?help) (?:to )?(\p{L}+)/iu;
+const question = /^(can|could|would) you (\p{L}+)/iu;
+
+/** Thanks at the end. Most need punctuation before them, because a prompt may be about such words. */
+const trails = [
+  /\s*[,.!?;-]\s*(?:many thanks|thanks|thank you|thx|ty|cheers|merci|gracias|danke)(?: (?:a lot|so much|very much|in advance|again|beaucoup|schön|im voraus))*[\s.!]*$/i,
+  /\s*[,.!?;]\s*i(?: would|'d)? (?:really )?appreciate (?:it|that)[\s.!]*$/i,
+  /\s*,\s*if you (?:don't|do not) mind[\s.!?]*$/i,
+  /\s*,\s*(?:please|pls|plz|bitte|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i,
+];
+const bareTrail = /\s+(?:please|pls|plz|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i;
+const forMe = /\s+for me[\s.!?]*$/i;
+
+/** Words of prompts that may be about a polite word itself. */
+const aboutWords =
+  /\b(?:say|says|saying|word|words|phrase|spell|translate|mean|means|print|echo|named|called|übersetze|traduis|traduce)\b/i;
+
+/** Maximum number of polite phrases in a row. */
+const maxRounds = 6;
+
+/**
+ * Removes politeness from both ends of a prompt, unless the prompt may be about those words. `isWhole`: no payload
+ * follows; before a payload, thanks stay.
+ */
+export function withoutFiller(text: string, isWhole: boolean): string {
+  let rest = text.trim();
+  let isPolite = false;
+  for (let round = 0; round < maxRounds; round++) {
+    const shorter = withoutLead(rest);
+    if (shorter === rest) break;
+    rest = shorter;
+    isPolite = true;
+  }
+  for (let round = 0; isWhole && round < maxRounds; round++) {
+    const shorter = withoutTrail(rest, isPolite);
+    if (shorter === rest) break;
+    rest = shorter;
+  }
+  if (languageOf(wordsOf(rest.toLowerCase())) === 'de' && !aboutWords.test(rest))
+    rest = rest.replace(/(?<=\p{L} )bitte /giu, '');
+  return wordsOf(rest).length < 2 ? text.trim() : rest;
+}
+
+function withoutLead(text: string): string {
+  if (politeQuestion.test(text)) return text.replace(politeQuestion, '');
+  const [found, modal, verb = ''] = question.exec(text) ?? [];
+  const isRequest = (modal?.toLowerCase() === 'could' ? asked : talk).has(verb.toLowerCase());
+  if (found && isRequest) return text.slice(found.length - verb.length);
+  const [helped, wanted = ''] = help.exec(text) ?? [];
+  if (helped && requests.has(wanted.toLowerCase()))
+    return text.slice(helped.length - wanted.length);
+  const lead = leads.find(pattern => pattern.test(text));
+  return lead ? text.replace(lead, '') : text;
+}
+
+function withoutTrail(text: string, isPolite: boolean): string {
+  const isAboutWords = aboutWords.test(text);
+  const trail = trails.map(pattern => pattern.exec(text)?.[0] ?? '').find(Boolean);
+  if (trail && !(isAboutWords && /^\s*[,;-]/.test(trail))) return text.slice(0, -trail.length);
+  if (isAboutWords) return text;
+  if (isPolite && forMe.test(text)) return text.replace(forMe, '');
+  const shorter = text.replace(bareTrail, '');
+  return small.has(wordsOf(shorter.toLowerCase()).at(-1) ?? '') ? text : shorter;
 }

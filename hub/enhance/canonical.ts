@@ -1,7 +1,15 @@
-import { withoutFiller } from './canonical-filler.ts';
-import { partsOf } from './canonical-text.ts';
-import { type Token, tokensOf } from './canonical-tokens.ts';
-import { isOpener, languageOf, questions, requests, wordSet, wordsOf } from './words.ts';
+import { partsOf, withoutFiller } from './canonical-text.ts';
+import * as words from './words.ts';
+
+/** Kinds of tokens. `sign` is an operator or a bracket, `stop` is punctuation. */
+export type Kind = 'word' | 'name' | 'number' | 'path' | 'identifier' | 'quote' | 'sign' | 'stop';
+
+/** A token of a prompt. */
+export type Token = {
+  readonly kind: Kind;
+  /** Normalized spelling. Words keep their case. */
+  readonly text: string;
+};
 
 /** The canonical form of a prompt. */
 export type Canonical = {
@@ -18,34 +26,18 @@ export type Canonical = {
   readonly language: string | undefined;
 };
 
-/** Unambiguous contractions. */
+/** Unambiguous contractions, each with its words. */
 const contractions: ReadonlyMap<string, readonly string[]> = new Map(
-  Object.entries({
-    "can't": 'can not',
-    cannot: 'can not',
-    "won't": 'will not',
-    "shan't": 'shall not',
-    "what's": 'what is',
-    "where's": 'where is',
-    "how's": 'how is',
-    "who's": 'who is',
-    "that's": 'that is',
-    "there's": 'there is',
-    "here's": 'here is',
-    "it's": 'it is',
-    "let's": 'let us',
-    "i'm": 'I am',
-    "wie's": 'wie es',
-    "gibt's": 'gibt es',
-    "geht's": 'geht es',
-  }).map(([short, long]) => [short, long.split(' ')]),
+  words
+    .rowsOf(
+      `can't can not | cannot can not | won't will not | shan't shall not | what's what is |
+      where's where is | how's how is | who's who is | that's that is | there's there is |
+      here's here is | it's it is | let's let us | i'm I am | wie's wie es | gibt's gibt es |
+      geht's geht es`,
+    )
+    .map(([short = '', ...long]) => [short, long]),
 );
-const endings: readonly (readonly [RegExp, string])[] = [
-  [/n't$/, 'not'],
-  [/'re$/, 'are'],
-  [/'ve$/, 'have'],
-  [/'ll$/, 'will'],
-];
+const endings = { "n't": 'not', "'re": 'are', "'ve": 'have', "'ll": 'will' } as const;
 
 /** Here 'd means "would"; elsewhere it may mean "had". */
 const wish = /\b(i|we|you)'d (?=like\b|love\b|prefer\b)/gi;
@@ -53,7 +45,9 @@ const wish = /\b(i|we|you)'d (?=like\b|love\b|prefer\b)/gi;
 /** Drops politeness, typography and the case of the first word of each sentence. Keeps everything else. */
 export function canonicalOf(prompt: string): Canonical {
   const { head: asked, payload } = partsOf(prompt);
-  const language = languageOf(wordsOf(asked.toLowerCase().replaceAll(/[^\p{L}'\s-]/gu, ' ')));
+  const language = words.languageOf(
+    words.wordsOf(asked.toLowerCase().replaceAll(/[^\p{L}'\s-]/gu, ' ')),
+  );
   const isEnglish = language === 'en' || language === undefined;
   const request = withoutFiller(asked, payload === '').replaceAll(wish, '$1 would ');
   const head = expanded(tokensOf(request, isEnglish));
@@ -84,26 +78,26 @@ function expanded(tokens: readonly Token[]): readonly Token[] {
     if (token.kind !== 'word') return [token];
     const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]?.text ?? ''];
     // In "List is empty", List may be a type.
-    const isNoun = requests.has(token.text.toLowerCase()) && predicates.has(after);
+    const isNoun = words.requests.has(token.text.toLowerCase()) && predicates.has(after);
     if (token.text === 'i' && auxiliaries.has(before.toLowerCase()))
       return [{ ...token, text: 'I' }];
     return expand(token.text, atHead && !isNoun).map(text => ({ kind: 'word', text }));
   });
 }
 
-const auxiliaries = wordSet('do did can could should would must may am have');
+const auxiliaries = words.wordSet('do did can could should would must may am have');
 const predicates =
-  wordSet(`is are was were should must has have does can will may returns contains gets
+  words.wordSet(`is are was were should must has have does can will may returns contains gets
   throws inherits extends implements equals`);
 
 function expand(word: string, atHead: boolean): readonly string[] {
   const lower = word.toLowerCase();
   const long = contractions.get(lower);
   if (long) return long;
-  const [ending, second] = endings.find(([pattern]) => pattern.test(lower)) ?? [];
-  if (ending && second) return [...expand(word.replace(ending, ''), atHead), second];
+  for (const [ending, second] of Object.entries(endings))
+    if (lower.endsWith(ending)) return [...expand(word.slice(0, -ending.length), atHead), second];
   // "IT" is not "it", and "A" may be a letter of its own.
-  return [atHead && isOpener(lower) && /\p{Lu}\p{Ll}+$/u.test(word) ? lower : word];
+  return [atHead && words.isOpener(lower) && /\p{Lu}\p{Ll}+$/u.test(word) ? lower : word];
 }
 
 /** The tokens to compare. Ends of sentences stay, except the last one; commas are dropped. */
@@ -122,7 +116,7 @@ function sequenceOf(tokens: readonly Token[]): readonly string[] {
       isHead = /[.?!]/.test(token.text);
       return;
     }
-    if (isHead) isClear = requests.has(token.text) || questions.has(token.text);
+    if (isHead) isClear = words.requests.has(token.text) || words.questions.has(token.text);
     isHead = false;
     if (isDash(tokens, at)) return;
     sequence.push(`${token.kind} ${token.text}`);
@@ -134,4 +128,85 @@ function sequenceOf(tokens: readonly Token[]): readonly string[] {
 function isDash(tokens: readonly Token[], at: number): boolean {
   const isLong = (token: Token | undefined) => token?.kind === 'word' && token.text.length > 1;
   return tokens[at]?.text === '-' && isLong(tokens[at - 1]) && isLong(tokens[at + 1]);
+}
+
+const pieces = new RegExp(
+  [
+    '(?<quote>`[^`\\n]+`|"[^"\\n]*"|(?<![\\p{L}\\p{N}])\'[^\'\\n]+\'(?![\\p{L}\\p{N}]))',
+    '(?<path>[a-z][a-z+.-]*://\\S+|(?<!\\S)--?[A-Za-z][\\w-]*|[\\w.@*:+~-]{0,200}[\\\\/][\\w.@*:+\\\\/~-]*)',
+    '(?<dotted>\\.?[A-Za-z_$][\\w-]*(?:\\.[A-Za-z_][\\w-]*)+|(?<!\\S)\\.[A-Za-z][\\w-]*)',
+    '(?<call>[A-Za-z_$][\\w$]*\\(\\))',
+    '(?<number>[$€]?v?\\d+(?:[.,:]\\d+)*(?:-[a-z]+(?:\\.\\d+)*)?(?:%|[\\p{L}]+)?)(?![\\p{L}\\p{N}_])',
+    "(?<word>\\p{L}[\\p{L}\\p{M}\\p{N}_$]*(?:['-][\\p{L}\\p{N}]+)*(?:\\+\\+|#)?|_[\\w$]+)",
+    '(?<sign>[=!<>]=+|->|=>|&&|\\|\\||!(?=[\\w(])|[-+*=<>&|^%~@#$()[\\]{}]|\\d+)',
+    '(?<stop>[.?!;:,¿¡]+)',
+    '(?<other>\\S)',
+  ].join('|'),
+  'gu',
+);
+
+const identifier = /_|\d|\p{Ll}\p{Lu}|\p{Lu}\p{Ll}+\p{Lu}/u;
+
+/** Splits a text in plain typography into tokens. `isEnglish`: commas separate thousands. */
+export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
+  const found = [...text.matchAll(pieces)].map(({ groups = {} }) => groups);
+  const isMixed = mixedNames(found);
+  const tokens: Token[] = [];
+  for (const groups of found) {
+    const token = tokenOf(groups, isEnglish, isMixed);
+    const unit = words.units.get(token.text);
+    const before = tokens.at(-1);
+    // "10 ms" equals "10ms".
+    if (token.kind === 'word' && unit && before?.kind === 'number' && /\d$/.test(before.text))
+      tokens[tokens.length - 1] = { kind: 'number', text: before.text + unit };
+    else tokens.push(token);
+  }
+  return tokens;
+}
+
+type Groups = Readonly<Record<string, string | undefined>>;
+
+const wordOf = ({ dotted, word }: Groups): string => dotted ?? word ?? '';
+
+/** Names with two spellings in one text, which is then about the spelling. */
+function mixedNames(found: readonly Groups[]): ReadonlySet<string | undefined> {
+  const written = Map.groupBy(new Set(found.map(wordOf)), word =>
+    words.names.get(word.toLowerCase()),
+  );
+  return new Set(
+    [...written].filter(([, spellings]) => spellings.length > 1).map(([name]) => name),
+  );
+}
+
+function tokenOf(
+  groups: Groups,
+  isEnglish: boolean,
+  isMixed: ReadonlySet<string | undefined>,
+): Token {
+  const { quote, path, dotted, call, number, word, sign, other } = groups;
+  if (quote) return { kind: 'quote', text: quote };
+  if (path) return { kind: 'path', text: path.replace(/(?<=[\w/])[.:]+$/, '') };
+  const name = words.names.get(wordOf(groups).toLowerCase());
+  if (name)
+    return isMixed.has(name)
+      ? { kind: 'identifier', text: wordOf(groups) }
+      : { kind: 'name', text: name };
+  if (dotted ?? call) return { kind: 'identifier', text: dotted ?? call ?? '' };
+  if (number) return { kind: 'number', text: amountOf(number, isEnglish) };
+  if (word) return wordToken(word);
+  if (sign ?? other) return { kind: 'sign', text: sign ?? other ?? '' };
+  return { kind: 'stop', text: groups['stop'] ?? '' };
+}
+
+function wordToken(word: string): Token {
+  const numeral = words.numerals.get(word.toLowerCase());
+  if (numeral) return { kind: 'number', text: numeral };
+  return { kind: identifier.test(word) ? 'identifier' : 'word', text: word };
+}
+
+/** A number without separators of thousands, with its unit in normalized spelling. */
+function amountOf(written: string, isEnglish: boolean): string {
+  const [, digits = written, unit = ''] = /^(.*?\d)(%|\p{L}+)$/u.exec(written) ?? [];
+  const isThousands = isEnglish && /^[$€]?\d{1,3}(?:,\d{3})+$/.test(digits);
+  return (isThousands ? digits.replaceAll(',', '') : digits) + (words.units.get(unit) ?? unit);
 }

@@ -1,7 +1,5 @@
-import { type Canonical, canonicalOf } from './canonical.ts';
-import { differingFacts } from './guards-facts.ts';
-import { differingOrder } from './guards-order.ts';
-import { differingWords } from './guards-words.ts';
+import { type Canonical, type Kind, type Token, canonicalOf } from './canonical.ts';
+import * as words from './words.ts';
 
 /** The verdict of the guards on two prompts, with the reason for people. */
 export type Comparison = {
@@ -13,18 +11,8 @@ export type Comparison = {
 /** Longer prompts, in characters, are the same only if they are equal. */
 export const maxComparedLength = 8_000;
 
-/** Looks for one kind of difference. Returns a sentence about it, or undefined. */
-type Guard = (a: Canonical, b: Canonical) => string | undefined;
-
-const guards: readonly Guard[] = [
-  (a, b) =>
-    a.language && b.language && a.language !== b.language
-      ? `written in two languages: ${a.language} and ${b.language}`
-      : undefined,
-  differingFacts,
-  differingWords,
-  differingOrder,
-];
+/** Each looks for one kind of difference, and returns a sentence about it. */
+const guards = [differingLanguage, differingFacts, differingWords, differingOrder] as const;
 
 /** Compares two prompts by their words. They are `same` only if their canonical forms are equal. */
 export function compareGuarded(a: string, b: string): Comparison {
@@ -35,7 +23,8 @@ export function compareGuarded(a: string, b: string): Comparison {
       why: `longer than ${maxComparedLength} characters and not equal`,
     };
   const [left, right] = [canonicalOf(a), canonicalOf(b)];
-  if (isEqual(left.sequence, right.sequence))
+  const { sequence } = left;
+  if (sequence.length > 0 && isEqual(sequence, right.sequence))
     return { verdict: 'same', why: 'the same words in the same order' };
   for (const guard of guards) {
     const why = guard(left, right);
@@ -44,6 +33,222 @@ export function compareGuarded(a: string, b: string): Comparison {
   return { verdict: 'unsure', why: 'other words' };
 }
 
-function isEqual(a: readonly string[], b: readonly string[]): boolean {
-  return a.length > 0 && a.length === b.length && a.every((item, at) => item === b[at]);
+const isEqual = (a: readonly string[], b: readonly string[]) =>
+  a.length === b.length && a.every((item, at) => item === b[at]);
+
+const lowerOf = (tokens: readonly Token[]): readonly string[] =>
+  tokens.map(({ text }) => text.toLowerCase());
+
+/** The words that the others do not have, each once. */
+function missingIn(others: readonly string[], items: readonly string[]): readonly string[] {
+  const known = new Set(others);
+  return [...new Set(items)].filter(item => !known.has(item));
+}
+
+function differingLanguage({ language: a }: Canonical, { language: b }: Canonical) {
+  return a && b && a !== b ? `written in two languages: ${a} and ${b}` : undefined;
+}
+
+/** Kinds of tokens that both prompts must share, with their names in messages. */
+const facts: readonly (readonly [Kind, string])[] = [
+  ['number', 'numbers'],
+  ['path', 'paths'],
+  ['identifier', 'identifiers'],
+  ['quote', 'quoted texts'],
+  ['name', 'names'],
+  ['sign', 'signs'],
+];
+
+/** Signs without a meaning in prose. */
+const plainSigns = new Set(['-', '*', '(', ')', '->']);
+
+/**
+ * Finds a difference in facts: numbers with their units, versions, paths, identifiers, quotations, names, operators,
+ * and the payload.
+ */
+function differingFacts(a: Canonical, b: Canonical): string | undefined {
+  for (const [kind, called] of facts) {
+    const [left, right] = [factsOf(a, kind), factsOf(b, kind)];
+    const [mine, theirs] = [moreFrequent(left, right), moreFrequent(right, left)];
+    if (mine.length || theirs.length)
+      return `other ${called}: ${mine.join(', ') || 'none'} and ${theirs.join(', ') || 'none'}`;
+    if (kind === 'identifier' && !isEqual(left, right))
+      return `identifiers in another order: ${left.join(', ')} and ${right.join(', ')}`;
+  }
+  const [mine, theirs] = [capitals(a, b), capitals(b, a)];
+  // German capitalizes all nouns.
+  if (mine.length && theirs.length && a.language !== 'de' && b.language !== 'de')
+    return `other names: ${mine.join(', ')} and ${theirs.join(', ')}`;
+  const hasPayloads = a.payloadText !== '' && b.payloadText !== '';
+  return hasPayloads && !isEqual(lowerOf(a.payload), lowerOf(b.payload))
+    ? 'the same kind of request about another text'
+    : undefined;
+}
+
+function factsOf({ head, payload }: Canonical, kind: Kind): readonly string[] {
+  return [...head, ...payload]
+    .map(asName)
+    .filter(token => token.kind === kind && !(kind === 'sign' && plainSigns.has(token.text)))
+    .map(({ text }) => text);
+}
+
+/** Reads "Java's" as the name Java. */
+function asName(token: Token): Token {
+  const name =
+    token.kind === 'word' && words.names.get(token.text.replace(/'s$/, '').toLowerCase());
+  return name ? { kind: 'name', text: name } : token;
+}
+
+/** The items that are more frequent in the first list. */
+function moreFrequent(items: readonly string[], others: readonly string[]): readonly string[] {
+  const left = new Map<string, number>();
+  for (const other of others) left.set(other, (left.get(other) ?? 0) + 1);
+  return items.filter(item => {
+    const count = left.get(item) ?? 0;
+    left.set(item, count - 1);
+    return count <= 0;
+  });
+}
+
+/** Capitalized words that the other text does not have in any spelling. */
+function capitals(a: Canonical, b: Canonical): readonly string[] {
+  const theirs = new Set(lowerOf(b.head));
+  return a.head
+    .filter(({ kind, text }) => kind === 'word' && /^\p{Lu}/u.test(text))
+    .map(({ text }) => text)
+    .filter(text => !theirs.has(text.toLowerCase()) && !words.isOpener(text.toLowerCase()));
+}
+
+/** Finds words that change a request: negations, quantities, times, opposites, other things of the same kind. */
+function differingWords(a: Canonical, b: Canonical): string | undefined {
+  const [left, right] = [lowerOf(a.head), lowerOf(b.head)];
+  const [noLeft, noRight] = [left, right].map(
+    list => list.filter(word => words.negators.has(word)).length,
+  );
+  if (noLeft !== noRight) return `negated ${noLeft} and ${noRight} times`;
+  return (
+    differingContrast(left, right) ?? differingMarks(left, right) ?? differingWord(left, right)
+  );
+}
+
+const contrasted = new Set(words.contrasts.flatMap(group => [...group.keys()]));
+
+/** Both prompts have a word of the same group, with different meanings. */
+function differingContrast(a: readonly string[], b: readonly string[]): string | undefined {
+  const [some, others] = [a, b].map(list => list.filter(word => contrasted.has(word)));
+  for (const group of words.contrasts) {
+    const [left = [], right = []] = [some, others].map(list =>
+      (list ?? []).flatMap(word => group.get(word) ?? []),
+    );
+    const [[mine], [theirs]] = [missingIn(right, left), missingIn(left, right)];
+    if (mine && theirs) return `${mine} and ${theirs} are two things`;
+  }
+  return undefined;
+}
+
+/** Only one prompt states a quantity or a time. */
+function differingMarks(a: readonly string[], b: readonly string[]): string | undefined {
+  const [left = [], right = []] = [a, b].map(list =>
+    list
+      .filter(word => words.measures.has(word) || words.times.has(word))
+      .map(word => (word === 'each' || word === 'any' ? 'every' : word)),
+  );
+  const other = [...missingIn(right, left), ...missingIn(left, right)];
+  return other.length ? `only one of them says ${other.join(', ')}` : undefined;
+}
+
+/** Maximum number of differing words: more are another phrasing. */
+const maxSlot = 3;
+/** Minimum number of equal words. */
+const minFrame = 2;
+/** Minimum share of equal words in the shorter prompt. */
+const minFrameShare = 0.5;
+
+/**
+ * Finds another word in one place of otherwise equal sentences, or one more word. Synonyms and forms of one word do
+ * not count.
+ */
+function differingWord(a: readonly string[], b: readonly string[]): string | undefined {
+  const before = commonLength(a, b);
+  const after = commonLength(a.slice(before).toReversed(), b.slice(before).toReversed());
+  const slots = [a.slice(before, a.length - after), b.slice(before, b.length - after)];
+  const hasContent = (word: string) => !words.small.has(word) && !words.questions.has(word);
+  const [mine = [], theirs = []] = slots.map(slot => slot.filter(hasContent));
+  const frame = before + after;
+  if (slots.some(({ length }) => length > maxSlot)) return undefined;
+  if (frame < minFrame || frame < minFrameShare * Math.min(a.length, b.length)) return undefined;
+  if (mine.length + theirs.length === 1)
+    return `only one of them says ${[...mine, ...theirs].join()}`;
+  const isOther = !mine.some(word => theirs.some(other => isSynonym(word, other)));
+  return mine.length && theirs.length && isOther
+    ? `${theirs.join(' ')} in the place of ${mine.join(' ')}`
+    : undefined;
+}
+
+/** Length of the common beginning. */
+function commonLength(a: ArrayLike<string>, b: ArrayLike<string>): number {
+  const shortest = Math.min(a.length, b.length);
+  let same = 0;
+  while (same < shortest && a[same] === b[same]) same++;
+  return same;
+}
+
+function isSynonym(a: string, b: string): boolean {
+  if (a === b || isVariant(a, b)) return true;
+  return [words.synonyms, ...words.contrasts].some(
+    group => group.has(a) && group.get(a) === group.get(b),
+  );
+}
+
+/** Whether two words are forms of one word, or a word and its misspelling. */
+function isVariant(a: string, b: string): boolean {
+  const same = commonLength(a, b);
+  const [shortest, longest] = [Math.min(a.length, b.length), Math.max(a.length, b.length)];
+  return same >= 4 && same >= shortest - 2 && longest - same <= 3;
+}
+
+/** Words that begin a movable part of a sentence. */
+const heads =
+  words.wordSet(`in on at for from to into with without before after by using via than of as when if
+  while and or that then
+  in im auf für von zu nach mit ohne vor wenn und oder
+  dans en sur pour de avec sans avant après et ou
+  para de a con sin y o`);
+
+/** Words that join two interchangeable parts. */
+const links = words.wordSet('and or und oder et ou y o');
+
+/**
+ * Finds the same words in an order with another meaning: "rename foo to bar" and "rename bar to foo", but not
+ * "in Go, sort a list" and "sort a list in Go", where a whole part moved.
+ */
+function differingOrder(a: Canonical, b: Canonical): string | undefined {
+  const [left, right] = [lowerOf(a.head), lowerOf(b.head)];
+  if (!isEqual(left.toSorted(), right.toSorted()) || isEqual(left, right)) return undefined;
+  return isEqual(movable(a).toSorted(), movable(b).toSorted())
+    ? undefined
+    : 'the same words in another order';
+}
+
+/** The movable parts, each with its words. */
+function movable({ clauses }: Canonical): readonly string[] {
+  return clauses.flatMap(clause => {
+    const parts: string[] = [];
+    for (const word of sortLinked(lowerOf(clause))) {
+      const last = parts.length - 1;
+      if (heads.has(word) || last < 0) parts.push(word);
+      else parts[last] += ` ${word}`;
+    }
+    return parts;
+  });
+}
+
+/** Sorts what `links` join: "b and a" becomes "a and b". */
+function sortLinked(given: readonly string[]): readonly string[] {
+  const turned = [...given];
+  for (let at = 1; at < turned.length - 1; at++) {
+    const [before = '', link = '', after = ''] = turned.slice(at - 1, at + 2);
+    if (links.has(link) && after < before) turned.splice(at - 1, 3, after, link, before);
+  }
+  return turned;
 }

@@ -110,3 +110,153 @@ export const times =
   hourly annually before after during since until till while noon midnight week month year
   heute morgen gestern täglich wöchentlich monatlich jährlich vorher nachher
   aujourd'hui demain hier hoy mañana ayer`);
+
+/** The parts of a table whose rows end with `|`. */
+export const rowsOf = (table: string) => table.split('|').map(wordsOf);
+
+/** The normalized spelling of each word in groups such as `javascript=js`: the first one. */
+const spellingsOf = (groups: readonly string[]): ReadonlyMap<string, string> =>
+  new Map(
+    groups.flatMap(group => {
+      const spellings = group.split('=');
+      return spellings.map(word => [word, spellings[0] ?? word] as const);
+    }),
+  );
+
+/** For groups of contrasting words, opposites included, the meaning of each word; `=` joins words with the same meaning. */
+export const contrasts = rowsOf(`
+  add=adds=added=adding remove=removes=removed=removing=delete=deletes=deleted=deleting=drop |
+  enable=enables=enabled=enabling disable=disables=disabled=disabling |
+  increase=increases=raise=increasing=increased decrease=decreases=lower=reduce=decreasing=decreased |
+  open=opens=opened close=closes=closed | show=shows=display=reveal hide=hides=hidden=conceal |
+  start=starts=started stop=stops=stopped |
+  encrypt=encrypts=encrypted=encryption decrypt=decrypts=decrypted=decryption |
+  encode=encodes=encoded=encoding decode=decodes=decoded=decoding |
+  serialize=serialise=serialization deserialize=deserialise=deserialization |
+  compress=zip decompress=unzip=extract | lock=locks=locked unlock=unlocks=unlocked |
+  minimize=minimise maximize=maximise |
+  minimum=min=lowest=smallest maximum=max=highest=biggest=largest |
+  allow=permit forbid=deny=block=prohibit | accept=accepts=accepted reject=rejects=rejected |
+  include=includes=including exclude=excludes=excluding |
+  upload=uploads=uploading download=downloads=downloading | import=imports export=exports |
+  install=installs uninstall=uninstalls | push=pushes pull=pulls commit=commits |
+  mount=mounts unmount | subscribe=subscribes unsubscribe | attach detach |
+  login=logged-in logout=logged-out | undo redo | expand collapse |
+  sync=synchronous=synchronously async=asynchronous=asynchronously |
+  ascending=asc descending=desc | left right | up down | top bottom | front back |
+  inside outside | internal external | input=inputs output=outputs |
+  request=requests response=responses | source destination=target |
+  sender=sends receiver=receives | client=clients server=servers | parent child |
+  producer consumer | frontend=front-end backend=back-end | inner outer left right full cross |
+  before after | first last second third | next previous | until while |
+  starts=start=begins ends=end=finishes | today tomorrow yesterday |
+  monday tuesday wednesday thursday friday saturday sunday |
+  january february march april may june july august september october november december |
+  hourly daily weekly monthly yearly |
+  day=days week=weeks month=months year=years hour=hours minute=minutes second=seconds |
+  public private protected | local remote | optional required=mandatory | static dynamic |
+  mutable immutable | shallow deep | greedy lazy | strict loose | odd even | positive negative |
+  true false | same different | old new | oldest newest |
+  short=brief=shorter long=detailed=longer | small=smaller big=large=bigger=larger |
+  fast=faster=quick=quicker=speed slow=slower | more less=fewer | many few |
+  high=higher low=lower | safe unsafe | simple=simpler complex=complicated | valid invalid |
+  passes=pass=passing=succeeds fails=fail=failing |
+  advantages=advantage=pros=benefits disadvantages=disadvantage=cons=drawbacks |
+  success=successful failure=unsuccessful | light dark |
+  horizontal=horizontally vertical=vertically | row=rows column=columns | width height depth |
+  mean=average median mode | sum product difference |
+  parser=parse=parsing lexer=tokenizer=lexing compiler=compile interpreter linter=lint formatter |
+  tab=tabs space=spaces | stack=stacks queue=queues heap deque |
+  list=lists array=arrays set map tuple tree=trees graph=graphs |
+  class=classes interface=interfaces struct enum function=functions component=components hook=hooks |
+  unit integration e2e=end-to-end | merge=merging rebase=rebasing squash cherry-pick |
+  bar pie line scatter | get post put patch delete | time-complexity space-complexity |
+  time space memory | authentication=authenticate authorization=authorize |
+  camelcase snake_case kebab-case pascalcase |
+  process=processes thread=threads coroutine=coroutines | mutex semaphore | tcp udp | http https |
+  test=tests documentation=docs | unit-tests integration-tests | error=errors warning=warnings |
+  cat dog | breadth-first=bfs depth-first=dfs | quicksort mergesort heapsort bubblesort |
+  recursion=recursive=recursively iteration=iterative=iteratively | stable beta nightly |
+  major minor | development staging production | question answer | encoder decoder | mit ohne |
+  vor nach | öffentlichen=öffentliche=öffentlicher privaten=private=privater |
+  erlaube=erlauben verbiete=verbieten | erhöhe verringere | öffne schließe | starte stoppe |
+  aktiviere deaktiviere | avant après | avec sans | ajoute supprime | con sin | antes después |
+  añade elimina
+`).map(spellingsOf);
+
+/** The number of its set of synonyms for each word. */
+export const synonyms: ReadonlyMap<string, number> = new Map(
+  rowsOf(`
+  fix repair correct | write create make generate build produce | explain describe |
+  delete remove drop | show list display print output give | improve optimize optimise enhance |
+  convert transform change turn | find locate search | check verify validate test |
+  use utilize apply employ | kill end terminate | organize group arrange | clean tidy |
+  rewrite rephrase reword | configure setup | start begin launch | big large | fast quick |
+  bug mistake problem issue | do can should | warum weshalb wieso
+`).flatMap((set, number) => set.map(word => [word, number] as const)),
+);
+
+/**
+ * The normalized spelling of each name of a language, tool, service or system, by its spellings in lower case. Everyday
+ * English words (go, swift, node, spring) are missing: they are names only if capitalized.
+ */
+export const names = spellingsOf(
+  wordsOf(`javascript=js=ecmascript typescript=ts python=py python3 python2 java kotlin scala ruby rust
+  golang php perl haskell erlang elixir clojure fortran cobol matlab julia c++=cpp c#=csharp f# .net
+  objective-c bash zsh powershell lua solidity ocaml wasm=webassembly
+  json yaml=yml xml csv tsv toml html css scss sass sql graphql protobuf markdown=md latex jsonc
+  parquet avro svg pdf utf-8=utf8 base64 ascii unicode jwt oauth oauth2 saml ldap http https http/2 tcp
+  udp dns tls ssl ssh ftp sftp smtp imap websocket=websockets grpc mqtt amqp api apis cli gui
+  sdk orm cors csrf xss crud cdn vpn ipv4 ipv6 url uri utc
+  react=reactjs vue=vuejs svelte sveltekit angular angularjs nextjs=next.js nuxt preact jquery
+  redux zustand mobx tailwind=tailwindcss bootstrap webpack vite rollup esbuild babel eslint
+  prettier jest vitest mocha jasmine cypress playwright selenium puppeteer storybook pytest unittest
+  junit rspec npm yarn pnpm deno nodejs=node.js fastify koa nestjs django fastapi rails
+  laravel symfony hibernate maven gradle pip conda cargo homebrew pandas numpy scipy
+  pytorch tensorflow keras sklearn=scikit-learn jupyter hadoop airflow dbt lodash axios zod prisma
+  sequelize typeorm sqlalchemy celery
+  postgres=postgresql mysql mariadb sqlite mongodb=mongo redis memcached hazelcast cassandra dynamodb
+  elasticsearch opensearch clickhouse snowflake bigquery mssql firebase supabase neo4j qdrant
+  kafka rabbitmq nats sqs zeromq
+  docker podman kubernetes=k8s helm terraform ansible pulumi vagrant nginx apache haproxy traefik
+  envoy istio prometheus grafana datadog sentry jenkins github gitlab bitbucket circleci aws azure gcp
+  s3 ec2 heroku vercel netlify cloudflare stripe paypal twilio auth0 okta keycloak
+  linux windows macos=osx ubuntu debian fedora centos alpine archlinux android ios wsl
+  chrome firefox safari vim neovim emacs vscode intellij xcode git mercurial svn
+  openai anthropic claude chatgpt gpt ollama llama gemini mistral copilot langchain
+  english german french spanish italian portuguese dutch russian chinese japanese korean turkish
+  arabic hindi swedish deutsch englisch französisch spanisch`),
+);
+
+/** Numbers written as words, without "one", which is mostly a pronoun. */
+export const numerals: ReadonlyMap<string, string> = new Map(
+  wordsOf('two three four five six seven eight nine ten eleven twelve').map((word, at) => [
+    word,
+    String(at + 2),
+  ]),
+);
+
+/** The normalized spelling of each unit. Case matters: Mb is not MB. */
+export const units: ReadonlyMap<string, string> = new Map(
+  rowsOf(`
+  ns: ns nanosecond nanoseconds | us: µs microsecond microseconds |
+  ms: ms msec millisecond milliseconds Millisekunden |
+  s: s sec secs second seconds Sekunde Sekunden seconde secondes segundo segundos |
+  min: min mins minute minutes Minute Minuten minuto minutos |
+  h: h hr hrs hour hours Stunde Stunden heure heures hora horas |
+  d: d day days Tag Tage Tagen jour jours día días |
+  wk: week weeks Woche Wochen semaine semaines semana semanas |
+  mo: month months Monat Monate Monaten mois mes meses |
+  y: year years Jahr Jahre Jahren ans año años | bit: bit bits | B: B byte bytes |
+  kB: kB KB kb kilobyte kilobytes | MB: MB mb megabyte megabytes | GB: GB gb gigabyte gigabytes |
+  TB: TB tb terabyte terabytes | KiB: KiB | MiB: MiB | GiB: GiB | Mb: Mb Mbit | Gb: Gb Gbit |
+  px: px pixel pixels Pixel | rem: rem | em: em | pt: pt | vh: vh | vw: vw |
+  pct: % percent Prozent | mm: mm | cm: cm | m: m meter meters metre metres |
+  km: km kilometer kilometers kilometre kilometres | mi: mi mile miles | mg: mg |
+  g: g gram grams | kg: kg kilogram kilograms | lb: lb lbs pound pounds | Hz: Hz hz | kHz: kHz |
+  MHz: MHz | GHz: GHz | am: am AM a.m. | pm: pm PM p.m. | usd: $ usd USD dollar dollars |
+  eur: € eur EUR euro euros Euro
+`).flatMap(([unit = '', ...spellings]) =>
+    spellings.map(spelling => [spelling, unit.replace(':', '')] as const),
+  ),
+);

@@ -19,6 +19,7 @@ describe('the same are', () => {
     ['a wish', 'Write a haiku', "I'd like you to write a haiku"],
     ['a German please', 'Prüfe den Code der Klasse', 'Prüfe bitte den Code der Klasse'],
     ['contractions in full', "Don't say what's wrong", 'Do not say what is wrong'],
+    ['contractions in capitals', "please DON'T print it", 'DO not print it'],
     ['the first letter', 'explain the event loop', 'Explain the event loop'],
     ['the marks at the end', 'What is a monad', 'What is a monad??'],
     [

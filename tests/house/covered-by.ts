@@ -120,21 +120,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'enhance/result',
     'enhance/stats',
   ],
-  'enhance/guards': [
-    'enhance/guards-facts',
-    'enhance/guards-order',
-    'enhance/guards-words',
-    'enhance/words-contrasts',
-    'enhance/words-names',
-  ],
-  'enhance/keys': [
-    'enhance/canonical-filler',
-    'enhance/canonical-text',
-    'enhance/canonical-tokens',
-    'enhance/canonical',
-    'enhance/rules',
-    'enhance/words',
-  ],
+  'enhance/keys': ['enhance/canonical-text', 'enhance/canonical', 'enhance/rules', 'enhance/words'],
   'enhance/pairs': ['redis/deadlines', 'redis/link'],
   'enhance/semantic': [
     'enhance/judge-queue',
