@@ -1,8 +1,8 @@
-import type { CallSummary } from '#activity';
+import type { CallSummary, Payload } from '#activity';
 import { HubError, tryParseJson } from '#core';
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { counted, duration, moment } from './format.ts';
-import { type Content, type Html, html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
 import {
   type Tone,
@@ -30,10 +30,8 @@ export function activityPages({ telemetry: { activity }, servers }: PageNeeds) {
     const filter = filterOf(request);
     const { before, ...texts } = filter;
     const wanted = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== ''));
-    const found = activity.list(
-      { ...wanted, ...(before !== '' && { before: Number(before) }) },
-      perPage + 1,
-    );
+    const older = before !== '' && { before: Number(before) };
+    const found = activity.list({ ...wanted, ...older }, perPage + 1);
     const calls = found.slice(0, perPage);
     const next = found.length > perPage ? calls.at(-1)?.id : undefined;
     return { calls, filter, next, endpoint: request.endpoint };
@@ -86,14 +84,10 @@ ${callList(view)}`;
             'HUB_CALL_UNKNOWN',
             `There is no record of the call ${id.slice(0, 20)}: newer calls have replaced it, or the hub was restarted`,
           );
-        const text = (message: typeof found.request) =>
-          message
-            ? `${pretty(message.text)}${message.isCut ? '\n… the rest was not kept' : ''}`
-            : '';
         const payloads =
           rights === 'owner'
-            ? html`<section><h2>Request</h2>${payload(text(found.request), 'Request')}</section>
-<section><h2>Answer</h2>${payload(text(found.reply), 'Answer')}</section>`
+            ? html`<section><h2>Request</h2>${payload(pretty(found.request), 'Request')}</section>
+<section><h2>Answer</h2>${payload(pretty(found.reply), 'Answer')}</section>`
             : html`<section><h2>Request and response</h2>${ownersOnly(rights, 'The content')}</section>`;
         const main = html`${callFacts(found)}
 ${payloads}`;
@@ -103,9 +97,9 @@ ${payloads}`;
   };
 }
 
-/** Filter of the call list. Empty fields match everything; `before` is the cursor of an older page. */
 type CallFilter = ReturnType<typeof filterOf>;
 
+/** Filter of the call list. Empty fields match everything; `before` is the cursor of an older page. */
 function filterOf({ query }: DashboardRequest) {
   const asked = (name: string) => query(name).trim();
   return {
@@ -135,14 +129,12 @@ function callList({ calls, filter, next, endpoint }: CallListView): Html {
     html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, more on the next'}</p>`;
   const content = html`${total}${callTable(calls, endpoint, filter)}${pager(filter, next)}`;
   if (before !== '') return html`<div id="calls">${content}</div>`;
-  return fragment(
-    { id: 'calls', from: withQuery('/dashboard/activity-partial', wanted), event: 'activity' },
-    content,
-  );
+  const from = withQuery('/dashboard/activity-partial', wanted);
+  return fragment({ id: 'calls', from, event: 'activity' }, content);
 }
 
 function callTable(calls: readonly CallSummary[], endpoint: string, filter?: CallFilter): Html {
-  if (calls.length > 0) return table('Calls, newest first', columns, calls);
+  if (calls.length > 0) return table('Calls, newest first', calls, columns);
   const { before = '', ...texts } = filter ?? {};
   if (Object.values(texts).some(value => value !== ''))
     return empty(
@@ -156,38 +148,29 @@ function callTable(calls: readonly CallSummary[], endpoint: string, filter?: Cal
   );
 }
 
-const columns = [
-  {
-    title: 'Call',
-    isHeader: true,
-    cell: ({ id, method, name }: CallSummary): Content =>
+const columns: Parameters<typeof table<CallSummary>>[2] = [
+  [
+    'Call',
+    ({ id, method, name }) =>
       html`<a id="call-${id}" href="${paths.call(id)}">${name ?? method}</a>${name !== undefined && html` <span class="note">${method}</span>`}`,
-  },
-  { title: 'When', cell: ({ at }: CallSummary) => moment(at) },
-  {
-    title: 'Server',
-    cell: ({ id, server }: CallSummary) =>
+  ],
+  ['When', ({ at }) => moment(at)],
+  [
+    'Server',
+    ({ id, server }) =>
       server === undefined ? 'the hub' : serverLink(server, `call-${id}-server`),
-  },
-  { title: 'Client', cell: ({ client }: CallSummary) => client },
-  {
-    title: 'Session',
-    cell: ({ id, session }: CallSummary) =>
+  ],
+  ['Client', ({ client }) => client],
+  [
+    'Session',
+    ({ id, session }) =>
       html`<a id="call-${id}-session" aria-label="Calls of session ${session}" href="${withQuery(paths.activity, { session })}">${session}</a>`,
-  },
-  { title: 'Outcome', cell: ({ outcome }: CallSummary) => outcomeBadge(outcome) },
-  { title: 'Took', isNumber: true, cell: ({ tookMs }: CallSummary) => duration(tookMs) },
-  {
-    title: 'At the server',
-    isNumber: true,
-    cell: ({ server, serverMs }: CallSummary) => server !== undefined && duration(serverMs),
-  },
-  {
-    title: 'In the hub',
-    isNumber: true,
-    cell: ({ tookMs, serverMs }: CallSummary) => duration(Math.max(0, tookMs - serverMs)),
-  },
-] as const;
+  ],
+  ['Outcome', ({ outcome }) => outcomeBadge(outcome)],
+  ['Took', ({ tookMs }) => duration(tookMs), 'number'],
+  ['At the server', ({ server, serverMs }) => server !== undefined && duration(serverMs), 'number'],
+  ['In the hub', ({ tookMs, serverMs }) => duration(Math.max(0, tookMs - serverMs)), 'number'],
+];
 
 const outcomes: Readonly<Record<string, readonly [tone: Tone, text: string]>> = {
   ok: ['good', 'ok'],
@@ -248,8 +231,10 @@ ${facts([
 <ul class="key"><li class="second">hub ${duration(hubMs)}</li><li class="first">server ${duration(serverMs)}</li></ul></section>`;
 }
 
-/** Formats JSON. Returns other text, such as truncated JSON, unchanged. */
-function pretty(text: string): string {
-  const value = tryParseJson(text);
-  return value === undefined ? text : JSON.stringify(value, undefined, 2);
+/** Formats JSON. Other text, such as truncated JSON, is unchanged. */
+function pretty(message: Payload | undefined): string {
+  if (!message) return '';
+  const value = tryParseJson(message.text);
+  const text = value === undefined ? message.text : JSON.stringify(value, undefined, 2);
+  return message.isCut ? `${text}\n… the rest was not kept` : text;
 }

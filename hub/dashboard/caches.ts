@@ -3,7 +3,7 @@ import type { CachesStats, Explanation } from '#enhance';
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { bytes, count, duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
-import { noPrompts, noticeOf } from './notices.ts';
+import { noPrompts, noticeOf } from './actions.ts';
 import { paths } from './paths.ts';
 import {
   type Rights,
@@ -34,20 +34,11 @@ export function cachePages({ prompts, telemetry }: PageNeeds) {
   async function pageOf(request: DashboardRequest, asked?: PromptLookup) {
     const stats = await (await enhancer())?.stats();
     const main = caches(stats, asked, request.visitor.rights);
-    return {
-      title: 'Caches',
-      at: 'caches',
-      main,
-      events: paths.events,
-      notice: noticeOf(request),
-    } as const;
+    const frame = { title: 'Caches', at: 'caches', events: paths.events } as const;
+    return { ...frame, main, notice: noticeOf(request) };
   }
 
-  async function lookUp(
-    prompt: string,
-    client: string,
-    signal: AbortSignal,
-  ): Promise<PromptLookup['found']> {
+  async function lookUp(prompt: string, client: string, signal: AbortSignal) {
     if (prompt.trim() === '') return { problem: 'prompt: is empty: write one' };
     try {
       const found = await (await enhancer())?.explain(prompt, client || undefined, signal);
@@ -72,11 +63,7 @@ export function cachePages({ prompts, telemetry }: PageNeeds) {
   } satisfies Handlers;
 }
 
-function caches(
-  stats: CachesStats | undefined,
-  asked: PromptLookup | undefined,
-  rights: Rights,
-): Html {
+function caches(stats: CachesStats | undefined, asked: PromptLookup | undefined, rights: Rights) {
   if (!stats)
     return html`${heading('Caches')}${empty('This hub does not improve prompts.', html`<p>Set <code>OLLAMA_HOST</code> and restart the hub.</p>`)}`;
   return html`${heading('Caches', rights === 'owner' ? clearAll : loginLink(rights, 'Log in to clear them', 'log-in-caches'))}
@@ -172,26 +159,13 @@ function equalPrompt({ ageMs, error }: Explanation['exact']): Content {
     : badge('good', `kept for ${duration(ageMs)}`);
 }
 
-type Near = NonNullable<Explanation['semantic']>;
-
-function near({ entries, threshold }: Near): Content {
+function near({ entries, threshold }: NonNullable<Explanation['semantic']>): Content {
   if (entries.length === 0) return html`<p class="note">No cached prompt is similar to it.</p>`;
-  return table<Near['entries'][number]>(
-    'Similar cached prompts, most similar first',
-    [
-      { title: 'Cached prompt', isHeader: true, cell: ({ prompt }) => prompt },
-      {
-        title: 'Similarity',
-        isNumber: true,
-        cell: ({ similarity }) =>
-          badge(similarity >= threshold ? 'good' : 'idle', similarity.toFixed(3)),
-      },
-      {
-        title: 'Guards',
-        cell: ({ verdict, why }) => html`${verdict} <span class="note">${why}</span>`,
-      },
-      { title: 'Age', isNumber: true, cell: ({ ageMs }) => duration(ageMs) },
-    ],
-    entries,
-  );
+  const toneOf = (similarity: number) => (similarity >= threshold ? 'good' : 'idle');
+  return table('Similar cached prompts, most similar first', entries, [
+    ['Cached prompt', ({ prompt }) => prompt],
+    ['Similarity', ({ similarity: of }) => badge(toneOf(of), of.toFixed(3)), 'number'],
+    ['Guards', ({ verdict, why }) => html`${verdict} <span class="note">${why}</span>`],
+    ['Age', ({ ageMs }) => duration(ageMs), 'number'],
+  ]);
 }

@@ -8,42 +8,52 @@ import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
 import type { Metrics, Redaction } from '#telemetry';
-import type { Asset } from './assets.ts';
-import type { Changes } from './changes.ts';
+import type { createChanges } from './changes.ts';
 import type { Html } from './html.ts';
 import type { Page, Visitor } from './layout.ts';
-import type { Failure } from './pieces.ts';
-import type { ServerViews } from './server-view.ts';
-import type { ContainerUsages, UsageViews } from './usage.ts';
+import type { FailedAction } from './pieces.ts';
+import type { ContainerUsages, createServerViews } from './server-view.ts';
 
 export type DashboardNeeds = {
   readonly servers: Servers;
   readonly router: Pick<Router, 'openSessionless' | 'sessions'>;
-  readonly telemetry: {
-    readonly activity: Pick<Activity, 'list' | 'find' | 'changed'>;
-    readonly metrics: Pick<Metrics, 'snapshot'>;
-    readonly redact: Redaction['text'];
-  };
+  readonly telemetry: DashboardTelemetry;
   readonly jobs: Jobs;
-  /** Absent: this hub does not change its config file. `read` parses the body of `POST /servers/install`. */
-  readonly installs?: Pick<Installs, 'remove' | 'review'> &
-    Pick<InstallJobs, 'begin'> & { readonly read: (body: unknown) => Promise<InstallRequest> };
+  /** Absent: this hub does not change its config file. */
+  readonly installs?: DashboardInstalls;
   /** Absent: the hub improves no prompts. */
-  readonly prompts?: {
-    readonly open: () => Promise<PromptEnhancer>;
-    readonly health?: { readonly loaded: () => Promise<PromptEnhancer> | undefined };
-  };
-  readonly hub: {
-    readonly version: string;
-    readonly backend: 'docker' | 'process';
-    readonly health: () => Promise<{ readonly answer: HealthReport }>;
-    readonly usages: ContainerUsages;
-  };
+  readonly prompts?: DashboardPrompts;
+  readonly hub: DashboardHub;
   readonly login: Logins;
   readonly system: { readonly clock: Clock; readonly log: Log };
 };
 
-type PromptEnhancer = { readonly enhancer: Enhancer };
+export type DashboardTelemetry = {
+  readonly activity: Activity;
+  readonly metrics: Metrics;
+  /** Removes secrets from a text of a server. */
+  readonly redact: Redaction['text'];
+};
+
+type DashboardInstalls = Pick<Installs, 'remove' | 'review'> &
+  Pick<InstallJobs, 'begin'> & {
+    /** Parses the body of `POST /servers/install`. */
+    readonly read: (body: unknown) => Promise<InstallRequest>;
+  };
+
+type DashboardPrompts = {
+  readonly open: () => Promise<{ readonly enhancer: Enhancer }>;
+  readonly health?: {
+    readonly loaded: () => Promise<{ readonly enhancer: Enhancer }> | undefined;
+  };
+};
+
+type DashboardHub = {
+  readonly version: string;
+  readonly backend: 'docker' | 'process';
+  readonly health: () => Promise<{ readonly answer: HealthReport }>;
+  readonly usages: ContainerUsages;
+};
 
 /** The answer of `/health`, as far as the overview shows it. */
 export type HealthReport = {
@@ -104,9 +114,9 @@ export type DashboardAnswer = {
   /** A part of a page, for htmx. */
   | { readonly part: Html }
   /** An error page, or a notice for htmx. */
-  | { readonly failure: Failure; readonly status: number }
+  | { readonly failure: FailedAction; readonly status: number }
   | { readonly redirect: string }
-  | { readonly asset: Asset }
+  | { readonly asset: { readonly type: string; readonly body: Buffer } }
 );
 
 /** The handlers of routes, by name. */
@@ -114,8 +124,7 @@ export type Handlers = Readonly<
   Record<string, (request: DashboardRequest) => Promise<DashboardAnswer>>
 >;
 
-export type PageNeeds = DashboardNeeds & {
-  readonly changes: Changes;
-  readonly usage: UsageViews;
-  readonly views: ServerViews;
+export type PageNeeds = Omit<DashboardNeeds, 'login'> & {
+  readonly changes: ReturnType<typeof createChanges>;
+  readonly views: ReturnType<typeof createServerViews>;
 };

@@ -1,6 +1,5 @@
 import { actions } from './actions.ts';
 import { activityPages } from './activity.ts';
-import { loadAssets } from './assets.ts';
 import { cachePages } from './caches.ts';
 import { createChanges } from './changes.ts';
 import type {
@@ -8,32 +7,21 @@ import type {
   DashboardNeeds,
   DashboardRequest,
   Handlers,
-  PageNeeds,
 } from './dashboard-types.ts';
 import { type Html, textOf } from './html.ts';
-import { installPages } from './install.ts';
-import { jobPages } from './jobs.ts';
-import { type Page, layout } from './layout.ts';
+import { installPages, jobPages } from './jobs.ts';
+import { type Page, layout, loadAssets } from './layout.ts';
 import { type LoginOptions, loginPages } from './login.ts';
 import { overviewPages } from './overview.ts';
 import { paths } from './paths.ts';
 import { alert, failurePage } from './pieces.ts';
 import { serverPages } from './server.ts';
-import { createServerViews } from './server-view.ts';
+import { createServerViews, createUsageViews } from './server-view.ts';
 import { sessionPages } from './sessions.ts';
 import { toolPages } from './tool.ts';
-import { createUsageViews } from './usage.ts';
 
 /** The loaded dashboard: the handlers of its routes, by name. */
 export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
-
-type Rendered = {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Buffer | undefined;
-  /** The value of the visitor's new login cookie; empty removes it. */
-  readonly cookie: string | undefined;
-};
 
 /**
  * Headers of every answer. Pages load nothing from other sites, contain no inline scripts or styles, cannot be framed by other
@@ -58,39 +46,36 @@ const assetHeaders = { 'cache-control': 'public, max-age=31536000, immutable' } 
 
 /** Loads the assets. Rejects if one is missing. */
 export async function createDashboard(options: LoginOptions, needs: DashboardNeeds) {
-  const { hub, system, telemetry } = needs;
+  const { login, ...others } = needs;
+  const { hub, system, telemetry } = others;
   const assets = await loadAssets();
-  const changes = createChanges({ ...needs, ...telemetry });
+  const changes = createChanges({ ...others, ...telemetry });
   const usage = createUsageViews({ usages: hub.usages, clock: system.clock }, () => {
     changes.note('health');
     changes.note('server');
   });
-  const views = createServerViews({
-    backend: hub.backend,
-    clock: system.clock,
-    redact: telemetry.redact,
-    usage,
-  });
-  const given: PageNeeds = { ...needs, changes, usage, views };
+  const { backend } = hub;
+  const views = createServerViews({ ...system, ...telemetry, backend, usage });
+  const given = { ...others, changes, views };
   const activity = activityPages(given);
-  const entering = loginPages(options, given);
+  const entering = loginPages(options, login);
 
-  function render(answer: DashboardAnswer, request: DashboardRequest): Rendered {
-    const { status = 200, headers, cookie } = answer;
-    const send = (html: Html, more: Rendered['headers'] = {}): Rendered => ({
+  /** The status, headers and body of an answer. */
+  function render(answer: DashboardAnswer, request: DashboardRequest) {
+    const { status = 200, headers } = answer;
+    const send = (html: Html, more = {}) => ({
       status,
       headers: { ...htmlHeaders, ...headers, ...more },
       body: textOf(html),
-      cookie,
     });
     const sendPage = (page: Page) => send(layout(page, request.visitor, hub.version, assets.urls));
     if ('page' in answer) return sendPage(answer.page);
     if ('part' in answer) return send(answer.part);
     if ('redirect' in answer)
-      return { status: 303, headers: { location: answer.redirect }, body: undefined, cookie };
+      return { status: 303, headers: { location: answer.redirect }, body: undefined };
     if ('asset' in answer) {
       const { type, body } = answer.asset;
-      return { status, headers: { ...assetHeaders, 'content-type': type }, body, cookie };
+      return { status, headers: { ...assetHeaders, 'content-type': type }, body };
     }
     const { failure } = answer;
     return request.isHtmx

@@ -1,15 +1,15 @@
 import type { LocalLaunch, RemoteLaunch, ServerConfig } from '#config';
-import type { Json, JsonObject } from '#core';
+import { planLaunch, runtimeOf } from '#servers';
 
 /** Keys that no page shows, because their values may be secrets. */
 const hidden = '[redacted]';
-const hideAll = (values: Readonly<Record<string, string>>): JsonObject =>
+const hideAll = (values: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.keys(values).map(name => [name, hidden]));
 
 /** The config of a server in the format of the config file, with all defaults, without values of environment and headers. */
-export function entryOf(config: ServerConfig): JsonObject {
+export function entryOf(config: ServerConfig): Readonly<Record<string, unknown>> {
   const { launch } = config;
-  const entry: { readonly [key: string]: Json | undefined } = {
+  return {
     description: config.description,
     tags: config.tags,
     enabled: config.enabled,
@@ -31,9 +31,6 @@ export function entryOf(config: ServerConfig): JsonObject {
     instance_idle: config.instanceIdleMs / 1000,
     era: config.era,
   };
-  return Object.fromEntries(
-    Object.entries(entry).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-  );
 }
 
 const remoteEntry = ({ transport, url, headers }: RemoteLaunch) => ({
@@ -72,7 +69,53 @@ function localEntry({ package: wanted, sandbox, ...launch }: LocalLaunch) {
 }
 
 /** A URL without user, password and query, which may contain secrets. */
-export function addressOf(url: string): string {
+function addressOf(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;
+}
+
+/** Isolation of a server, in the words of its page. */
+export type SandboxView = {
+  /** False for a process on the hub's machine. */
+  readonly isThere: boolean;
+  readonly rows: readonly (readonly [name: string, value: string])[];
+};
+
+/** The effective sandbox of a server, if `backend` is the default runtime. */
+export function sandboxOf(config: ServerConfig, backend: 'docker' | 'process'): SandboxView {
+  const { launch } = config;
+  if (launch.kind === 'remote')
+    return {
+      isThere: true,
+      rows: [
+        ['Runs', 'elsewhere: the hub only speaks to it'],
+        ['Address', addressOf(launch.url)],
+      ],
+    };
+  // No plan: the command has no image, so the server cannot run. Paths of data folders are not shown.
+  const plan =
+    runtimeOf(launch, backend) === 'docker' && launch.image === undefined && !launch.package
+      ? undefined
+      : planLaunch(config, { auto: backend, dataDir: '/' }).target;
+  if (plan?.kind !== 'docker') return { isThere: false, rows: [] };
+  const { network, user, mounts, volumes, limits, logs } = plan;
+  const mounted = mounts.map(
+    ({ source, target, readOnly }) =>
+      `${source} at ${target}, ${readOnly ? 'read-only' : 'writable'}`,
+  );
+  return {
+    isThere: true,
+    rows: [
+      ['Network', network === 'none' ? 'none' : 'bridge: the internet, and no other server'],
+      ['User', user ?? 'unprivileged: that of the image unless it is root, else 65532'],
+      ['Memory', `${Math.round(limits.memoryBytes / 2 ** 20)} MiB, no swap`],
+      ['CPUs', String(limits.cpus)],
+      ['Processes', `${limits.pids} at most`],
+      ['Root file system', 'read-only; /tmp and the home folder are in memory'],
+      ['Capabilities', 'none, and no way to gain any'],
+      ['Mounts', mounted.join('\n') || 'none'],
+      ['Volumes', volumes.map(({ name, target }) => `${name} at ${target}`).join('\n') || 'none'],
+      ['Log of the engine', logs === 'none' ? 'none' : 'limited'],
+    ],
+  };
 }

@@ -6,10 +6,10 @@ export type {
   DashboardNeeds,
   DashboardRequest,
   HealthReport,
-  Logins,
+  LoginResult,
   PartHealth,
 } from './dashboard-types.ts';
 export { html, textOf } from './html.ts';
-export type { Failure } from './pieces.ts';
+export type { FailedAction } from './pieces.ts';
+export type { ContainerUsage, ContainerUsages } from './server-view.ts';
 export { fieldsOf } from './tool-fields.ts';
-export type { ContainerUsage, ContainerUsages } from './usage.ts';

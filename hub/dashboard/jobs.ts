@@ -1,11 +1,12 @@
+import { HubError } from '#core';
 import { installKind } from '#installs';
 import type { Job, JobState, Jobs } from '#jobs';
+import { fileOnly, noticeOf } from './actions.ts';
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { type Html, html } from './html.ts';
-import { noticeOf } from './notices.ts';
 import { paths } from './paths.ts';
 import {
-  type Failure,
+  type FailedAction,
   type Rights,
   type Tone,
   actionButton,
@@ -51,13 +52,13 @@ ${jobPartial(job, jobs.linesOf(job.id))}`;
   } satisfies Handlers;
 }
 
-const unknownJob: Failure = {
+const unknownJob: FailedAction = {
   title: 'Not found',
   message: 'The hub has no such job: it stores only the newest ones.',
 };
 
 /** Lists jobs. Only the owner may open or cancel one. */
-export function jobList(jobs: readonly Job[], rights: Rights, isCancellable = false): Html {
+function jobList(jobs: readonly Job[], rights: Rights, isCancellable = false): Html {
   if (jobs.length === 0) return empty('None yet.');
   const isOwner = rights === 'owner';
   return html`<ul class="parts">${jobs.map(job => {
@@ -115,3 +116,124 @@ function outcome(job: Job): Html {
       : notice('good', 'Installed as ', serverLink(name), '. Clients can use its tools now.');
   return html`${done}${Array.isArray(warnings) && warnings.map(text => notice('bad', String(text)))}`;
 }
+
+type InstallForm = ReturnType<typeof installFormOf>;
+
+/** Why a form was sent back: what is wrong, or the settings beyond the default sandbox to confirm. */
+type SentBack = { readonly problem?: string; readonly asked?: readonly Html[] };
+
+/** The install form. Installs continue when the page is closed. */
+export function installPages({ installs, jobs, telemetry: { redact } }: PageNeeds) {
+  const pageOf = (form: InstallForm, sentBack: SentBack = {}) => ({
+    title: 'Install',
+    at: 'install' as const,
+    events: paths.events,
+    main: html`${heading('Install a server')}
+<p class="lead">The hub builds an image for the server, starts it once to read its tools, and adds it to the config file. If a step fails, everything is undone.</p>
+${formWith(form, sentBack)}
+<section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>
+${jobList(jobs.list(), 'owner')}</section>`,
+  });
+
+  return {
+    async install() {
+      if (!installs) return { failure: fileOnly, status: 409 };
+      return { page: pageOf(installFormOf(new URLSearchParams())) };
+    },
+    async beginInstall({ form: sent, principal }) {
+      if (!installs) return { failure: fileOnly, status: 409 };
+      const form = installFormOf(sent);
+      const confirmed = sent.getAll('confirm');
+      try {
+        const body = bodyOf(form);
+        const asked = await installs.review(await installs.read(body)).catch(leaveToJob);
+        const names = asked.map(({ name }) => name);
+        if (names.every(name => confirmed.includes(name))) {
+          const wanted = await installs.read({ ...body, confirm: names });
+          return { redirect: paths.job(installs.begin(wanted, principal().name)) };
+        }
+        const shown = asked.map(({ name, message }) =>
+          checkbox(name, redact(message), confirmed.includes(name)),
+        );
+        return { page: pageOf(form, { asked: shown }), status: 409 };
+      } catch (error) {
+        if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
+        return { page: pageOf(form, { problem: redact(error.message) }), status: 400 };
+      }
+    },
+  } satisfies Handlers;
+}
+
+/** Errors in the entry itself are reported by the job. */
+function leaveToJob(error: unknown): readonly never[] {
+  if (error instanceof HubError && error.code !== 'HUB_REQUEST_INVALID') return [];
+  throw error;
+}
+
+function installFormOf(form: URLSearchParams) {
+  const text = (name: string) => form.get(name) ?? '';
+  return {
+    package: text('package'),
+    name: text('name'),
+    transport: text('transport'),
+    network: text('network'),
+    args: text('args'),
+    env: text('env'),
+  };
+}
+
+/** Converts the form to the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID. */
+function bodyOf({ package: wanted, name, transport, network, args, env }: InstallForm): object {
+  const given = (text: string) => (text.trim() === '' ? undefined : text.trim());
+  const entries = linesOf(env).map(line => {
+    const [, key, value] = /^([^=]+)=(.*)$/.exec(line) ?? [];
+    if (key === undefined || value === undefined)
+      throw new HubError(
+        'HUB_REQUEST_INVALID',
+        'env: a line of the environment has no "=": write NAME=value',
+      );
+    return [key.trim(), value] as const;
+  });
+  return {
+    package: given(wanted),
+    name: given(name),
+    transport: given(transport),
+    ...(network.trim() !== '' && { network: network.trim() }),
+    args: args === '' ? undefined : linesOf(args),
+    env: Object.fromEntries(entries),
+  };
+}
+
+const linesOf = (text: string): readonly string[] =>
+  text.split(/\r?\n/).filter(line => line.trim() !== '');
+
+const formWith = (form: InstallForm, { problem, asked = [] }: SentBack): Html =>
+  html`${problem !== undefined && html`<p class="notice bad" role="alert" id="problem">${problem}</p>`}
+<form class="card" method="post" action="${paths.install}">
+<p><label for="package">Package, image or address</label><input id="package" name="package" value="${form.package}" required autocomplete="off" spellcheck="false" aria-describedby="package-said"><span class="note" id="package-said"><code>@org/mcp-server</code> from npm, <code>uvx:mcp-server-time</code> from PyPI, <code>docker:image:tag</code>, or <code>https://example.com/mcp</code></span></p>
+<p><label for="name">Name <span class="note">optional</span></label><input id="name" name="name" value="${form.name}" autocomplete="off" spellcheck="false" aria-describedby="name-said"><span class="note" id="name-said">Prefix of its tool names. Default: derived from the package.</span></p>
+<details${moreIsGiven(form) && html` open`}><summary>More</summary>
+<div class="card">
+<p><label for="network">Network</label><select id="network" name="network">${choice('', 'default: none', form.network)}${choice('none', 'none', form.network)}${choice('bridge', 'the internet', form.network)}</select></p>
+<p><label for="transport">Transport of a remote server</label><select id="transport" name="transport">${choice('', 'detect', form.transport)}${choice('http', 'streamable HTTP', form.transport)}${choice('sse', 'HTTP with SSE', form.transport)}</select></p>
+<p><label for="args">Arguments <span class="note">one per line</span></label><textarea id="args" name="args" spellcheck="false">${form.args}</textarea></p>
+<p><label for="env">Environment <span class="note">NAME=value, one per line</span></label><textarea id="env" name="env" spellcheck="false" autocomplete="off" aria-describedby="env-said">${form.env}</textarea><span class="note" id="env-said">Values are written to the config file. For a secret, write <code>NAME=\${NAME}</code> and set its value in the environment of the hub.</span></p>
+</div></details>
+${asked.length > 0 && confirmation(asked)}
+<p><button class="primary" id="begin">Install</button></p>
+</form>`;
+
+/** The browser requires all of them before it sends the form. */
+const checkbox = (name: string, message: string, isAgreed: boolean) =>
+  html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`;
+
+const confirmation = (asked: readonly Html[]) =>
+  html`<fieldset class="notice bad" id="confirm"><legend>This server needs more than the default sandbox</legend>
+${asked}
+<p class="note">Nothing was installed yet. Check what you allow and install it, or change the form.</p></fieldset>`;
+
+const moreIsGiven = ({ network, transport, args, env }: InstallForm) =>
+  [network, transport, args, env].some(value => value !== '');
+
+const choice = (value: string, text: string, chosen: string) =>
+  html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`;

@@ -1,5 +1,7 @@
-import type { Assets } from './assets.ts';
-import { type Content, type Html, html } from './html.ts';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { type Rights, loginLink } from './pieces.ts';
 
@@ -16,7 +18,7 @@ export type Page = {
   readonly main: Html;
   /** URL of the event stream that reports changes; undefined for a static page. */
   readonly events?: string;
-  /** Reload interval in seconds for browsers without JavaScript. */
+  /** For browsers without JavaScript. */
   readonly reloadSeconds?: number;
   /** Redirects to this path with a new request, which carries the cookies that this response sets. */
   readonly leadsTo?: string;
@@ -53,8 +55,15 @@ export function layout(
   page: Page,
   { rights, isLoggedIn }: Visitor,
   hubVersion: string,
-  assets: Assets['urls'],
+  assets: Awaited<ReturnType<typeof loadAssets>>['urls'],
 ): Html {
+  const { reloadSeconds, leadsTo } = page;
+  const refresh = [
+    reloadSeconds !== undefined &&
+      html`<noscript><meta http-equiv="refresh" content="${reloadSeconds}"></noscript>\n`,
+    leadsTo !== undefined &&
+      html`<meta http-equiv="refresh" content="${'0;url='.concat(leadsTo)}">\n`,
+  ];
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -62,7 +71,7 @@ export function layout(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="htmx-config" content="${htmxConfig}">
-${reloading(page)}${leading(page)}<title>${page.title} · AgentHub</title>
+${refresh}<title>${page.title} · AgentHub</title>
 <link rel="icon" type="image/svg+xml" href="${assets['icon.svg']}">
 <link rel="stylesheet" href="${assets['dashboard.css']}">
 <script src="${assets['htmx.js']}" defer></script>
@@ -97,12 +106,31 @@ function navigation(at: NavigationEntry | undefined): Html {
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`;
 }
 
-const reloading = ({ reloadSeconds }: Page): Content =>
-  reloadSeconds !== undefined &&
-  html`<noscript><meta http-equiv="refresh" content="${reloadSeconds}"></noscript>
-`;
+const script = 'text/javascript; charset=utf-8';
+const hashLength = 12;
 
-const leading = ({ leadsTo }: Page): Content =>
-  leadsTo !== undefined &&
-  html`<meta http-equiv="refresh" content="${'0;url='.concat(leadsTo)}">
-`;
+/**
+ * Reads the files that pages load. Their URLs contain a hash of the content, so they can be cached forever. Rejects if one
+ * is missing, as in an incomplete package.
+ */
+export async function loadAssets() {
+  const htmx = createRequire(import.meta.url).resolve('htmx.org/dist/htmx.min.js');
+  const files = new Map<string, { readonly type: string; readonly body: Buffer }>();
+  const add = async (name: string, type: string, from?: string) => {
+    const body = await readFile(from ?? new URL(`./assets/${name}`, import.meta.url));
+    const hash = createHash('sha256').update(body).digest('hex').slice(0, hashLength);
+    const file = name.replace(/(?=\.\w+$)/, `.${hash}`);
+    files.set(file, { type, body });
+    return `/dashboard/assets/${file}`;
+  };
+  return {
+    urls: {
+      'dashboard.css': await add('dashboard.css', 'text/css; charset=utf-8'),
+      'dashboard.js': await add('dashboard.js', script),
+      'htmx.js': await add('htmx.js', script, htmx),
+      'icon.svg': await add('icon.svg', 'image/svg+xml'),
+    },
+    /** Finds a file by the last part of its URL. */
+    find: (file: string) => files.get(file),
+  };
+}

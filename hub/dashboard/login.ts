@@ -1,4 +1,4 @@
-import type { DashboardAnswer, DashboardNeeds, Handlers, LoginResult } from './dashboard-types.ts';
+import type { DashboardAnswer, Handlers, LoginResult, Logins } from './dashboard-types.ts';
 import { type Content, html } from './html.ts';
 import { paths } from './paths.ts';
 import { heading, notice } from './pieces.ts';
@@ -12,7 +12,7 @@ export type LoginOptions = {
 type Failed = 'token' | 'link' | 'blocked';
 
 /** The login page, and the ways in and out. */
-export function loginPages(options: LoginOptions, { login }: Pick<DashboardNeeds, 'login'>) {
+export function loginPages(options: LoginOptions, login: Logins) {
   /** Explains how to log in, and asks for the token if the hub has one. `to`: path to go to after the login. */
   function askToLogIn(to: string, status: number, failed?: Failed): DashboardAnswer {
     const main = html`<div class="login">${heading('Log in')}
@@ -24,11 +24,8 @@ ${options.token !== undefined && byToken(to, failed)}</div>`;
     return { page: { title: 'Log in', main }, status, headers: { 'hx-refresh': 'true' } };
   }
 
-  function refuse(
-    result: Exclude<LoginResult, { readonly kind: 'in' }>,
-    to: string,
-    failed: Failed,
-  ): DashboardAnswer {
+  function enter(result: LoginResult, entered: DashboardAnswer, to: string, failed: Failed) {
+    if (result.kind === 'in') return { ...entered, cookie: result.cookie };
     if (result.kind === 'wrong') return askToLogIn(to, 401, failed);
     const { headers, ...answer } = askToLogIn(to, 429, 'blocked');
     const retryAfter = String(Math.ceil(result.waitMs / 1000));
@@ -43,21 +40,16 @@ ${options.token !== undefined && byToken(to, failed)}</div>`;
         // A prefetch of the browser must not use up the link.
         const isAhead = headers['sec-purpose']?.includes('prefetch') === true;
         if (code === '' || isAhead) return askToLogIn(paths.overview, isAhead ? 503 : 200);
-        const result = login.enterByLink(code, address);
-        if (result.kind !== 'in') return refuse(result, paths.overview, 'link');
         // No redirect: coming from another site, a browser would follow it without the new cookie (SameSite).
         const main = html`${heading('Logged in')}
 <p><a href="${paths.overview}">To the dashboard</a></p>`;
-        return {
-          page: { title: 'Logged in', main, leadsTo: paths.overview },
-          cookie: result.cookie,
-        };
+        const page = { title: 'Logged in', main, leadsTo: paths.overview };
+        return enter(login.enterByLink(code, address), { page }, paths.overview, 'link');
       },
       async login({ form, address }) {
         const to = form.get('to') ?? '';
         const result = login.enterByToken(form.get('token') ?? '', address);
-        if (result.kind !== 'in') return refuse(result, to, 'token');
-        return { redirect: isOwnPath(to) ? to : paths.overview, cookie: result.cookie };
+        return enter(result, { redirect: isOwnPath(to) ? to : paths.overview }, to, 'token');
       },
       logout: async () => ({ redirect: paths.overview, cookie: '' }),
     } satisfies Handlers,

@@ -7,19 +7,10 @@ import type {
 } from './dashboard-types.ts';
 import { bytes, counted, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
-import { noticeOf } from './notices.ts';
+import { noticeOf } from './actions.ts';
 import { paths } from './paths.ts';
-import {
-  type Column,
-  type Tone,
-  badge,
-  empty,
-  fragment,
-  heading,
-  serverLink,
-  table,
-} from './pieces.ts';
-import { breakerBadge, placeOf, serverActions, stateBadge, uptime } from './server-state.ts';
+import { type Tone, badge, empty, fragment, heading, serverLink, table } from './pieces.ts';
+import { breakerBadge, placeOf, serverActions, stateBadge, uptime } from './server.ts';
 import type { ServerRow } from './server-view.ts';
 import { statsPartial } from './stats.ts';
 
@@ -27,14 +18,15 @@ type HealthView = HealthReport & { readonly rows: readonly ServerRow[]; readonly
 
 /** Start page: health, servers, statistics and recent calls. */
 export function overviewPages(needs: PageNeeds, recentCalls: (request: DashboardRequest) => Html) {
-  const { hub, servers, system, telemetry, usage, views } = needs;
+  const { hub, servers, system, telemetry, views } = needs;
 
   async function healthOf({ visitor }: DashboardRequest): Promise<Html> {
-    const [{ answer }] = await Promise.all([hub.health(), usage.look()]);
+    const [{ answer }] = await Promise.all([hub.health(), views.refresh()]);
     const rows = servers.all.map(server => views.row(server, visitor.rights));
     const view = { ...answer, rows, now: system.clock.now() };
-    const parts = Object.entries(answer.parts).map(([name, part]) =>
-      partItem(name, part, telemetry.redact),
+    const parts = Object.entries(answer.parts).map(
+      ([name, { detail, ...part }]) =>
+        html`<li>${partItem(name, part)}${detail !== undefined && html`<p class="note">${telemetry.redact(detail)}</p>`}</li>`,
     );
     return fragment(
       { id: 'health', from: '/dashboard/health-partial', event: 'health' },
@@ -91,32 +83,28 @@ const unwell = ({ parts, rows }: HealthView): string =>
       .map(({ name }) => name),
   ].join(', ');
 
-const actions: Column<ServerRow> = {
-  title: 'Actions',
-  cell: row => serverActions(row, ['start', 'restart']),
-};
-
 function serverTable({ rows, now }: HealthView): Html {
   if (rows.length === 0)
     return empty(
       'No servers yet.',
       html`<p><a class="button primary" id="install-first" href="${paths.install}">Install the first one</a></p><p>or add it to the config file: the hub reloads it automatically.</p>`,
     );
-  return table<ServerRow>(
-    'Servers',
-    [
-      { title: 'Server', isHeader: true, cell: ({ name }) => serverLink(name, `server-${name}`) },
-      { title: 'State', cell: stateCell },
-      { title: 'Up for', isNumber: true, cell: row => uptime(row, now) },
-      { title: 'Restarts', isNumber: true, cell: ({ restarts }) => restarts },
-      { title: 'Breaker', cell: ({ breaker }) => breakerBadge(breaker) },
-      { title: 'Memory', isNumber: true, cell: memoryCell },
-      { title: 'CPU', isNumber: true, cell: cpuCell },
-      { title: 'Tools', isNumber: true, cell: ({ tools }) => tools },
-      ...(rows.some(({ rights }) => rights === 'owner') ? [actions] : []),
-    ],
-    rows,
-  );
+  const isOwner = rows.some(({ rights }) => rights === 'owner');
+  const actions = [
+    'Actions',
+    (row: ServerRow) => serverActions(row, ['start', 'restart']),
+  ] as const;
+  return table<ServerRow>('Servers', rows, [
+    ['Server', ({ name }) => serverLink(name, `server-${name}`)],
+    ['State', stateCell],
+    ['Up for', row => uptime(row, now), 'number'],
+    ['Restarts', ({ restarts }) => restarts, 'number'],
+    ['Breaker', ({ breaker }) => breakerBadge(breaker)],
+    ['Memory', memoryCell, 'number'],
+    ['CPU', ({ usage }) => usage?.cpuShare !== undefined && percent(usage.cpuShare), 'number'],
+    ['Tools', ({ tools }) => tools, 'number'],
+    ...(isOwner ? [actions] : []),
+  ]);
 }
 
 function stateCell(row: ServerRow): Content {
@@ -130,9 +118,6 @@ function memoryCell({ usage }: ServerRow): Content {
   const { memoryBytes, memoryLimitBytes } = usage;
   return html`${bytes(memoryBytes)}${memoryLimitBytes > 0 && html` <span class="note">of ${bytes(memoryLimitBytes)}</span>`}`;
 }
-
-const cpuCell = ({ usage }: ServerRow): Content =>
-  usage?.cpuShare === undefined ? undefined : percent(usage.cpuShare);
 
 const partTones: Readonly<Record<string, Tone>> = {
   up: 'good',
@@ -152,13 +137,8 @@ const partNames: Readonly<Record<string, string>> = {
   l2: 'Cache of similar prompts',
 };
 
-function partItem(
-  name: string,
-  { state, backend, latency_ms: latencyMs, detail }: PartHealth,
-  redact: (text: string) => string,
-): Html {
-  const more = [backend, typeof latencyMs === 'number' && duration(latencyMs)]
-    .filter(Boolean)
-    .join(' · ');
-  return html`<li><div class="heading"><strong>${partNames[name] ?? name}</strong>${badge(partTones[state] ?? 'idle', state)}</div><p class="note">${more}</p>${detail !== undefined && html`<p class="note">${redact(detail)}</p>`}</li>`;
+function partItem(name: string, { state, backend, latency_ms: latencyMs }: PartHealth): Html {
+  const latency = typeof latencyMs === 'number' && duration(latencyMs);
+  const more = [backend, latency].filter(Boolean).join(' · ');
+  return html`<div class="heading"><strong>${partNames[name] ?? name}</strong>${badge(partTones[state] ?? 'idle', state)}</div><p class="note">${more}</p>`;
 }

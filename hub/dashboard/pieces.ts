@@ -24,15 +24,14 @@ export const notice = (tone: 'good' | 'bad', ...text: readonly Content[]): Html 
 export const alert = (text: string): Html => html`<p class="notice bad" role="alert">${text}</p>`;
 
 /** Why a page cannot be shown or an action failed. The message says what to do. */
-export type Failure = {
+export type FailedAction = {
   readonly title: string;
   readonly message: string;
   /** Code in `hub/ERRORS.md`; undefined if there is none. */
   readonly code?: string;
 };
 
-/** Error page, shown instead of the requested page. */
-export const failurePage = ({ title, message, code }: Failure): Html =>
+export const failurePage = ({ title, message, code }: FailedAction): Html =>
   html`${heading(title)}
 <p class="notice bad">${message}</p>
 ${code !== undefined && html`<p class="note">Error code: <code>${code}</code></p>`}
@@ -43,11 +42,11 @@ ${code !== undefined && html`<p class="note">Error code: <code>${code}</code></p
  */
 export type Rights = 'owner' | 'viewer' | 'closed';
 
-/** Link to the login, shown instead of actions that only the owner may do. */
+/** Shown instead of actions that only the owner may do. */
 export const loginLink = (rights: Rights, text: string, id: string): Content =>
   rights === 'viewer' && html`<a class="button" id="${id}" href="${paths.login}">${text}</a>`;
 
-/** Note shown instead of content that only the owner may see. */
+/** Shown instead of content that only the owner may see. */
 export const ownersOnly = (rights: Rights, what: string): Html =>
   rights === 'viewer'
     ? html`<p class="note">${what} is shown only to the owner of the hub: <a href="${paths.login}">log in</a>.</p>`
@@ -61,17 +60,13 @@ export const fragment = (
 ${content}
 </div>`;
 
-type ButtonAction = {
-  readonly label: string;
-  readonly path: string;
-  /** Unique within the page, so that the button keeps the focus when the page is updated. */
-  readonly id: string;
+type ButtonAction = Readonly<Record<'label' | 'path' | 'id', string>> & {
   /** What the action applies to, for screen readers. */
   readonly about?: string;
   readonly tone?: 'danger';
 };
 
-/** A button in a form of its own, which works without JavaScript. */
+/** A button in a form of its own, which works without JavaScript. Its id keeps the focus when the page is updated. */
 export function actionButton({ label, path, id, about, tone }: ButtonAction): Html {
   const name = about === undefined ? undefined : html` aria-label="${label} ${about}"`;
   return html`<form method="post" action="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop"><button id="${id}" class="${tone}"${name}>${label}</button></form>`;
@@ -82,36 +77,29 @@ export function facts(rows: readonly (readonly [name: string, value: Content])[]
   return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-export type Column<Row> = {
-  readonly title: string;
-  readonly cell: (row: Row) => Content;
-  readonly isNumber?: boolean;
-  /** True for the cell that names the row. */
-  readonly isHeader?: boolean;
-};
+/** A column of a table. */
+type Column<Row> = readonly [title: string, cell: (row: Row) => Content, kind?: 'number'];
 
 /**
- * A table. On a narrow screen each row becomes a card that labels its values with the column names. ARIA roles are
- * set because browsers drop table semantics when CSS changes the display type.
+ * A table, whose first column names the rows. On a narrow screen each row becomes a card that labels its values with the
+ * column names. ARIA roles are set because browsers drop table semantics when CSS changes the display type.
  */
 export function table<Row>(
   caption: string,
-  columns: readonly Column<Row>[],
   rows: readonly Row[],
+  columns: readonly Column<Row>[],
 ): Html {
+  const numeric = (kind: 'number' | undefined) => kind && html` class="number"`;
   const head = columns.map(
-    ({ title, isNumber }) =>
-      html`<th role="columnheader" scope="col"${isNumber && html` class="number"`}>${title}</th>`,
+    ([title, , kind]) => html`<th role="columnheader" scope="col"${numeric(kind)}>${title}</th>`,
   );
-  const cellOf = ({ title, cell, isNumber, isHeader }: Column<Row>, row: Row) => {
-    const number = isNumber && html` class="number"`;
-    return isHeader
-      ? html`<th role="rowheader" scope="row"${number}>${cell(row)}</th>`
-      : html`<td role="cell" data-title="${title}"${number}>${cell(row)}</td>`;
-  };
+  const cellOf = ([title, cell, kind]: Column<Row>, at: number, row: Row) =>
+    at === 0
+      ? html`<th role="rowheader" scope="row"${numeric(kind)}>${cell(row)}</th>`
+      : html`<td role="cell" data-title="${title}"${numeric(kind)}>${cell(row)}</td>`;
   return html`<table role="table"><caption class="unseen">${caption}</caption><thead role="rowgroup"><tr role="row">${head}</tr></thead><tbody role="rowgroup">
 ${rows.map(
-  row => html`<tr role="row">${columns.map(column => cellOf(column, row))}</tr>
+  row => html`<tr role="row">${columns.map((column, at) => cellOf(column, at, row))}</tr>
 `,
 )}</tbody></table>`;
 }

@@ -1,23 +1,34 @@
 import { type Clock, isObject } from '#core';
-import { type ListKind, type Misfit, type Server, describeMisfit, runtimeOf } from '#servers';
-import { entryOf } from './entry.ts';
-import { sandboxOf } from './sandbox.ts';
+import type { Usage } from '#runtimes';
+import { type ListKind, type Server, describeMisfit, runtimeOf } from '#servers';
+import { entryOf, sandboxOf } from './entry.ts';
 import type { Rights } from './pieces.ts';
-import type { UsageViews } from './usage.ts';
+
+/** Memory and processor time of all containers of a server. */
+export type ContainerUsage = Pick<Usage, 'memoryBytes' | 'cpuMs'>;
+
+/** Reads the usage of all containers from the engine. */
+export interface ContainerUsages {
+  /** Usage by server, without servers of unknown usage. Takes two seconds at most and never rejects. */
+  read(): Promise<ReadonlyMap<string, ContainerUsage>>;
+}
+
+type Sample = { readonly atMs: number; readonly usages: ReadonlyMap<string, ContainerUsage> };
+
+/** A server in a list, with the rights of the visitor. */
+export type ServerRow = ReturnType<ReturnType<typeof createServerViews>['row']>;
+export type ServerView = ReturnType<ReturnType<typeof createServerViews>['whole']>;
+export type ListedItem = ServerView['offers']['tools'][number];
 
 type Needs = {
   readonly backend: 'docker' | 'process';
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Clock;
   readonly redact: (text: string) => string;
-  readonly usage: UsageViews;
+  readonly usage: Pick<ReturnType<typeof createUsageViews>, 'of' | 'look'>;
 };
 
-export type ServerViews = ReturnType<typeof createServerViews>;
-/** A server in a list, with the rights of the visitor. */
-export type ServerRow = ReturnType<ServerViews['row']>;
-export type ServerView = ReturnType<ServerViews['whole']>;
-export type ListedItem = ServerView['offers']['tools'][number];
-
+/** Maximum time in ms that a page waits for the engine. */
+const waitMs = 50;
 export const toolsPerPage = 100;
 /** Maximum number of resources, and of prompts, on the page of a server. */
 const maxShown = 100;
@@ -82,14 +93,16 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
     };
   }
 
-  function leftOutOf(misfits: readonly Misfit[]): readonly string[] {
-    const named = misfits.slice(0, maxShown).map(describeMisfit);
+  function leftOutOf(server: Server): readonly string[] {
+    const misfits = server.misfits();
+    const named = misfits.slice(0, maxShown).map(misfit => redact(describeMisfit(misfit)));
     const more = misfits.length - named.length;
     return more > 0 ? [...named, `and ${more} more`] : named;
   }
 
   return {
     row,
+    refresh: usage.look,
     /** `from`: index of the first tool on the page. */
     whole(server: Server, from: number, rights: Rights) {
       const { config, lastError, refusedEntry } = server;
@@ -100,7 +113,7 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
         now: clock.now(),
         advice: server.advice.map(redact),
         /** Items that clients do not get on the endpoint of all servers, and why. */
-        leftOut: leftOutOf(server.misfits()).map(redact),
+        leftOut: leftOutOf(server),
         heldBack: config.heldBack && redact(config.heldBack),
         /** Why the current entry in the config is not applied. */
         refusedEntry: refusedEntry && redact(refusedEntry.error.message),
@@ -162,4 +175,47 @@ function aboutOf({ running, config }: Server): readonly (readonly [name: string,
       [labelOf(name), typeof value === 'string' ? value : JSON.stringify(value)] as const,
   );
   return [...program, ...about, ['Restart', restartTexts[config.restart]]];
+}
+
+/** `changed` is called after each change of the cache. */
+export function createUsageViews(
+  { usages, clock }: { readonly usages: ContainerUsages; readonly clock: Clock },
+  changed: () => void,
+) {
+  let before: Sample | undefined;
+  let last: Sample | undefined;
+
+  async function ask(): Promise<void> {
+    const found = await usages.read();
+    // The same object: no change.
+    if (found === last?.usages) return;
+    [before, last] = [last, { atMs: clock.monotonic(), usages: found }];
+    if (found.size > 0) changed();
+  }
+
+  /** Average between the last two samples. Undefined if the container was restarted in between. */
+  function cpuShareOf(name: string, now: ContainerUsage): number | undefined {
+    const then = before?.usages.get(name);
+    if (!before || !last || !then || now.cpuMs < then.cpuMs) return undefined;
+    return (now.cpuMs - then.cpuMs) / Math.max(1, last.atMs - before.atMs);
+  }
+
+  return {
+    /** `cpuShare` is a fraction of one CPU core. Undefined if the usage is not known. */
+    of({ config: { name, launch }, running }: Server) {
+      const usage = last?.usages.get(name);
+      if (!usage || !running) return undefined;
+      return {
+        memoryBytes: usage.memoryBytes,
+        memoryLimitBytes: launch.kind === 'local' ? launch.sandbox.limits.memoryBytes : 0,
+        cpuShare: cpuShareOf(name, usage),
+      };
+    },
+    /** Refreshes the cache in the background. Resolves when the engine has answered, or after a timeout. */
+    async look(): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      using _ = clock.after(waitMs, resolve);
+      await Promise.race([ask(), promise]);
+    },
+  };
 }

@@ -1,15 +1,25 @@
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { ago, brief, bytes, counted, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
-import { noticeOf } from './notices.ts';
+import { noticeOf } from './actions.ts';
 import { paths, withQuery } from './paths.ts';
-import { empty, facts, fragment, heading, notice, ownersOnly, table } from './pieces.ts';
-import type { SandboxView } from './sandbox.ts';
-import { breakerBadge, placeOf, serverActions, stateBadge, uptime } from './server-state.ts';
-import { type ListedItem, type ServerView, toolsPerPage } from './server-view.ts';
+import {
+  type Tone,
+  actionButton,
+  badge,
+  empty,
+  facts,
+  fragment,
+  heading,
+  loginLink,
+  notice,
+  ownersOnly,
+  table,
+} from './pieces.ts';
+import { type ListedItem, type ServerRow, type ServerView, toolsPerPage } from './server-view.ts';
 
 /** The page of a server, its parts, and the page that asks before the server is removed. */
-export function serverPages({ servers, usage, views }: PageNeeds) {
+export function serverPages({ servers, views }: PageNeeds) {
   function viewOf({ param, query, visitor }: DashboardRequest) {
     const from = query('from');
     return views.whole(
@@ -21,7 +31,7 @@ export function serverPages({ servers, usage, views }: PageNeeds) {
 
   return {
     async server(request) {
-      await usage.look();
+      await views.refresh();
       const view = viewOf(request);
       return {
         page: {
@@ -34,7 +44,7 @@ export function serverPages({ servers, usage, views }: PageNeeds) {
       };
     },
     async statePartial(request) {
-      await usage.look();
+      await views.refresh();
       return { part: statePartial(viewOf(request)) };
     },
     offersPartial: async request => ({ part: offersPartial(viewOf(request)) }),
@@ -102,33 +112,23 @@ function memoryOf({ usage }: ServerView): Content {
   return html`${bytes(usage.memoryBytes)}${of}`;
 }
 
-function problems({
-  name,
-  state,
-  detail,
-  isEnabled,
-  refusedEntry,
-  heldBack,
-  advice,
-  leftOut,
-  breaker,
-}: ServerView): Content {
-  return [
-    heldBack !== undefined && notice('bad', `Its entry waits for your approval: ${heldBack}`),
-    !isEnabled &&
+function problems(view: ServerView): Content {
+  const { name, heldBack, refusedEntry, leftOut } = view;
+  const found = [
+    heldBack !== undefined && `Its entry waits for your approval: ${heldBack}`,
+    !view.isEnabled &&
       heldBack === undefined &&
-      notice(
-        'bad',
-        `${name} is disabled in the config. Remove "enabled": false from its entry, or set it to true, to use it.`,
-      ),
-    isDown({ state }) && detail !== undefined && notice('bad', detail),
-    breaker === 'open' &&
-      notice('bad', 'The breaker is open: calls are refused for now. A restart closes it.'),
-    refusedEntry !== undefined &&
-      notice('bad', `The new entry in the config is not applied: ${refusedEntry}`),
+      `${name} is disabled in the config. Remove "enabled": false from its entry, or set it to true, to use it.`,
+    isDown(view) && view.detail,
+    view.breaker === 'open' &&
+      'The breaker is open: calls are refused for now. A restart closes it.',
+    refusedEntry !== undefined && `The new entry in the config is not applied: ${refusedEntry}`,
+  ];
+  return [
+    found.map(text => text && notice('bad', text)),
     leftOut.length > 0 &&
       html`<div class="notice bad">Left out of the lists on /mcp, for clients whose revision of MCP refuses them:<ul>${leftOut.map(text => html`<li>${text}</li>`)}</ul></div>`,
-    advice.map(text => notice('good', text)),
+    view.advice.map(text => notice('good', text)),
   ];
 }
 
@@ -153,34 +153,24 @@ const more = (number: number) =>
   number > 0 && html`<p class="note">and ${counted(number, 'more')}</p>`;
 
 const toolTable = (server: string, tools: readonly ListedItem[]) =>
-  table<ListedItem>(
-    'Tools',
+  table('Tools', tools, [
     [
-      {
-        title: 'Tool',
-        isHeader: true,
-        cell: ({ name }) =>
-          html`<a id="tool-${name}" href="${paths.tool(server, name)}">${name}</a>`,
-      },
-      { title: 'Description', cell: saysOf },
-      {
-        title: 'Try',
-        cell: ({ name }) =>
-          html`<a class="button" id="try-${name}" aria-label="Try it: ${name}" href="${paths.tool(server, name)}">Try it</a>`,
-      },
+      'Tool',
+      ({ name }) => html`<a id="tool-${name}" href="${paths.tool(server, name)}">${name}</a>`,
     ],
-    tools,
-  );
+    ['Description', saysOf],
+    [
+      'Try',
+      ({ name }) =>
+        html`<a class="button" id="try-${name}" aria-label="Try it: ${name}" href="${paths.tool(server, name)}">Try it</a>`,
+    ],
+  ]);
 
 const offerTable = (caption: string, offers: readonly ListedItem[]) =>
-  table<ListedItem>(
-    caption,
-    [
-      { title: 'Name', isHeader: true, cell: ({ name }) => html`<code>${name}</code>` },
-      { title: 'Description', cell: saysOf },
-    ],
-    offers,
-  );
+  table(caption, offers, [
+    ['Name', ({ name }) => html`<code>${name}</code>`],
+    ['Description', saysOf],
+  ]);
 
 const saysOf = ({ title, description }: ListedItem): Content => brief(description ?? title ?? '');
 
@@ -198,9 +188,8 @@ const logPartial = (name: string, log: string): Html =>
       : html`<pre id="log-text" tabindex="0" role="region" aria-label="Log" data-tail="yes">${log}</pre>`,
   );
 
-function sandboxPart({ isThere, rows }: SandboxView): Content {
-  return html`${!isThere && notice('bad', 'It runs as a process on this machine, with your permissions and without a sandbox. To isolate it, install it while Docker is running, or set "runtime": "docker".')}${rows.length > 0 && facts(rows)}`;
-}
+const sandboxPart = ({ isThere, rows }: ServerView['sandbox']) =>
+  html`${!isThere && notice('bad', 'It runs as a process on this machine, with your permissions and without a sandbox. To isolate it, install it while Docker is running, or set "runtime": "docker".')}${rows.length > 0 && facts(rows)}`;
 
 /** Confirmation page before a server is removed. */
 function remove(name: string): Html {
@@ -211,4 +200,52 @@ ${heading(`Remove ${name}?`)}
 <p><label><input type="checkbox" name="purge" value="true"> Also remove its image and its volumes. Its stored data is lost</label></p>
 <p class="actions"><button class="danger" id="confirm">Remove ${name}</button><a class="button" href="${paths.server(name)}">Keep it</a></p>
 </form>`;
+}
+
+const tones: Readonly<Record<ServerRow['state'], Tone>> = {
+  stopped: 'idle',
+  starting: 'busy',
+  running: 'good',
+  backing_off: 'warn',
+  stopping: 'busy',
+  failed: 'bad',
+  unreachable: 'bad',
+};
+
+export const stateBadge = ({ state, isEnabled }: ServerRow): Html =>
+  isEnabled ? badge(tones[state], state.replace('_', ' ')) : badge('idle', 'disabled');
+
+export function breakerBadge(breaker: ServerRow['breaker']): Content {
+  if (breaker === undefined || breaker === 'closed') return breaker;
+  return breaker === 'open' ? badge('bad', 'open') : badge('warn', 'half open');
+}
+
+const places = {
+  docker: 'container',
+  process: 'process, no sandbox',
+  remote: 'remote',
+  hub: 'part of the hub',
+} as const;
+/** Where the server runs. */
+export const placeOf = ({ runsOn }: ServerRow): string => places[runsOn];
+
+export const uptime = ({ runsSince }: ServerRow, now: number): string | undefined =>
+  runsSince === undefined ? undefined : duration(Math.max(1000, now - runsSince));
+
+const words = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
+
+/** The actions that are possible in the server's state. */
+export function serverActions(
+  { name, state, isEnabled, runsOn, rights }: ServerRow,
+  wanted: readonly (keyof typeof words)[] = ['start', 'stop', 'restart'],
+): Html {
+  if (rights !== 'owner')
+    return html`<div class="actions">${loginLink(rights, 'Log in to change it', `log-in-${name}`)}</div>`;
+  const possible = state === 'stopped' || state === 'failed' ? ['start'] : ['stop', 'restart'];
+  const shown = wanted.filter(action => isEnabled && runsOn !== 'hub' && possible.includes(action));
+  const buttons = shown.map(action => {
+    const path = paths.action(action, name);
+    return actionButton({ label: words[action], about: name, path, id: `${action}-${name}` });
+  });
+  return html`<div class="actions">${buttons}</div>`;
 }

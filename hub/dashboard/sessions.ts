@@ -6,6 +6,7 @@ import { empty, fragment, heading, serverLink, table } from './pieces.ts';
 
 const maxSessions = 200;
 
+/** The clients that are connected. */
 export function sessionPages({ router, telemetry, system: { clock } }: PageNeeds) {
   function sessionList(endpoint: string): Html {
     const all = router.sessions();
@@ -24,34 +25,27 @@ export function sessionPages({ router, telemetry, system: { clock } }: PageNeeds
 
   function sessionTable(shown: ReturnType<typeof router.sessions>): Html {
     const now = clock.now();
-    return table<(typeof shown)[number]>(
-      'Sessions',
+    function lastRequest(session: string) {
+      const last = telemetry.activity.list({ session }, 1)[0];
+      return last ? ago(last.at, now) : 'none yet';
+    }
+    return table('Sessions', shown, [
       [
-        {
-          title: 'Client',
-          isHeader: true,
-          cell: ({ client, id }) =>
-            html`<a id="session-${id}" href="${withQuery(paths.activity, { session: id })}">${client ?? 'unknown'}</a>`,
-        },
-        { title: 'Over', cell: ({ over }) => over },
-        {
-          title: 'Sees',
-          cell: ({ id, server }) =>
-            server === undefined ? 'all servers' : serverLink(server, `session-${id}-server`),
-        },
-        { title: 'Revision', cell: ({ protocolVersion }) => protocolVersion },
-        { title: 'Opened', cell: ({ openedAt }) => ago(openedAt, now) },
-        {
-          title: 'Last request',
-          cell({ id }) {
-            const last = telemetry.activity.list({ session: id }, 1)[0];
-            return last ? ago(last.at, now) : 'none yet';
-          },
-        },
-        { title: 'In flight', isNumber: true, cell: ({ inFlight }) => inFlight },
+        'Client',
+        ({ client, id }) =>
+          html`<a id="session-${id}" href="${withQuery(paths.activity, { session: id })}">${client ?? 'unknown'}</a>`,
       ],
-      shown,
-    );
+      ['Over', ({ over }) => over],
+      [
+        'Sees',
+        ({ id, server }) =>
+          server === undefined ? 'all servers' : serverLink(server, `session-${id}-server`),
+      ],
+      ['Revision', ({ protocolVersion }) => protocolVersion],
+      ['Opened', ({ openedAt }) => ago(openedAt, now)],
+      ['Last request', ({ id }) => lastRequest(id)],
+      ['In flight', ({ inFlight }) => inFlight, 'number'],
+    ]);
   }
 
   return {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock, Log } from '#core';
-import type { Logins } from '#dashboard';
+import type { LoginResult } from '#dashboard';
 import type { Scope } from './guard.ts';
 
 /** How long a login lasts, in seconds: 30 days. */
@@ -16,37 +16,30 @@ export const windowMs = 60_000;
 /** Maximum number of addresses; the oldest is forgotten. */
 const maxAddresses = 1_000;
 
-/** Logins to the dashboard, and the links for them. */
-export interface Login extends Logins {
-  scopeOf(headers: IncomingHttpHeaders): Scope | undefined;
-  /** The path of a new link, with its secret and lifetime. */
-  createLink(): { readonly path: string; readonly lastsMs: number };
-  readonly throttle: Throttle;
-}
+export type Login = ReturnType<typeof createLogin>;
 
 type Options = { readonly ownerKey: string; readonly token: string | undefined };
 type Needs = { readonly clock: Pick<Clock, 'now' | 'monotonic'>; readonly log: Log };
 
-export function createLogin(options: Options, needs: Needs): Login {
+/** Logins to the dashboard, and the links for them. */
+export function createLogin(options: Options, needs: Needs) {
   const { token } = options;
   const cookies = createCookies(options, needs);
   const links = createLinks(needs);
   const throttle = createThrottle(needs);
 
   return {
-    scopeOf: headers => cookies.scopeOf(headers),
-    createLink: () => ({
-      path: `/dashboard/login?code=${links.create()}`,
-      lastsMs: linkMs,
-    }),
-    enterByLink(code, address) {
+    scopeOf: (headers: IncomingHttpHeaders) => cookies.scopeOf(headers),
+    /** The path of a new link, with its secret and lifetime. */
+    createLink: () => ({ path: `/dashboard/login?code=${links.create()}`, lastsMs: linkMs }),
+    enterByLink(code: string, address: string): LoginResult {
       // A valid code is accepted despite failures at this address, because codes cannot be guessed.
       if (links.redeem(code)) return { kind: 'in', cookie: cookies.create('administer') };
       const waitMs = throttle.waitMs(address);
       throttle.failed(address, 'link');
       return waitMs > 0 ? { kind: 'blocked', waitMs } : { kind: 'wrong' };
     },
-    enterByToken(given, address) {
+    enterByToken(given: string, address: string): LoginResult {
       const waitMs = throttle.waitMs(address);
       if (waitMs > 0) return { kind: 'blocked', waitMs };
       if (token !== undefined && isEqual(given, token))
@@ -127,8 +120,6 @@ function createLinks({ clock }: Needs) {
     },
   };
 }
-
-type Throttle = ReturnType<typeof createThrottle>;
 
 /**
  * Counts failed logins by address. Each is logged until the address must wait, so that an address adds at most

@@ -22,7 +22,7 @@ export {
   listMethods,
 } from './listing/listing.ts';
 export { type Fault, isRefusedBy } from './listing/item-faults.ts';
-export { type Misfit, describeMisfit } from './listing/misfits.ts';
+export { describeMisfit } from './listing/misfits.ts';
 export { type KeptListings, createKeptListings } from './listing/kept-listing.ts';
 export {
   type Placement,

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { LocalLaunch, Sandbox, ServerConfig } from '#config';
 import { configOf } from '#helpers/hub';
-import { entryOf } from '../../hub/dashboard/entry.ts';
-import { sandboxOf } from '../../hub/dashboard/sandbox.ts';
+import { entryOf, sandboxOf } from '../../hub/dashboard/entry.ts';
 
 const secret = 'a-value-that-nobody-may-see';
 const docker = { backend: 'docker' } as const;

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createFixtureServers, until } from '#helpers/hub';
-import { type ContainerUsage, createUsageViews } from '../../hub/dashboard/usage.ts';
+import { type ContainerUsage, createUsageViews } from '../../hub/dashboard/server-view.ts';
 
 const usageOf = (cpuMs: number): ReadonlyMap<string, ContainerUsage> =>
   new Map([['echo', { memoryBytes: 1000, cpuMs }]]);

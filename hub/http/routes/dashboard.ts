@@ -5,7 +5,7 @@ import type {
   DashboardAnswer,
   DashboardNeeds,
   DashboardRequest,
-  Failure,
+  FailedAction,
   Part,
 } from '#dashboard';
 import type { Admission } from '../admission.ts';
@@ -129,11 +129,9 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
   ): Promise<FastifyReply> {
     const dashboard = await load();
     const asked = requestOf(request, reply);
-    const { status, headers, body, cookie } = dashboard.render(
-      await answerOf(asked, dashboard),
-      asked,
-    );
-    if (cookie !== undefined) reply.header('set-cookie', setCookie(request, cookie));
+    const answer = await answerOf(asked, dashboard);
+    const { status, headers, body } = dashboard.render(answer, asked);
+    if (answer.cookie !== undefined) reply.header('set-cookie', setCookie(request, answer.cookie));
     if (typeof body === 'string') {
       const tookMs = clock.monotonic() - (begun.get(request) ?? clock.monotonic());
       reply.header('server-timing', `app;dur=${tookMs.toFixed(1)}`);
@@ -223,7 +221,7 @@ function failureOf(
   error: unknown,
   url: string,
   { telemetry, system }: Needs,
-): { readonly status: number; readonly failure: Failure } {
+): { readonly status: number; readonly failure: FailedAction } {
   const failed = (kind: ErrorKind, status: number, message: string, code?: string) => ({
     status,
     failure: { title: titles[kind], message, ...(code !== undefined && { code }) },
