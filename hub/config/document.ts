@@ -8,7 +8,6 @@ import {
   type SourceLocation,
   type SourceNode,
   lineAndColumnOf,
-  attachSource,
 } from './source-map.ts';
 
 export type Format = 'json' | 'yaml';
@@ -46,13 +45,12 @@ export async function parseText(
   const tooDeepAt = findTooDeep(source.text, format);
   if (tooDeepAt !== undefined) return failed(tooDeepAt, tooDeep);
   const { root, fault } =
-    format === 'json' ? readJson(source.text) : (await loadYaml()).readYaml(source.text);
+    format === 'json' ? readJson(source) : (await loadYaml()).readYaml(source);
   const name = format === 'json' ? 'JSON' : 'YAML';
   if (fault) return failed(fault.offset, `not valid ${name}: ${fault.text}`);
   if (!root || (root.kind === 'scalar' && root.value === null))
     return failed(0, `the file is empty: write ${example}`);
-  const tree = attachSource(root, source);
-  return { root: tree, problems: duplicates(tree) };
+  return { root, problems: duplicates(root) };
 }
 
 export const documentOf = (root: SourceNode): Document => ({
@@ -80,13 +78,13 @@ function plain(node: SourceNode): unknown {
  */
 function walk(root: SourceNode, path: Path) {
   let value = root;
-  let { location } = root;
+  let location: SourceLocation = root;
   for (const [depth, part] of path.entries()) {
     const entry =
       value.kind === 'map' ? value.entries.findLast(({ key }) => key === part) : undefined;
     const inside = value.kind === 'list' ? value.items[Number(part)] : entry?.value;
     if (!inside) return { location, value, rest: path.slice(depth) };
-    location = entry?.location ?? inside.location;
+    location = entry ?? inside;
     value = inside;
   }
   return { location, value, rest: [] };
@@ -96,16 +94,16 @@ function duplicates(node: SourceNode): LocatedProblem[] {
   if (node.kind === 'list') return node.items.flatMap(duplicates);
   if (node.kind === 'scalar') return [];
   const first = new Map<string, SourceLocation>();
-  return node.entries.flatMap(({ key, location, value }) => {
-    const inside = duplicates(value);
-    const before = first.get(key);
+  return node.entries.flatMap(entry => {
+    const inside = duplicates(entry.value);
+    const before = first.get(entry.key);
     if (!before) {
-      first.set(key, location);
+      first.set(entry.key, entry);
       return inside;
     }
     const { line } = lineAndColumnOf(before);
-    const text = `${JSON.stringify(key)} appears twice, first on line ${line}: rename or remove one`;
-    return [{ location, text }, ...inside];
+    const text = `${JSON.stringify(entry.key)} appears twice, first on line ${line}: rename or remove one`;
+    return [{ location: entry, text }, ...inside];
   });
 }
 

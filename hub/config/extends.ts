@@ -133,14 +133,13 @@ function parentsOf(own: SourceNode, problems: LocatedProblem[]) {
   if (!named) return [];
   const list = named.kind === 'list' ? named.items : [named];
   return list.flatMap(item => {
-    const { location } = item;
     const path = item.kind === 'scalar' && typeof item.value === 'string' ? item.value : '';
     const isUrl = /^[a-z][a-z0-9+.-]+:\/\//i.test(path);
-    if (path !== '' && !isUrl) return [{ location, path }];
+    if (path !== '' && !isUrl) return [{ location: item, path }];
     const text = isUrl
       ? 'is a URL: write the path of a file on this machine'
       : 'write the path of a file, in quotes, or a list of such paths';
-    problems.push({ location, text });
+    problems.push({ location: item, text });
     return [];
   });
 }

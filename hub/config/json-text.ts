@@ -3,7 +3,7 @@ import { documentOf } from './document.ts';
 import { insertInBraces, removeFromBraces, replaceInBraces } from './edit/braces.ts';
 import { readJson } from './json.ts';
 import { invalidFile } from './problem.ts';
-import { type SyntaxMap, type SourceText, attachSource, mapIn } from './source-map.ts';
+import { type SourceMap, type SourceText, mapIn } from './source-map.ts';
 import { type Splice, splice } from './splice.ts';
 
 /** A JSON file that belongs to another program. May contain comments and trailing commas. */
@@ -22,13 +22,13 @@ export type JsonText = {
  * Parses a text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column if it is not JSON.
  */
 export function readJsonText(source: SourceText): JsonText {
-  const { root, fault } = readJson(source.text);
+  const { root, fault } = readJson(source);
   const refuse = (offset: number, text: string) =>
     invalidFile([{ location: { source, offset, path: [] }, text }]);
   if (fault) throw refuse(fault.offset, `not valid JSON: ${fault.text}`);
   if (!root) throw refuse(0, 'it contains no value: write {}');
   return {
-    value: documentOf(attachSource(root, source)).value,
+    value: documentOf(root).value,
     with(path, value) {
       const splices = root.kind === 'map' ? change(source.text, root, path, value) : undefined;
       return splices && splice(source.text, splices);
@@ -38,7 +38,7 @@ export function readJsonText(source: SourceText): JsonText {
 
 function change(
   text: string,
-  object: SyntaxMap,
+  object: SourceMap,
   [key = '', ...rest]: readonly string[],
   value: Json | undefined,
 ): readonly Splice[] | undefined {

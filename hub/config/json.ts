@@ -1,16 +1,17 @@
 import { parseTree, printParseErrorCode, stripComments } from 'jsonc-parser';
 import type { Node as JsonNode, ParseError } from 'jsonc-parser';
-import type { Syntax, SyntaxNode } from './source-map.ts';
+import type { Path, SourceNode, SourceText, Syntax } from './source-map.ts';
 
 /** Parses JSON with comments and trailing commas. Reports only the first syntax error. */
-export function readJson(text: string): Syntax {
+export function readJson(source: SourceText): Syntax {
+  const { text } = source;
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true });
   // An empty file is reported as empty, not as a syntax error.
   const [first] = tree || stripComments(text).trim() !== '' ? errors : [];
   const code = first && printParseErrorCode(first.error);
   return {
-    root: tree && fromJson(tree),
+    root: tree && fromJson(tree, source, []),
     fault: first && { offset: first.offset, text: jsonFaults.get(code ?? '') ?? String(code) },
   };
 }
@@ -37,22 +38,28 @@ const jsonFaults = new Map([
   ['InvalidCharacter', 'a control character in a string; write it as \\n, \\t or \\u0000'],
 ]);
 
-function fromJson(node: JsonNode): SyntaxNode {
+function fromJson(node: JsonNode, source: SourceText, path: Path): SourceNode {
   const { offset, length, children = [] } = node;
-  if (node.type === 'array') return { kind: 'list', offset, items: children.map(fromJson) };
-  if (node.type !== 'object') return { kind: 'scalar', offset, value: node.value };
-  const entries = children.flatMap(({ children: [key, value] = [] }) =>
-    key && value
-      ? {
-          key: String(key.value),
-          offset: key.offset,
-          keyEnd: key.offset + key.length,
-          valueStart: value.offset,
-          end: value.offset + value.length,
-          value: fromJson(value),
-          isAlias: false,
-        }
-      : [],
-  );
-  return { kind: 'map', style: 'braces', offset, end: offset + length, entries };
+  const here = { source, offset, path };
+  if (node.type === 'array') {
+    const items = children.map((item, index) => fromJson(item, source, [...path, index]));
+    return { ...here, kind: 'list', items };
+  }
+  if (node.type !== 'object') return { ...here, kind: 'scalar', value: node.value };
+  const entries = children.flatMap(({ children: [key, value] = [] }) => {
+    if (!key || !value) return [];
+    const at = [...path, String(key.value)];
+    return {
+      source,
+      offset: key.offset,
+      path: at,
+      key: String(key.value),
+      keyEnd: key.offset + key.length,
+      valueStart: value.offset,
+      end: value.offset + value.length,
+      value: fromJson(value, source, at),
+      isAlias: false,
+    };
+  });
+  return { ...here, kind: 'map', style: 'braces', end: offset + length, entries };
 }

@@ -1,8 +1,12 @@
 import { type JsonObject, isObject } from '#core';
 import type { LocatedProblem } from './problem.ts';
-import { type SourceEntry, type SourceNode, isNull, valueOf } from './source-map.ts';
-
-type SourceMap = Extract<SourceNode, { readonly kind: 'map' }>;
+import {
+  type SourceEntry,
+  type SourceMap,
+  type SourceNode,
+  isNull,
+  valueOf,
+} from './source-map.ts';
 
 /** Groups of keys with the same meaning. Setting one of them overrides all of the group below. */
 const equivalentKeys = [
@@ -53,9 +57,9 @@ export function findDuplicateServers(file: SourceNode): readonly LocatedProblem[
   if (second?.kind !== 'map') return [];
   return second.entries
     .filter(({ key }) => valueOf(first, key) !== undefined)
-    .map(({ key, location }) => ({
-      location,
-      text: `${JSON.stringify(key)} is also a server in "servers": rename or remove one`,
+    .map(entry => ({
+      location: entry,
+      text: `${JSON.stringify(entry.key)} is also a server in "servers": rename or remove one`,
     }));
 }
 
@@ -94,13 +98,9 @@ function moveToGroupsOf(below: SourceMap, above: SourceMap): SourceMap {
     const group = above.entries.findLast(({ key }) => key === form);
     if (group && group.value.kind !== 'map') return [group];
     const entries = servers.filter(server => server.form === form).map(({ entry }) => entry);
-    const location = group?.location ?? above.location;
-    const value: SourceMap = {
-      kind: 'map',
-      location: group?.value.location ?? location,
-      entries,
-    };
-    return group || entries.length > 0 ? [{ key: form, location, value }] : [];
+    const place = group ?? entries[0];
+    const around = group?.value.kind === 'map' ? group.value : above;
+    return place ? [{ ...place, key: form, value: { ...around, entries } }] : [];
   });
   const others = above.entries.filter(({ key }) => !forms.some(form => form === key));
   return { ...above, entries: [...others, ...groups] };

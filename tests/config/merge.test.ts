@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { readJson } from '../../hub/config/json.ts';
 import { findDuplicateServers, mergeFiles, withoutInheritance } from '../../hub/config/merge.ts';
 import type { SourceNode } from '../../hub/config/source-map.ts';
 
-const location = { source: { file: 'a.json', text: '' }, offset: 0, path: [] };
-
 function nodeOf(value: unknown): SourceNode {
-  if (Array.isArray(value)) return { kind: 'list', location, items: value.map(nodeOf) };
-  if (typeof value !== 'object' || value === null) return { kind: 'scalar', location, value };
-  const entries = Object.entries(value).map(([key, inside]) => ({
-    key,
-    location,
-    value: nodeOf(inside),
-  }));
-  return { kind: 'map', location, entries };
+  const { root } = readJson({ file: 'a.json', text: JSON.stringify(value) });
+  assert.ok(root);
+  return root;
 }
 
 function valueOf(node: SourceNode): unknown {

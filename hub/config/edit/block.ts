@@ -1,5 +1,5 @@
 import type { Json } from '#core';
-import { type SyntaxEntry, type SyntaxMap, mapIn } from '../source-map.ts';
+import { type SourceEntry, type SourceMap, mapIn } from '../source-map.ts';
 import { type Splice, isFirstOfLine, lineBreakOf, lineStart, nextLine } from '../splice.ts';
 import { writeYaml } from '../yaml.ts';
 
@@ -8,7 +8,7 @@ const defaultIndent = 2;
 /** Adds an entry after the last line of a YAML block mapping, and after the comments that end it. */
 export function insertInBlock(
   text: string,
-  object: SyntaxMap,
+  object: SourceMap,
   entry: readonly [string, Json],
 ): readonly Splice[] {
   const [first] = object.entries;
@@ -21,8 +21,8 @@ export function insertInBlock(
 /** Replaces `key: {}` with `key:` and an entry below it. */
 export function insertInEmpty(
   text: string,
-  around: SyntaxMap,
-  empty: SyntaxEntry,
+  around: SourceMap,
+  empty: SourceEntry,
   entry: readonly [string, Json],
 ): readonly Splice[] {
   const indent = indentOf(text, around);
@@ -37,9 +37,9 @@ export function insertInEmpty(
 /** Removes an entry's lines. An object that becomes empty is written as `{}`. */
 export function removeFromBlock(
   text: string,
-  group: SyntaxEntry,
-  object: SyntaxMap,
-  entry: SyntaxEntry,
+  group: SourceEntry,
+  object: SourceMap,
+  entry: SourceEntry,
 ): readonly Splice[] | undefined {
   if (!isFirstOfLine(text, entry.offset)) return undefined;
   const { start, end } = linesOf(text, entry);
@@ -53,8 +53,8 @@ export function removeFromBlock(
 
 export function replaceInBlock(
   text: string,
-  object: SyntaxMap,
-  entry: SyntaxEntry,
+  object: SourceMap,
+  entry: SourceEntry,
   value: Json,
 ): readonly Splice[] | undefined {
   if (!isFirstOfLine(text, entry.offset)) return undefined;
@@ -87,7 +87,7 @@ function format(
 const columnOf = (text: string, at: number) => at - lineStart(text, at);
 
 /** Indentation step of nested objects, in columns. */
-function indentOf(text: string, { entries }: SyntaxMap): number {
+function indentOf(text: string, { entries }: SourceMap): number {
   for (const entry of entries) {
     const object = mapIn(entry);
     const inside = object?.style === 'block' ? object.entries[0] : undefined;
@@ -97,7 +97,7 @@ function indentOf(text: string, { entries }: SyntaxMap): number {
   return defaultIndent;
 }
 
-const linesOf = (text: string, { offset, end }: SyntaxEntry) => ({
+const linesOf = (text: string, { offset, end }: SourceEntry) => ({
   start: lineStart(text, offset),
   end: endOfLines(text, end, columnOf(text, offset) + 1),
 });

@@ -1,5 +1,5 @@
 import type { Json } from '#core';
-import type { SyntaxEntry, SyntaxMap } from '../source-map.ts';
+import type { SourceEntry, SourceMap } from '../source-map.ts';
 import {
   type Splice,
   indentAt,
@@ -14,7 +14,7 @@ import {
 /** Adds an entry at the end of an object in braces. It goes on lines of its own if the existing entries do. */
 export function insertInBraces(
   text: string,
-  object: SyntaxMap,
+  object: SourceMap,
   [key, value]: readonly [string, Json],
   comments: keyof typeof marks,
 ): readonly Splice[] {
@@ -45,7 +45,7 @@ export function insertInBraces(
 /** Removes an entry from an object in braces, with its comma and the comments on its lines. */
 export function removeFromBraces(
   text: string,
-  object: SyntaxMap,
+  object: SourceMap,
   index: number,
   comments: keyof typeof marks,
 ): readonly Splice[] {
@@ -80,7 +80,7 @@ export function removeFromBraces(
   return comma ? [cut(entry.offset, end + spaceAfter)] : [...leftOver, cut(entry.offset, end)];
 }
 
-export function replaceInBraces(text: string, entry: SyntaxEntry, value: Json): readonly Splice[] {
+export function replaceInBraces(text: string, entry: SourceEntry, value: Json): readonly Splice[] {
   const { offset, valueStart, end } = entry;
   const isFirst = isFirstOfLine(text, offset);
   const put = isFirst ? valueLines(text, value, indentAt(text, offset)) : inOneLine(value);

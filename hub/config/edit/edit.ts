@@ -132,7 +132,7 @@ async function prepare(
   // Loaded on demand: most hubs never write their config.
   const { editableText } = await import('./text.ts');
   const editable = await editableText(text, format);
-  const below = inherited?.location.source.file;
+  const below = inherited?.source.file;
   const exists = editable.has(name);
   const isRemoved = forms
     .map(form => valueOf(valueOf(root, form), name))

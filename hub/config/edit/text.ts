@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '#core';
 import type { Format } from '../document.ts';
 import { readJson } from '../json.ts';
 import { forms } from '../merge.ts';
-import { type SyntaxEntry, type SyntaxMap, mapIn } from '../source-map.ts';
+import { type SourceEntry, type SourceMap, mapIn } from '../source-map.ts';
 import { type Splice, splice } from '../splice.ts';
 import { insertInBraces, removeFromBraces, replaceInBraces } from './braces.ts';
 
@@ -16,14 +16,15 @@ const loadYaml = async () => ({ ...(await import('../yaml.ts')), ...(await impor
 export async function editableText(whole: string, format: Format) {
   const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = whole.slice(byteOrderMark.length);
+  const source = { file: '', text };
   const yaml = format === 'yaml' ? await loadYaml() : undefined;
-  const { root: node } = yaml ? yaml.readYaml(text) : readJson(text);
+  const { root: node } = yaml ? yaml.readYaml(source) : readJson(source);
   const root = node?.kind === 'map' ? node : undefined;
   const groups = (root?.entries ?? []).filter(({ key }) => forms.some(form => form === key));
   const groupOf = (name: string) =>
     groups.find(group => mapIn(group)?.entries.some(({ key }) => key === name));
 
-  function insert(object: SyntaxMap, entry: readonly [string, Json], group?: SyntaxEntry) {
+  function insert(object: SourceMap, entry: readonly [string, Json], group?: SourceEntry) {
     if (object.style === 'block' && yaml) return yaml.insertInBlock(text, object, entry);
     // `{}` in a YAML block file: continue in block style instead of filling the braces.
     const isEmpty = text.slice(object.offset + 1, object.end - 1).trim() === '';
