@@ -6,11 +6,11 @@ import {
   type FileSnapshot,
   type ReadText,
   extensionRule,
-  snapshotOf,
-  unreadableSnapshot,
   formatOf,
   misnamed,
+  snapshotOf,
   unreadable,
+  unreadableSnapshot,
   whyUnreadable,
 } from './files.ts';
 import { findDuplicateServers, forms, mergeFiles } from './merge.ts';

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { extname, resolve } from 'node:path';
 import { HubError, messageOf } from '#core';
 import type { Format } from './document.ts';
+import type { Environment } from './variables.ts';
 
 /** A file that a config was read from, and a digest of its content. */
 export type FileSnapshot = {
@@ -69,3 +70,55 @@ export const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 
 const isAbsent = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(String(codeOf(error)));
+
+/** Reads a file. Replaced where a shipped file stands in for a missing one. */
+export type ReadBytes = (path: string) => Promise<Buffer>;
+
+export type ShippedFiles = ReturnType<typeof createShippedFiles>;
+
+/**
+ * Creates file readers that fall back to the files shipped with the hub. `inPlaceOf` maps the usual path of each to the
+ * shipped one. Once a file exists at the usual path, the fallback no longer applies: if it disappears later, reading it
+ * is an error.
+ */
+export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) {
+  const shipped = new Map(Object.entries(inPlaceOf).map(([path, file]) => [resolve(path), file]));
+  const readBytes: ReadBytes = async path => {
+    const absolute = resolve(path);
+    try {
+      const bytes = await readFile(absolute);
+      shipped.delete(absolute);
+      return bytes;
+    } catch (error) {
+      const file = shipped.get(absolute);
+      if (file === undefined || codeOf(error) !== 'ENOENT') throw error;
+      return await readFile(file);
+    }
+  };
+  const readText: ReadText = async path => (await readBytes(path)).toString('utf8');
+  return { readBytes, readText };
+}
+
+/** Variables whose value can also come from a file, which `<NAME>_FILE` names. */
+const names = ['REDIS_PASSWORD', 'QDRANT_API_KEY'];
+
+/**
+ * Adds the values of secret files to the environment, trimmed. Throws HUB_CONFIG_INVALID if a file cannot be read or
+ * is empty, or if the variable is also set directly.
+ */
+export async function readSecretFiles(env: Environment): Promise<Environment> {
+  const found: Record<string, string> = {};
+  for (const name of names) {
+    const file = env[`${name}_FILE`];
+    if (!file) continue;
+    const invalid = (why: string, options = {}) =>
+      new HubError('HUB_CONFIG_INVALID', `${name}_FILE: ${why}`, options);
+    if (env[name]) throw invalid(`${name} is set as well. Remove one of them`);
+    const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+      throw invalid(`${JSON.stringify(file)} cannot be read (${messageOf(cause)})`, { cause });
+    });
+    found[name] = text.trim();
+    if (found[name] === '') throw invalid(`${JSON.stringify(file)} is empty`);
+  }
+  return { ...env, ...found };
+}

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Environment } from './expand-variables.ts';
+import type { Environment } from './variables.ts';
 
 /** A file or folder that mounts must not expose. */
 export type GuardedPlace = {

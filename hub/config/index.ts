@@ -9,11 +9,11 @@ export type {
 } from './config.ts';
 export { diffConfigs, settingsToRestartFor } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit/edit.ts';
-export { type Environment, variablesIn } from './expand-variables.ts';
+export { type Environment, mergeEnvironment, variablesIn } from './variables.ts';
 export { type Loosening, findLoosenings } from './loosenings.ts';
-export { pathsOfKnownPackage } from './known-packages.ts';
-export { snapshotOf } from './files.ts';
-export { type CommandLine, plainLine } from './launcher.ts';
+export { pathsOfKnownPackage } from './package-spec.ts';
+export { type ShippedFiles, createShippedFiles, readSecretFiles, snapshotOf } from './files.ts';
+export { type CommandLine, plainLine } from './package-line.ts';
 export type { GuardedPlace } from './guarded-places.ts';
 export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
@@ -21,7 +21,6 @@ export { type ConfigReading, type LoadOptions, loadConfig, readConfig } from './
 export { type ConfigChange, type ConfigSource, createConfigSource } from './source.ts';
 export { entryKeys } from './server-schema.ts';
 export type { ReloaderNeeds } from './reloader.ts';
-export { readSecretFiles } from './secret-files.ts';
 export {
   type Settings,
   dataDirOf,
@@ -30,7 +29,6 @@ export {
   serversFileOf,
 } from './settings.ts';
 export { findClosest } from './suggest.ts';
-export { type ShippedFiles, createShippedFiles } from './shipped.ts';
 export {
   type EnhancementRule,
   type EnhancementRules,
@@ -46,6 +44,4 @@ export { rulesSchemaJson } from './rules-schema.ts';
 export { schemaJson } from './schema.ts';
 export { type RulesSource, type RulesStatus, openRules } from './rules-source.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
-export { builtinNameOf } from './builtin-names.ts';
-export { warningsOf } from './warnings.ts';
-export { mergeEnvironment } from './variables.ts';
+export { builtinNameOf, warningsOf } from './warnings.ts';

@@ -1,6 +1,6 @@
 import type { Json } from '#core';
 import { documentOf } from './document.ts';
-import { insertInBraces, removeFromBraces, replaceInBraces } from './edit/braces.ts';
+import { insertInBraces, removeFromBraces, replaceInBraces } from './edit/text.ts';
 import { readJson } from './json.ts';
 import { invalidFile } from './problem.ts';
 import { type SourceMap, type SourceText, mapIn } from './source-map.ts';

@@ -1,17 +1,16 @@
+import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { type HubError, isObject } from '#core';
 import type { Config, ServerConfig } from './config.ts';
 import { type Document, documentOf, locateProblem } from './document.ts';
-import { type Environment, expandServer } from './expand-variables.ts';
+import { type Environment, expandServer } from './variables.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileSnapshot, type ReadText, readText } from './files.ts';
 import type { GuardedPlace } from './guarded-places.ts';
-import { problemsOf } from './issues.ts';
 import { forms } from './merge.ts';
 import { type MountGuard, createMountGuard } from './mount-guard.ts';
 import { isEnabled, normalizeServer } from './normalize.ts';
-import { originOf } from './origin.ts';
-import { type Problem, invalidFile, pathText } from './problem.ts';
+import { type Problem, invalidFile, pathText, problemsOf } from './problem.ts';
 import { envelopeSchema } from './schema.ts';
 import { serverName, serverSchema } from './server-schema.ts';
 
@@ -152,3 +151,28 @@ async function readServer(
 
 const nothingToRemove =
   'null removes a server of a file in "extends", and none of these files has this server: remove it, or write an object: {...}';
+
+/**
+ * Keys that define what is launched. The others define how, which may differ between machines (`cwd`, `mounts`,
+ * `resources`), or may contain secrets (`env`, `headers`).
+ */
+const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url'] as const;
+/** Keys that were added later. They are left out if unset, so that entries without them keep their digest. */
+const laterKeys = ['with', 'python'] as const;
+
+/**
+ * Digest of what an entry launches. It is computed before variables are expanded, so it is equal on every machine and
+ * cannot be used to guess a variable's value. The query of `url` is left out.
+ */
+export function originOf(entry: unknown): string | undefined {
+  if (!isObject(entry)) return undefined;
+  const said = [
+    ...keys.map(key => (key === 'url' ? withoutQuery(entry[key]) : entry[key])),
+    ...laterKeys.filter(key => key in entry).map(key => ({ [key]: entry[key] })),
+  ];
+  return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 32);
+}
+
+function withoutQuery(url: unknown): unknown {
+  return typeof url === 'string' ? url.replace(/[?#][^]*/, '') : url;
+}

@@ -1,7 +1,7 @@
 import { type JsonObject, isObject } from '#core';
 import type { LocalLaunch, RemoteLaunch, Sandbox, ServerConfig } from './config.ts';
-import { expandedKeys, variablesIn } from './expand-variables.ts';
-import { pathsOfKnownPackage } from './known-packages.ts';
+import { expandedKeys, variablesIn } from './variables.ts';
+import { pathsOfKnownPackage } from './package-spec.ts';
 
 type LooseningKind =
   'runtime' | 'network' | 'user' | 'mount' | 'volume' | 'variable' | 'header' | 'url' | 'sensitive';

@@ -1,6 +1,6 @@
 import { readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Environment } from './expand-variables.ts';
+import type { Environment } from './variables.ts';
 import { type GuardedPlace, placesOfUser } from './guarded-places.ts';
 import { isIn } from './paths.ts';
 import { findEngineSocket, findSandboxEscape } from './sandbox-escapes.ts';

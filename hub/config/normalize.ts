@@ -1,8 +1,9 @@
-import type { RemoteLaunch, ServerConfig } from './config.ts';
-import { localLaunch } from './local-launch.ts';
-import type { EntryDraft } from './sandbox.ts';
-import type { ServerEntry } from './server-schema.ts';
-import { bytesOf } from './size.ts';
+import type { LocalLaunch, PackageSpec, RemoteLaunch, ServerConfig } from './config.ts';
+import { type CommandLine, findPackageLine, isProgram, plainLine } from './package-line.ts';
+import { findExtra, findPackage, isImage, nameOfPackage } from './package-spec.ts';
+import { resolveInside } from './paths.ts';
+import { type EntryDraft, sandboxOf } from './sandbox.ts';
+import { type ServerEntry, bytesOf } from './server-schema.ts';
 
 const kib = 1024;
 const longestLineBytes = 512 * kib * kib;
@@ -112,4 +113,144 @@ function remoteLaunch({ entry, written, report }: EntryDraft): RemoteLaunch | un
   else if (parsed.username !== '' || parsed.password !== '')
     report(['url'], 'contains a user or password: send it as "Authorization" in "headers"');
   return { kind: 'remote', transport: transportOf(entry) === 'sse' ? 'sse' : 'http', url, headers };
+}
+
+/** What runs: an image, a package or a command line. */
+type LaunchSource = Omit<LocalLaunch, 'kind' | 'runtime' | 'env' | 'workingDirectory' | 'sandbox'>;
+
+const extraRule =
+  'write a package of the same registry, such as "name==1.0" (PyPI) or "@org/name@1.2.3" (npm)';
+const packageRule =
+  'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI) or "docker:name:tag" (an image); no options, ranges, URLs or git references';
+
+/** How the hub launches a local server. Undefined if the entry does not define what to run. */
+export async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | undefined> {
+  const { entry, written, report } = draft;
+  if (written.has('headers')) report(['headers'], 'is only for "url": remove it');
+  const found = sourceOf(draft);
+  const source = found && withExtras(found, draft);
+  const sandbox = await sandboxOf(draft);
+  if (!source) return undefined;
+  const runtimeRule = `"process" cannot run an image: write "docker", or "command" without an image`;
+  if (source.image !== undefined && entry.runtime === 'process') report(['runtime'], runtimeRule);
+  return {
+    kind: 'local',
+    runtime: entry.runtime,
+    ...source,
+    env: entry.env,
+    workingDirectory: await workingDirectory(draft, source),
+    sandbox,
+  };
+}
+
+function sourceOf({ entry, form, written, report }: EntryDraft): LaunchSource | undefined {
+  const { package: named, command, image, args = [] } = entry;
+  if (named !== undefined) {
+    if (image !== undefined)
+      report(['image'], 'cannot be combined with "package": keep one of them');
+    return fromPackage(named, { command, args }, report);
+  }
+  if (image !== undefined) {
+    if (!isImage(image)) report(['image'], 'write an image reference such as "name:tag"', true);
+    return { image, package: undefined, command, args };
+  }
+  if (command === undefined) {
+    const text = 'is missing: add "command" and "args", or "package", "image" or "url"';
+    return report(['command'], text);
+  }
+  if (form === 'servers' && !written.has('args'))
+    report(['args'], 'is missing: add the arguments of "command", "args": [] for none');
+  return fromLine({ command, args });
+}
+
+/** Converts a package launcher's command line to a package. Other command lines stay as they are. */
+function fromLine({ command, args }: CommandLine): LaunchSource {
+  const line = findPackageLine(command, args);
+  // A program with a folder is the user's explicit choice.
+  const other = line || /[\\/]/.test(command) ? { command, args } : plainLine({ command, args });
+  const found = line ?? findPackageLine(other.command, other.args);
+  const base = { image: undefined, package: undefined, command, args };
+  if (!found) return base;
+  if ('why' in found) return { ...base, noPackage: found.why };
+  return {
+    ...base,
+    package: found.package,
+    command: found.program,
+    args: found.args,
+    ...(!line && { written: { command, args } }),
+  };
+}
+
+/** Applies `with` and `python`, which refine how a package is installed. */
+function withExtras(launch: LaunchSource, { entry, report }: EntryDraft): LaunchSource {
+  const { package: source } = launch;
+  if (!source) {
+    for (const key of ['with', 'python'] as const)
+      if (entry[key]?.length)
+        report([key], 'is only for "package", or a "command" that runs one: remove it');
+    return launch;
+  }
+  const extras = new Set(source.with ?? []);
+  for (const [index, written] of entry.with.entries()) {
+    const extra = findExtra(source.ecosystem, written);
+    if (extra === undefined) report(['with', index], extraRule, true);
+    else extras.add(extra);
+  }
+  const python = entry.python ?? source.python;
+  if (python !== undefined && source.ecosystem === 'npm')
+    report(['python'], 'is only for a PyPI package ("uvx:name"): remove it');
+  return {
+    ...launch,
+    package: {
+      ...source,
+      ...(extras.size > 0 && { with: [...extras] }),
+      ...(python !== undefined && { python }),
+    },
+  };
+}
+
+function fromPackage(
+  written: string,
+  { command, args }: Pick<LaunchSource, 'command' | 'args'>,
+  report: EntryDraft['report'],
+): LaunchSource | undefined {
+  const source = findPackage(written);
+  if (!source) return report(['package'], packageRule, true);
+  if (source.kind === 'image') return { image: source.image, package: undefined, command, args };
+  const base = { image: undefined, command: undefined };
+  if (command === undefined) return { ...base, package: source.package, args };
+  const plain = plainLine({ command, args });
+  const line = findPackageLine(plain.command, plain.args);
+  // A command that is not a launcher is another program of the package.
+  if (!line && isProgram(command)) return { ...base, package: source.package, command, args };
+  // Some files name the package and also the command line that runs it. The two must match.
+  const agreed = line && 'package' in line ? matchSpecs(source.package, line.package) : undefined;
+  if (!agreed || !line || 'why' in line)
+    return report(
+      ['command'],
+      `does not run the "package" beside it: remove "command", or "package"`,
+    );
+  return { ...base, package: agreed, command: line.program, args: line.args };
+}
+
+/** Returns the spec that has a version. Undefined for different packages, or different versions of one package. */
+function matchSpecs(named: PackageSpec, line: PackageSpec): PackageSpec | undefined {
+  const name = nameOfPackage(named);
+  if (named.ecosystem !== line.ecosystem || name !== nameOfPackage(line)) return undefined;
+  if (line.spec === name || line.spec === named.spec) return { ...line, spec: named.spec };
+  return named.spec === name ? line : undefined;
+}
+
+async function workingDirectory(
+  { entry: { cwd }, folderOf, home, report }: EntryDraft,
+  { image }: LaunchSource,
+): Promise<string | undefined> {
+  if (cwd === undefined) return undefined;
+  // The working directory is a folder in the image, not on this machine.
+  if (image !== undefined) {
+    if (!cwd.startsWith('/')) report(['cwd'], 'write an absolute path in the image', true);
+    return cwd;
+  }
+  const place = await resolveInside(cwd, { folder: folderOf('cwd'), home });
+  return 'refusal' in place ? report(['cwd'], place.refusal, true) : place.real;
 }

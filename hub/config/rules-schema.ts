@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { describeKeys, jsonSchemaText } from './json-schema.ts';
-import { text } from './server-schema.ts';
+import { describeKeys, jsonSchemaText, text } from './server-schema.ts';
 
 export const clientNamePattern = /^[a-z0-9](?:[\w .@/+-]{0,62}[\w.@/+-])?$/i;
 export const clientNameRule =

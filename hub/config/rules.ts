@@ -1,18 +1,17 @@
 import { resolve } from 'node:path';
 import { HubError } from '#core';
-import { type Document, documentOf, parseText, locateProblem } from './document.ts';
+import { type Document, documentOf, locateProblem, parseText } from './document.ts';
 import {
   type FileSnapshot,
   type ReadText,
-  snapshotOf,
-  unreadableSnapshot,
   formatOf,
   misnamed,
   readText,
+  snapshotOf,
   unreadable,
+  unreadableSnapshot,
 } from './files.ts';
-import { problemsOf } from './issues.ts';
-import { type Problem, invalidFile } from './problem.ts';
+import { type Problem, invalidFile, problemsOf } from './problem.ts';
 import {
   type WrittenRule,
   clientNamePattern,

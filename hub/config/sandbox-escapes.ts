@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Environment } from './expand-variables.ts';
+import type { Environment } from './variables.ts';
 import { isIn } from './paths.ts';
 
 /** File names of engine sockets. They are refused in any folder. */

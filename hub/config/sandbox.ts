@@ -1,8 +1,7 @@
 import type { Sandbox } from './config.ts';
 import type { MountGuard } from './mount-guard.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
-import type { ServerEntry } from './server-schema.ts';
-import { bytesOf } from './size.ts';
+import { type ServerEntry, bytesOf } from './server-schema.ts';
 import type { Path } from './source-map.ts';
 
 /** A server entry, and what it takes to normalize it. */

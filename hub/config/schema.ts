@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { describeKeys, jsonSchemaText } from './json-schema.ts';
 import {
+  describeKeys,
   entryKeys,
+  jsonSchemaText,
   mount,
   resources,
   serverName,

@@ -1,11 +1,9 @@
 import { isIPv6 } from 'node:net';
 import { HubError } from '#core';
-import { readBackends } from './backends.ts';
+import { readBackends, readOtlp } from './backends.ts';
 import type { Config } from './config.ts';
-import type { Environment } from './expand-variables.ts';
-import { readOtlp } from './otlp.ts';
-import { bytesOf, sizePattern } from './size.ts';
-import { createVariables, mergeEnvironment } from './variables.ts';
+import { type Environment, createVariables, mergeEnvironment } from './variables.ts';
+import { bytesOf, sizePattern } from './server-schema.ts';
 
 export const defaultServersFile = './configs/mcp-servers.json';
 const defaultDataDir = './data';

@@ -6,8 +6,7 @@ import { snapshotOf } from '#config';
 import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { until } from '#helpers/hub';
-import { createFileWatch } from '../../hub/config/file-watch.ts';
-import { createFolderWatch } from '../../hub/config/folder-watch.ts';
+import { createFileWatch, createFolderWatch } from '../../hub/config/file-watch.ts';
 import { temporary } from './editing.ts';
 
 const options = { quietMs: 200, shorterQuietMs: 2_000, maxQuietWaitMs: 5_000, pollMs: 3_000 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { bytesOf, sizePattern } from '../../hub/config/size.ts';
+import { bytesOf, sizePattern } from '../../hub/config/server-schema.ts';
 
 test.for([
   [1024, 1024],

@@ -1,6 +1,103 @@
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
-import { createVariables, mergeEnvironment } from '../../hub/config/variables.ts';
+import { describe, test } from 'vitest';
+import { pathText } from '../../hub/config/problem.ts';
+import { createVariables, expandServer, mergeEnvironment } from '../../hub/config/variables.ts';
+
+const env = { HOST: 'localhost', EMPTY: '', A_1: 'one', NESTED: '${HOST}', undefined: undefined };
+
+/** One string as the command of a server, which is where variables are filled in. */
+const expand = (text: string) => expandServer({ command: text }, [], env);
+
+describe('filled in', () => {
+  test.for([
+    ['plain', 'plain'],
+    ['', ''],
+    ['${HOST}', 'localhost'],
+    ['http://${HOST}:80/${A_1}', 'http://localhost:80/one'],
+    ['${NOPE:-fallback}', 'fallback'],
+    ['${NOPE:-}', ''],
+    ['${EMPTY:-fallback}', 'fallback'],
+    ['${HOST:-fallback}', 'localhost'],
+    ['${NOPE:-a:-b $HOST}', 'a:-b $HOST'],
+    ['${NOPE:-two\nlines}', 'two\nlines'],
+    ['$HOST', '$HOST'],
+    ['$', '$'],
+    ['$$', '$'],
+    ['$${HOST}', '${HOST}'],
+    ['$$${HOST}', '$localhost'],
+    ['{"a": "${HOST}"}', '{"a": "localhost"}'],
+    // What a variable holds is a value, not text to look through again.
+    ['${NESTED}', '${HOST}'],
+  ] as const)('%j becomes %j', ([text, expected]) => {
+    const { value, problems } = expand(text);
+    assert.deepEqual({ value, problems }, { value: { command: expected }, problems: [] });
+  });
+});
+
+describe('refused', () => {
+  test.for([
+    ['${NOPE}', 'the variable NOPE is not set'],
+    ['${EMPTY}', 'the variable EMPTY is not set'],
+    ['${undefined}', 'the variable undefined is not set'],
+    ['${toString}', 'the variable toString is not set'],
+    ['${}', '${} is not a variable'],
+    ['${1A}', '${1A} is not a variable'],
+    ['${ HOST }', '${ HOST } is not a variable'],
+    ['${HOST-x}', '${HOST-x} is not a variable'],
+    ['${env:HOST}', '${env:HOST} is not a variable'],
+    ['${HOST', '"${" without its "}"'],
+    ['${NOPE:-${HOST}}', '"${" without its "}"'],
+  ] as const)('%j: %s', ([text, start]) => {
+    const { value, problems } = expand(text);
+    assert.ok(problems[0]?.text.startsWith(start), JSON.stringify(problems));
+    assert.deepEqual(value, { command: text });
+  });
+
+  test('every variable that is missing is told, with its path', () => {
+    const entry = { command: '${A}', args: ['x', '${B}${C}'], env: { KEY: '${D}' } };
+    const { problems, unresolved } = expandServer(entry, ['servers', 'one'], {});
+    assert.deepEqual(
+      problems.map(({ path, text }) => `${pathText(path)} ${/variable (\w)/.exec(text)?.[1]}`),
+      [
+        'servers.one.command A',
+        'servers.one.args[1] B',
+        'servers.one.args[1] C',
+        'servers.one.env.KEY D',
+      ],
+    );
+    assert.deepEqual(
+      [...unresolved],
+      ['servers.one.command', 'servers.one.args[1]', 'servers.one.env.KEY'],
+    );
+  });
+});
+
+test('variables are looked for where a server takes them, and nowhere else', () => {
+  const every = {
+    command: '${HOST}',
+    args: ['${HOST}'],
+    env: { A: '${HOST}' },
+    url: '${HOST}',
+    headers: { A: '${HOST}' },
+    cwd: '${HOST}',
+    mounts: ['${HOST}', { source: '${HOST}', read_only: true }],
+    image: '${HOST}',
+    package: '${HOST}',
+    description: '${HOST}',
+  };
+  assert.deepEqual(expandServer(every, [], env).value, {
+    command: 'localhost',
+    args: ['localhost'],
+    env: { A: 'localhost' },
+    url: 'localhost',
+    headers: { A: 'localhost' },
+    cwd: 'localhost',
+    mounts: ['localhost', { source: 'localhost', read_only: true }],
+    image: 'localhost',
+    package: '${HOST}',
+    description: '${HOST}',
+  });
+});
 
 test('the environment goes before the .env file', () => {
   assert.deepEqual(mergeEnvironment({ A: '1' }, 'A=2\nB=3\n'), { A: '1', B: '3' });

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { loadConfig, warningsOf } from '#config';
+import { builtinNameOf, loadConfig, warningsOf } from '#config';
+import { builtinNameWarnings } from '../../hub/config/warnings.ts';
 
 async function warnings(text: object): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-warnings-'));
@@ -65,3 +66,20 @@ test.each([
   if (count > 0) assert.match(found[0] ?? '', /^one: with "instance": "session" all instances/);
   assert.deepEqual(await warnings({ servers: { one: entry } }), []);
 });
+
+test("a server of the hub's own gets a name that no entry has", () => {
+  const named = (...taken: readonly string[]) =>
+    builtinNameOf('agenthub', name => taken.includes(name));
+  assert.equal(named(), 'agenthub');
+  assert.equal(named('agenthub'), 'agenthub-builtin');
+  assert.equal(named('agenthub', 'agenthub-builtin'), 'agenthub-builtin-builtin');
+});
+
+test.each(['agenthub', 'agents', 'tasks', 'documentation'])(
+  'an entry called %s is warned of',
+  name => {
+    assert.deepEqual(builtinNameWarnings([{ name }, { name: 'time' }]), [
+      `${name}: the hub has a server of this name itself, which is called ${name}-builtin while this entry exists. Rename the entry to avoid confusion`,
+    ]);
+  },
+);

@@ -5,11 +5,18 @@ import type { Config } from '../config.ts';
 import { type Difference, diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
 import { inheritedServer } from '../extends.ts';
-import { type ReadText, codeOf, formatOf, misnamed, readText, unreadable } from '../files.ts';
+import {
+  type ReadBytes,
+  type ReadText,
+  codeOf,
+  formatOf,
+  misnamed,
+  readText,
+  unreadable,
+} from '../files.ts';
 import { type LoadOptions, readConfig } from '../load.ts';
 import { forms, withoutInheritance } from '../merge.ts';
 import { serverName } from '../server-schema.ts';
-import type { ReadBytes } from '../shipped.ts';
 import { isNull, valueOf } from '../source-map.ts';
 
 type Needs = {

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { createShippedFiles, snapshotOf, readConfig, readRules, readSettings } from '#config';
+import {
+  createShippedFiles,
+  readConfig,
+  readRules,
+  readSecretFiles,
+  readSettings,
+  snapshotOf,
+} from '#config';
 import { silent, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createConfiguration } from '../../hub/app/wire-config.ts';
@@ -122,4 +130,22 @@ test('a change of what is shipped is written into the working folder', async () 
   assert.doesNotMatch(written, /"memory"/);
   assert.match(written, /"context7"/);
   assert.equal(await readFile(join(configs, 'mcp-servers.json'), 'utf8'), before);
+});
+
+test('a password may stand in a file that its variable names with _FILE', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-secrets-'));
+  const file = join(folder.path, 'key');
+  await writeFile(file, 'secret\n');
+  const env = { QDRANT_API_KEY_FILE: file, REDIS_PASSWORD_FILE: file, OTHER: 'x' };
+  const read = await readSecretFiles(env);
+  assert.deepEqual(read, { ...env, QDRANT_API_KEY: 'secret', REDIS_PASSWORD: 'secret' });
+  await assert.rejects(readSecretFiles({ ...env, QDRANT_API_KEY: 'secret' }), {
+    code: 'HUB_CONFIG_INVALID',
+    message: /QDRANT_API_KEY_FILE: QDRANT_API_KEY is set as well/,
+  });
+  await writeFile(file, '\n');
+  await assert.rejects(readSecretFiles(env), { message: /REDIS_PASSWORD_FILE: .*key" is empty/ });
+  await assert.rejects(readSecretFiles({ REDIS_PASSWORD_FILE: join(folder.path, 'absent') }), {
+    message: /REDIS_PASSWORD_FILE: .*absent" cannot be read \(ENOENT/,
+  });
 });
