@@ -1,4 +1,16 @@
 import { isObject } from '#core';
+import {
+  type Format,
+  type ReadText,
+  extensionRule,
+  formatOf,
+  misnamed,
+  readText,
+  snapshotOf,
+  unreadable,
+  unreadableSnapshot,
+  whyUnreadable,
+} from './files.ts';
 import { readJson } from './json.ts';
 import type { LocatedProblem, Problem } from './problem.ts';
 import {
@@ -9,7 +21,31 @@ import {
   lineAndColumnOf,
 } from './source-map.ts';
 
-export type Format = 'json' | 'yaml';
+/** Reads and parses a file. `name`: the file in messages. `failure`: why it cannot be read. */
+export async function readParsed(
+  path: string,
+  name: string,
+  options: Partial<Record<'example' | 'remedy', string>> & { readonly readText?: ReadText } = {},
+) {
+  const format = formatOf(path);
+  if (!format) {
+    const failure = { why: extensionRule, error: misnamed(name) };
+    return { snapshot: snapshotOf(path, undefined), root: undefined, problems: [], failure };
+  }
+  let text: string;
+  try {
+    text = await (options.readText ?? readText)(path);
+  } catch (cause) {
+    const error = unreadable(name, cause, options.remedy);
+    const failure = { why: whyUnreadable(cause), error };
+    return { snapshot: unreadableSnapshot(path, cause), root: undefined, problems: [], failure };
+  }
+  const source = { file: name, text: text.replace(/^\uFEFF/, '') };
+  return {
+    snapshot: snapshotOf(path, text),
+    ...(await parseText(source, format, options.example)),
+  };
+}
 
 /** The values of a file, or of several merged files, with the source location of each value. */
 export type Document = {

@@ -1,18 +1,8 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { HubError } from '#core';
-import { parseText } from './document.ts';
-import {
-  type FileSnapshot,
-  type ReadText,
-  extensionRule,
-  formatOf,
-  misnamed,
-  snapshotOf,
-  unreadable,
-  unreadableSnapshot,
-  whyUnreadable,
-} from './files.ts';
+import { readParsed } from './document.ts';
+import type { FileSnapshot, ReadText } from './files.ts';
 import { findDuplicateServers, forms, mergeFiles } from './merge.ts';
 import type { LocatedProblem } from './problem.ts';
 import { type SourceLocation, type SourceNode, isNull, valueOf } from './source-map.ts';
@@ -43,25 +33,15 @@ export async function gatherFiles(file: string, { home, readText }: Needs) {
 
   /** Reads one file. `from` is the location in `extends` that names it; undefined for the config file itself. */
   async function read(path: string, from?: SourceLocation) {
-    const fail = (text: string, ofFile: HubError): undefined => {
-      if (from)
-        problems.push({ location: from, text: `${text} (${path}). Fix the path, or remove it` });
-      else error = ofFile;
-    };
-    const format = formatOf(path);
-    files.set(path, snapshotOf(path, undefined));
-    if (!format) return fail(extensionRule, misnamed(file));
-    let text: string;
-    try {
-      text = await readText(path);
-    } catch (cause) {
-      files.set(path, unreadableSnapshot(path, cause));
-      return fail(whyUnreadable(cause), unreadable(file, cause));
-    }
-    files.set(path, snapshotOf(path, text));
-    // Report problems of the config file under the name that the user gave.
-    const source = { file: from ? path : file, text: text.replace(/^\uFEFF/, '') };
-    const parsed = await parseText(source, format);
+    // Problems of the config file are reported under the name that the user gave.
+    const { snapshot, failure, ...parsed } = await readParsed(path, from ? path : file, {
+      readText,
+    });
+    files.set(path, snapshot);
+    if (failure && from) {
+      const text = `${failure.why} (${path}). Fix the path, or remove it`;
+      problems.push({ location: from, text });
+    } else if (failure) error = failure.error;
     problems.push(...parsed.problems);
     if (parsed.root) problems.push(...findDuplicateServers(parsed.root));
     return parsed.root;

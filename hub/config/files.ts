@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { HubError, messageOf } from '#core';
-import type { Format } from './document.ts';
 import type { Environment } from './variables.ts';
 
 /** A file that a config was read from, and a digest of its content. */
@@ -29,6 +28,14 @@ export const unreadableSnapshot = (path: string, error: unknown): FileSnapshot =
   digest: isAbsent(error) ? undefined : String(codeOf(error)),
   length: 0,
 });
+
+/** Content, or why it is not valid; with all files that it was read from, for the file watch. */
+export type FileReading<Content extends object> = { readonly files: readonly FileSnapshot[] } & (
+  | (Content & { readonly error?: undefined })
+  | ({ readonly error: HubError } & { readonly [Key in keyof Content]?: undefined })
+);
+
+export type Format = 'json' | 'yaml';
 
 /** Reads a text file. Replaced in previews, where the new text is not written yet. */
 export type ReadText = (path: string) => Promise<string>;

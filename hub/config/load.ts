@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
-import { type HubError, isObject } from '#core';
+import { isObject } from '#core';
 import type { Config, ServerConfig } from './config.ts';
 import { type Document, documentOf, locateProblem } from './document.ts';
 import { type Environment, expandServer } from './variables.ts';
 import { gatherFiles } from './extends.ts';
-import { type FileSnapshot, type ReadText, readText } from './files.ts';
+import { type FileReading, type ReadText, readText } from './files.ts';
 import type { GuardedPlace } from './guarded-places.ts';
 import { forms } from './merge.ts';
 import { type MountGuard, createMountGuard } from './mount-guard.ts';
@@ -25,14 +25,8 @@ export type LoadOptions = {
   readonly clientFiles?: (home: string) => Promise<readonly string[]>;
 };
 
-/** Result of reading a config, and all files that it depends on, even if it is invalid. */
-export type ConfigReading = {
-  /** The config file first, then the files that it extends. */
-  readonly files: readonly FileSnapshot[];
-} & (
-  | { readonly config: Config; readonly error?: undefined }
-  | { readonly error: HubError; readonly config?: undefined }
-);
+/** A config, and all files that it depends on: the config file first, then the files that it extends. */
+export type ConfigReading = FileReading<{ readonly config: Config }>;
 
 /**
  * Reads a config file (JSON or YAML, by its extension) and the files that it extends. Throws HUB_CONFIG_MISSING if

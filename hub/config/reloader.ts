@@ -1,15 +1,6 @@
-import { type Clock, type Log, type Service, HubError, messageOf } from '#core';
+import { type Clock, type Log, HubError, messageOf } from '#core';
 import { type FileWatch, type WatchTiming, createFileWatch } from './file-watch.ts';
-import type { FileSnapshot, ReadText } from './files.ts';
-
-type Files = { readonly files: readonly FileSnapshot[] };
-
-/** Valid content or an error, and the files that were read. */
-type Reading<Content extends object> = Files &
-  ((Content & { readonly error?: undefined }) | { readonly error: HubError });
-
-/** Why the current files are not applied, and since when. */
-export type Refusal = { readonly at: number; readonly message: string };
+import type { FileReading, FileSnapshot, ReadText } from './files.ts';
 
 export type ReloaderNeeds = {
   readonly clock: Clock;
@@ -17,13 +8,13 @@ export type ReloaderNeeds = {
   readonly readText?: ReadText | undefined;
 };
 
-type Handlers<Content extends object, Outcome> = {
+type Handlers<Content extends object, Outcome> = ReloaderNeeds & {
   /** Reads the files. If it throws, the reload is refused. */
-  readonly read: () => Promise<Reading<Content>>;
-  /** `wasRefused`: the previous content was not valid. */
+  readonly read: () => Promise<FileReading<Content>>;
+  /** `isChanged`: the first file has other content than before, or its previous content was not valid. */
   readonly apply: (
-    content: Content & Files,
-    previous: Files & { readonly wasRefused: boolean },
+    content: Content,
+    change: { isChanged: boolean; wasRefused: boolean },
   ) => Outcome;
   readonly refused: (error: HubError) => Outcome;
   /** Log message for content that is not valid. */
@@ -36,26 +27,26 @@ type Handlers<Content extends object, Outcome> = {
  */
 export function createReloader<Content extends object, Outcome>(
   firstFiles: readonly FileSnapshot[],
-  { read, apply, refused, invalidMessage }: Handlers<Content, Outcome>,
-  { clock, log, readText }: ReloaderNeeds,
   timing: WatchTiming,
+  { read, apply, refused, invalidMessage, clock, log, readText }: Handlers<Content, Outcome>,
 ) {
   let files = firstFiles;
-  let refusal: Refusal | undefined;
+  /** Why the current files are not applied, and since when. */
+  let refusal: { readonly at: number; readonly message: string } | undefined;
   let running: Promise<Outcome> | undefined;
   let next: Promise<Outcome> | undefined;
   let watch: FileWatch | undefined;
 
   /** `seen`: the snapshots of the watch, if it triggered the load. */
   async function load(seen: readonly FileSnapshot[]): Promise<Outcome> {
-    let reading: Reading<Content>;
-    try {
-      reading = await read();
-    } catch (error) {
-      if (error instanceof HubError) return refuse(error);
-      return refuse(new HubError('HUB_INTERNAL', messageOf(error), { cause: error }));
-    }
-    const previous = { files, wasRefused: refusal !== undefined };
+    const reading = await read().catch((error: unknown) => ({
+      files: [],
+      error:
+        error instanceof HubError
+          ? error
+          : new HubError('HUB_INTERNAL', messageOf(error), { cause: error }),
+    }));
+    const [before] = files;
     if (reading.error && isOvertaken(reading.files, seen)) {
       // The file changed again during the read: wait until the writer is done, and compare with the older snapshot.
       await watch?.follow(files);
@@ -66,13 +57,15 @@ export function createReloader<Content extends object, Outcome>(
       await watch?.follow(files);
     }
     if (reading.error) return refuse(reading.error);
+    const wasRefused = refusal !== undefined;
     refusal = undefined;
-    return apply(reading, previous);
+    return apply(reading, {
+      isChanged: wasRefused || files[0]?.digest !== before?.digest,
+      wasRefused,
+    });
   }
 
-  /**
-   * Keeps the length of the last valid text, because an invalid text cannot show whether the next one is truncated.
-   */
+  /** Keeps the length of the last valid text: an invalid one cannot show whether the next one is truncated. */
   function withGoodLength(seen: FileSnapshot): FileSnapshot {
     const before = files.find(({ path }) => path === seen.path);
     return before ? { ...seen, length: before.length } : seen;
@@ -105,30 +98,27 @@ export function createReloader<Content extends object, Outcome>(
     return next;
   }
 
-  const service: Pick<Service, 'start' | 'stop'> & { reload(): Promise<Outcome> } = {
-    /** Reads do not overlap: calls during a running read share one further read. Never rejects. */
-    reload: () => reload(),
-    async start() {
-      const onChange = async (seen: readonly FileSnapshot[]) => void (await reload(seen));
-      watch = createFileWatch(timing, { clock, log, readText, onChange });
-      await watch.follow(files);
-    },
-    async stop() {
-      await watch?.[Symbol.asyncDispose]();
-      watch = undefined;
-      await next;
-      await running;
-    },
-  };
-
   return {
-    get files() {
-      return files;
+    status: () => ({
+      /** The watched files, the config file first. Absolute. */
+      files: files.map(({ path }) => path),
+      ...(refusal && { error: refusal }),
+    }),
+    service: {
+      /** Reads do not overlap: calls during a running read share one further read. Never rejects. */
+      reload: () => reload(),
+      async start(_signal: AbortSignal) {
+        const onChange = async (seen: readonly FileSnapshot[]) => void (await reload(seen));
+        watch = createFileWatch(timing, { clock, log, readText, onChange });
+        await watch.follow(files);
+      },
+      async stop() {
+        await watch?.[Symbol.asyncDispose]();
+        watch = undefined;
+        await next;
+        await running;
+      },
     },
-    get refusal() {
-      return refusal;
-    },
-    service,
   };
 }
 

@@ -30,55 +30,44 @@ export function createConfigSource(
   needs: ReloaderNeeds & { readonly read: () => Promise<ConfigReading> },
   timing: WatchTiming = {},
 ) {
-  const { read, clock, log } = needs;
+  const { clock, log } = needs;
   const changed = createEmitter<ConfigChange>(error =>
     log.error({ error: messageOf(error) }, 'a new config could not be applied'),
   );
   let current = first.config;
   let loadedAt = clock.now();
 
-  function applyConfig(config: Config): ReloadOutcome {
-    loadedAt = clock.now();
-    const before = current;
-    const difference = diffConfigs(before, config);
-    if (isSameConfig(difference) && before.managementTools === config.managementTools)
-      return { kind: 'unchanged' };
-    current = config;
-    const change = { before, after: config, difference };
-    changed.fire(change);
-    return { kind: 'changed', ...change };
-  }
-
-  const reloader = createReloader<{ readonly config: Config }, ReloadOutcome>(
+  const { status, service } = createReloader<{ readonly config: Config }, ReloadOutcome>(
     first.files,
+    timing,
     {
-      read,
-      apply({ config, files }, { wasRefused }) {
-        if (wasRefused) log.info({ file: files[0]?.path }, 'the config is valid again');
-        return applyConfig(config);
+      ...needs,
+      apply({ config }, { wasRefused }) {
+        if (wasRefused) log.info({ file: status().files[0] }, 'the config is valid again');
+        loadedAt = clock.now();
+        const before = current;
+        const difference = diffConfigs(before, config);
+        if (isSameConfig(difference) && before.managementTools === config.managementTools)
+          return { kind: 'unchanged' };
+        current = config;
+        const change = { before, after: config, difference };
+        changed.fire(change);
+        return { kind: 'changed', ...change };
       },
       refused: error => ({ kind: 'refused', error }),
       invalidMessage: 'the config is invalid: the last valid one stays active',
     },
-    needs,
-    timing,
   );
 
   return {
-    ...reloader.service,
+    ...service,
     name: 'config',
     get current() {
       return current;
     },
+    /** `loadedAt`: when the active config was read, in ms since the epoch. */
     get status() {
-      const { files, refusal } = reloader;
-      return {
-        /** The watched files, the config file first. Absolute. */
-        files: files.map(({ path }) => path),
-        /** When the active config was read, in ms since the epoch. */
-        loadedAt,
-        ...(refusal && { error: refusal }),
-      };
+      return { ...status(), loadedAt };
     },
     /** Fires when another config becomes active. Listeners apply it; a reload does not wait for them. */
     changed: changed.event,

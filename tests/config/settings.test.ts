@@ -287,7 +287,7 @@ describe('an address that others can reach needs a token and TLS', () => {
 
 test('.env.example names every setting, with its default', async () => {
   const example = await readAll('.env.example');
-  const sources = ['settings', 'backends', 'otlp'].map(name => `hub/config/${name}.ts`);
+  const sources = ['settings', 'backends'].map(name => `hub/config/${name}.ts`);
   const source = (await Promise.all(sources.map(readAll))).join('\n');
   const read = [
     ...source.matchAll(/(?:text|secret|choice|flag|list|address|number)\(\s*'([A-Z_]+)'/g),

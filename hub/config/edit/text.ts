@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '#core';
-import type { Format } from '../document.ts';
+import type { Format } from '../files.ts';
 import { readJson } from '../json.ts';
 import { forms } from '../merge.ts';
 import { type SourceEntry, type SourceMap, mapIn } from '../source-map.ts';
