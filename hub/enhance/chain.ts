@@ -1,23 +1,8 @@
 import { type Clock, type Log, DeadlineExceeded, messageOf, within } from '#core';
-import { type FailureKind, type Models, ModelFailure } from '#models';
-import { type OutputFault, findFault } from './check-output.ts';
+import { type Models, ModelFailure } from '#models';
+import { findFault } from './check-output.ts';
+import { type Attempt, type CachedResult, inWords } from './result.ts';
 import type { ChosenRule } from './rules.ts';
-
-/** Why an attempt failed. */
-export type AttemptKind =
-  | FailureKind
-  | OutputFault['kind']
-  /** The model cannot complete text. */
-  | 'incapable';
-
-/** A failed attempt with a model. */
-export type Attempt = {
-  readonly model: string;
-  readonly kind: AttemptKind;
-  /** A sentence about the model. */
-  readonly message: string;
-  readonly tookMs: number;
-};
 
 /** Progress of one prompt. */
 export type EnhanceProgress =
@@ -25,13 +10,6 @@ export type EnhanceProgress =
   /** The next piece of a model's answer, which is not checked yet. */
   | { readonly step: 'text'; readonly model: string; readonly text: string }
   | ({ readonly step: 'failed' } & Attempt);
-
-/** A checked answer of a model. */
-export type Written = {
-  readonly text: string;
-  readonly model: string;
-  readonly digest: string;
-};
 
 type Work = {
   readonly chosen: ChosenRule;
@@ -59,92 +37,101 @@ export function createChain(needs: {
   readonly log: Log;
 }) {
   const { models, clock, log } = needs;
+  let isSilent = false;
 
-  /** The timeout for the first token, or why the model cannot be asked. */
-  async function findModel(model: string, { chosen, endsAt }: Work, signal: AbortSignal) {
-    const { rule } = chosen;
-    const leftMs = Math.min(listMs, Math.max(leastMs, endsAt - clock.monotonic()));
-    const info = await within(leftMs, { clock, signal }, inTime => models.find(model, inTime));
-    if (!info) return fault('missing', absent(model));
-    if (info.capabilities && !info.capabilities.includes('completion'))
-      return fault('incapable', `it cannot complete text, only: ${info.capabilities.join(', ')}`);
-    return { firstTokenMs: info.isLoaded ? rule.firstTokenMs : rule.loadMs };
+  /** Logs once that no model answers, until one does. */
+  function logSilence(reason: string): void {
+    if (!isSilent) log.warn({ reason }, 'no model answers: prompts are returned unchanged');
+    isSilent = true;
   }
 
-  async function ask(
-    model: string,
-    { isLast, firstTokenMs }: { readonly isLast: boolean; readonly firstTokenMs: number },
-    { chosen, prompt, endsAt, tell }: Work,
-    signal: AbortSignal,
-  ) {
-    const { rule } = chosen;
-    const leftMs = endsAt - clock.monotonic();
-    const totalMs = isLast ? leftMs : Math.max(leastMs, leftMs * share);
-    const completion = await within(totalMs + graceMs, { clock, signal }, inTime =>
-      models.complete(
-        {
-          model,
-          system: rule.systemPrompt,
-          prompt,
-          options: { ...rule.options },
-          firstTokenMs: Math.min(firstTokenMs, totalMs),
-          totalMs,
-          progress: text => tell({ step: 'text', model, text }),
-        },
-        inTime,
-      ),
+  /** The checked answer of a model, or why there is none. */
+  async function ask(model: string, work: Work, signal: AbortSignal) {
+    const { chosen, prompt, endsAt, tell } = work;
+    const { rule, models: wanted } = chosen;
+    const findMs = Math.min(listMs, Math.max(leastMs, endsAt - clock.monotonic()));
+    const info = await within(findMs, { clock, signal }, inTime =>
+      models.find(model, inTime),
+    ).catch(
+      // If Ollama cannot list its models, the other attempts would fail too.
+      (error: unknown): Fault => ({ ...faultOf(error, model), isFinal: true }),
     );
-    const { text, digest } = completion;
+    if (!info) return { kind: 'missing', message: absent(model) } as const;
+    if ('kind' in info) return info;
+    const { capabilities, isLoaded } = info;
+    if (capabilities && !capabilities.includes('completion')) {
+      const message = `it cannot complete text, only: ${capabilities.join(', ')}`;
+      return { kind: 'incapable', message } as const;
+    }
+    tell({ step: 'model', model });
+    const leftMs = endsAt - clock.monotonic();
+    const totalMs = model === wanted.at(-1) ? leftMs : Math.max(leastMs, leftMs * share);
+    const request = {
+      model,
+      system: rule.systemPrompt,
+      prompt,
+      options: { ...rule.options },
+      firstTokenMs: Math.min(isLoaded ? rule.firstTokenMs : rule.loadMs, totalMs),
+      totalMs,
+      progress: (text: string) => tell({ step: 'text', model, text }),
+    };
+    const { text, digest } = await within(totalMs + graceMs, { clock, signal }, inTime =>
+      models.complete(request, inTime),
+    );
     return findFault(text, prompt, rule.maxGrowth) ?? { text, model, digest };
   }
 
+  /** The first usable answer; undefined if all models failed. */
+  async function firstAnswer(work: Work, signal: AbortSignal) {
+    const { chosen, attempts, tell, endsAt } = work;
+    for (const model of chosen.models) {
+      const startedAt = clock.monotonic();
+      if (endsAt - startedAt < leastMs) break;
+      const answer = await ask(model, work, signal).catch((error: unknown) =>
+        faultOf(error, model),
+      );
+      if (!('kind' in answer)) return answer;
+      signal.throwIfAborted();
+      const { kind, message } = answer;
+      const tookMs = Math.round(clock.monotonic() - startedAt);
+      const attempt = { model, kind, message, tookMs };
+      attempts.push(attempt);
+      tell({ step: 'failed', ...attempt });
+      log.info({ ...attempt, client: chosen.client }, 'a model gave no prompt');
+      if ('isFinal' in answer && answer.isFinal) break;
+    }
+    return undefined;
+  }
+
   return {
-    /** Undefined if all models failed. Rejects only with the reason of `signal`. */
-    async run(work: Work, signal: AbortSignal): Promise<Written | undefined> {
-      const { chosen, attempts, tell, endsAt } = work;
-      for (const [index, model] of chosen.models.entries()) {
-        const startedAt = clock.monotonic();
-        if (endsAt - startedAt < leastMs) break;
-        const note = ({ kind, message }: Fault) => {
-          const tookMs = Math.round(clock.monotonic() - startedAt);
-          const attempt = { model, kind, message, tookMs };
-          attempts.push(attempt);
-          tell({ step: 'failed', ...attempt });
-          log.info({ ...attempt, client: chosen.client }, 'a model gave no prompt');
-        };
-        let isFound = false;
-        try {
-          const ready = await findModel(model, work, signal);
-          if ('kind' in ready) {
-            note(ready);
-            continue;
-          }
-          isFound = true;
-          tell({ step: 'model', model });
-          const isLast = index === chosen.models.length - 1;
-          const answer = await ask(model, { ...ready, isLast }, work, signal);
-          if (!('kind' in answer)) return answer;
-          note(answer);
-        } catch (error) {
-          signal.throwIfAborted();
-          const { kind, message } = faultOf(error, model);
-          note({ kind, message });
-          // If Ollama cannot list its models, the other attempts would fail too.
-          if (!isFound || kind === 'breaker_open') break;
-        }
+    logSilence,
+    /** Rejects only with the reason of `signal`. */
+    async run(work: Work, signal: AbortSignal): Promise<CachedResult> {
+      const { chosen, attempts } = work;
+      const written = await firstAnswer(work, signal);
+      if (!written) {
+        const reason = attempts.map(inWords).join('. ') || 'no time was left for a model';
+        logSilence(reason);
+        return { kind: 'none', reason, attempts };
       }
-      return undefined;
+      const { text, model, digest } = written;
+      if (isSilent) log.info({ model }, 'prompts are improved again');
+      isSilent = false;
+      const isOwn = model === chosen.models[0];
+      return { kind: 'made', prompt: text, model, digest, isOwn, attempts };
     },
   };
 }
 
-type Fault = { readonly kind: AttemptKind; readonly message: string };
-const fault = (kind: AttemptKind, message: string): Fault => ({ kind, message });
+/** `isFinal`: no other model can be asked. */
+type Fault = Pick<Attempt, 'kind' | 'message'> & { readonly isFinal?: boolean };
 
 function faultOf(error: unknown, model: string): Fault {
-  if (error instanceof DeadlineExceeded) return fault('timeout', error.message);
-  if (!(error instanceof ModelFailure)) return fault('malformed', messageOf(error));
-  return fault(error.kind, error.kind === 'missing' ? absent(model) : error.message);
+  if (error instanceof DeadlineExceeded) return { kind: 'timeout', message: error.message };
+  if (!(error instanceof ModelFailure)) return { kind: 'malformed', message: messageOf(error) };
+  const { kind, message } = error;
+  if (kind === 'missing') return { kind, message: absent(model) };
+  return { kind, message, isFinal: kind === 'breaker_open' };
 }
 
 const absent = (model: string) =>

@@ -2,52 +2,38 @@ import type { ExactCache, Fill } from '#cache';
 import { type EnhancementRules, foldClientName } from '#config';
 import { type Clock, type Log, type Service, DeadlineExceeded, messageOf, within } from '#core';
 import type { Models } from '#models';
-import { type CachedResult, formatResult, parseResult } from './cached-result.ts';
-import { type Attempt, type EnhanceProgress, createChain } from './chain.ts';
+import { type EnhanceProgress, createChain } from './chain.ts';
 import { forgetResults } from './forget-results.ts';
 import { keysOf } from './keys.ts';
 import { createModelDigests } from './model-digests.ts';
 import { normalizePrompt, whyTooLong } from './prompt-text.ts';
 import { createRecentPrompts } from './recent-prompts.ts';
 import {
+  type Attempt,
+  type AttemptKind,
+  type CachedResult,
   type EnhanceRequest,
   type Enhancement,
   type Outcome,
   hitOf,
   inWords,
   outcomeOf,
+  parseResult,
   unchanged,
 } from './result.ts';
 import { type ChosenRule, createRuleBook } from './rules.ts';
 import { holdsSecret } from './secrets.ts';
 import type { SemanticSource } from './semantic-loader.ts';
 import { createSemanticLookup } from './semantic-lookup.ts';
-import { type CachesStats, type Explanation, createEnhancerCounts } from './stats.ts';
 
 /** Improves prompts by the rules of their clients. */
-export interface Enhancer extends Service {
-  /**
-   * The cached result for a recent prompt, as `enhance` would return it; without a promise if the cache is in
-   * memory. Never rejects.
-   */
-  atHand(request: EnhanceRequest): Enhancement | undefined | Promise<Enhancement | undefined>;
-  /**
-   * Resolves within the total time of the rule: with a result from a cache or a model, or with the given prompt and
-   * the reason. Rejects only with the reason of `signal`.
-   */
-  enhance(
-    request: EnhanceRequest,
-    signal: AbortSignal,
-    tell?: (progress: EnhanceProgress) => void,
-  ): Promise<Enhancement>;
-  explain(prompt: string, client: string | undefined, signal: AbortSignal): Promise<Explanation>;
-  /**
-   * Removes the results of a client, or all; resolves with the number of entries in each cache. Rejects with
-   * HUB_CACHE_UNREACHABLE if those of one cache could not be removed now.
-   */
-  forget(client?: string): Promise<{ readonly exact: number; readonly semantic: number }>;
-  stats(): Promise<CachesStats>;
-}
+export type Enhancer = ReturnType<typeof createEnhancer>;
+
+/** Statistics of both caches, and of the prompts since the hub started. */
+export type CachesStats = Awaited<ReturnType<Enhancer['stats']>>;
+
+/** Whether the result for a prompt is cached, and why. */
+export type Explanation = Awaited<ReturnType<Enhancer['explain']>>;
 
 type Options = {
   /** The current rules. */
@@ -87,16 +73,19 @@ type Job = {
 };
 
 /** Does no I/O; `start` loads the model of the default rule. */
-export function createEnhancer(options: Options, needs: Needs): Enhancer {
+export function createEnhancer(options: Options, needs: Needs) {
   const { models, exact, clock, log } = needs;
   const book = createRuleBook(options.rules, options.model);
-  const chain = createChain({ models, clock, log });
-  const digests = createModelDigests({ models, clock });
+  const chain = createChain(needs);
+  const digests = createModelDigests(needs);
   const semantic =
     needs.semantic && createSemanticLookup(options, { semantic: needs.semantic, clock, log });
-  const counts = createEnhancerCounts();
-  const recent = createRecentPrompts({ models, exact });
-  let isSilent = false;
+  const recent = createRecentPrompts(needs);
+  const sources = { model: 0, l1: 0, l2: 0, fallback: 0, unchanged: 0, disabled: 0 };
+  /** Failed attempts of models by kind. */
+  const failures: { [kind in AttemptKind]?: number } = {};
+  /** Prompts, those in progress, and those for which no cache was used: on request, or because of a secret. */
+  let [requests, running, withoutCache] = [0, 0, 0];
 
   function whyNotCached(request: EnhanceRequest, prompt: string): string | undefined {
     if (request.bypass) return 'X-Cache-Bypass was sent';
@@ -108,7 +97,7 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     if (prompt.trim() === '') return 'the prompt is blank';
     if (models.status.kind === 'off') return 'there is no Ollama: set OLLAMA_HOST';
     const tooMany = `the hub works on ${maxRunning} prompts already: try again later`;
-    return whyTooLong(prompt, rule) ?? (counts.running > maxRunning ? tooMany : undefined);
+    return whyTooLong(prompt, rule) ?? (running > maxRunning ? tooMany : undefined);
   }
 
   async function improve(job: Job, signal: AbortSignal): Promise<Outcome> {
@@ -135,23 +124,9 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
         ? `no result within ${rule.totalMs / 1000} s`
         : `the hub could not improve it: ${messageOf(error)}`;
       const failure = [why, ...attempts.map(inWords)].join('. ');
-      logSilence(failure);
+      chain.logSilence(failure);
       return unchanged(request, failure, refused === undefined ? 'miss' : 'bypass', attempts);
     }
-  }
-
-  function atHand(
-    request: EnhanceRequest,
-  ): Enhancement | undefined | Promise<Enhancement | undefined> {
-    const startedAt = clock.monotonic();
-    const chosen = book.choose(request.client);
-    const answer = (outcome: Outcome | undefined) => {
-      if (!outcome) return undefined;
-      counts.hit(outcome);
-      return enhancementOf(outcome, chosen, startedAt);
-    };
-    const outcome = recent.hit(request, chosen);
-    return outcome instanceof Promise ? outcome.then(answer) : answer(outcome);
   }
 
   function enhancementOf(
@@ -159,6 +134,7 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     { client, name }: ChosenRule,
     startedAt: number,
   ): Enhancement {
+    sources[outcome.source]++;
     const tookMs = Math.round(clock.monotonic() - startedAt);
     return { ...outcome, client, rule: name, tookMs };
   }
@@ -178,7 +154,7 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
       const isKept = made.kind === 'made' && made.isOwn && made.digest === digest;
       if (isKept && scope !== undefined && semantic?.epoch === epoch)
         semantic?.keep({ prompt, chosen, scope }, made.prompt);
-      return { value: formatResult(made), isKept };
+      return { value: JSON.stringify(made), isKept };
     };
     const keeping = {
       tag: chosen.client,
@@ -195,37 +171,104 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     return (found.from === 'hit' ? hitOf(found, result) : undefined) ?? outcomeOf(result, request);
   }
 
-  /** Logs once that no model answers, until one does. */
-  function logSilence(reason: string): void {
-    if (!isSilent) log.warn({ reason }, 'no model answers: prompts are returned unchanged');
-    isSilent = true;
-  }
-
   /** Asks the semantic cache, unless there is no scope, and then the models. */
   async function make(
     job: Job,
     scope: string | undefined,
     signal: AbortSignal,
   ): Promise<CachedResult> {
-    const { chosen, prompt, attempts } = job;
-    if (scope !== undefined) {
-      const similar = await semantic?.find({ prompt, chosen, scope }, signal);
-      if (similar) return similar;
-    }
-    const written = await chain.run(job, signal);
-    if (!written) {
-      const reason = attempts.map(inWords).join('. ') || 'no time was left for a model';
-      logSilence(reason);
-      return { kind: 'none', reason, attempts };
-    }
-    const { text, model, digest } = written;
-    if (isSilent) log.info({ model }, 'prompts are improved again');
-    isSilent = false;
-    const isOwn = model === chosen.models[0];
-    return { kind: 'made', prompt: text, model, digest, isOwn, attempts };
+    const { chosen, prompt } = job;
+    const ruled = scope === undefined ? undefined : { prompt, chosen, scope };
+    return (ruled && (await semantic?.find(ruled, signal))) ?? (await chain.run(job, signal));
   }
 
-  return {
+  /**
+   * The cached result for a recent prompt, as `enhance` would return it; without a promise if the cache is in
+   * memory. Never rejects.
+   */
+  function atHand(
+    request: EnhanceRequest,
+  ): Enhancement | undefined | Promise<Enhancement | undefined> {
+    const startedAt = clock.monotonic();
+    const chosen = book.choose(request.client);
+    const answer = (outcome: Outcome | undefined) => {
+      if (!outcome) return undefined;
+      requests++;
+      return enhancementOf(outcome, chosen, startedAt);
+    };
+    const outcome = recent.hit(request, chosen);
+    return outcome instanceof Promise ? outcome.then(answer) : answer(outcome);
+  }
+
+  /**
+   * Resolves within the total time of the rule: with a result from a cache or a model, or with the given prompt and
+   * the reason. Rejects only with the reason of `signal`.
+   */
+  async function enhance(
+    request: EnhanceRequest,
+    signal: AbortSignal,
+    tell: (progress: EnhanceProgress) => void = () => {},
+  ): Promise<Enhancement> {
+    signal.throwIfAborted();
+    const ready = await atHand(request);
+    if (ready) return ready;
+    signal.throwIfAborted();
+    const startedAt = clock.monotonic();
+    const chosen = book.choose(request.client);
+    const job: Job = {
+      request,
+      chosen,
+      prompt: normalizePrompt(request.prompt),
+      endsAt: startedAt + chosen.rule.totalMs - reserveMs,
+      attempts: [],
+      tell(progress) {
+        if (progress.step === 'failed')
+          failures[progress.kind] = (failures[progress.kind] ?? 0) + 1;
+        tell(progress);
+      },
+    };
+    requests++;
+    running++;
+    try {
+      const outcome = await improve(job, signal);
+      if (outcome.cache === 'bypass') withoutCache++;
+      return enhancementOf(outcome, chosen, startedAt);
+    } finally {
+      running--;
+    }
+  }
+
+  async function explain(given: string, client: string | undefined, signal: AbortSignal) {
+    const chosen = book.choose(client);
+    const { client: named, name, rule } = chosen;
+    const [model] = chosen.models;
+    const prompt = normalizePrompt(given);
+    const digest = await digests.find(model, rule.totalMs * digestShare, signal);
+    const { exact: key, canonical, scope } = keysOf(chosen, digest, prompt);
+    const peek = async () =>
+      (await exact.peek(key)) ??
+      (canonical === undefined ? undefined : await exact.peek(canonical));
+    const peeked: { readonly ageMs: number | undefined; readonly error?: string } =
+      await peek().then(
+        found => ({ ageMs: found && Math.round(found.ageMs) }),
+        (error: unknown) => ({ ageMs: undefined, error: messageOf(error) }),
+      );
+    const similar = scope && (await semantic?.explain({ prompt, chosen, scope }, signal));
+    return {
+      client: named,
+      rule: name,
+      model,
+      digest,
+      /** Why the caches are not used for this prompt. */
+      refused: whyNotCached({ prompt: given }, prompt),
+      /** Without an age there is no entry, or an error. */
+      exact: { key, ...peeked },
+      /** Undefined if the digest of the model is not known, or there is no semantic cache. */
+      semantic: similar || undefined,
+    };
+  }
+
+  const service: Service = {
     name: 'enhancer',
     async start() {
       const { rule, models: wanted } = book.choose(undefined);
@@ -234,65 +277,21 @@ export function createEnhancer(options: Options, needs: Needs): Enhancer {
     async stop() {
       semantic?.stop();
     },
+  };
+
+  return {
+    ...service,
     atHand,
-    async enhance(request, signal, tell = () => {}) {
-      signal.throwIfAborted();
-      const ready = await atHand(request);
-      if (ready) return ready;
-      signal.throwIfAborted();
-      const startedAt = clock.monotonic();
-      const chosen = book.choose(request.client);
-      using _ = counts.begin();
-      const job: Job = {
-        request,
-        chosen,
-        prompt: normalizePrompt(request.prompt),
-        endsAt: startedAt + chosen.rule.totalMs - reserveMs,
-        attempts: [],
-        tell(progress) {
-          if (progress.step === 'failed') counts.failed(progress.kind);
-          tell(progress);
-        },
-      };
-      const outcome = await improve(job, signal);
-      counts.end(outcome);
-      return enhancementOf(outcome, chosen, startedAt);
-    },
-    async explain(given, client, signal) {
-      const chosen = book.choose(client);
-      const { client: named, name, rule } = chosen;
-      const [model] = chosen.models;
-      const prompt = normalizePrompt(given);
-      const digest = await digests.find(model, rule.totalMs * digestShare, signal);
-      const { exact: key, canonical, scope } = keysOf(chosen, digest, prompt);
-      const peek = async () =>
-        (await exact.peek(key)) ??
-        (canonical === undefined ? undefined : await exact.peek(canonical));
-      const peeked = await peek().then(
-        found => ({ ageMs: found && Math.round(found.ageMs) }),
-        (error: unknown) => ({ ageMs: undefined, error: messageOf(error) }),
-      );
-      return {
-        client: named,
-        rule: name,
-        model,
-        digest,
-        refused: whyNotCached({ prompt: given }, prompt),
-        exact: { key, ...peeked },
-        semantic:
-          scope === undefined
-            ? undefined
-            : await semantic?.explain({ prompt, chosen, scope }, signal),
-      };
-    },
-    async stats() {
-      return {
-        prompts: counts.stats,
-        exact: await exact.stats(),
-        semantic: await needs.semantic?.stats(),
-      };
-    },
-    forget: client =>
+    enhance,
+    explain,
+    /** Removes the results of a client, or all, as `forgetResults` does. */
+    forget: (client?: string) =>
       forgetResults(exact, semantic, client === undefined ? undefined : foldClientName(client)),
+    stats: async () => ({
+      prompts: structuredClone({ requests, running, sources, withoutCache, failures }),
+      exact: await exact.stats(),
+      /** Undefined if no rule uses the semantic cache. */
+      semantic: await needs.semantic?.stats(),
+    }),
   };
 }

@@ -1,5 +1,6 @@
 import { type Clock, within } from '#core';
 import type { Models } from '#models';
+import { setBounded } from './set-bounded.ts';
 
 /** Timeout for Ollama if an earlier digest is known. */
 const askMs = 250;
@@ -30,10 +31,8 @@ export function createModelDigests(needs: {
       const waitMs = known.has(model) ? Math.min(askMs, patienceMs) : patienceMs;
       try {
         const info = await within(waitMs, { clock, signal }, inTime => models.find(model, inTime));
-        known.delete(model);
-        if (info?.digest) known.set(model, info.digest);
-        const [oldest] = known.keys();
-        if (known.size > maxKnown && oldest !== undefined) known.delete(oldest);
+        if (info?.digest) setBounded(known, model, info.digest, maxKnown);
+        else known.delete(model);
         return info?.digest || undefined;
       } catch {
         // The last known digest is used while Ollama does not answer.

@@ -1,15 +1,15 @@
 import type { ExactCache, Found } from '#cache';
 import type { Models } from '#models';
-import { type CachedResult, parseResult } from './cached-result.ts';
-import { type EnhanceRequest, type Outcome, hitOf } from './result.ts';
+import { type CachedResult, type EnhanceRequest, hitOf, parseResult } from './result.ts';
 import type { ChosenRule } from './rules.ts';
+import { setBounded } from './set-bounded.ts';
 
 type Seen = { readonly chosen: ChosenRule; readonly digest: string; readonly key: string };
 
 /** With the last value and its parsed form: parsing takes longer than the look-up. */
 type Known = Seen & { value: string | undefined; result: CachedResult | undefined };
 
-/** Bounds for the prompts, about 4 MB. All are dropped when there are more. */
+/** Bounds for the prompts, about 4 MB. */
 const maxPrompts = 500;
 const maxLength = 4_000;
 
@@ -26,7 +26,8 @@ export function createRecentPrompts({
 }) {
   const recent = new Map<string, Known>();
 
-  function read(found: Found, known: Known): Outcome | undefined {
+  function read(found: Found | undefined, known: Known) {
+    if (!found) return undefined;
     if (found.value !== known.value) {
       known.value = found.value;
       known.result = parseResult(found.value);
@@ -37,9 +38,8 @@ export function createRecentPrompts({
   return {
     /** Records that a prompt has no secret, and the key of its result. */
     note(prompt: string, seen: Seen): void {
-      if (prompt.length > maxLength) return;
-      if (recent.size >= maxPrompts) recent.clear();
-      recent.set(prompt, { ...seen, value: undefined, result: undefined });
+      if (prompt.length <= maxLength)
+        setBounded(recent, prompt, { ...seen, value: undefined, result: undefined }, maxPrompts);
     },
     has: (prompt: string) => recent.has(prompt),
     /** The cached result for a recent prompt; without a promise if the cache is in memory. */
@@ -50,8 +50,8 @@ export function createRecentPrompts({
       if (models.known(chosen.models[0])?.digest !== seen.digest) return undefined;
       const found = exact.hit(seen.key);
       return found instanceof Promise
-        ? found.then(answer => answer && read(answer, seen))
-        : found && read(found, seen);
+        ? found.then(answer => read(answer, seen))
+        : read(found, seen);
     },
   };
 }

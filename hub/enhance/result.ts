@@ -1,6 +1,23 @@
 import type { Found } from '#cache';
-import type { CachedResult } from './cached-result.ts';
-import type { Attempt } from './chain.ts';
+import { isObject, tryParseJson } from '#core';
+import type { FailureKind } from '#models';
+import type { OutputFault } from './check-output.ts';
+
+/** Why an attempt failed. */
+export type AttemptKind =
+  | FailureKind
+  | OutputFault['kind']
+  /** The model cannot complete text. */
+  | 'incapable';
+
+/** A failed attempt with a model. */
+export type Attempt = {
+  readonly model: string;
+  readonly kind: AttemptKind;
+  /** A sentence about the model. */
+  readonly message: string;
+  readonly tookMs: number;
+};
 
 /** A prompt to improve. */
 export type EnhanceRequest = {
@@ -37,6 +54,45 @@ export type Enhancement = {
 
 /** An enhancement without the fields about the request. */
 export type Outcome = Omit<Enhancement, 'client' | 'rule' | 'tookMs'>;
+
+/** The result for a prompt, as all callers that wait for it get it and as the exact cache stores it. */
+export type CachedResult =
+  | (Pick<Required<Enhancement>, 'prompt' | 'model' | 'attempts'> & {
+      readonly kind: 'made';
+      readonly digest: string;
+      /** False for a model of the fallback chain. */
+      readonly isOwn: boolean;
+    })
+  /** Found by the semantic cache. */
+  | (Pick<Required<Enhancement>, 'prompt' | 'model' | 'similarity' | 'ageMs'> & {
+      readonly kind: 'near';
+    })
+  | { readonly kind: 'none'; readonly reason: string; readonly attempts: readonly Attempt[] };
+
+/** Undefined for a text in another format: other programs may write to a shared Redis. */
+export function parseResult(text: string): CachedResult | undefined {
+  const value = tryParseJson(text);
+  return isResult(value) ? value : undefined;
+}
+
+function isResult(value: unknown): value is CachedResult {
+  if (!isObject(value)) return false;
+  const { kind, prompt, model, digest, isOwn, similarity, ageMs, reason, attempts } = value;
+  if (kind === 'none') return typeof reason === 'string' && isAttempts(attempts);
+  if (typeof prompt !== 'string' || typeof model !== 'string') return false;
+  return kind === 'made'
+    ? typeof digest === 'string' && typeof isOwn === 'boolean' && isAttempts(attempts)
+    : kind === 'near' && typeof similarity === 'number' && typeof ageMs === 'number';
+}
+
+const isAttempts = (value: unknown) =>
+  Array.isArray(value) &&
+  value.every(
+    attempt =>
+      isObject(attempt) &&
+      ['model', 'kind', 'message'].every(field => typeof attempt[field] === 'string') &&
+      typeof attempt['tookMs'] === 'number',
+  );
 
 export const inWords = ({ model, message }: Attempt) => `${model}: ${message}`;
 

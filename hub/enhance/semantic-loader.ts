@@ -1,5 +1,5 @@
 import type { EnhancementRules } from '#config';
-import type { SemanticCache, SemanticStats } from './semantic.ts';
+import type { SemanticCache } from './semantic.ts';
 
 /** The models of a semantic cache. */
 export type SemanticModels = {
@@ -11,7 +11,7 @@ export type SemanticModels = {
 /** A semantic cache that may not be loaded. */
 export type SemanticSource = Omit<SemanticCache, 'stats'> & {
   /** Undefined if the cache is not loaded. */
-  stats(): Promise<SemanticStats | undefined>;
+  stats(): Promise<Awaited<ReturnType<SemanticCache['stats']>> | undefined>;
 };
 
 /**

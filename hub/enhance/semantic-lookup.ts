@@ -1,5 +1,5 @@
 import { type Clock, type Log, messageOf, within } from '#core';
-import type { CachedResult } from './cached-result.ts';
+import type { CachedResult } from './result.ts';
 import type { ChosenRule } from './rules.ts';
 import type { SemanticSource } from './semantic-loader.ts';
 import type { Lookup, Nearby } from './semantic.ts';
@@ -12,27 +12,7 @@ type RuledPrompt = {
   readonly scope: string;
 };
 
-/** The semantic cache for the enhancer. Failures of the cache count as misses. */
-export interface SemanticLookup {
-  /** Grows with each `forget`. A result whose work began in an earlier epoch must not be kept. */
-  readonly epoch: number;
-  /** Rejects only with the reason of `signal`. */
-  find(prompt: RuledPrompt, signal: AbortSignal): Promise<CachedResult | undefined>;
-  /** Keeps a result, in the background. */
-  keep(prompt: RuledPrompt, result: string): void;
-  /** Removes the results of a tag, or all, and those being kept. Resolves with their number. */
-  forget(tag: string | undefined): Promise<number>;
-  /** Rejects only with the reason of `signal`. */
-  explain(prompt: RuledPrompt, signal: AbortSignal): Promise<SemanticExplanation>;
-  stop(): void;
-}
-
-export type SemanticExplanation = Pick<Lookup, 'mode' | 'threshold'> & {
-  /** The nearest first, including those below the threshold. */
-  readonly entries: readonly Nearby[];
-  /** Why `entries` is not known. */
-  readonly error?: string;
-};
+export type SemanticLookup = ReturnType<typeof createSemanticLookup>;
 
 /** Timeouts of a look-up and of an explanation. */
 const findMs = 2_000;
@@ -40,11 +20,11 @@ const explainMs = 10_000;
 /** Maximum number of results being kept. Further ones are dropped. */
 const maxKeeping = 64;
 
-/** `threshold` is for rules that set none. */
+/** The semantic cache for the enhancer. Its failures count as misses. `threshold` is for rules that set none. */
 export function createSemanticLookup(
   options: { readonly threshold: number },
   needs: { readonly semantic: SemanticSource; readonly clock: Clock; readonly log: Log },
-): SemanticLookup {
+) {
   const { semantic, clock, log } = needs;
   let stores = new AbortController();
   let isStopped = false;
@@ -58,10 +38,12 @@ export function createSemanticLookup(
   });
 
   return {
+    /** Grows with each `forget`. A result whose work began in an earlier epoch must not be kept. */
     get epoch() {
       return epoch;
     },
-    async find(ruled, signal) {
+    /** Rejects only with the reason of `signal`. */
+    async find(ruled: RuledPrompt, signal: AbortSignal): Promise<CachedResult | undefined> {
       const lookup = lookupOf(ruled);
       if (lookup.mode === 'off') return undefined;
       try {
@@ -77,7 +59,8 @@ export function createSemanticLookup(
         return undefined;
       }
     },
-    keep({ prompt, chosen, scope }, value) {
+    /** Keeps a result, in the background. */
+    keep({ prompt, chosen, scope }: RuledPrompt, value: string): void {
       const { rule, client } = chosen;
       if (rule.cacheMode === 'off' || keeping >= maxKeeping || isStopped) return;
       keeping++;
@@ -86,9 +69,11 @@ export function createSemanticLookup(
         .catch((error: unknown) => log.debug({ error: messageOf(error) }, 'a result was not kept'))
         .finally(() => keeping--);
     },
-    async explain(ruled, signal) {
+    /** The nearest entries, or why they are not known. Rejects only with the reason of `signal`. */
+    async explain(ruled: RuledPrompt, signal: AbortSignal) {
       const lookup = lookupOf(ruled);
       const { mode, threshold } = lookup;
+      const none: readonly Nearby[] = [];
       try {
         const entries = await within(explainMs, { clock, signal }, inTime =>
           semantic.explain(ruled.prompt, lookup, inTime),
@@ -96,16 +81,17 @@ export function createSemanticLookup(
         return { mode, threshold, entries };
       } catch (error) {
         signal.throwIfAborted();
-        return { mode, threshold, entries: [], error: messageOf(error) };
+        return { mode, threshold, entries: none, error: messageOf(error) };
       }
     },
-    async forget(tag) {
+    /** Removes the results of a tag, or all, and those being kept. Resolves with their number. */
+    async forget(tag: string | undefined): Promise<number> {
       epoch++;
       stores.abort();
       stores = new AbortController();
       return await semantic.forget(tag);
     },
-    stop() {
+    stop(): void {
       isStopped = true;
       stores.abort();
       semantic.stop();

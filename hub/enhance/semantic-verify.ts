@@ -1,13 +1,12 @@
 import { cacheKey } from '#cache';
 import { type Clock, type Log, messageOf } from '#core';
 import type { Vectors } from '#vectors';
-import { createJudgeQueue } from './judge-queue.ts';
 import type { Judge, Judgement } from './judge.ts';
-import { type Candidate, pointOf } from './semantic-entry.ts';
-import type { EmbeddedPrompt } from './semantic-vectors.ts';
+import { type Candidate, type EmbeddedPrompt, pointOf } from './semantic-entry.ts';
+import { setBounded } from './set-bounded.ts';
 
 /** A definite answer of the judge. */
-export type Label = 'same' | 'different';
+export type Label = Exclude<Judgement, 'unknown'>;
 
 /** A prompt and a candidate for it. */
 type CandidatePair = {
@@ -16,40 +15,45 @@ type CandidatePair = {
   readonly embedded: EmbeddedPrompt;
 };
 
+type Options = {
+  readonly maxPerScope: number;
+  /** Maximum number of pairs that wait for the judge, including the one being judged. */
+  readonly maxWaiting: number;
+};
+
 type Needs = {
   readonly vectors: Pick<Vectors, 'put'>;
   readonly judge: Judge | undefined;
-  /** Counts an answer. */
-  readonly judged: (judgement: Judgement) => void;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
 };
 
-/** Pause before a background judgement, in ms: judge and models share a machine. */
+/** Pause before each background judgement, in ms: judge and models share a machine, and clients come first. */
 const pauseMs = 5_000;
 /** Maximum number of remembered answers, about 1 MB. */
 const maxLabels = 10_000;
 
 /** Asks the judge about pairs of which the guards are unsure, and remembers its answers. */
 export function createVerifier(
-  { maxPerScope, maxWaiting }: { readonly maxPerScope: number; readonly maxWaiting: number },
-  { vectors, judge, judged, clock, log }: Needs,
+  { maxPerScope, maxWaiting }: Options,
+  { vectors, judge, clock, log }: Needs,
 ) {
-  /** The oldest first. In memory only: a `same` is also in the index, as an alias. */
+  /** In memory only: a `same` is also in the index, as an alias. */
   const labels = new Map<string, Label>();
-  const queue = judge && createJudgeQueue({ maxWaiting, pauseMs }, { judge, clock, log });
+  const judgements = { same: 0, different: 0, unknown: 0 };
+  /** The pairs for the judge in the background, which gets one at a time. */
+  const waiting = new Map<string, () => Promise<void>>();
+  const ended = new AbortController();
+  let timer: Disposable | undefined;
+  let refused = 0;
   let epoch = 0;
 
-  const keyOf = ({ prompt, candidate, embedded }: CandidatePair) =>
-    cacheKey([embedded.scope, ...[prompt, candidate.prompt].toSorted()]);
+  const keyOf = ({ prompt, candidate: { entry }, embedded }: CandidatePair) =>
+    cacheKey([embedded.scope, ...[prompt, entry.prompt].toSorted()]);
 
   /** Remembers an answer. After a `same` the prompt becomes an alias of the entry. */
   async function keepLabel(label: Label, pair: CandidatePair): Promise<void> {
-    const key = keyOf(pair);
-    labels.delete(key);
-    labels.set(key, label);
-    const [oldest] = labels.keys();
-    if (labels.size > maxLabels && oldest !== undefined) labels.delete(oldest);
+    setBounded(labels, keyOf(pair), label, maxLabels);
     if (label !== 'same') return;
     const { prompt, candidate, embedded } = pair;
     const { collection, scope } = embedded;
@@ -61,18 +65,36 @@ export function createVerifier(
     }
   }
 
+  /** Adds a judgement in the background, unless it waits already or the queue is full. */
+  function judgeLater(key: string, judgeNow: () => Promise<void>): void {
+    if (ended.signal.aborted || waiting.has(key)) return;
+    if (waiting.size >= maxWaiting) refused++;
+    else waiting.set(key, judgeNow);
+    schedule();
+  }
+
+  function schedule(): void {
+    if (waiting.size > 0) timer ??= clock.after(pauseMs, () => void judgeNext());
+  }
+
+  async function judgeNext(): Promise<void> {
+    const [[key, judgeNow] = ['', async () => {}]] = waiting;
+    try {
+      await judgeNow();
+    } catch (error) {
+      if (!ended.signal.aborted)
+        log.warn({ error: messageOf(error) }, 'an answer of the judge could not be kept');
+    }
+    waiting.delete(key);
+    timer = undefined;
+    schedule();
+  }
+
   return {
-    /** Pairs that wait for the judge. */
-    get waiting() {
-      return queue?.waiting ?? 0;
-    },
-    /** Pairs that were dropped because too many waited. */
-    get refused() {
-      return queue?.refused ?? 0;
-    },
-    /** Remembered answers. */
-    get size() {
-      return labels.size;
+    /** Answers of the judge, pairs that wait for it or were dropped because too many waited, and remembered answers. */
+    get stats() {
+      const sizes = { waiting: waiting.size, refused, labels: labels.size };
+      return { judgements: { ...judgements }, ...sizes };
     },
     labelOf: (pair: CandidatePair) => labels.get(keyOf(pair)),
     /**
@@ -87,20 +109,19 @@ export function createVerifier(
       const key = keyOf(pair);
       const known = labels.get(key);
       if (known || !judge) return known;
-      const [a, b] = [pair.candidate.prompt, pair.prompt];
-      const asked = epoch;
+      const [a, b] = [pair.candidate.entry.prompt, pair.prompt];
+      const epochBefore = epoch;
       const keep = async (answer: Judgement) => {
-        judged(answer);
+        judgements[answer]++;
         // An alias must not bring back an entry that was forgotten in the meantime.
-        if (answer !== 'unknown' && asked === epoch) await keepLabel(answer, pair);
+        if (answer !== 'unknown' && epochBefore === epoch) await keepLabel(answer, pair);
       };
-      const answer = isAwaited ? await judge.approve(a, b, signal) : 'unknown';
-      if (answer !== 'unknown') {
+      if (isAwaited) {
+        const answer = await judge.approve(a, b, signal);
         await keep(answer);
-        return answer;
+        if (answer !== 'unknown') return answer;
       }
-      if (isAwaited) judged(answer);
-      queue?.offer({ key, a, b }, keep);
+      judgeLater(key, async () => await keep(await judge.ponder(a, b, ended.signal)));
       return undefined;
     },
     /** Drops all answers, including pending ones. */
@@ -108,6 +129,11 @@ export function createVerifier(
       epoch++;
       labels.clear();
     },
-    stop: () => queue?.stop(),
+    /** Cancels the current judgement and drops the pairs that wait. */
+    stop(): void {
+      ended.abort();
+      waiting.clear();
+      timer?.[Symbol.dispose]();
+    },
   };
 }

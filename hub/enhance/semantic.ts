@@ -1,11 +1,17 @@
 import { type Clock, type Log, messageOf } from '#core';
 import type { Models } from '#models';
-import type { Vectors, VectorsStats } from '#vectors';
+import type { Vectors } from '#vectors';
 import { type Comparison, compareGuarded } from './guards.ts';
-import type { Judge, Judgement } from './judge.ts';
+import type { Judge } from './judge.ts';
 import { holdsSecret } from './secrets.ts';
-import { type Candidate, entryOf, pointOf } from './semantic-entry.ts';
-import { type EmbeddedPrompt, createPromptEmbedder } from './semantic-vectors.ts';
+import {
+  type Candidate,
+  type EmbeddedPrompt,
+  type SemanticEntry,
+  createPromptEmbedder,
+  entryOf,
+  pointOf,
+} from './semantic-entry.ts';
 import { type Label, createVerifier } from './semantic-verify.ts';
 
 /**
@@ -22,70 +28,23 @@ export type Lookup = {
   readonly threshold: number;
 };
 
-export type SemanticFound =
-  | {
-      readonly kind: 'hit';
-      readonly value: string;
-      /** The prompt that the result was made for. */
-      readonly prompt: string;
-      readonly similarity: number;
-      readonly ageMs: number;
-      readonly why: string;
-    }
+/** A cached prompt near another one. */
+type NearPrompt = Pick<Candidate, 'similarity' | 'ageMs'> & { readonly prompt: string };
+
+type SemanticFound =
+  | (NearPrompt & { readonly kind: 'hit'; readonly value: string; readonly why: string })
   /** `similarity` is that of the nearest candidate; undefined if there was none. */
   | { readonly kind: 'miss'; readonly similarity?: number; readonly why: string };
 
 /** A cached prompt near another one, with the verdict of the guards. */
-export type Nearby = Comparison & {
-  readonly prompt: string;
-  readonly similarity: number;
-  readonly ageMs: number;
-  /** The answer of the judge, if it was asked. */
-  readonly label: Label | undefined;
-};
-
-/** Statistics since the hub started. */
-export type SemanticStats = {
-  readonly hits: number;
-  readonly misses: number;
-  /** Hits that were not returned, in mode `shadow`. */
-  readonly shadowHits: number;
-  readonly stored: number;
-  /** Calls in which a model or the index failed. */
-  readonly errors: number;
-  readonly judgements: Readonly<Record<Judgement, number>>;
-  readonly model: string;
-  readonly judge: string | undefined;
-  /** Pairs that wait for the judge. */
-  readonly waiting: number;
-  /** Pairs that were dropped because too many waited. */
-  readonly refused: number;
-  /** Remembered answers of the judge. */
-  readonly labels: number;
-  readonly vectors: VectorsStats;
-};
+export type Nearby = NearPrompt &
+  Comparison & {
+    /** The answer of the judge, if it was asked. */
+    readonly label: Label | undefined;
+  };
 
 /** Results by the meaning of prompts. */
-export interface SemanticCache {
-  /** A failure is a miss with its reason. Rejects only with the reason of `signal`. */
-  find(prompt: string, lookup: Lookup, signal: AbortSignal): Promise<SemanticFound>;
-  /**
-   * Keeps a complete result of the scope's model. Resolves with the reason if it was not kept. Rejects only with the
-   * reason of `signal`.
-   */
-  store(
-    entry: { readonly prompt: string; readonly value: string },
-    bounds: { readonly scope: string; readonly tag: string; readonly ttlMs: number },
-    signal: AbortSignal,
-  ): Promise<string | undefined>;
-  /** The nearest entries, also below the threshold, the nearest first. Rejects as models and vectors do. */
-  explain(prompt: string, lookup: Lookup, signal: AbortSignal): Promise<readonly Nearby[]>;
-  /** Removes the results of a tag, or all; resolves with their number. */
-  forget(tag?: string): Promise<number>;
-  stats(): Promise<SemanticStats>;
-  /** Cancels pending judgements. */
-  stop(): void;
-}
+export type SemanticCache = ReturnType<typeof createSemanticCache>;
 
 export type SemanticOptions = {
   readonly embeddingModel: string;
@@ -113,21 +72,14 @@ const maxValueLength = 64_000;
 const explainedBelow = 0.25;
 
 /** Does no I/O. */
-export function createSemanticCache(options: SemanticOptions, needs: Needs): SemanticCache {
-  const {
-    embeddingModel,
-    maxPerScope = 10_000,
-    maxPromptLength = 6_000,
-    maxWaiting = 32,
-  } = options;
-  const { models, vectors, judge, clock, log } = needs;
-  const embed = createPromptEmbedder(embeddingModel, { models, clock });
+export function createSemanticCache(options: SemanticOptions, needs: Needs) {
+  const { embeddingModel, maxPerScope = 10_000, maxPromptLength = 6_000 } = options;
+  const { maxWaiting = 32 } = options;
+  const { vectors, judge, clock, log } = needs;
+  const embed = createPromptEmbedder(embeddingModel, needs);
+  const verifier = createVerifier({ maxPerScope, maxWaiting }, needs);
+  /** `shadowHits` are those that were not returned, in mode `shadow`. */
   const counts = { hits: 0, misses: 0, shadowHits: 0, stored: 0, errors: 0 };
-  const judgements = { same: 0, different: 0, unknown: 0 };
-  const verifier = createVerifier(
-    { maxPerScope, maxWaiting },
-    { vectors, judge, judged: judgement => void judgements[judgement]++, clock, log },
-  );
 
   async function candidates(
     prompt: string,
@@ -138,8 +90,10 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs): Sem
     const bounds = { scope, limit: maxCandidates, minScore };
     const near = await vectors.near(collection, vector, bounds, signal);
     return near.flatMap(point => {
-      const found = entryOf(point, clock.now());
-      return found ? [{ ...found, ...compareGuarded(prompt, found.prompt) }] : [];
+      const entry = entryOf(point);
+      if (!entry) return [];
+      const ageMs = Math.max(0, clock.now() - entry.createdAt);
+      return [{ entry, similarity: point.score, ageMs, ...compareGuarded(prompt, entry.prompt) }];
     });
   }
 
@@ -182,25 +136,37 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs): Sem
   }
 
   return {
-    async find(prompt, lookup, signal) {
+    /** A failure is a miss with its reason. Rejects only with the reason of `signal`. */
+    async find(prompt: string, lookup: Lookup, signal: AbortSignal): Promise<SemanticFound> {
       signal.throwIfAborted();
       const refused = lookup.mode === 'off' ? 'switched off' : whyUnfit(prompt, maxPromptLength);
       if (refused !== undefined) return { kind: 'miss', why: refused };
-      let found: SemanticFound;
       try {
-        found = await look(prompt, lookup, signal);
+        const found = await look(prompt, lookup, signal);
+        if (found.kind === 'miss') counts.misses++;
+        else if (lookup.mode !== 'shadow') counts.hits++;
+        else {
+          counts.shadowHits++;
+          return { kind: 'miss', similarity: found.similarity, why: `shadow: ${found.why}` };
+        }
+        return found;
       } catch (error) {
         return { kind: 'miss', why: failed(error, signal) };
       }
-      if (found.kind === 'miss') counts.misses++;
-      else if (lookup.mode !== 'shadow') counts.hits++;
-      else {
-        counts.shadowHits++;
-        return { kind: 'miss', similarity: found.similarity, why: `shadow: ${found.why}` };
-      }
-      return found;
     },
-    async store({ prompt, value }, { scope, tag, ttlMs }, signal) {
+    /**
+     * Keeps a complete result of the scope's model. Resolves with the reason if it was not kept. Rejects only with the
+     * reason of `signal`.
+     */
+    async store(
+      { prompt, value }: Pick<SemanticEntry, 'prompt' | 'value'>,
+      {
+        scope,
+        tag,
+        ttlMs,
+      }: { readonly scope: string; readonly tag: string; readonly ttlMs: number },
+      signal: AbortSignal,
+    ): Promise<string | undefined> {
       signal.throwIfAborted();
       const refused = whyUnfit(prompt, maxPromptLength) ?? whyNoValue(value);
       if (refused !== undefined) return refused;
@@ -217,37 +183,41 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs): Sem
       counts.stored++;
       return undefined;
     },
-    async explain(prompt, { scope, threshold }, signal) {
+    /** The nearest entries, also below the threshold, the nearest first. Rejects as models and vectors do. */
+    async explain(
+      prompt: string,
+      { scope, threshold }: Lookup,
+      signal: AbortSignal,
+    ): Promise<readonly Nearby[]> {
       const embedded = await embed(prompt, scope, signal);
       const all = await candidates(prompt, embedded, threshold - explainedBelow, signal);
       return all.map(candidate => {
-        const { verdict, why, prompt: kept, similarity, ageMs } = candidate;
+        const { entry, ...compared } = candidate;
         const label = verifier.labelOf({ prompt, candidate, embedded });
-        return { verdict, why, prompt: kept, similarity, ageMs, label };
+        return { ...compared, prompt: entry.prompt, label };
       });
     },
-    async forget(tag) {
+    /** Removes the results of a tag, or all; resolves with their number. */
+    async forget(tag?: string): Promise<number> {
       verifier.forget();
       return await vectors.removeTag(tag);
     },
-    async stats() {
-      return {
-        ...counts,
-        judgements: { ...judgements },
-        model: embeddingModel,
-        judge: judge?.model,
-        waiting: verifier.waiting,
-        refused: verifier.refused,
-        labels: verifier.size,
-        vectors: await vectors.stats(),
-      };
-    },
+    /** Statistics since the hub started. `errors` are calls in which a model or the index failed. */
+    stats: async () => ({
+      ...counts,
+      ...verifier.stats,
+      model: embeddingModel,
+      judge: judge?.model,
+      vectors: await vectors.stats(),
+    }),
+    /** Cancels pending judgements. */
     stop: () => verifier.stop(),
   };
 }
 
-function hitOf({ entry, prompt, similarity, ageMs }: Candidate, why: string): SemanticFound {
-  return { kind: 'hit', value: entry.value, prompt, similarity, ageMs, why };
+function hitOf({ entry, similarity, ageMs }: Candidate, why: string): SemanticFound {
+  const { value, prompt } = entry;
+  return { kind: 'hit', value, prompt, similarity, ageMs, why };
 }
 
 /** Why a prompt is not cached by its meaning. */

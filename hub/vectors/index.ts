@@ -1,9 +1,3 @@
 export { createEmbeddedVectors } from './embedded.ts';
 export { type QdrantOptions, createQdrantVectors } from './qdrant.ts';
-export {
-  type Near,
-  type Point,
-  type Vectors,
-  type VectorsStats,
-  VectorsFailure,
-} from './vectors.ts';
+export { type Near, type Point, type Vectors, VectorsFailure } from './vectors.ts';

@@ -105,21 +105,15 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'http/routes/dashboard',
   ],
   'enhance/enhancer': [
-    'enhance/cached-result',
     'enhance/chain',
     'enhance/forget-results',
     'enhance/prompt-text',
     'enhance/result',
-    'enhance/stats',
+    'enhance/set-bounded',
   ],
   'enhance/keys': ['enhance/canonical-text', 'enhance/canonical', 'enhance/rules', 'enhance/words'],
   'enhance/pairs': ['redis/deadlines', 'redis/link'],
-  'enhance/semantic': [
-    'enhance/judge-queue',
-    'enhance/semantic-entry',
-    'enhance/semantic-vectors',
-    'enhance/semantic-verify',
-  ],
+  'enhance/semantic': ['enhance/semantic-entry', 'enhance/semantic-verify'],
   'http/activity': ['http/routes/activity'],
   'http/guard': ['http/guarded-request'],
   'http/http': [
