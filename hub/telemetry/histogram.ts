@@ -1,23 +1,21 @@
-/**
- * Upper bounds of the buckets in seconds. They start at 25 µs because the hub adds far less than a millisecond.
- */
+/** Upper bounds of the buckets in seconds. They start at 25 µs: the hub adds far less than a millisecond. */
 export const boundsSeconds: readonly number[] = [
   0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1,
   0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];
 
-const boundsMs = Float64Array.from(boundsSeconds, seconds => seconds * 1000);
+const boundsMs = boundsSeconds.map(seconds => seconds * 1000);
 
 /** One bucket for each bound, and a last one for everything above. */
 export const bucketCount = boundsMs.length + 1;
 
-/** Index of the bucket for a time in milliseconds: the first whose bound is not below it. */
-export function bucketOf(milliseconds: number): number {
+/** Index of the bucket for a value: the first whose bound is not below it. By default for milliseconds. */
+export function bucketOf(value: number, bounds = boundsMs): number {
   let low = 0;
-  let high = boundsMs.length;
+  let high = bounds.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (milliseconds <= (boundsMs[middle] ?? 0)) high = middle;
+    if (value <= (bounds[middle] ?? 0)) high = middle;
     else low = middle + 1;
   }
   return low;
@@ -25,23 +23,71 @@ export function bucketOf(milliseconds: number): number {
 
 /**
  * Estimates a quantile in milliseconds (`share` is from 0 to 1) by linear interpolation within a bucket, as
- * Prometheus does. Returns the highest bound if the quantile lies above all bounds, and undefined without
- * observations.
+ * Prometheus does. The highest bound if it lies above all bounds, and undefined without observations.
  */
-export function quantileMs(counts: ArrayLike<number>, share: number): number | undefined {
+export function quantileMs(counts: Float64Array | Uint32Array, share: number): number | undefined {
   let count = 0;
-  for (let bucket = 0; bucket < bucketCount; bucket++) count += counts[bucket] ?? 0;
+  for (const inside of counts) count += inside;
   if (count === 0) return undefined;
   const rank = share * count;
   let below = 0;
-  for (let bucket = 0; bucket < boundsMs.length; bucket++) {
+  for (const [bucket, upper] of boundsMs.entries()) {
     const inside = counts[bucket] ?? 0;
     if (inside > 0 && below + inside >= rank) {
       const lower = boundsMs[bucket - 1] ?? 0;
-      const upper = boundsMs[bucket] ?? 0;
       return lower + ((upper - lower) * (rank - below)) / inside;
     }
     below += inside;
   }
-  return boundsMs[boundsMs.length - 1];
+  return boundsMs.at(-1);
+}
+
+export const intervalMs = 10_000;
+const intervalCount = 180;
+
+/** Call totals of the last half hour, in intervals of ten seconds. */
+export function createRecentCalls() {
+  /** `number`: of the interval that the slot holds, counted since the epoch. */
+  const slots = Array.from({ length: intervalCount }, () => ({
+    number: -1,
+    calls: 0,
+    errors: 0,
+    buckets: new Uint32Array(bucketCount),
+  }));
+
+  return {
+    /** Counts a call. `bucket` is the histogram bucket of its duration, `endedAt` is in ms since the epoch. */
+    record(endedAt: number, bucket: number, isError: boolean): void {
+      const number = Math.floor(endedAt / intervalMs);
+      const slot = slots[number % intervalCount];
+      if (!slot) return;
+      if (slot.number !== number) {
+        slot.number = number;
+        slot.calls = 0;
+        slot.errors = 0;
+        slot.buckets.fill(0);
+      }
+      slot.calls++;
+      if (isError) slot.errors++;
+      slot.buckets[bucket] = (slot.buckets[bucket] ?? 0) + 1;
+    },
+    /** All intervals up to `now` (ms since the epoch), the oldest first, including those without calls. */
+    intervals(now: number) {
+      const next = Math.floor(now / intervalMs) + 1;
+      return Array.from({ length: intervalCount }, (_, index) => {
+        const number = next - intervalCount + index;
+        const slot = slots[number % intervalCount];
+        const current = slot?.number === number ? slot : undefined;
+        return {
+          /** Start of the interval, in milliseconds since the epoch. */
+          at: number * intervalMs,
+          calls: current?.calls ?? 0,
+          errors: current?.errors ?? 0,
+          /** Undefined without calls. */
+          p50Ms: current && quantileMs(current.buckets, 0.5),
+          p99Ms: current && quantileMs(current.buckets, 0.99),
+        };
+      });
+    },
+  };
 }

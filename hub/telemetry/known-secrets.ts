@@ -2,7 +2,7 @@ import { isSecretName } from '#core';
 import { minKnownLength } from './redact.ts';
 
 /** The parts of a server's config that may contain secrets. */
-export type LaunchConfig = {
+type LaunchConfig = {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -10,22 +10,19 @@ export type LaunchConfig = {
 };
 
 /** Sources of secrets that do not change while the hub runs. */
-export type HubSecrets = {
+type HubSecrets = {
   /** Environment variables that config files may refer to. Those with a secret-sounding name count. */
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Settings of the hub: tokens, and URLs that may contain a password. */
   readonly settings: readonly (string | undefined)[];
 };
 
-/**
- * Upper bound of remembered values. Values of earlier configs are kept, because logs and calls may be older
- * than the last reload.
- */
+/** Values of earlier configs are kept too, because logs and calls may be older than the last reload. */
 const maxKnown = 2_000;
 
 /**
- * Collects the values that must never be shown, from the current configs and from earlier ones. `read` must
- * return the same array until the configs change: the result is cached by it.
+ * Collects the values that must never be shown, from the current configs and from earlier ones. `read` must return the
+ * same array until the configs change: the result is cached by it.
  */
 export function createKnownSecrets(
   read: () => readonly { readonly launch: LaunchConfig }[],
@@ -37,15 +34,18 @@ export function createKnownSecrets(
     const now = read();
     if (now === configs) return known;
     configs = now;
-    const launches = now.map(({ launch }) => launch);
-    known = [...new Set([...secretsIn(launches, own), ...known])].slice(0, maxKnown);
+    const found = secretsIn(
+      now.map(({ launch }) => launch),
+      own,
+    );
+    known = [...new Set([...found, ...known])].slice(0, maxKnown);
     return known;
   };
 }
 
 /**
- * Matches paths, URLs, numbers and words. Such a value in a server's environment is a plain setting unless its
- * name says that it is secret: redacting it would make errors unreadable.
+ * Matches paths, URLs, numbers and words. Such a value in a server's environment is a plain setting unless its name says
+ * that it is secret: redacting it would make errors unreadable.
  */
 const ordinary =
   /^(?:[./~][^\s]*|[A-Za-z]:[\\/][^\s]*|(?:https?|wss?):\/\/[^\s@?]*|[\d.,:]+|[A-Za-z]{1,15}|[a-z]{1,15}(?:[-_][a-z]{1,15}){0,5}|[a-z]{2}_[A-Z]{2}\.UTF-8)$/;
@@ -53,10 +53,7 @@ const ordinary =
 /** Set by the shell to its current and previous folder; never secret. */
 const folderNames: readonly string[] = ['PWD', 'OLDPWD'];
 
-function secretsIn(
-  launches: readonly LaunchConfig[],
-  { variables, settings }: HubSecrets,
-): readonly string[] {
+function secretsIn(launches: readonly LaunchConfig[], { variables, settings }: HubSecrets) {
   const found = new Set<string>();
   const add = (value: string | undefined) => {
     if (value !== undefined && value.length >= minKnownLength) found.add(value);
@@ -76,12 +73,10 @@ function secretsIn(
   }
   for (const [name, value] of Object.entries(variables))
     if (!folderNames.includes(name)) addNamed(name, value);
-  for (const value of settings) {
-    const isAddress = value?.includes('://');
-    if (isAddress) addPasswordsOf(value, add);
+  for (const value of settings)
+    if (value?.includes('://')) addPasswordsOf(value, add);
     else add(value);
-  }
-  return [...found];
+  return found;
 }
 
 /** Adds the password of a URL, raw and decoded, and query parameters with secret-sounding names. */

@@ -2,37 +2,33 @@ import { type DestinationStream, pino } from 'pino';
 import type { Clock, Log } from '#core';
 import { type Redaction, redactFields, shapesOnly } from './redact.ts';
 
-export type LogOptions = {
+type LogOptions = {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** `json` writes one object per line, `pretty` is for people. */
   readonly format: 'json' | 'pretty';
 };
 
-/** The log and its shutdown. */
-export type OpenLog = {
-  readonly log: Log;
-  /** Flushes pending lines for at most one second, in case the reader has stopped reading. */
-  close(): Promise<void>;
-};
+export type OpenLog = Awaited<ReturnType<typeof openLog>>;
 
 /** Bound for lines not yet read, in bytes. Above it lines are dropped and counted. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 const closeMs = 1_000;
 
 /**
- * Opens the hub's log on a stream. This is stderr, because stdout carries the output of commands. Writing never
- * blocks the hub, not even if the terminal is paused or the log collector hangs.
+ * Opens the hub's log on a stream: stderr, because stdout carries the output of commands. Writing never blocks the hub,
+ * not even if the terminal is paused or the log collector hangs.
  */
 export async function openLog(
   options: LogOptions,
   stream: NodeJS.WriteStream & { readonly fd: number },
   clock: Pick<Clock, 'after'>,
   redaction: Redaction = shapesOnly,
-): Promise<OpenLog> {
+) {
   const lines = stream.isTTY ? terminalLines(stream.fd) : pipeLines(stream);
   const log = createLog(options, await format(options.format, lines), redaction);
   return {
     log,
+    /** Flushes pending lines for at most one second, in case the reader has stopped reading. */
     async close() {
       const { promise, resolve } = Promise.withResolvers<void>();
       using _timer = clock.after(closeMs, resolve);
@@ -44,16 +40,9 @@ export async function openLog(
 
 type Lines = DestinationStream & { onFlushed(then: () => void): void };
 
-/**
- * Writes asynchronously: Node's own writes to a terminal are synchronous, so a paused terminal would block the
- * hub.
- */
-function terminalLines(descriptor: number): Lines {
-  const destination = pino.destination({
-    dest: descriptor,
-    sync: false,
-    maxLength: maxWaitingBytes,
-  });
+/** Writes asynchronously: Node's own writes to a terminal are synchronous, so a paused terminal would block the hub. */
+function terminalLines(dest: number): Lines {
+  const destination = pino.destination({ dest, sync: false, maxLength: maxWaitingBytes });
   destination.on('error', () => {});
   return {
     write: line => destination.write(line),
@@ -84,7 +73,6 @@ export function createLog(
   stream: DestinationStream,
   redaction: Redaction = shapesOnly,
 ): Log {
-  const withoutSecrets = (fields: object) => redactFields(fields, redaction);
   return pino(
     {
       level: options.level,
@@ -92,7 +80,7 @@ export function createLog(
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: {
         level: label => ({ level: label }),
-        log: withoutSecrets,
+        log: fields => redactFields(fields, redaction),
       },
       hooks: {
         logMethod([fields, message], write) {
@@ -104,12 +92,9 @@ export function createLog(
   );
 }
 
-async function format(
-  how: LogOptions['format'],
-  destination: DestinationStream,
-): Promise<DestinationStream> {
+async function format(how: LogOptions['format'], destination: DestinationStream) {
   if (how === 'json') return destination;
   const { prettyFactory } = await import('pino-pretty');
   const pretty = prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true });
-  return { write: line => destination.write(String(pretty(JSON.parse(line)))) };
+  return { write: (line: string) => destination.write(String(pretty(JSON.parse(line)))) };
 }

@@ -1,6 +1,11 @@
-import type { MetricFamily, MetricLabels, Sample } from './exposition.ts';
-import { boundsSeconds, bucketCount, bucketOf, quantileMs } from './histogram.ts';
-import { type Interval, createRecentCalls } from './recent-calls.ts';
+import type { MetricFamily, Sample } from './exposition.ts';
+import {
+  boundsSeconds,
+  bucketCount,
+  bucketOf,
+  createRecentCalls,
+  quantileMs,
+} from './histogram.ts';
 
 /** The measurements of one answered request. */
 export type MeasuredCall = {
@@ -16,66 +21,23 @@ export type MeasuredCall = {
   readonly outcome: string;
 };
 
-/** Totals of one server since it was configured or the hub started. */
-export type ServerCalls = {
-  readonly calls: number;
-  /** Calls that ended with an error. Errors that a tool reports in its result are counted in `toolErrors`. */
-  readonly errors: number;
-  readonly toolErrors: number;
-  /** Estimated from histogram buckets. Undefined before the first call. */
-  readonly p50Ms: number | undefined;
-  readonly p95Ms: number | undefined;
-  readonly p99Ms: number | undefined;
-  /** Median time that the hub added to a call, in ms, including time in queues and server starts. */
-  readonly overheadP50Ms: number | undefined;
-};
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export type MetricsSnapshot = {
-  /** By server name; only servers that have been called. */
-  readonly servers: ReadonlyMap<string, ServerCalls>;
-  /** All calls sent to servers in the last half hour, in intervals of ten seconds, the oldest first. */
-  readonly recent: readonly Interval[];
-};
-
-/** Counts calls and their durations. */
-export interface Metrics {
-  record(call: MeasuredCall): void;
-  /** The current values, as metric families. */
-  families(): readonly MetricFamily[];
-  snapshot(): MetricsSnapshot;
-}
-
-export type MetricsNeeds = {
+type Needs = {
   readonly clock: { now(): number };
   /** The names of all configured servers. The series of other servers are dropped. */
   readonly servers: () => readonly string[];
 };
 
-/** Bound for servers with series of their hubItself. Calls to further servers count under the empty name. */
+/** Bound for servers with series of their own. Calls to further servers count under the empty name. */
 export const maxServers = 1_000;
 
-/** Methods with a label of their hubItself. All others count as `other`, because clients choose the method. */
-const knownMethods: ReadonlySet<string> = new Set([
-  'completion/complete',
-  'initialize',
-  'logging/setLevel',
-  'ping',
-  'prompts/get',
-  'prompts/list',
-  'resources/list',
-  'resources/read',
-  'resources/subscribe',
-  'resources/templates/list',
-  'resources/unsubscribe',
-  'server/discover',
-  'tasks/cancel',
-  'tasks/get',
-  'tasks/list',
-  'tasks/result',
-  'tasks/update',
-  'tools/call',
-  'tools/list',
-]);
+/** Methods with a label of their own. All others count as `other`, because clients choose the method. */
+const knownMethods: ReadonlySet<string> = new Set(
+  `completion/complete initialize logging/setLevel ping prompts/get prompts/list resources/list
+   resources/read resources/subscribe resources/templates/list resources/unsubscribe server/discover
+   tasks/cancel tasks/get tasks/list tasks/result tasks/update tools/call tools/list`.split(/\s+/),
+);
 
 /** The empty server name: requests that the hub answered itself. */
 const hubItself = '';
@@ -94,7 +56,7 @@ type Series = {
 type Times = { readonly buckets: Float64Array; sumMs: number };
 
 /** Creates empty metrics. Counts are in preallocated arrays: recording a call allocates nothing. */
-export function createMetrics({ clock, servers }: MetricsNeeds): Metrics {
+export function createMetrics({ clock, servers }: Needs) {
   const byServer = new Map<string, Series>();
   const recent = createRecentCalls();
 
@@ -109,32 +71,29 @@ export function createMetrics({ clock, servers }: MetricsNeeds): Metrics {
     if (known) return known;
     if (byServer.size >= maxServers) dropRemovedServers();
     if (byServer.size >= maxServers && server !== hubItself) return seriesOf(hubItself);
-    const series: Series = {
-      counts: new Map(),
-      last: undefined,
-      duration: newTimes(),
-      overhead: newTimes(),
-    };
+    const [duration, overhead] = [newTimes(), newTimes()];
+    const series: Series = { counts: new Map(), last: undefined, duration, overhead };
     byServer.set(server, series);
     return series;
   }
 
-  function samples(): readonly Sample[] {
-    return [...byServer].flatMap(([server, { counts }]) =>
+  const samples = () =>
+    [...byServer].flatMap(([server, { counts }]) =>
       [...counts].flatMap(([method, outcomes]) =>
-        [...outcomes].map(([outcome, { count }]) => ({
-          labels: { server, method, outcome },
-          value: count,
-        })),
+        Array.from(outcomes, ([outcome, { count }]): Sample => {
+          return { labels: { server, method, outcome }, value: count };
+        }),
       ),
     );
-  }
 
-  const histograms = (choose: (series: Series) => Times) =>
-    [...byServer].map(([server, series]) => histogram({ server }, choose(series)));
+  const histograms = (times: 'duration' | 'overhead') =>
+    Array.from(byServer, ([server, { [times]: chosen }]) => {
+      const { buckets, sumMs } = chosen;
+      return { labels: { server }, bounds: boundsSeconds, counts: buckets, sum: sumMs / 1000 };
+    });
 
   return {
-    record({ method, server, at, tookMs, serverMs, outcome }) {
+    record({ method, server, at, tookMs, serverMs, outcome }: MeasuredCall): void {
       const series = seriesOf(server ?? hubItself);
       const { last, duration, overhead } = series;
       const cell =
@@ -146,7 +105,8 @@ export function createMetrics({ clock, servers }: MetricsNeeds): Metrics {
       add(overhead, Math.max(0, tookMs - serverMs));
       if (server !== undefined) recent.record(at + tookMs, bucket, isError(outcome));
     },
-    families() {
+    /** The current values, as metric families. */
+    families(): readonly MetricFamily[] {
       dropRemovedServers();
       return [
         {
@@ -159,13 +119,13 @@ export function createMetrics({ clock, servers }: MetricsNeeds): Metrics {
           name: 'agenthub_call_duration_seconds',
           help: 'Time from the arrival of a request to its answer.',
           type: 'histogram',
-          series: histograms(({ duration }) => duration),
+          series: histograms('duration'),
         },
         {
           name: 'agenthub_hub_overhead_seconds',
           help: 'Part of the call duration during which no server had the request: relaying, queueing, starting a server.',
           type: 'histogram',
-          series: histograms(({ overhead }) => overhead),
+          series: histograms('overhead'),
         },
       ];
     },
@@ -173,7 +133,9 @@ export function createMetrics({ clock, servers }: MetricsNeeds): Metrics {
       dropRemovedServers();
       const named = [...byServer].filter(([server]) => server !== hubItself);
       return {
+        /** By server name; only servers that have been called. */
         servers: new Map(named.map(([server, series]) => [server, totals(series)])),
+        /** All calls sent to servers in the last half hour, in intervals of ten seconds, the oldest first. */
         recent: recent.intervals(clock.now()),
       };
     },
@@ -201,14 +163,8 @@ function add(times: Times, milliseconds: number): number {
   return bucket;
 }
 
-const histogram = (labels: MetricLabels, { buckets, sumMs }: Times) => ({
-  labels,
-  bounds: boundsSeconds,
-  counts: buckets,
-  sum: sumMs / 1000,
-});
-
-function totals({ counts, duration, overhead }: Series): ServerCalls {
+/** Totals of one server since it was configured or the hub started. */
+function totals({ counts, duration, overhead }: Series) {
   let [calls, errors, toolErrors] = [0, 0, 0];
   for (const outcomes of counts.values())
     for (const [outcome, { count }] of outcomes) {
@@ -218,11 +174,14 @@ function totals({ counts, duration, overhead }: Series): ServerCalls {
     }
   return {
     calls,
+    /** Calls that ended with an error. Errors that a tool reports in its result are counted in `toolErrors`. */
     errors,
     toolErrors,
+    /** Estimated from histogram buckets. Undefined before the first call. */
     p50Ms: quantileMs(duration.buckets, 0.5),
     p95Ms: quantileMs(duration.buckets, 0.95),
     p99Ms: quantileMs(duration.buckets, 0.99),
+    /** Median time that the hub added to a call, in ms, including time in queues and server starts. */
     overheadP50Ms: quantileMs(overhead.buckets, 0.5),
   };
 }

@@ -1,13 +1,22 @@
-import { isObject, isSecretName } from '#core';
-import { encodingsOf } from './secret-encodings.ts';
-import { redactShapes } from './secret-shapes.ts';
+import {
+  assignment,
+  basicCredential,
+  credential,
+  introducedCredentials,
+  isObject,
+  isPlaceholder,
+  isSecretName,
+  isUserAndPassword,
+  secretName,
+  secretWords,
+} from '#core';
 
-/**
- * Removes secrets from texts and JSON values. The results are for people and logs; never send them to a server.
- */
+type RedactText = (text: string) => string;
+
+/** Removes secrets from texts and JSON values, for people and logs. Never send the results to a server. */
 export type Redaction = {
   /** Redacts what looks like a credential, and the known secret values. */
-  readonly text: (text: string) => string;
+  readonly text: RedactText;
   /** Redacts every string in a JSON value as `text` does, and every value under a secret-sounding key. */
   readonly json: (value: unknown) => unknown;
 };
@@ -21,29 +30,27 @@ export const minKnownLength = 8;
 /** Maximum nesting depth that is inspected; messages of servers have the same limit. */
 const maxDepth = 64;
 
-/** Redacts what looks like a credential. */
-export const redactText = (text: string): string => redactShapes(text, redacted);
+const redactionBy = (text: RedactText): Redaction => ({
+  text,
+  json: value => redactValue(value, text, maxDepth),
+});
 
-/** Redacts what looks like a credential, and every value under a secret-sounding key. */
-export const redactJson = (value: unknown): unknown => redactValue(value, redactText, maxDepth);
+/** Redaction by shape only, where no secret values are known. */
+export const shapesOnly = redactionBy(redactText);
+export const redactJson = shapesOnly.json;
 
 /**
- * Creates a redaction that also removes known secret values, including a value that a cut-off text ends in.
- * `values` is called on each use and must return the same array until the values change: the search pattern is
- * cached by it.
+ * Creates a redaction that also removes known secret values, including a value that a cut-off text ends in. `values`
+ * must return the same array until the values change: the search pattern is cached by it.
  */
 export function createRedaction(values: () => readonly string[]): Redaction {
-  let prepared: Known | undefined;
-  const text = (given: string) => {
+  let prepared: ReturnType<typeof prepare> | undefined;
+  return redactionBy(given => {
     const wanted = values();
     if (prepared?.values !== wanted) prepared = prepare(wanted);
     return redactText(prepared.remove(given));
-  };
-  return { text, json: value => redactValue(value, text, maxDepth) };
+  });
 }
-
-/** Redaction by shape only, where no secret values are known. */
-export const shapesOnly: Redaction = { text: redactText, json: redactJson };
 
 /** Redacts the fields of a log line. Deeply nested values are replaced by `[too deep]`. */
 export const redactFields = (fields: object, { text }: Redaction): Record<string, unknown> =>
@@ -51,18 +58,14 @@ export const redactFields = (fields: object, { text }: Redaction): Record<string
 
 const maxLogDepth = 6;
 
-type Known = {
-  readonly values: readonly string[];
-  remove(text: string): string;
-};
-
-function prepare(values: readonly string[]): Known {
+function prepare(values: readonly string[]) {
   const forms = new Set(values.flatMap(encodingsOf).filter(form => form.length >= minKnownLength));
   // Longest first: of two forms with the same beginning the longer must match.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
-  if (ordered.length === 0) return { values, remove: text => text };
+  if (ordered.length === 0) return { values, remove: (text: string) => text };
   const any = new RegExp(ordered.map(escapeForm).join('|'), 'g');
-  return { values, remove: text => redactCutEnd(text.replace(any, redacted), ordered) };
+  const remove = (text: string) => redactCutEnd(text.replace(any, redacted), ordered);
+  return { values, remove };
 }
 
 /** Escapes a form for a regular expression. Percent-encoded digits match in either case. */
@@ -81,7 +84,7 @@ function redactCutEnd(text: string, forms: readonly string[]): string {
   return text;
 }
 
-function redactValue(value: unknown, text: (given: string) => string, depth: number): unknown {
+function redactValue(value: unknown, text: RedactText, depth: number): unknown {
   if (typeof value === 'string') return text(value);
   if (value instanceof Error) return text(value.stack ?? value.message);
   if (Array.isArray(value)) return depth > 1 ? redactItems(value, text, depth - 1) : tooDeep;
@@ -89,11 +92,7 @@ function redactValue(value: unknown, text: (given: string) => string, depth: num
   return depth > 1 ? redactMembers(value, text, depth - 1) : tooDeep;
 }
 
-function redactMembers(
-  members: object,
-  text: (given: string) => string,
-  depth: number,
-): Record<string, unknown> {
+function redactMembers(members: object, text: RedactText, depth: number): Record<string, unknown> {
   const entries = Object.entries(members);
   // In `{ name, value }` pairs of headers and variables, one member names the other.
   const named = entries.find(([key]) => key === 'name' || key === 'key')?.[1];
@@ -109,16 +108,120 @@ function redactMembers(
 }
 
 /** In command arguments, a secret follows the option that names it. */
-function redactItems(
-  items: readonly unknown[],
-  text: (given: string) => string,
-  depth: number,
-): readonly unknown[] {
+function redactItems(items: readonly unknown[], text: RedactText, depth: number) {
   return items.map((item, index) => {
     const before: unknown = items[index - 1];
     const isOption = typeof before === 'string' && /^--?[\w-]+$/.test(before);
     return isOption && typeof item === 'string' && isSecretName(before)
       ? redacted
       : redactValue(item, text, depth);
+  });
+}
+
+/** A JSON member with a secret-sounding name, also where the text is cut off in its value. */
+const member = new RegExp(
+  String.raw`("${secretName}"\s{0,4}:\s{0,4})(?:"(?:[^"\\]|\\[^])*"?|\d[\d.]*)`,
+  'gi',
+);
+/** The same within a JSON string (escaped quotes). */
+const innerMember = new RegExp(
+  String.raw`(\\"${secretName}\\"\s{0,4}:\s{0,4}\\")(?:[^"\\]|\\\\\\?[^]|\\[^"\\])+`,
+  'gi',
+);
+/** `name = value` on a line of its own; the value is the rest of the line. */
+const line = new RegExp(
+  String.raw`^([ \t]{0,16}(?:export[ \t]+)?${secretName}[ \t]{1,4}=[ \t]{1,4})(?!\[redacted\])([^\s"'\x60=>][^\n]{2,})$`,
+  'gim',
+);
+/** A command-line option and its value, such as `--token value`. */
+const option = new RegExp(
+  String.raw`((?:^|\s)--?[\w-]{0,60}?(?:${secretWords})\s{1,4})(?!-)[^\s"']{4,}`,
+  'gi',
+);
+
+/** Cheap check: most texts contain no secret-sounding word, so the patterns below are skipped. */
+const anyName = new RegExp(secretWords, 'i');
+
+/** Redacts everything that looks like a credential. Takes time linear in the length of the text. */
+export function redactText(text: string): string {
+  let shown = text.replace(credential, redacted);
+  for (const pattern of introducedCredentials) shown = shown.replace(pattern, `$1${redacted}`);
+  shown = shown.replace(basicCredential, (all, scheme: string, value: string) =>
+    isUserAndPassword(value) ? `${scheme}${redacted}` : all,
+  );
+  if (!anyName.test(shown)) return shown;
+  return shown
+    .replace(member, `$1"${redacted}"`)
+    .replace(innerMember, `$1${redacted}`)
+    .replace(line, (all, name: string, value: string) =>
+      isPlaceholder(value.split(/\s/, 1)[0] ?? '') ? all : `${name}${redacted}`,
+    )
+    .replace(
+      assignment,
+      (all: string, name: string, operator: string, quote = '', quoted?: string, bare?: string) =>
+        isSecretValue(operator, quoted, bare)
+          ? `${name}${quote}${redacted}${all.endsWith(quote) ? quote : ''}`
+          : all,
+    )
+    .replace(option, `$1${redacted}`);
+}
+
+/**
+ * Whether an assigned value is a secret. In `NAME=value` every value is. With spaces around `=` it may be code,
+ * and after a colon it may be prose, so an unquoted value there must contain a digit.
+ */
+function isSecretValue(operator: string, quoted?: string, bare?: string): boolean {
+  if (quoted !== undefined) return !isPlaceholder(quoted);
+  if (bare === undefined) return false;
+  if (operator === '=') return true;
+  if (operator.includes('=')) return !isPlaceholder(bare);
+  return bare.length >= 6 && /\d/.test(bare) && !isPlaceholder(bare);
+}
+
+/**
+ * The forms in which a known secret may appear in other texts: plain, line by line, JSON-escaped, percent-encoded and in
+ * base64, including base64 of a longer text such as `user:password`.
+ */
+function encodingsOf(value: string): readonly string[] {
+  const lines = value.includes('\n') ? value.split(/\r?\n/).map(line => line.trim()) : [];
+  // The credential itself follows a scheme such as "Bearer" or "Basic".
+  const words = /^\S+ \S+$/.test(value) ? value.split(' ') : [];
+  const parts = [value, value.trim(), ...words, ...lines].flatMap(form => [
+    form,
+    JSON.stringify(form).slice(1, -1),
+    ...percentEncoded(form),
+  ]);
+  return [...parts, ...base64Of(value), ...(value === value.trim() ? [] : base64Of(value.trim()))];
+}
+
+/** Percent-encoded by encodeURIComponent, by stricter encoders, and as form data. */
+function percentEncoded(text: string): readonly string[] {
+  if (!text.isWellFormed()) return [];
+  const plain = encodeURIComponent(text);
+  const strict = plain.replaceAll(
+    /[!'()*~]/g,
+    mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return [plain, strict, new URLSearchParams({ '': text }).toString().slice(1)];
+}
+
+/**
+ * The base64 characters that depend on this text alone, for each of its three possible offsets within a group
+ * of three bytes; in both alphabets of RFC 4648 and percent-encoded.
+ */
+function base64Of(text: string): readonly string[] {
+  const bytes = Buffer.from(text);
+  const fragments = [0, 1, 2].map(before => {
+    const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url');
+    // Some bits of the first and last character belong to the surrounding bytes.
+    const first = Math.ceil((before * 8) / 6);
+    const last = Math.floor(((before + bytes.length) * 8) / 6);
+    return encoded.slice(first, last);
+  });
+  const whole = bytes.toString('base64');
+  return [whole, ...fragments].flatMap(fragment => {
+    const standard = fragment.replaceAll('-', '+').replaceAll('_', '/');
+    const urlSafe = standard.replaceAll('+', '-').replaceAll('/', '_');
+    return [standard, urlSafe, encodeURIComponent(standard)];
   });
 }

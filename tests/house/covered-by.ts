@@ -296,9 +296,8 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'system/upkeep': ['runtimes/docker/upkeep'],
   'telemetry/log': ['telemetry/known-secrets'],
-  'telemetry/metrics': ['telemetry/histogram', 'telemetry/otel/metrics', 'telemetry/recent-calls'],
+  'telemetry/metrics': ['telemetry/histogram', 'telemetry/otel/metrics'],
   'telemetry/otel/otel': ['telemetry/otel/spans', 'telemetry/trace'],
-  'telemetry/redact': ['telemetry/secret-encodings', 'telemetry/secret-shapes'],
   'transports/response-stream': ['transports/http-session', 'transports/replay-budget'],
   'transports/modern': [
     'transports/modern-request',

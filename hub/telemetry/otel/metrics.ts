@@ -6,16 +6,9 @@ import type {
   ScopeMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { MetricFamily, MetricLabels } from '../exposition.ts';
+import { bucketOf } from '../histogram.ts';
+import type { MeasuredCall } from '../metrics.ts';
 import { timeOf } from './spans.ts';
-
-/** The parts of an answered request that the OpenTelemetry metrics use. Times are in ms. */
-export type Operation = {
-  readonly method: string;
-  readonly server: string | undefined;
-  readonly tookMs: number;
-  readonly serverMs: number;
-  readonly outcome: string;
-};
 
 type Needs = {
   readonly resource: Resource;
@@ -23,10 +16,7 @@ type Needs = {
   readonly clock: { now(): number };
 };
 
-/**
- * Bucket bounds in seconds: those of the semantic conventions, and finer ones below them for the time the hub
- * takes.
- */
+/** Bucket bounds in seconds: those of the semantic conventions, and finer ones for the time that the hub takes. */
 const bounds = [
   0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10,
   30, 60, 120, 300,
@@ -35,19 +25,24 @@ const bounds = [
 /** Above this many kinds of requests, new ones are counted as `_OTHER`: clients choose the method. */
 const maxKinds = 1_000;
 
-type Times = { readonly labels: MetricLabels; readonly counts: Float64Array; sum: number };
-
-/** Request metrics under the names of the OpenTelemetry semantic conventions for MCP. */
-export type Operations = {
-  /** Allocates only for the first request of a kind. */
-  readonly record: (operation: Operation) => void;
-  readonly families: () => readonly MetricFamily[];
+const about = {
+  served: {
+    name: 'mcp.server.operation.duration',
+    help: 'Time from the arrival of a request at the hub to its answer.',
+  },
+  sent: {
+    name: 'mcp.client.operation.duration',
+    help: 'Time that a server took for a request of the hub.',
+  },
 };
 
-export function createOperations(): Operations {
+type Times = { readonly labels: MetricLabels; readonly counts: Float64Array; sum: number };
+
+/** Creates request metrics under the names of the OpenTelemetry semantic conventions for MCP. */
+export function createOperations() {
   const kinds = new Map<string, { readonly served: Times; readonly sent: Times }>();
 
-  function kindOf({ method, server, outcome }: Operation) {
+  function kindOf({ method, server, outcome }: MeasuredCall) {
     const key = `${method}\n${server ?? ''}\n${outcome}`;
     const known = kinds.get(key);
     if (known) return known;
@@ -60,9 +55,8 @@ export function createOperations(): Operations {
     return made;
   }
 
-  const family = (name: string, help: string, choose: 'served' | 'sent'): MetricFamily => ({
-    name,
-    help,
+  const family = (choose: keyof typeof about): MetricFamily => ({
+    ...about[choose],
     type: 'histogram',
     series: [...kinds.values()]
       .map(kind => kind[choose])
@@ -71,23 +65,13 @@ export function createOperations(): Operations {
   });
 
   return {
-    record(operation) {
+    /** Allocates only for the first request of a kind. */
+    record: (operation: MeasuredCall): void => {
       const { served, sent } = kindOf(operation);
       add(served, operation.tookMs / 1000);
       if (operation.serverMs > 0) add(sent, operation.serverMs / 1000);
     },
-    families: () => [
-      family(
-        'mcp.server.operation.duration',
-        'Time from the arrival of a request at the hub to its answer.',
-        'served',
-      ),
-      family(
-        'mcp.client.operation.duration',
-        'Time that a server took for a request of the hub.',
-        'sent',
-      ),
-    ],
+    families: () => [family('served'), family('sent')],
   };
 }
 
@@ -98,16 +82,12 @@ const labelsOf = (method: string, server: string | undefined, outcome: string): 
 });
 
 function add(times: Times, seconds: number): void {
-  let bucket = 0;
-  while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket++;
+  const bucket = bucketOf(seconds, bounds);
   times.counts[bucket] = (times.counts[bucket] ?? 0) + 1;
   times.sum += seconds;
 }
 
-/**
- * Adapts the hub's metric families to OpenTelemetry's producer interface. Its enums are written as numbers, so
- * that the package need not be loaded here.
- */
+/** Adapts the hub's metric families to OpenTelemetry. Its enums are written as numbers, to not load the package here. */
 export function createMetricProducer(
   families: () => Promise<readonly MetricFamily[]>,
   { resource, scope, clock }: Needs,
@@ -136,13 +116,9 @@ function metricOf(
   family: MetricFamily,
   point: <T>(labels: MetricLabels, value: T) => DataPoint<T>,
 ): MetricData {
+  const { name } = family;
   const base = {
-    descriptor: {
-      name: family.name,
-      description: family.help,
-      unit: unitOf(family.name),
-      valueType: 1,
-    },
+    descriptor: { name, description: family.help, unit: unitOf(name), valueType: 1 },
     aggregationTemporality: cumulative,
   } as const;
   if (family.type === 'histogram')

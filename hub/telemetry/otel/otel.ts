@@ -1,8 +1,8 @@
-import type { Clock, Log, Service } from '#core';
+import type { Clock, Log } from '#core';
 import type { MetricFamily } from '../exposition.ts';
 import type { Redaction } from '../redact.ts';
-import { type Sampling, type Tracer, createHex, createTracer } from '../trace.ts';
-import { type Operation, createMetricProducer, createOperations } from './metrics.ts';
+import { type Sampling, createHex, createTracer } from '../trace.ts';
+import { createMetricProducer, createOperations } from './metrics.ts';
 import { type FinishedCall, createSpans } from './spans.ts';
 
 /** Endpoints and settings of the OTLP export. */
@@ -36,13 +36,7 @@ export type OtlpNeeds = {
   readonly version: string;
 };
 
-/** Sends traces and metrics of the hub over OTLP. A slow or failing endpoint never blocks or ends the hub. */
-export interface OtlpExporter extends Service {
-  /** Undefined if no traces are sent. */
-  readonly tracer: Tracer | undefined;
-  /** Records an answered request. Returns at once: spans wait in a bounded queue. */
-  record(call: FinishedCall & Operation): void;
-}
+export type OtlpExporter = Awaited<ReturnType<typeof createOtlpExporter>>;
 
 /** How long a stopping hub waits for the last export, in ms. */
 const stopMs = 2_000;
@@ -50,13 +44,10 @@ const stopMs = 2_000;
 const warningIntervalMs = 60_000;
 
 /**
- * Creates the exporter and loads the OpenTelemetry packages that it needs. A hub without an endpoint never
- * calls this.
+ * Creates the exporter of traces and metrics over OTLP, and loads the OpenTelemetry packages that it needs. A slow or
+ * failing endpoint never blocks or ends the hub.
  */
-export async function createOtlpExporter(
-  options: OtlpOptions,
-  needs: OtlpNeeds,
-): Promise<OtlpExporter> {
+export async function createOtlpExporter(options: OtlpOptions, needs: OtlpNeeds) {
   const { clock, log } = needs;
   const [api, core, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),
@@ -69,28 +60,22 @@ export async function createOtlpExporter(
     warnedMs = clock.monotonic();
     log.warn(fields, message);
   };
-  const onExportError = (error: unknown) =>
-    warnRarely(
-      { error },
-      'traces or metrics could not be sent: the OpenTelemetry endpoint does not answer',
-    );
+  const notSent = 'traces or metrics could not be sent: the OpenTelemetry endpoint does not answer';
+  const onExportError = (error: unknown) => warnRarely({ error }, notSent);
   core.setGlobalErrorHandler(onExportError);
   const ignore = () => {};
-  const onDiagnostic = (diagnostic: string) =>
-    warnRarely(
-      { said: diagnostic },
-      'OpenTelemetry dropped data. Set OTEL_TRACES_SAMPLER to send less',
-    );
+  const dropped = 'OpenTelemetry dropped data. Set OTEL_TRACES_SAMPLER to send less';
+  const warn = (said: string) => warnRarely({ said }, dropped);
   api.diag.setLogger(
-    { verbose: ignore, debug: ignore, info: ignore, warn: onDiagnostic, error: onDiagnostic },
+    { verbose: ignore, debug: ignore, info: ignore, warn, error: warn },
     { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   const resource = resourceFromAttributes({ ...options.resource });
   const scope = { name: 'agenthub', version: needs.version };
   const connection = { headers: { ...options.headers }, timeoutMillis: options.timeoutMs };
-  const spans = options.tracesUrl === undefined ? undefined : await openSpans(options.tracesUrl);
-  const meters =
-    options.metricsUrl === undefined ? undefined : await openMeters(options.metricsUrl);
+  const { tracesUrl, metricsUrl } = options;
+  const spans = tracesUrl === undefined ? undefined : await openSpans(tracesUrl);
+  const meters = metricsUrl === undefined ? undefined : await openMeters(metricsUrl);
 
   async function openSpans(url: string) {
     const [{ BatchSpanProcessor, TraceIdRatioBasedSampler }, { OTLPTraceExporter }] =
@@ -135,16 +120,15 @@ export async function createOtlpExporter(
       metricProducers: [createMetricProducer(families, { resource, scope, clock })],
     });
     const provider = new MeterProvider({ resource, readers: [reader] });
-    return {
-      record: operations.record,
-      stop: () => provider.shutdown(),
-    };
+    return { record: operations.record, stop: () => provider.shutdown() };
   }
 
   return {
     name: 'telemetry',
+    /** Undefined if no traces are sent. */
     tracer: spans?.tracer,
-    record(call) {
+    /** Records an answered request. Returns at once: spans wait in a bounded queue. */
+    record(call: FinishedCall): void {
       spans?.record(call);
       meters?.record(call);
     },

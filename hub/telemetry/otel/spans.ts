@@ -1,23 +1,16 @@
 import type { Attributes, HrTime, SpanContext } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
+import type { MeasuredCall } from '../metrics.ts';
 import type { Redaction } from '../redact.ts';
 import type { Trace } from '../trace.ts';
 
 /** The parts of an answered request that spans use. Arguments and results are not among them. */
-export type FinishedCall = {
-  readonly method: string;
+export type FinishedCall = MeasuredCall & {
   /** The name of the tool or prompt, or the URI of the resource. */
   readonly name: string | undefined;
-  readonly server: string | undefined;
   readonly session: string;
   readonly client: string | undefined;
-  /** When the request arrived, in milliseconds since the epoch. */
-  readonly at: number;
-  readonly tookMs: number;
-  readonly serverMs: number;
-  /** `ok`, `tool_error`, `error`, or a HubError code. */
-  readonly outcome: string;
   readonly trace: Trace | undefined;
 };
 
@@ -37,14 +30,14 @@ const failure = { code: 2 } as const;
 const maxNames = 1_000;
 
 /**
- * Creates the spans of a finished request: one of kind SERVER and, if a server had the request, one of kind
- * CLIENT. Their ids were assigned when the request arrived, so the hot path creates no spans. Attributes follow
- * the semantic conventions for MCP.
+ * Creates the spans of a finished request: one of kind SERVER and, if a server had the request, one of kind CLIENT. Their
+ * ids were assigned when the request arrived, so the hot path creates no spans. Attributes follow the semantic
+ * conventions for MCP.
  */
 export function createSpans(
   emit: (span: ReadableSpan) => void,
   { resource, scope, redaction }: Needs,
-): (call: FinishedCall) => void {
+) {
   const names = new Map<string, string>();
   /** Redacts a name that a client chose, with a cache. */
   function redacted(name: string): string {
@@ -56,14 +49,8 @@ export function createSpans(
     return text;
   }
 
-  function attributesOf({
-    method,
-    name,
-    server,
-    client,
-    outcome,
-    trace,
-  }: FinishedCall): Attributes {
+  function attributesOf(call: FinishedCall): Attributes {
+    const { method, name, server, client, outcome, trace } = call;
     return {
       'mcp.method.name': method,
       ...(name !== undefined && { [nameKey(method)]: redacted(name) }),
@@ -77,16 +64,13 @@ export function createSpans(
     };
   }
 
-  return call => {
+  return (call: FinishedCall): void => {
     const { trace, method, name, session, at, tookMs, serverMs, outcome } = call;
     if (!trace?.isSampled) return;
     const { traceId, parentId, linked, serverSpanId, clientSpanId, sentMs, beganMs } = trace;
-    const contextOf = (spanId: string, isRemote = false): SpanContext => ({
-      traceId,
-      spanId,
-      traceFlags: 1,
-      isRemote,
-    });
+    const contextOf = (spanId: string, isRemote = false): SpanContext => {
+      return { traceId, spanId, traceFlags: 1, isRemote };
+    };
     const target = method === 'tools/call' || method === 'prompts/get' ? name : undefined;
     const attributes = attributesOf(call);
     const common = {
