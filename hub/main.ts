@@ -312,7 +312,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     }
   });
 // A closed terminal or pipe must not end the process.
-const io = createIo(process, ending.signal);
+const io = createIo(process, ending.signal, systemClock);
 // After a bug, stop in order: otherwise the servers would keep running.
 process.on('uncaughtException', error => {
   process.exitCode = 1;

@@ -1,21 +1,15 @@
+import { parseArgs } from 'node:util';
 import { findClosest } from '#config';
 import { HubError, kindOf } from '#core';
-import { parseArguments } from './arguments.ts';
-import type { Command, ExitCode, Io, Values } from './command.ts';
+import type { Command, ExitCode, Positional } from './command.ts';
 import { commandHelp, generalHelp } from './help.ts';
-import { type CommandNeeds, createLoaders } from './loaders.ts';
-import { asJson } from './values.ts';
+import { createLoaders } from './loaders.ts';
+import type { CliNeeds } from './needs.ts';
+import type { Io } from './terminal.ts';
+import type { Values } from './values.ts';
 
-export type CliNeeds = CommandNeeds;
-
-/** The hub's command line interface. */
-export interface Cli {
-  /** Runs one command and returns its exit code. An exception is a bug. */
-  run(args: readonly string[], io: Io): Promise<ExitCode>;
-}
-
-/** Creates the CLI. Commands are loaded on demand. */
-export function createCli(needs: CliNeeds): Cli {
+/** Creates the hub's command line interface. Commands are loaded on demand. */
+export function createCli(needs: CliNeeds) {
   const loaders = createLoaders(needs);
 
   function reportUsageError(text: string, hint: string, io: Io): ExitCode {
@@ -25,7 +19,8 @@ export function createCli(needs: CliNeeds): Cli {
   }
 
   return {
-    async run(args, io) {
+    /** Runs one command and returns its exit code. An exception is a bug. */
+    async run(args: readonly string[], io: Io): Promise<ExitCode> {
       const [first, ...rest] = args;
       if (first === '--version' || first === '-v') {
         io.out(needs.version);
@@ -39,39 +34,84 @@ export function createCli(needs: CliNeeds): Cli {
       }
       const command = name === undefined ? undefined : await loaders.load(name);
       if (!command) return reportUsageError(unknown(name, loaders.names), 'agenthub --help', io);
-      const parsed = parseArguments(command, words);
-      if ('wrong' in parsed)
-        return reportUsageError(parsed.wrong, `agenthub ${command.name} --help`, io);
-      if (parsed.values['help'] === true) {
+      const values = parseArguments(command, words);
+      if (typeof values === 'string')
+        return reportUsageError(values, `agenthub ${command.name} --help`, io);
+      if (values['help'] === true) {
         io.out(commandHelp(command));
         return 0;
       }
-      return await runCommand(command, parsed.values, io);
+      return await runCommand(command, values, io);
     },
   };
 }
 
 function unknown(name: string | undefined, names: readonly string[]): string {
   if (name === undefined) return 'a command is missing';
-  const isOption = name.startsWith('-');
-  const meant = isOption ? undefined : findClosest(name, names);
-  return `${JSON.stringify(name)} is not ${isOption ? 'an option' : 'a command'}${meant === undefined ? '' : `. Did you mean "${meant}"?`}`;
+  if (name.startsWith('-')) return `${JSON.stringify(name)} is not an option`;
+  const meant = findClosest(name, names);
+  return `${JSON.stringify(name)} is not a command${meant === undefined ? '' : `. Did you mean "${meant}"?`}`;
+}
+
+/** Parses the arguments of a command. Returns the values by option and positional name, or an error message. */
+function parseArguments(command: Command, args: readonly string[]): Values | string {
+  const { positionals: expected = [] } = command;
+  const options = Object.entries(command.options).map(([name, option]) => {
+    const { value, multiple = false, short } = option;
+    const type = value === undefined ? ('boolean' as const) : ('string' as const);
+    return [name, { type, multiple, ...(short !== undefined && { short }) }] as const;
+  });
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: { ...Object.fromEntries(options), help: { type: 'boolean', short: 'h' } },
+      strict: true,
+      allowPositionals: expected.length > 0,
+    });
+    // `--help` works even if required arguments are missing.
+    if (values['help'] === true) return values;
+    const words = namePositionals(expected, positionals);
+    return typeof words === 'string' ? words : { ...values, ...words };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (!(error instanceof Error) || !code.startsWith('ERR_PARSE_ARGS')) throw error;
+    const [, given] = /^Unknown option '--([^']+)'/.exec(error.message) ?? [];
+    const names = [...Object.keys(command.options), 'help'];
+    const meant = given === undefined ? undefined : findClosest(given, names);
+    return `${error.message}${meant === undefined ? '' : `. Did you mean "--${meant}"?`}`;
+  }
+}
+
+/** Returns the words by the names of the positionals, or an error message. */
+function namePositionals(
+  expected: readonly Positional[],
+  words: readonly string[],
+): Values | string {
+  const values: Record<string, unknown> = {};
+  for (const [index, { name, count }] of expected.entries()) {
+    const isList = count === 'some' || count === 'any';
+    const needsWord = count === undefined || count === 'some';
+    if (needsWord && words[index] === undefined) return `<${name}> is missing`;
+    values[name] = isList ? words.slice(index) : words[index];
+    if (isList) return values;
+  }
+  const extra = words[expected.length];
+  return extra === undefined ? values : `Unexpected argument '${extra}'`;
 }
 
 async function runCommand(command: Command, values: Values, io: Io): Promise<ExitCode> {
   try {
     return await command.run(values, io);
   } catch (error) {
-    if (!(error instanceof HubError)) {
-      // After Ctrl-C, an AbortError is expected and not reported.
-      if (!io.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError')
-        throw error;
-      io.progress('');
-      return 1;
+    if (error instanceof HubError) {
+      reportError(error, values, io);
+      // Errors that the user can fix in files, settings or arguments exit with code 2.
+      return ['invalid', 'forbidden'].includes(kindOf(error)) ? 2 : 1;
     }
-    reportError(error, values, io);
-    // Errors that the user can fix in files, settings or arguments exit with code 2.
-    return ['invalid', 'forbidden'].includes(kindOf(error)) ? 2 : 1;
+    // After Ctrl-C, an AbortError is expected and not reported.
+    if (!io.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError') throw error;
+    io.progress('');
+    return 1;
   }
 }
 
@@ -82,5 +122,5 @@ function reportError({ code, message, data }: HubError, values: Values, io: Io):
   const written = [data['output'], data.stderr].find(text => typeof text === 'string');
   for (const line of written?.trimEnd().split('\n') ?? [])
     if (line) io.err(errorScreen.paint('dim', `  | ${errorScreen.foreign(line)}`));
-  if (values['json'] === true) io.out(asJson({ error: { code, message, ...data } }));
+  if (values['json'] === true) io.json({ error: { code, message, ...data } });
 }

@@ -1,23 +1,5 @@
-import type { ParseArgsConfig } from 'node:util';
-import type { Screen } from './screen.ts';
-
-/** Input and output of a command. Texts are whole lines without their line break. */
-export type Io = {
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-  /** Shows a status line that the next output replaces. Only on a terminal. */
-  readonly progress: (text: string) => void;
-  /** The terminal or pipe behind `out`. */
-  readonly screen: Screen;
-  /** The terminal or pipe behind `err`. */
-  readonly errorScreen: Screen;
-  /** Reads all of stdin as UTF-8. */
-  readonly input: () => Promise<string>;
-  /** Aborts when the user or the system ends the command. */
-  readonly signal: AbortSignal;
-  /** Aborts when the reader of `out` is gone, for example at the end of a pipe to `head`. */
-  readonly unread: AbortSignal;
-};
+import type { Io } from './terminal.ts';
+import type { Values } from './values.ts';
 
 /** 0: success. 1: failure. 2: wrong usage, or an invalid config or setting. */
 export type ExitCode = 0 | 1 | 2;
@@ -25,14 +7,18 @@ export type ExitCode = 0 | 1 | 2;
 /** Shell completion of a word: names or ids that the hub knows, files, or fixed words. */
 export type CompletionSource = 'server' | 'job' | 'tool' | 'file' | readonly string[];
 
-/** Options of a command in the format of `parseArgs`, each with a line of help. */
+/** Options of a command by name. */
 export type Options = Readonly<
   Record<
     string,
-    NonNullable<ParseArgsConfig['options']>[string] & {
+    {
       readonly help: string;
-      /** Placeholder for the value in the help. */
-      readonly placeholder?: string;
+      /** Placeholder for the value in the help. An option without one is a flag. */
+      readonly value?: string;
+      /** The option may be repeated. Its value is then a list. */
+      readonly multiple?: true;
+      /** One letter. */
+      readonly short?: string;
       readonly completion?: CompletionSource;
     }
   >
@@ -46,9 +32,6 @@ export type Positional = {
   readonly count?: 'optional' | 'some' | 'any';
   readonly completion?: CompletionSource;
 };
-
-/** Parsed options and positionals by name: strings, booleans and lists of strings. */
-export type Values = Readonly<Record<string, unknown>>;
 
 export interface Command {
   readonly name: string;
@@ -64,3 +47,31 @@ export interface Command {
   /** Throws HubError for problems that the user can fix. */
   run(values: Values, io: Io): Promise<ExitCode>;
 }
+
+/** `--json`, for all commands whose output scripts may parse. */
+export const jsonOption = {
+  json: { help: 'Print one JSON document, for scripts.' },
+} as const satisfies Options;
+
+/** `--url` and `--json`, for all commands that call a hub. */
+export const hubOptions = {
+  url: {
+    value: 'url',
+    help: 'URL of the hub. Default: http://localhost:9090, or according to ROUTER_PORT and TLS.',
+  },
+  ...jsonOption,
+} as const satisfies Options;
+
+/** `--config`. */
+export const configOption = (purpose: string) =>
+  ({
+    config: {
+      value: 'file',
+      completion: 'file',
+      help: `${purpose} Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.`,
+    },
+  }) as const satisfies Options;
+
+/** `--server`. */
+export const serverOption = (help: string) =>
+  ({ server: { value: 'name', completion: 'server', help } }) as const satisfies Options;

@@ -1,20 +1,76 @@
-import { HubError, isObject } from '#core';
-import type { ClientCommandNeeds } from './client-change.ts';
-import type { Io, Options, Values } from './command.ts';
-import { textsOf } from './values.ts';
+import type { ImportPlan } from '#clients';
+import { HubError } from '#core';
+import { type Options, jsonOption } from './command.ts';
+import type { CliNeeds, LoadedConfig } from './needs.ts';
+import { objectsIn } from './responses.ts';
+import type { Io } from './terminal.ts';
+import { type Values, textsOf, usageError } from './values.ts';
+
+type Needs = Pick<CliNeeds, 'ask'>;
 
 /** A setting beyond the default sandbox that the user has to confirm. */
-export type Confirmation = { readonly name: string; readonly message: string };
+type Confirmation = { readonly name: string; readonly message: string };
+
+/** `--dry-run`, `--yes` and `--json`, for all commands that change files of other programs. */
+export const changeOptions = {
+  'dry-run': { help: 'Only show what would be written.' },
+  yes: { short: 'y', help: 'Write without asking. Required without a terminal.' },
+  ...jsonOption,
+} as const satisfies Options;
 
 /** `--allow`, for all commands that add servers. */
 export const allowOption = {
-  allow: {
-    type: 'string',
-    multiple: true,
-    placeholder: 'name',
-    help: 'Allow a setting beyond the default sandbox, by the name in the question. Repeatable.',
-  },
-} as const satisfies Options;
+  value: 'name',
+  multiple: true,
+  help: 'Allow a setting beyond the default sandbox, by the name in the question. Repeatable.',
+} as const;
+
+/** Loads the config to edit it. Throws HubError, with a hint how to create the file, if it does not exist. */
+export async function loadForEdit({
+  loadConfig,
+}: Pick<CliNeeds, 'loadConfig'>): Promise<LoadedConfig> {
+  try {
+    const loaded = await loadConfig(undefined);
+    if (loaded.insteadOf === undefined) return loaded;
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== 'HUB_CONFIG_MISSING') throw error;
+  }
+  throw new HubError(
+    'HUB_CONFIG_MISSING',
+    'no hub is running, and there is no config file to change. Create one with "agenthub init", or start a hub with "agenthub serve"',
+  );
+}
+
+/** True if the files may be written; asks on a terminal. Throws HUB_USAGE if there is no terminal to ask on. */
+export async function isAgreed(
+  question: string,
+  values: Values,
+  { ask }: Needs,
+  { signal }: Io,
+): Promise<boolean> {
+  if (values['dry-run'] === true) return false;
+  if (values['yes'] === true) return true;
+  if (!ask || values['json'] === true)
+    throw usageError(
+      'nothing was written: there is no terminal to ask on. Add --yes to write, or --dry-run to see what would be written',
+    );
+  return isYes(await ask(`${question} [y/N] `, signal));
+}
+
+const isYes = (answer: string) => /^y(?:es)?$/i.test(answer.trim());
+
+/** Shows why a server needs a setting, and asks for it. */
+async function isAllowedByUser(
+  server: string,
+  { message }: Confirmation,
+  question: string,
+  { ask }: Needs,
+  { err, errorScreen, signal }: Io,
+): Promise<boolean> {
+  const shown = (text: string) => errorScreen.foreign(text).replaceAll('\n', ' ');
+  err(shown(`${server}: ${message}`));
+  return isYes((await ask?.(shown(`${question} [y/N] `), signal)) ?? '');
+}
 
 /**
  * Asks the user to confirm each setting that `--allow` does not name. Returns all names if the user agrees, or
@@ -25,30 +81,25 @@ export async function confirmEach(
   server: string,
   settings: readonly Confirmation[],
   values: Values,
-  { ask, io }: Pick<ClientCommandNeeds, 'ask'> & { readonly io: Io },
+  needs: Needs,
+  io: Io,
 ): Promise<readonly string[] | undefined> {
   const allowed = textsOf(values, 'allow');
   const names = settings.map(({ name }) => name);
   const unknown = allowed.find(name => !names.includes(name));
   if (unknown !== undefined)
-    throw new HubError(
-      'HUB_USAGE',
+    throw usageError(
       `--allow: ${JSON.stringify(unknown)} is not a setting that ${server} asks for: ${names.join(', ') || 'nothing beyond the default sandbox'}. Remove it`,
     );
   const open = settings.filter(({ name }) => !allowed.includes(name));
-  if (open.length > 0 && (!ask || values['json'] === true)) throw cannotAsk(server, open);
-  for (const { name, message } of open) {
-    const shown = (text: string) => io.errorScreen.foreign(text).replaceAll('\n', ' ');
-    io.err(shown(`${server}: ${message}`));
-    const answer = (await ask?.(shown(`Allow ${name}? [y/N] `), io.signal)) ?? '';
-    if (!/^y(?:es)?$/i.test(answer.trim())) return undefined;
-  }
+  if (open.length > 0 && (!needs.ask || values['json'] === true)) throw cannotAsk(server, open);
+  for (const each of open)
+    if (!(await isAllowedByUser(server, each, `Allow ${each.name}?`, needs, io))) return undefined;
   return names;
 }
 
 const cannotAsk = (server: string, open: readonly Confirmation[]) =>
-  new HubError(
-    'HUB_USAGE',
+  usageError(
     [
       `${server} needs more than the default sandbox, and there is no terminal to ask on:`,
       ...open.map(({ name, message }) => `  ${name}: ${message}`),
@@ -57,18 +108,45 @@ const cannotAsk = (server: string, open: readonly Confirmation[]) =>
   );
 
 /** The settings that the hub wants confirmed, if that is why it refused, with the server's name. */
-export function confirmationsIn(
-  error: unknown,
-): { readonly server: string; readonly settings: readonly Confirmation[] } | undefined {
+export function confirmationsIn(error: unknown) {
   if (!(error instanceof HubError) || error.code !== 'HUB_CONFIRMATION_NEEDED') return undefined;
   const { loosenings, server = 'The server' } = error.data;
-  const list: readonly unknown[] = Array.isArray(loosenings) ? loosenings : [];
-  const settings = list
-    .filter(isObject)
-    .map(({ name, message }) => ({ name: String(name), message: String(message) }));
+  const settings = objectsIn(loosenings).map(({ name, message }) => ({
+    name: String(name),
+    message: String(message),
+  }));
   return { server, settings };
 }
 
 /** Quotes a word for the shell. */
 const quoted = (name: string) =>
   /^[\w:/.@=-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+
+/**
+ * The settings of an import that `--allow` names, for one server (`SERVER/NAME`) or for all imported servers
+ * (`NAME`), or that the user allows on the terminal. Throws HUB_USAGE for a name that no server of the plan asks for.
+ */
+export async function confirmImport(plan: ImportPlan, values: Values, needs: Needs, io: Io) {
+  const settings = plan.items.flatMap(item =>
+    item.action === 'add' ? item.loosenings.map(each => ({ ...each, server: item.name })) : [],
+  );
+  const named = textsOf(values, 'allow');
+  const known = settings.flatMap(({ server, name }) => [name, `${server}/${name}`]);
+  const unknown = named.find(name => !known.includes(name));
+  if (unknown !== undefined)
+    throw usageError(
+      `--allow: no server of this import asks for ${JSON.stringify(unknown)}. They ask for ${settings.map(({ server, name }) => `${server}/${name}`).join(', ') || 'nothing beyond the default sandbox'}`,
+    );
+  const allowed = new Set(named);
+  const isAllowed = (server: string, { name }: Pick<Confirmation, 'name'>) =>
+    allowed.has(name) || allowed.has(`${server}/${name}`);
+  // Without `--yes` and a terminal, `isAgreed` refuses later.
+  const isAsking = ['yes', 'dry-run', 'json'].every(option => values[option] !== true);
+  for (const each of needs.ask && isAsking ? settings : []) {
+    if (isAllowed(each.server, each)) continue;
+    const question = `Allow ${each.name} for ${each.server}?`;
+    if (await isAllowedByUser(each.server, each, question, needs, io))
+      allowed.add(`${each.server}/${each.name}`);
+  }
+  return isAllowed;
+}

@@ -1,4 +1,5 @@
 import type { Command, Positional } from './command.ts';
+import { columns } from './table.ts';
 
 /** Related commands, listed together. */
 export type CommandGroup = { readonly title: string; readonly commands: readonly Command[] };
@@ -25,19 +26,17 @@ export function generalHelp(groups: readonly CommandGroup[]): string {
     '',
     'Exit codes: 0 success, 1 failure, 2 wrong usage, or an invalid config or setting.',
     'Settings are read from the environment and .env; .env.example lists them.',
-    'CompletionSource for your shell: agenthub completion --help',
+    'Completion for your shell: agenthub completion --help',
   ].join('\n');
 }
 
 /** Text of `agenthub <command> --help`. */
 export function commandHelp(command: Command): string {
   const { name, summary, options, positionals = [], details = [], examples = [] } = command;
-  const own = Object.entries(options).map(
-    ([option, { help, placeholder, short }]): [string, string] => [
-      `${short === undefined ? '    ' : `-${short}, `}--${option}${placeholder === undefined ? '' : ` <${placeholder}>`}`,
-      help,
-    ],
-  );
+  const own = Object.entries(options).map(([option, { help, value, short }]) => {
+    const letter = short === undefined ? '    ' : `-${short}, `;
+    return [`${letter}--${option}${value === undefined ? '' : ` <${value}>`}`, help];
+  });
   const words = positionals.map(positional => ` ${formOf(positional)}`).join('');
   return [
     `Usage: agenthub ${name}${words} [options]`,
@@ -60,23 +59,14 @@ export function commandHelp(command: Command): string {
   ].join('\n');
 }
 
-function formOf({ name, count }: Positional): string {
-  switch (count) {
-    case 'optional':
-      return `[${name}]`;
-    case 'some':
-      return `<${name}>...`;
-    case 'any':
-      return `[${name}]...`;
-    default:
-      return `<${name}>`;
-  }
-}
+const forms = {
+  one: ['<', '>'],
+  optional: ['[', ']'],
+  some: ['<', '>...'],
+  any: ['[', ']...'],
+} as const;
 
-/** Formats rows as aligned columns, two spaces apart. */
-export function columns(rows: readonly (readonly string[])[]): readonly string[] {
-  const width = (column: number) => Math.max(...rows.map(row => row[column]?.length ?? 0));
-  return rows.map(row =>
-    `  ${row.map((cell, column) => cell.padEnd(width(column))).join('  ')}`.trimEnd(),
-  );
+function formOf({ name, count }: Positional): string {
+  const [before, after] = forms[count ?? 'one'];
+  return `${before}${name}${after}`;
 }

@@ -10,39 +10,20 @@ import {
   isObject,
   tryParseJson,
 } from '#core';
-import { type HubEvent, readEvents, readWhole } from './responses.ts';
-import type { Options, Values } from './command.ts';
-import type { OwnerAccess } from './owner/socket.ts';
-import { jsonOption, textOf } from './values.ts';
+import type { CliNeeds, HubPlace } from './needs.ts';
+import type { OwnerAccess } from './owner.ts';
+import {
+  type Described,
+  type HubEvent,
+  fieldsOf,
+  objectsIn,
+  readEvents,
+  readWhole,
+} from './responses.ts';
+import type { Io } from './terminal.ts';
+import { type Values, textOf, usageError } from './values.ts';
 
-/** Address of a running hub, and credentials for it. */
-export type HubPlace = {
-  /** Such as `http://localhost:9090`. May contain a path, if the hub is behind a proxy. */
-  readonly url: string;
-  readonly token: string | undefined;
-  /**
-   * Returns the key that administers this hub. Called when the hub refuses a request without it. Rejects with
-   * HubError if this user does not have the key. Undefined: no administration.
-   */
-  readonly ownerAccess?: (signal: AbortSignal) => Promise<OwnerAccess>;
-};
-
-export type HubNeeds = {
-  /** The hub at this URL, or the hub of the settings. Throws HubError for invalid settings. */
-  readonly findHub: (url: string | undefined) => Promise<HubPlace>;
-};
-
-/** `--url` and `--json`, for all commands that call a hub. */
-export const hubOptions = {
-  url: {
-    type: 'string',
-    placeholder: 'url',
-    help: 'URL of the hub. Default: http://localhost:9090, or according to ROUTER_PORT and TLS.',
-  },
-  ...jsonOption,
-} as const satisfies Options;
-
-export type HubRequest = {
+type HubRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Path and query, relative to the hub's address. */
   readonly path: string;
@@ -53,45 +34,37 @@ export type HubRequest = {
   readonly signal?: AbortSignal;
 };
 
-/**
- * Client of a hub's HTTP API. All methods reject with HUB_CONNECT_FAILED if no hub answers or the hub does not admit
- * the client, and with the hub's own error if it refuses.
- */
-export interface HubClient {
-  readonly url: string;
-  /** Returns the response with any status but 401. */
-  send(hubRequest: HubRequest): Promise<IncomingMessage>;
-  /** Returns the JSON of a response. */
-  ask(hubRequest: HubRequest): Promise<unknown>;
-  /** Yields events as they arrive. Rejects if an event is an error. */
-  follow(hubRequest: HubRequest): AsyncIterable<HubEvent>;
-  /** Converts `{"code", "message", ...}` to an error; undefined for anything else. */
-  errorOf(said: unknown): Promise<HubError | undefined>;
-}
-
 /** In WWW-Authenticate: the request needs the owner's key, not only a token for calls. */
 const administers = 'scope="administer"';
 /** After too many wrong keys from this address the hub answers 429, but still accepts the right key. */
 const isUnauthorized = ({ statusCode, headers }: IncomingMessage) =>
   statusCode === 401 ||
   (statusCode === 429 && headers['www-authenticate']?.includes(administers) === true);
+const isRefusal = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 400;
 /** Connection timeout in ms. */
 const connectMs = 10_000;
 
 /** Creates a client for the hub that the command line names. Throws HubError for an invalid address. */
-export async function openHub(
-  { findHub }: HubNeeds,
+export const openHub = async (
+  { findHub }: Pick<CliNeeds, 'findHub'>,
   values: Values,
-  signal: AbortSignal,
-): Promise<HubClient> {
-  return createHubClient(await findHub(textOf(values, 'url')), signal);
-}
+  io: Pick<Io, 'signal' | 'clock'>,
+): Promise<HubClient> => createHubClient(await findHub(textOf(values, 'url')), io);
+
+/**
+ * Client of a hub's HTTP API. All methods reject with HUB_CONNECT_FAILED if no hub answers or the hub does not admit
+ * the client, and with the hub's own error if it refuses.
+ */
+export type HubClient = ReturnType<typeof createHubClient>;
 
 /** Creates a client of a hub. The signal aborts all its requests. Throws HUB_USAGE for an invalid address. */
-export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient {
-  const { url, token, ownerAccess } = place;
+export function createHubClient(
+  { url, token, ownerAccess }: HubPlace,
+  { signal: ending, clock }: Pick<Io, 'signal' | 'clock'>,
+) {
   const base = baseOf(url);
 
+  /** Returns the response with any status but 401. */
   async function send(hubRequest: HubRequest): Promise<IncomingMessage> {
     const answer = await request(hubRequest, token);
     if (!isUnauthorized(answer)) return answer;
@@ -132,10 +105,10 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
         ...headers,
       },
     });
-    const timer = setTimeout(() => sent.destroy(new Error('it does not answer')), connectMs);
+    using timer = clock.after(connectMs, () => sent.destroy(new Error('it does not answer')));
     sent.once('socket', socket => {
-      if (!socket.connecting) clearTimeout(timer);
-      else socket.once('connect', () => clearTimeout(timer));
+      if (!socket.connecting) timer[Symbol.dispose]();
+      else socket.once('connect', () => timer[Symbol.dispose]());
     });
     sent.once('response', resolve);
     sent.once('error', reject);
@@ -146,79 +119,95 @@ export function createHubClient(place: HubPlace, ending: AbortSignal): HubClient
       signal.throwIfAborted();
       const { unreachable } = await import('#connector');
       throw unreachable({ url }, error);
-    } finally {
-      clearTimeout(timer);
     }
   }
 
   /** The error in a response. If the server is not a hub, a generic error. */
   async function refusalOf(answer: IncomingMessage, text: string): Promise<HubError> {
-    const body = tryParseJson(text);
-    const problem = await errorOf(isObject(body) ? body['error'] : undefined);
+    const problem = await errorOf(fieldsOf(tryParseJson(text))['error']);
     if (problem) return problem;
     const { refused } = await import('#connector');
     return refused({ url, server: undefined }, answer.statusCode ?? 0, undefined);
   }
 
-  async function errorOf(said: unknown): Promise<HubError | undefined> {
-    if (!isObject(said)) return undefined;
-    const { code, message, ...data } = said;
-    if (typeof message !== 'string') return undefined;
-    const told = inCommands(message);
-    const text = code === 'HUB_SERVER_UNKNOWN' ? await withGuess(told, data) : told;
+  /** Converts `{"code", "message", ...}` to an error; undefined for anything else. */
+  async function errorOf(error: unknown): Promise<HubError | undefined> {
+    const { code, message: sent, ...data } = fieldsOf(error);
+    if (typeof sent !== 'string') return undefined;
+    const message = inCommands(sent);
+    const text = code === 'HUB_SERVER_UNKNOWN' ? await withGuess(message, data) : message;
     return new HubError(isCode(code) ? code : 'HUB_INTERNAL', text, { data });
   }
 
   /** Adds a guess if the server's name is misspelt. */
   async function withGuess(message: string, { server }: ErrorData): Promise<string> {
     if (server === undefined) return message;
-    const servers = await listServers(client).catch(() => []);
-    const meant = findClosest(
-      server,
-      servers.map(({ name }) => String(name)),
-    );
+    const servers = await listServers({ ask }).catch(() => []);
+    const names = servers.map(({ name }) => String(name));
+    const meant = findClosest(server, names);
     return meant === undefined ? message : `${message}. Did you mean ${JSON.stringify(meant)}?`;
   }
 
-  const isRefusal = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 400;
+  /** Returns the JSON of a response. */
+  async function ask(hubRequest: HubRequest): Promise<unknown> {
+    const answer = await send(hubRequest);
+    const text = await readWhole(answer);
+    if (isRefusal(answer)) throw await refusalOf(answer, text);
+    return tryParseJson(text);
+  }
 
-  const client: HubClient = {
-    url,
-    send,
-    async ask(hubRequest) {
-      const answer = await send(hubRequest);
-      const text = await readWhole(answer);
-      if (isRefusal(answer)) throw await refusalOf(answer, text);
-      return tryParseJson(text);
-    },
-    async *follow(hubRequest) {
-      const headers = { accept: 'text/event-stream', ...hubRequest.headers };
-      const answer = await send({ ...hubRequest, headers });
-      if (isRefusal(answer)) throw await refusalOf(answer, await readWhole(answer));
-      for await (const event of readEvents(answer)) {
-        if (event.type === 'error') throw await refusalOf(answer, event.data);
-        yield event;
-      }
-    },
-    errorOf,
-  };
-  return client;
+  /** Yields events as they arrive. Rejects if an event is an error. */
+  async function* follow(hubRequest: HubRequest): AsyncIterable<HubEvent> {
+    const headers = { accept: 'text/event-stream', ...hubRequest.headers };
+    const answer = await send({ ...hubRequest, headers });
+    if (isRefusal(answer)) throw await refusalOf(answer, await readWhole(answer));
+    for await (const event of readEvents(answer)) {
+      if (event.type === 'error') throw await refusalOf(answer, event.data);
+      yield event;
+    }
+  }
+
+  return { url, clock, send, ask, follow, errorOf };
 }
 
-type Described = { readonly [key: string]: unknown };
-
 /** Returns the server list of `GET /servers`. Rejects like `ask`. */
-export const listServers = async (client: HubClient): Promise<readonly Described[]> =>
-  listed(await client.ask({ method: 'GET', path: '/servers' }), 'servers');
+export const listServers = async ({ ask }: Pick<HubClient, 'ask'>): Promise<readonly Described[]> =>
+  objectsIn(fieldsOf(await ask({ method: 'GET', path: '/servers' }))['servers']);
 
 /** Returns the jobs of `GET /jobs`, newest first. Rejects like `ask`. */
-export const listJobs = async (client: HubClient): Promise<readonly Described[]> =>
-  listed(await client.ask({ method: 'GET', path: '/jobs' }), 'jobs');
+export const listJobs = async ({ ask }: Pick<HubClient, 'ask'>): Promise<readonly Described[]> =>
+  objectsIn(fieldsOf(await ask({ method: 'GET', path: '/jobs' }))['jobs']);
 
-/** The objects of a list in a response. Empty if the list is missing. */
-function listed(answer: unknown, name: string): readonly Described[] {
-  const all = isObject(answer) ? answer[name] : undefined;
-  return Array.isArray(all) ? all.filter(isObject) : [];
+export const pathOfServer = (name: string) => `/servers/${encodeURIComponent(name)}`;
+
+/** Interval in ms at which the hub is asked for the progress of a start. */
+const pollIntervalMs = 500;
+
+/**
+ * Awaits `work` and shows the progress of the server's start on a terminal, because a first start may build an image
+ * for minutes.
+ */
+export async function withStartProgress<Result>(
+  work: Promise<Result>,
+  hub: HubClient,
+  server: string,
+  { errorScreen, progress, clock }: Io,
+): Promise<Result> {
+  if (!errorScreen.isTerminal) return await work;
+  let isOver = false;
+  const show = (answer: unknown) => {
+    if (!isOver && isObject(answer) && typeof answer['progress'] === 'string')
+      progress(`${String(answer['name'])}: ${answer['progress']}`);
+  };
+  using timer = clock.after(pollIntervalMs, () => {
+    void hub.ask({ method: 'GET', path: pathOfServer(server) }).then(show, () => {});
+    timer.refresh();
+  });
+  try {
+    return await work;
+  } finally {
+    isOver = true;
+  }
 }
 
 /** True if nothing listens at the address, so no hub is running. */
@@ -239,8 +228,7 @@ const isCode = (value: unknown): value is Code =>
 function baseOf(text: string): string {
   const url = URL.parse(text);
   if (!url || !['http:', 'https:'].includes(url.protocol))
-    throw new HubError(
-      'HUB_USAGE',
+    throw usageError(
       `--url: ${JSON.stringify(text)} is not allowed: write the hub's address, such as http://localhost:9090`,
     );
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/mcp$/, '')}`;

@@ -1,50 +1,66 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type LoadOptions, readConfig, readSettings, serversFileOf } from '#config';
-import { HubError, addressOf } from '#core';
-import type { KeyNeeds } from './commands/key.ts';
-import type { HubNeeds } from './hub-client.ts';
-import { type HubOwner, createOwner } from './owner/owner.ts';
+import { addressOf } from '#core';
+import type { CliNeeds } from './needs.ts';
+import { usageError } from './values.ts';
 
-export type HubLocatorOptions = {
+type HubLocatorOptions = {
+  /** The process's environment only: a `.env` in the working folder may not name a key file. */
   readonly env: NodeJS.ProcessEnv;
-  /** Installation folder of this hub. */
+  /** Installation folder of this hub: contains the compose file and the data folder of "npm start". */
   readonly root: string;
   /** Text of `.env` in the working folder. */
   readonly readDotenv: () => Promise<string>;
   readonly readOptions: () => Promise<LoadOptions>;
 };
 
-/** Creates a function that finds the hub to call: from environment, `.env` and config file, or at a given URL. */
+/** Finds the hub to call, from environment, `.env` and config file, or at a given URL, and its owner's key. */
 export function createHubLocator({
   env,
   root,
   readDotenv,
   readOptions,
-}: HubLocatorOptions): Pick<HubNeeds, 'findHub'> & Pick<KeyNeeds, 'findOwnerKey'> {
-  async function readSetup(): Promise<{
-    readonly settings: ReturnType<typeof readSettings>;
-    readonly owner: HubOwner;
-  }> {
+}: HubLocatorOptions): Pick<CliNeeds, 'findHub' | 'findOwnerKey'> {
+  async function readSetup() {
     const dotenv = await readDotenv();
     const reading = await readConfig(serversFileOf(env, dotenv), await readOptions());
     // Calling a hub must work without a valid config file.
     const settings = readSettings(env, dotenv, reading.config);
-    return { settings, owner: createOwner({ ...settings, env, root }) };
+    const { dataDir, inContainer } = settings;
+    const dataDirs = env['DATA_DIR'] ? [dataDir] : [...new Set([dataDir, join(root, 'data')])];
+    const file = join(root, 'docker-compose.yml');
+    const compose = await access(file).then(
+      () => (inContainer ? undefined : { file, env }),
+      () => undefined,
+    );
+    return { settings, dataDirs, compose };
   }
 
   return {
-    async findHub(url) {
-      const { settings, owner } = await readSetup();
-      const { token } = settings;
-      if (url !== undefined) return { url, token, ownerAccess: owner.accessTo(url, true) };
-      const address = addressOf({ ...settings, isSecure: settings.tls !== undefined });
-      const { ROUTER_HOST: named, ROUTER_TOKEN: given } = env;
-      if (given && !named && URL.parse(address)?.hostname !== 'localhost')
-        throw new HubError(
-          'HUB_USAGE',
-          `ROUTER_HOST: a file in this folder says that the hub is at ${address}, but ROUTER_TOKEN is from your environment. A folder must not decide where your token is sent: add --url ${address} if that is your hub`,
+    async findHub(given) {
+      const { settings, dataDirs, compose } = await readSetup();
+      const url = given ?? addressOf({ ...settings, isSecure: settings.tls !== undefined });
+      const isNamed = given !== undefined;
+      const { ROUTER_HOST: host, ROUTER_TOKEN: ownToken } = env;
+      if (!isNamed && ownToken && !host && URL.parse(url)?.hostname !== 'localhost')
+        throw usageError(
+          `ROUTER_HOST: a file in this folder says that the hub is at ${url}, but ROUTER_TOKEN is from your environment. A folder must not decide where your token is sent: add --url ${url} if that is your hub`,
         );
-      return { url: address, token, ownerAccess: owner.accessTo(address, false) };
+      const keyFile = env['AGENTHUB_OWNER_KEY_FILE'] || undefined;
+      return {
+        url,
+        token: settings.token,
+        async ownerAccess(signal) {
+          const { findOwnerAccess } = await import('./owner.ts');
+          return await findOwnerAccess(url, { dataDirs, keyFile, isNamed, compose }, signal);
+        },
+      };
     },
-    findOwnerKey: async signal => await (await readSetup()).owner.findKey(signal),
+    async findOwnerKey(signal) {
+      const { dataDirs, compose } = await readSetup();
+      const { findStoredKey } = await import('./owner.ts');
+      return await findStoredKey(dataDirs, compose, signal);
+    },
   };
 }

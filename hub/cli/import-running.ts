@@ -1,8 +1,8 @@
 import type { ImportItem } from '#clients';
-import { HubError, isObject } from '#core';
-import type { Io } from './command.ts';
-import { type HubClient, isAbsent } from './hub-client.ts';
-import { withStartProgress } from './start-progress.ts';
+import { DeadlineExceeded, HubError, isObject, within } from '#core';
+import { type HubClient, isAbsent, pathOfServer, withStartProgress } from './hub-client.ts';
+import { fieldsOf } from './responses.ts';
+import type { Io } from './terminal.ts';
 
 /** A server that is not running in the hub, and why. */
 export type NotRunning = { readonly item: ImportItem; readonly why: string };
@@ -14,13 +14,10 @@ const startMs = 20 * 60_000;
  * Makes the hub reload its config and start the servers, and waits until each of them answers. Servers that do not
  * run are left in their clients' files.
  */
-export async function startImported(
-  items: readonly ImportItem[],
-  hub: HubClient,
-  io: Io,
-): Promise<{ readonly running: readonly ImportItem[]; readonly others: readonly NotRunning[] }> {
+export async function startImported(items: readonly ImportItem[], hub: HubClient, io: Io) {
   const running: ImportItem[] = [];
   const others: NotRunning[] = [];
+  if (items.length === 0) return { running, others };
   const problem = await reload(hub);
   for (const item of items) {
     const why = problem ?? (await start(item, hub, io));
@@ -44,32 +41,29 @@ async function reload(hub: HubClient): Promise<string | undefined> {
 
 async function start(item: ImportItem, hub: HubClient, io: Io): Promise<string | undefined> {
   if (item.action === 'skip') return item.why;
-  const path = `/servers/${encodeURIComponent(item.name)}`;
-  const timed = new AbortController();
-  const timer = setTimeout(() => timed.abort(), startMs);
-  const signal = AbortSignal.any([io.signal, timed.signal]);
+  const path = `${pathOfServer(item.name)}/start`;
   try {
     io.progress(`waiting for ${item.name}`);
-    const asking = hub.ask({ method: 'POST', path: `${path}/start`, signal });
-    const server = await withStartProgress(asking, hub, path, io);
-    const { state, why } = isObject(server) ? server : {};
+    const server = await within(startMs, io, async signal =>
+      withStartProgress(hub.ask({ method: 'POST', path, signal }), hub, item.name, io),
+    );
+    const { state, why } = fieldsOf(server);
     if (state !== 'running')
       return `it is ${String(state)}${typeof why === 'string' ? `: ${why}` : ''}`;
     return isSame(item, server)
       ? undefined
       : `the hub at ${hub.url} runs another server of this name`;
   } catch (error) {
-    if (timed.signal.aborted) return `it does not run after ${startMs / 60_000} minutes`;
+    if (error instanceof DeadlineExceeded)
+      return `it does not run after ${startMs / 60_000} minutes`;
     if (!(error instanceof HubError)) throw error;
     return error.message;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
 /** True if the hub's server has the imported config. A hub may have another server of the same name. */
 function isSame(item: ImportItem, server: unknown): boolean {
-  const source = isObject(server) ? server['source'] : undefined;
+  const { source } = fieldsOf(server);
   if (!isObject(source) || item.action !== 'add') return item.action === 'present';
   const { launch } = item.server;
   if (launch.kind === 'remote') return typeof source['url'] === 'string';

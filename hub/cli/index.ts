@@ -1,6 +1,5 @@
-export { createAsk } from './ask.ts';
-export { type CliNeeds, createCli } from './cli.ts';
-export type { ServeOptions } from './commands/serve.ts';
-export { openBrowser } from './browser.ts';
+export { createCli } from './cli.ts';
+export { openBrowser } from './commands/open.ts';
 export { createHubLocator } from './hub-locator.ts';
-export { createIo } from './terminal.ts';
+export type { CliNeeds, ServeOptions } from './needs.ts';
+export { createAsk, createIo } from './terminal.ts';

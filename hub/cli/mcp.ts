@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, isObject, tryParseJson } from '#core';
-import { readEvents, readWhole } from './responses.ts';
-import { type HubClient } from './hub-client.ts';
+import { HubError, isObject, tryParseJson, within } from '#core';
+import type { HubClient } from './hub-client.ts';
+import { type Described, fieldsOf, readEvents, readWhole } from './responses.ts';
 
 /** A tool as listed by `tools/list`. */
 export type Tool = {
@@ -12,21 +12,11 @@ export type Tool = {
 
 /** Response of a server, or of the hub on its behalf, to an MCP request. */
 export type McpAnswer =
-  | { readonly result: { readonly [key: string]: unknown }; readonly error?: undefined }
-  | { readonly error: McpError; readonly result?: undefined };
-
-/** JSON-RPC error: `code`, `message` and `data`. */
-export type McpError = { readonly [key: string]: unknown };
-
-type ProgressTold = (text: string) => void;
+  | { readonly result: Described; readonly error?: undefined }
+  | { readonly error: Described; readonly result?: undefined };
 
 /** An MCP session over streamable HTTP, with the hub or with one of its servers. Disposing ends it. */
-export interface Mcp extends AsyncDisposable {
-  /** Rejects with the hub's error. */
-  listTools(): Promise<readonly Tool[]>;
-  /** Calls a tool. `progress` gets the server's progress notifications. Rejects with HUB_CONNECT_FAILED. */
-  callTool(name: string, given: unknown, progress: ProgressTold): Promise<McpAnswer>;
-}
+export type Mcp = Awaited<ReturnType<typeof openMcp>>;
 
 /** The latest revision with sessions. Unlike later ones, it does not require tool parameters in headers. */
 const protocolVersion = '2025-11-25';
@@ -36,11 +26,7 @@ const maxPages = 1_000;
 const closeMs = 2_000;
 
 /** Opens a session with all servers, or with one server, whose tools then have no prefix. Rejects like `ask`. */
-export async function openMcp(
-  hub: HubClient,
-  server: string | undefined,
-  version: string,
-): Promise<Mcp> {
+export async function openMcp(hub: HubClient, server: string | undefined, version: string) {
   const path = server === undefined ? '/mcp' : `/mcp/${encodeURIComponent(server)}`;
   let session: Readonly<Record<string, string>> = {};
   let requests = 0;
@@ -49,11 +35,7 @@ export async function openMcp(
     return await hub.send({ method: 'POST', path, headers: { accept, ...session }, body });
   }
 
-  async function request(
-    method: string,
-    params: object,
-    progress?: ProgressTold,
-  ): Promise<{ readonly answer: McpAnswer; readonly response: IncomingMessage }> {
+  async function request(method: string, params: object, progress?: (text: string) => void) {
     const id = ++requests;
     const response = await post({ jsonrpc: '2.0', id, method, params });
     if (!response.headers['content-type']?.startsWith('text/event-stream'))
@@ -69,10 +51,8 @@ export async function openMcp(
   }
 
   /** The hub's errors carry their code in `data`. */
-  async function errorOf(error: McpError): Promise<HubError> {
-    const data = isObject(error['data']) ? error['data'] : {};
-    const known = await hub.errorOf({ ...data, message: error['message'] });
-    return known ?? unreadable(hub.url);
+  async function errorOf({ data, message }: Described): Promise<HubError> {
+    return (await hub.errorOf({ ...fieldsOf(data), message })) ?? unreadable(hub.url);
   }
 
   const clientInfo = { name: 'agenthub-cli', version };
@@ -85,7 +65,8 @@ export async function openMcp(
   await readWhole(await post({ jsonrpc: '2.0', method: 'notifications/initialized' }));
 
   return {
-    async listTools() {
+    /** Rejects with the hub's error. */
+    async listTools(): Promise<readonly Tool[]> {
       const tools: Tool[] = [];
       let cursor: unknown;
       for (let page = 0; page < maxPages; page++) {
@@ -98,19 +79,17 @@ export async function openMcp(
       }
       return tools;
     },
-    async callTool(name, given, progress) {
+    /** Calls a tool. `progress` gets the server's progress notifications. Rejects with HUB_CONNECT_FAILED. */
+    async callTool(name: string, given: unknown, progress: (text: string) => void) {
       const params = { name, arguments: given, _meta: { progressToken: 1 } };
       return (await request('tools/call', params, progress)).answer;
     },
     async [Symbol.asyncDispose]() {
       // The session is ended even if the command was aborted, because that cancels the call. Errors are ignored if
       // the hub is gone.
-      const signal = AbortSignal.timeout(closeMs);
-      const asking = { method: 'DELETE', path, headers: session, signal } as const;
-      await hub
-        .send(asking)
-        .then(readWhole)
-        .catch(() => {}); // The hub ends idle sessions by itself.
+      await within(closeMs, hub, async signal =>
+        readWhole(await hub.send({ method: 'DELETE', path, headers: session, signal })),
+      ).catch(() => {}); // The hub ends idle sessions by itself.
     },
   };
 }
@@ -119,14 +98,14 @@ const isTool = (value: unknown): value is Tool =>
   isObject(value) && typeof value['name'] === 'string';
 
 function answerOf(message: unknown, url: string): McpAnswer {
-  const { result, error } = isObject(message) ? message : {};
+  const { result, error } = fieldsOf(message);
   if (isObject(result)) return { result };
   if (isObject(error)) return { error };
   throw unreadable(url);
 }
 
 function progressText(params: unknown): string {
-  const { progress, total, message } = isObject(params) ? params : {};
+  const { progress, total, message } = fieldsOf(params);
   const share = `${String(progress)}${typeof total === 'number' ? ` of ${total}` : ''}`;
   return typeof message === 'string' ? `${share}: ${message}` : share;
 }

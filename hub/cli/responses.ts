@@ -1,5 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError } from '#core';
+import { HubError, isObject } from '#core';
+
+/** An object of a hub's response. */
+export type Described = { readonly [key: string]: unknown };
+
+/** The fields of an object in a response. Empty for any other value. */
+export const fieldsOf = (value: unknown): Described => (isObject(value) ? value : {});
+
+/** The objects of a list in a response. Empty for any other value. */
+export const objectsIn = (value: unknown): readonly Described[] =>
+  Array.isArray(value) ? value.filter(isObject) : [];
 
 /** One server-sent event from a hub. */
 export type HubEvent = {

@@ -1,4 +1,4 @@
-import { type TextStyle, type Screen, cut } from './screen.ts';
+import { type Screen, type TextStyle, cut } from './terminal.ts';
 
 /** Content of a table cell, optionally with a colour. */
 export type Cell = string | { readonly text: string; readonly style: TextStyle };
@@ -65,4 +65,12 @@ export function durationOf(milliseconds: number): string {
     seconds -= count * length;
   }
   return parts.slice(0, 2).join(' ');
+}
+
+/** Formats rows as aligned columns, two spaces apart. */
+export function columns(rows: readonly (readonly string[])[]): readonly string[] {
+  const width = (column: number) => Math.max(...rows.map(row => row[column]?.length ?? 0));
+  return rows.map(row =>
+    `  ${row.map((cell, column) => cell.padEnd(width(column))).join('  ')}`.trimEnd(),
+  );
 }

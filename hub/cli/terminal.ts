@@ -1,21 +1,32 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
-import type { Io } from './command.ts';
-import { type Screen, cut } from './screen.ts';
+import type { Clock } from '#core';
+import { asJson } from './values.ts';
 
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
-export type TerminalStreams = {
+type TerminalStreams = {
   readonly stdin: AsyncIterable<string | Uint8Array>;
   readonly stdout: Output;
   readonly stderr: Output;
 };
 
+/** A text colour or weight. */
+export type TextStyle = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan';
+
 const escape = '\u001b';
 /** Returns to the start of the line and clears it. */
 const clearLine = `\r${escape}[K`;
 
+/** Input and output of a command. Texts are whole lines without their line break. */
+export type Io = ReturnType<typeof createIo>;
+
 /** Creates the Io of a command from the process's streams. A broken stream does not end the command. */
-export function createIo({ stdin, stdout, stderr }: TerminalStreams, signal: AbortSignal): Io {
+export function createIo(
+  { stdin, stdout, stderr }: TerminalStreams,
+  /** Aborts when the user or the system ends the command. */
+  signal: AbortSignal,
+  clock: Clock,
+) {
   const unread = new AbortController();
   const errorScreen = createScreen(stderr);
   let isShowing = false;
@@ -30,38 +41,84 @@ export function createIo({ stdin, stdout, stderr }: TerminalStreams, signal: Abo
   }
 
   return {
-    out: text => write(stdout, text),
-    err: text => write(stderr, text),
-    progress(text) {
+    out: (text: string) => write(stdout, text),
+    err: (text: string) => write(stderr, text),
+    /** Prints a document for scripts. Returns the exit code of success. */
+    json: (value: unknown): 0 => {
+      write(stdout, asJson(value));
+      return 0;
+    },
+    /** Prints a remark to stderr. */
+    remark: (kind: 'note' | 'warning', text: string) =>
+      write(stderr, `${errorScreen.paint('yellow', kind)}: ${text}`),
+    /** Shows a status line that the next output replaces. Only on a terminal. */
+    progress: (text: string): void => {
       if (!errorScreen.isTerminal) return;
       const line = errorScreen.foreign(text).replaceAll('\n', ' ');
       const shown = cut(line, (errorScreen.columns ?? line.length + 1) - 1);
       stderr.write(`${clearLine}${errorScreen.paint('dim', shown)}`);
       isShowing = true;
     },
+    /** The terminal or pipe behind `out`. */
     screen: createScreen(stdout),
+    /** The terminal or pipe behind `err`. */
     errorScreen,
-    async input() {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+    /** Reads all of stdin as UTF-8. */
+    async input(): Promise<string> {
+      const chunks = await Array.fromAsync(stdin, chunk => Buffer.from(chunk));
       return Buffer.concat(chunks).toString();
     },
     signal,
+    /** Aborts when the reader of `out` is gone, for example at the end of a pipe to `head`. */
     unread: unread.signal,
+    clock,
   };
 }
 
-function createScreen(stream: Output): Screen {
+/** Output properties of a stream: terminal or pipe. */
+export type Screen = ReturnType<typeof createScreen>;
+
+function createScreen(stream: Output) {
   const isTerminal = stream.isTTY === true;
   return {
     isTerminal,
-    // A terminal that does not know its width reports 0.
-    get columns() {
+    /** Width of a line in characters; undefined for a pipe. A terminal that does not know its width reports 0. */
+    get columns(): number | undefined {
       return (isTerminal && stream.columns) || undefined;
     },
-    paint: (style, text) => styleText(style, text, { stream }),
-    foreign: text => (isTerminal ? harmless(text) : text),
+    /** Colours the text if the stream supports it. Honours NO_COLOR and FORCE_COLOR. */
+    paint: (style: TextStyle, text: string) => styleText(style, text, { stream }),
+    /**
+     * Text from another source. On a terminal, control characters are removed: a server could otherwise move the
+     * cursor and overwrite earlier output.
+     */
+    foreign: (text: string) => (isTerminal ? harmless(text) : text),
   };
 }
 
 const harmless = (text: string) => stripVTControlCharacters(text).replaceAll(/[^\P{Cc}\n\t]/gu, '');
+
+/** Shortens the text to a number of characters. */
+export function cut(text: string, length: number): string {
+  if (text.length <= length) return text;
+  return `${text.slice(0, Math.max(0, length - 1)).trimEnd()}…`;
+}
+
+/** Asks a question and resolves with the next line of input; with an empty string if the input ends. */
+export type Ask = ReturnType<typeof createAsk>;
+
+/** Creates a function that asks questions on a terminal. */
+export function createAsk(input: NodeJS.ReadableStream, output: NodeJS.WritableStream) {
+  return async (question: string, signal: AbortSignal): Promise<string> => {
+    const { createInterface } = await import('node:readline/promises');
+    // `terminal: false` keeps the terminal in its normal mode, so that Ctrl-C ends the command.
+    const lines = createInterface({ input, output, terminal: false });
+    const { promise: ended, resolve } = Promise.withResolvers<string>();
+    lines.once('close', () => resolve(''));
+    try {
+      return await Promise.race([lines.question(question, { signal }), ended]);
+    } finally {
+      lines.close();
+    }
+  };
+}

@@ -1,6 +1,7 @@
 import { findClosest } from '#config';
-import { HubError, isObject, tryParseJson } from '#core';
+import { type HubError, isObject, tryParseJson } from '#core';
 import type { Tool } from './mcp.ts';
+import { usageError } from './values.ts';
 
 type Schema = { readonly [key: string]: unknown };
 
@@ -13,15 +14,13 @@ export function parseObject(text: string, from: string): object {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new HubError(
-      'HUB_USAGE',
+    throw usageError(
       `${from}: it is not JSON (${error instanceof Error ? error.message : ''}). Write an object such as '{"text": "hello"}', or key=value pairs`,
-      { cause: error },
+      error,
     );
   }
   if (isObject(value)) return value;
-  throw new HubError(
-    'HUB_USAGE',
+  throw usageError(
     `${from}: write the arguments of a tool as an object such as '{"text": "hello"}'`,
   );
 }
@@ -39,8 +38,7 @@ export function argumentsOf({ name, inputSchema }: Tool, words: readonly string[
   for (const word of words) {
     const at = word.indexOf('=');
     if (at < 1)
-      throw new HubError(
-        'HUB_USAGE',
+      throw usageError(
         `${JSON.stringify(word)} is not an argument: write key=value, such as ${exampleOf(properties)}, or a JSON object`,
       );
     const key = word.slice(0, at);
@@ -50,8 +48,7 @@ export function argumentsOf({ name, inputSchema }: Tool, words: readonly string[
   const required = Array.isArray(schema['required']) ? schema['required'].map(String) : [];
   const missing = required.filter(key => !texts.has(key));
   if (missing.length > 0)
-    throw new HubError(
-      'HUB_USAGE',
+    throw usageError(
       `${name} needs ${missing.map(key => describe(key, properties[key])).join(', ')}. Write ${missing.map(key => `${key}=...`).join(' ')}, or a JSON object`,
     );
   return Object.fromEntries(
@@ -64,10 +61,7 @@ function unknownKey(tool: string, key: string, properties: Schema): HubError {
   const meant = findClosest(key, keys);
   const guess = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`;
   const taken = keys.map(one => describe(one, properties[one])).join(', ') || 'no arguments';
-  return new HubError(
-    'HUB_USAGE',
-    `${tool} takes no ${JSON.stringify(key)}.${guess} It takes: ${taken}`,
-  );
+  return usageError(`${tool} takes no ${JSON.stringify(key)}.${guess} It takes: ${taken}`);
 }
 
 /** The types that a schema allows, including its alternatives; empty if it names none. */
@@ -94,8 +88,7 @@ function valueOf(key: string, texts: readonly string[], schema: unknown): unknow
   const items = isObject(schema) ? schema['items'] : undefined;
   if (takesList && (more.length > 0 || !first.trimStart().startsWith('[')))
     return texts.map(text => scalarOf(key, text, typesOf(items)));
-  if (more.length > 0)
-    throw new HubError('HUB_USAGE', `${key} stands ${texts.length} times, and is no list`);
+  if (more.length > 0) throw usageError(`${key} stands ${texts.length} times, and is no list`);
   return scalarOf(key, first, types);
 }
 
@@ -105,8 +98,7 @@ function scalarOf(key: string, text: string, types: readonly string[]): unknown 
   if (value !== undefined && (isWanted || (types.length === 0 && typeof value !== 'string')))
     return value;
   if (types.length === 0 || types.includes('string')) return text;
-  throw new HubError(
-    'HUB_USAGE',
+  throw usageError(
     `${key}: ${JSON.stringify(text)} is not allowed: write ${types.map(type => forms[type] ?? type).join(' or ')}`,
   );
 }

@@ -1,5 +1,7 @@
 import { HubError } from '#core';
-import type { Options, Values } from './command.ts';
+
+/** Parsed options and positionals by name: strings, booleans and lists of strings. */
+export type Values = Readonly<Record<string, unknown>>;
 
 /** Value of an option with a value; undefined if it is not set. */
 export function textOf(values: Values, name: string): string | undefined {
@@ -16,7 +18,7 @@ export function textsOf(values: Values, name: string): readonly string[] {
 /** Value of a required positional, which the parser has checked. */
 export function wordOf(values: Values, name: string): string {
   const word = textOf(values, name);
-  if (word === undefined) throw new TypeError(`${name} is no positional that must be there`);
+  if (word === undefined) throw new TypeError(`${name} is not a required positional`);
   return word;
 }
 
@@ -30,16 +32,14 @@ export function numberOf(
   if (text === undefined) return undefined;
   const number = Number(text);
   if (/^\d{1,9}$/.test(text) && number >= least && number <= most) return number;
-  throw new HubError(
-    'HUB_USAGE',
+  throw usageError(
     `--${name}: ${JSON.stringify(text)} is not allowed: write a number from ${least} to ${most}`,
   );
 }
 
-/** `--json`, for all commands whose output scripts may parse. */
-export const jsonOption = {
-  json: { type: 'boolean', help: 'Print one JSON document, for scripts.' },
-} as const satisfies Options;
+/** The error for a command line that must be written differently. */
+export const usageError = (message: string, cause?: unknown) =>
+  new HubError('HUB_USAGE', message, { cause });
 
 /** Formats the output of `--json`. */
 export const asJson = (value: unknown) => JSON.stringify(value, null, 2);

@@ -13,6 +13,5 @@ export {
   tokenVariable,
 } from './hub-entry.ts';
 export type { ImportItem, ImportPlan } from './import-plan.ts';
-export type { UndoableImport } from './import-record.ts';
 export { findMachine } from './find-machine.ts';
 export { type ClientMachine, allConfigFiles, configFileOf } from './config-locations.ts';

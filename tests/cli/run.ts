@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { type CliNeeds, createCli, createIo } from '#cli';
+import { systemClock } from '#core';
 
 export type Outcome = { readonly code: number; readonly out: string; readonly err: string };
 
@@ -56,7 +57,7 @@ export async function run(
   stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
   const code = await createCli(createNeeds(needs)).run(
     args,
-    createIo({ stdin, stdout, stderr }, signal),
+    createIo({ stdin, stdout, stderr }, signal, systemClock),
   );
   // What was written last is on its way through the streams.
   await new Promise(resolve => setImmediate(resolve));

@@ -19,12 +19,7 @@ const forbidden: readonly (readonly [what: RegExp, instead: string])[] = [
 ];
 
 /** The composition root, which hands the clock of the machine in, and the room that has it. */
-const isExempt = (file: string) =>
-  ['hub', 'hub/app', 'hub/core'].includes(dirname(file)) ||
-  exceptions.some(room => file.startsWith(room));
-
-/** What still waits by Node's own timers: a command line is one process for one command. */
-const exceptions = ['hub/cli/'];
+const isExempt = (file: string) => ['hub', 'hub/app', 'hub/core'].includes(dirname(file));
 
 /** Without the comments that begin a line: they may name anything. */
 const withoutComments = (source: string) =>

@@ -1,11 +1,12 @@
 import { findLoosenings, warningsOf } from '#config';
 import { HubError, type JsonObject, isObject, tryParseJson } from '#core';
-import type { ClientCommandNeeds } from '../client-change.ts';
-import type { Command, ExitCode, Io, Values } from '../command.ts';
-import { type FileNeeds, loadForEdit } from '../config-file.ts';
-import { allowOption, confirmationsIn, confirmEach } from '../confirm.ts';
-import { type HubClient, type HubNeeds, hubOptions, isAbsent, openHub } from '../hub-client.ts';
-import { asJson, textOf, textsOf, wordOf } from '../values.ts';
+import { type Command, type ExitCode, hubOptions } from '../command.ts';
+import { allowOption, confirmEach, confirmationsIn, loadForEdit } from '../confirm.ts';
+import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
+import type { CliNeeds } from '../needs.ts';
+import { fieldsOf } from '../responses.ts';
+import type { Io } from '../terminal.ts';
+import { type Values, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /** The install request, in the format of `POST /servers/install`. */
 type Wanted = {
@@ -18,10 +19,8 @@ type Wanted = {
   readonly rest: JsonObject;
 };
 
-type Needs = HubNeeds & FileNeeds & Pick<ClientCommandNeeds, 'ask'>;
-
 /** `agenthub add`: installs a server through the running hub, or writes its entry if no hub runs. */
-export function createAdd(needs: Needs): Command {
+export function createAdd(needs: CliNeeds): Command {
   return {
     name: 'add',
     summary: 'Install a server, test it, and add it to the config.',
@@ -33,54 +32,46 @@ export function createAdd(needs: Needs): Command {
     ],
     options: {
       name: {
-        type: 'string',
-        placeholder: 'name',
+        value: 'name',
         help: 'Name of the server. Default: derived from the package.',
       },
       env: {
-        type: 'string',
         multiple: true,
         short: 'e',
-        placeholder: 'K=V',
+        value: 'K=V',
         help: "Environment variable. K alone: its value in the hub's environment. Repeatable.",
       },
       header: {
-        type: 'string',
         multiple: true,
-        placeholder: 'K=V',
+        value: 'K=V',
         help: 'HTTP header for a remote server. Repeatable.',
       },
       arg: {
-        type: 'string',
         multiple: true,
-        placeholder: 'text',
+        value: 'text',
         help: 'Argument for the server. Write --arg=--flag if it starts with "-". Repeatable.',
       },
       mount: {
-        type: 'string',
         multiple: true,
-        placeholder: 'from:to[:rw]',
+        value: 'from:to[:rw]',
         help: 'Folder that the server may read, or write with ":rw". Repeatable.',
       },
       volume: {
-        type: 'string',
         multiple: true,
-        placeholder: 'name:/path',
+        value: 'name:/path',
         help: 'Named volume that the server may write to. Kept when the server is removed. Repeatable.',
       },
       network: {
-        type: 'string',
-        placeholder: 'mode',
+        value: 'mode',
         completion: ['none', 'bridge'],
         help: 'bridge: the server can reach the network. Default: none.',
       },
       tag: {
-        type: 'string',
         multiple: true,
-        placeholder: 'word',
+        value: 'word',
         help: 'Tag, to select servers with. Repeatable.',
       },
-      ...allowOption,
+      allow: allowOption,
       ...hubOptions,
     },
     details: [
@@ -102,16 +93,16 @@ export function createAdd(needs: Needs): Command {
     ],
     async run(values, io) {
       const wanted = wantedOf(values);
-      const hub = await openHub(needs, values, io.signal);
+      const hub = await openHub(needs, values, io);
       try {
-        const installed = await installConfirmed(hub, wanted, values, { ...needs, io });
+        const installed = await installConfirmed(hub, wanted, values, needs, io);
         if (installed === undefined) return reportDeclined(io);
-        if (values['json'] === true) io.out(asJson(installed));
-        else reportInstalled(installed, io);
+        if (values['json'] === true) return io.json(installed);
+        reportInstalled(installed, io);
         return 0;
       } catch (error) {
         if (values['url'] !== undefined || !isAbsent(error)) throw error;
-        return await writeEntry(wanted, values, { ...needs, io });
+        return await writeEntry(wanted, values, needs, io);
       }
     },
   };
@@ -122,14 +113,15 @@ async function installConfirmed(
   hub: HubClient,
   wanted: Wanted,
   values: Values,
-  { ask, io }: Pick<ClientCommandNeeds, 'ask'> & { readonly io: Io },
+  needs: CliNeeds,
+  io: Io,
 ): Promise<unknown> {
   try {
     return await install(hub, wanted, textsOf(values, 'allow'), io);
   } catch (error) {
-    const { server, settings } = confirmationsIn(error) ?? {};
-    if (server === undefined || !settings) throw error;
-    const confirmed = await confirmEach(server, settings, values, { ask, io });
+    const asked = confirmationsIn(error);
+    if (!asked) throw error;
+    const confirmed = await confirmEach(asked.server, asked.settings, values, needs, io);
     return confirmed && (await install(hub, wanted, confirmed, io));
   }
 }
@@ -145,16 +137,13 @@ async function install(
   confirm: readonly string[],
   { progress }: Io,
 ): Promise<unknown> {
-  const { rest, ...body } = wanted;
-  const asking = {
-    method: 'POST',
-    path: '/servers/install',
-    body: { ...body, ...rest, ...(confirm.length > 0 && { confirm }) },
-  } as const;
-  for await (const { type, data } of hub.follow(asking)) {
-    const said = tryParseJson(data);
-    if (type === 'done') return said;
-    if (isObject(said)) progress(`${String(said['step'])}: ${String(said['text'])}`);
+  const { rest, ...known } = wanted;
+  const body = { ...known, ...rest, ...(confirm.length > 0 && { confirm }) };
+  const events = hub.follow({ method: 'POST', path: '/servers/install', body });
+  for await (const { type, data } of events) {
+    const value = tryParseJson(data);
+    if (type === 'done') return value;
+    if (isObject(value)) progress(`${String(value['step'])}: ${String(value['text'])}`);
   }
   throw new HubError(
     'HUB_CONNECT_FAILED',
@@ -162,54 +151,42 @@ async function install(
   );
 }
 
-function reportInstalled(installed: unknown, { out, err, screen, errorScreen }: Io): void {
-  const { name, package: spec, image, tools, warnings } = isObject(installed) ? installed : {};
+function reportInstalled(installed: unknown, { out, remark, screen }: Io): void {
+  const { name, package: spec, image, tools, warnings } = fieldsOf(installed);
   const what = [spec, image].find(one => typeof one === 'string');
   const count = isObject(tools) ? `: ${String(tools['count'])} tools` : '';
   const from = what === undefined ? '' : ` (${what})`;
   out(`${screen.paint('green', 'installed')} ${String(name)}${from}${count}`);
-  for (const warning of Array.isArray(warnings) ? warnings : [])
-    err(`${errorScreen.paint('yellow', 'warning')}: ${String(warning)}`);
+  for (const warning of Array.isArray(warnings) ? warnings : []) remark('warning', String(warning));
 }
 
 /** Writes the entry for a hub that reads it later. The entry is validated, but nothing is built or started. */
 async function writeEntry(
-  { rest, name: wantedName, package: spec, ...wanted }: Wanted,
+  { package: spec, ...wanted }: Wanted,
   values: Values,
-  { io, ...needs }: Needs & { readonly io: Io },
+  needs: CliNeeds,
+  io: Io,
 ): Promise<ExitCode> {
-  const { out, err, screen, errorScreen } = io;
   const { file, config } = await loadForEdit(needs);
   const { draftLazily } = await import('#installs');
+  const source = { package: spec };
   const { name, entry } = await draftLazily(
-    {
-      ...wanted,
-      rest,
-      name: wantedName,
-      source: { package: spec },
-      transport: undefined,
-      variables: {},
-      confirm: [],
-    },
+    { ...wanted, source, transport: undefined, variables: {}, confirm: [] },
     tried => config.servers.some(server => server.name === tried),
   );
   const editor = await needs.editConfig();
   const previewed = await editor.preview(file, name, entry);
-  const asked = findLoosenings(entry, previewed, config.servers).filter(
-    one => one.needsConfirmation,
-  );
-  if (!(await confirmEach(name, asked, values, { ...needs, io }))) return reportDeclined(io);
+  const loosenings = findLoosenings(entry, previewed, config.servers);
+  const open = loosenings.filter(({ needsConfirmation }) => needsConfirmation);
+  if (!(await confirmEach(name, open, values, needs, io))) return reportDeclined(io);
   const edited = await editor.addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
   const warnings = warningsOf({ ...edited, servers: own });
-  if (values['json'] === true) {
-    out(asJson({ name, file, installed: false, warnings }));
-    return 0;
-  }
-  out(
-    `${screen.paint('green', 'added')} ${name} to ${file}. No hub is running: it is installed at the next start ("agenthub serve")`,
+  if (values['json'] === true) return io.json({ name, file, installed: false, warnings });
+  io.out(
+    `${io.screen.paint('green', 'added')} ${name} to ${file}. No hub is running: it is installed at the next start ("agenthub serve")`,
   );
-  for (const warning of warnings) err(`${errorScreen.paint('yellow', 'warning')}: ${warning}`);
+  for (const warning of warnings) io.remark('warning', warning);
   return 0;
 }
 
@@ -239,17 +216,13 @@ function volumesOf(texts: readonly string[]): readonly (readonly [string, string
   const volumes = texts.map(text => {
     const [, name, path] = /^([^:/]+):(\/.*)$/s.exec(text) ?? [];
     if (name !== undefined && path !== undefined) return [name, path] as const;
-    throw new HubError(
-      'HUB_USAGE',
+    throw usageError(
       `--volume: ${JSON.stringify(text)} is not allowed: write NAME:/path, such as --volume notes:/data. For a folder of this machine, use --mount`,
     );
   });
   const twice = volumes.find(([name], at) => volumes.findIndex(([other]) => other === name) < at);
   if (!twice) return volumes;
-  throw new HubError(
-    'HUB_USAGE',
-    `--volume: ${JSON.stringify(twice[0])} appears twice. Write each name once`,
-  );
+  throw usageError(`--volume: ${JSON.stringify(twice[0])} appears twice. Write each name once`);
 }
 
 /**
@@ -265,10 +238,7 @@ function pairsOf(
       const at = text.indexOf('=');
       if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
       if (at === -1 && text !== '' && bare) return [text, bare(text)];
-      throw new HubError(
-        'HUB_USAGE',
-        `--${option}: a name is missing: write --${option} NAME=value`,
-      );
+      throw usageError(`--${option}: a name is missing: write --${option} NAME=value`);
     }),
   );
 }

@@ -1,17 +1,16 @@
-import { HubError, isObject } from '#core';
-import type { Command, ExitCode, Io, Values } from '../command.ts';
-import { findTool, withGuess } from '../find-tool.ts';
-import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
-import { type Mcp, type McpError, openMcp } from '../mcp.ts';
+import { findClosest } from '#config';
+import { HubError, isObject, sleep } from '#core';
+import { type Command, type ExitCode, hubOptions, serverOption } from '../command.ts';
+import { type HubClient, listServers, openHub, withStartProgress } from '../hub-client.ts';
+import { type Mcp, type Tool, openMcp } from '../mcp.ts';
+import type { CliNeeds } from '../needs.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import type { Io } from '../terminal.ts';
 import { argumentsOf, arePairs, parseObject } from '../tool-arguments.ts';
-import { textOfResult } from '../tool-result.ts';
-import { asJson, textOf, textsOf, wordOf } from '../values.ts';
-import { withStartProgress } from '../start-progress.ts';
-
-type Needs = HubNeeds & { readonly version: string };
+import { type Values, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /** `agenthub call`: calls a tool from the shell. */
-export function createCall(needs: Needs): Command {
+export function createCall(needs: CliNeeds): Command {
   return {
     name: 'call',
     summary: 'Call a tool, with arguments as JSON or key=value pairs.',
@@ -24,12 +23,7 @@ export function createCall(needs: Needs): Command {
       },
     ],
     options: {
-      server: {
-        type: 'string',
-        placeholder: 'name',
-        completion: 'server',
-        help: 'Server of the tool. The tool then has its own name, without prefix.',
-      },
+      ...serverOption('Server of the tool. The tool then has its own name, without prefix.'),
       ...hubOptions,
     },
     details: [
@@ -43,57 +37,47 @@ export function createCall(needs: Needs): Command {
       ['call read_graph --server memory', "By the server's own name"],
     ],
     async run(values, io) {
-      const tool = wordOf(values, 'tool');
-      const words = textsOf(values, 'arguments');
       // Parse the arguments first, so that errors are reported before any request.
+      const words = textsOf(values, 'arguments');
       const given = arePairs(words) ? undefined : await readObject(words, io);
-      const hub = await openHub(needs, values, io.signal);
+      const hub = await openHub(needs, values, io);
       const server = textOf(values, 'server');
       const opening = openMcp(hub, server, needs.version);
       // For one server, the hub itself waits until the server runs.
       await using mcp =
-        server === undefined
-          ? await opening
-          : await withStartProgress(opening, hub, `/servers/${encodeURIComponent(server)}`, io);
-      return await call(mcp, hub, { tool, server, given, words }, values, io);
+        server === undefined ? await opening : await withStartProgress(opening, hub, server, io);
+      return await call(given ?? words, mcp, hub, values, io);
     },
   };
 }
 
-type Wanted = {
-  readonly tool: string;
-  /** Undefined: all servers. */
-  readonly server: string | undefined;
-  /** Undefined: the words are pairs. */
-  readonly given: object | undefined;
-  readonly words: readonly string[];
-};
-
 async function readObject([first = '', extra]: readonly string[], io: Io): Promise<object> {
   if (extra !== undefined)
-    throw new HubError(
-      'HUB_USAGE',
+    throw usageError(
       `${JSON.stringify(extra)} is one argument too many: ${first === '-' ? 'the input on stdin' : 'the JSON object'} already contains all arguments`,
     );
   return first === '-' ? parseObject(await io.input(), 'stdin') : parseObject(first, 'arguments');
 }
 
 async function call(
+  /** The arguments, or pairs to convert. */
+  given: object | readonly string[],
   mcp: Mcp,
   hub: HubClient,
-  { tool, server, given, words }: Wanted,
   values: Values,
   io: Io,
 ): Promise<ExitCode> {
-  const find = async () => await findTool(tool, server, { mcp, hub }, io);
-  const args = given ?? argumentsOf(await find(), words);
-  const send = async () => await mcp.callTool(tool, args, text => io.progress(`${tool}: ${text}`));
+  const name = wordOf(values, 'tool');
+  const find = async () => await findTool(name, textOf(values, 'server'), mcp, hub, io);
+  const args = Array.isArray(given) ? argumentsOf(await find(), given) : given;
+  const send = async () => await mcp.callTool(name, args, text => io.progress(`${name}: ${text}`));
   const first = await send();
   // The tool may have been unknown because its server was still starting.
-  const { result, error } = isUnknown(first.error) ? await find().then(send) : first;
-  if (error) return await fail(error, mcp, hub, { tool, wantsJson: values['json'] === true }, io);
+  const isUnknown = fieldsOf(first.error?.['data'])['code'] === 'HUB_NAME_UNKNOWN';
+  const { result, error } = isUnknown ? await find().then(send) : first;
+  if (error) return await reportRefusal(error, mcp, hub, values, io);
   const isError = result['isError'] === true;
-  if (values['json'] === true) io.out(asJson(result));
+  if (values['json'] === true) io.json(result);
   else {
     const screen = isError ? io.errorScreen : io.screen;
     const text = screen.foreign(textOfResult(result));
@@ -102,31 +86,109 @@ async function call(
   return isError ? 1 : 0;
 }
 
-function isUnknown(error: McpError | undefined): boolean {
-  const data = error?.['data'];
-  return isObject(data) && data['code'] === 'HUB_NAME_UNKNOWN';
-}
-
 /** Errors of the hub have one of its codes and are thrown; errors of a server have a number. */
-async function fail(
-  error: McpError,
+async function reportRefusal(
+  error: Described,
   mcp: Mcp,
   hub: HubClient,
-  { tool, wantsJson }: { readonly tool: string; readonly wantsJson: boolean },
-  { out, err, errorScreen }: Io,
+  values: Values,
+  io: Io,
 ): Promise<ExitCode> {
-  const data = isObject(error['data']) ? error['data'] : {};
-  const { code = '' } = data;
+  const data = fieldsOf(error['data']);
   const message = String(error['message']);
-  const known =
-    typeof code === 'string' && code.startsWith('HUB_')
-      ? await hub.errorOf({ ...data, message })
-      : undefined;
+  const isOfHub = String(data['code']).startsWith('HUB_');
+  const known = isOfHub ? await hub.errorOf({ ...data, message }) : undefined;
   if (known) throw known;
-  if (wantsJson) out(asJson({ error }));
+  if (values['json'] === true) io.json({ error });
   const text = `the server refuses the call: ${message} (${String(error['code'])})`;
+  const name = wordOf(values, 'tool');
   const tools = await mcp.listTools();
-  const isListed = tools.some(({ name }) => name === tool);
-  err(errorScreen.foreign(isListed ? text : withGuess(text, tool, tools)));
+  const isListed = tools.some(tool => tool.name === name);
+  io.err(io.errorScreen.foreign(isListed ? text : withGuess(text, name, tools)));
   return 1;
 }
+
+/** Maximum wait in ms. Longer than the first start of a server, which builds its image. */
+const maxWaitMs = 5 * 60_000;
+/** Interval in ms at which the hub is asked which servers are starting. */
+const pollIntervalMs = 500;
+
+/**
+ * Finds a tool by name, of one server or of all. Waits while servers start, and lists the tools again when one has
+ * started. Rejects with HUB_NAME_UNKNOWN, naming the servers whose tools are unknown, and like `ask`.
+ */
+async function findTool(
+  name: string,
+  server: string | undefined,
+  mcp: Mcp,
+  hub: HubClient,
+  { progress, signal, clock }: Io,
+): Promise<Tool> {
+  const end = clock.monotonic() + maxWaitMs;
+  let tools: readonly Tool[] = [];
+  let startingBefore: string | undefined;
+  for (;;) {
+    // Query the servers before the tools, so that the tools of a server that just became ready are included.
+    const servers = (await listServers(hub)).filter(
+      each => server === undefined || each['name'] === server,
+    );
+    const starting = servers.filter(({ state }) => state === 'starting');
+    const names = starting.map(each => each['name']).join();
+    if (names !== startingBefore) tools = await mcp.listTools();
+    startingBefore = names;
+    const found = tools.find(tool => tool.name === name);
+    if (found) return found;
+    if (starting.length === 0 || clock.monotonic() > end) throw unknownTool(name, tools, servers);
+    progress(`waiting for ${starting.map(withState).join(', ')}`);
+    await sleep(pollIntervalMs, { clock, signal });
+    signal.throwIfAborted();
+  }
+}
+
+function unknownTool(
+  name: string,
+  tools: readonly Tool[],
+  servers: readonly Described[],
+): HubError {
+  const unlisted = servers.filter(
+    ({ state, enabled, tools: count }) => state !== 'running' && enabled !== false && count === 0,
+  );
+  const others =
+    unlisted.length === 0
+      ? ''
+      : `. The tools of these servers are not known yet: ${unlisted.map(withState).join(', ')}`;
+  const message = `no tool is called ${JSON.stringify(name)}${others}`;
+  return new HubError('HUB_NAME_UNKNOWN', withGuess(message, name, tools));
+}
+
+const withState = ({ name, state, progress, why }: Described) =>
+  `${String(name)} (${[state, progress ?? why ?? []].flat().map(String).join(': ')})`;
+
+/** Adds the most similar name of a tool to a message. */
+function withGuess(message: string, name: string, tools: readonly Tool[]): string {
+  const names = tools.map(tool => tool.name);
+  const meant = findClosest(name, names);
+  return `${message}. ${meant === undefined ? '"agenthub list --tools" lists all tools' : `Did you mean ${JSON.stringify(meant)}?`}`;
+}
+
+/** Formats the result of a tool: text blocks as they are, and one line for each other block. */
+function textOfResult({ content, structuredContent }: Described): string {
+  const blocks = objectsIn(content).map(textOfBlock);
+  // Text blocks duplicate structured content for clients that do not support it.
+  return blocks.length === 0 && structuredContent !== undefined
+    ? JSON.stringify(structuredContent, null, 2)
+    : blocks.join('\n');
+}
+
+function textOfBlock({ type, text, mimeType, data, uri, resource }: Described): string {
+  if (typeof text === 'string') return text;
+  if (type === 'resource_link') return String(uri);
+  if (isObject(resource))
+    return typeof resource['text'] === 'string'
+      ? resource['text']
+      : `[${String(resource['uri'])}${sizeOf(resource['blob'])}: --json has it]`;
+  return `[${String(type)}${typeof mimeType === 'string' ? ` ${mimeType}` : ''}${sizeOf(data)}: --json has it]`;
+}
+
+const sizeOf = (base64: unknown) =>
+  typeof base64 === 'string' ? `, ${Buffer.byteLength(base64, 'base64')} bytes` : '';

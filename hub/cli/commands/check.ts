@@ -1,35 +1,15 @@
-import { type Config, type ServerConfig, warningsOf } from '#config';
-import type { Command } from '../command.ts';
-import { columns } from '../help.ts';
-import { asJson, jsonOption, textOf } from '../values.ts';
-
-/** A config and its file. */
-export type Checked = {
-  readonly file: string;
-  readonly config: Config;
-  /** The missing file, if the config shipped with AgentHub is used instead of it. */
-  readonly insteadOf?: string;
-};
-
-export type CheckNeeds = {
-  /** Reads settings and config without starting anything. Throws HubError. */
-  readonly loadConfig: (configFile: string | undefined) => Promise<Checked>;
-};
+import { type ServerConfig, rulesSchemaJson, schemaJson, warningsOf } from '#config';
+import { type Command, configOption, jsonOption } from '../command.ts';
+import type { CliNeeds } from '../needs.ts';
+import { columns } from '../table.ts';
+import { textOf } from '../values.ts';
 
 /** `agenthub check`: reports problems of the config, or summarizes it. */
-export function createCheck({ loadConfig }: CheckNeeds): Command {
+export function createCheck({ loadConfig }: Pick<CliNeeds, 'loadConfig'>): Command {
   return {
     name: 'check',
     summary: 'Check the config and the settings without starting anything.',
-    options: {
-      config: {
-        type: 'string',
-        placeholder: 'file',
-        completion: 'file',
-        help: 'The file to check. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
-      },
-      ...jsonOption,
-    },
+    options: { ...configOption('The file to check.'), ...jsonOption },
     details: [
       'If something is wrong, names file, line, value and remedy, and exits with 2.',
       '--json prints {"file", "servers": [{"name", "runs", "starts"}], "warnings": [...]}; if something is wrong, {"error": {"code", "message"}}.',
@@ -38,26 +18,25 @@ export function createCheck({ loadConfig }: CheckNeeds): Command {
       ['check', 'Check the config that the hub would read'],
       ['check --config hub.yaml', 'Check another file'],
     ],
-    async run(values, { out, err, screen, errorScreen }) {
+    async run(values, { out, json, remark, screen }) {
       const { file, config, insteadOf } = await loadConfig(textOf(values, 'config'));
       const warnings = warningsOf(config);
-      if (values['json'] === true) {
-        const servers = config.servers.map(server => {
-          const [name, runs, starts] = summaryOf(server);
-          return { name, runs, starts };
+      const servers = config.servers.map(summaryOf);
+      if (values['json'] === true)
+        return json({
+          file,
+          servers: servers.map(([name, runs, starts]) => ({ name, runs, starts })),
+          warnings,
         });
-        out(asJson({ file, servers, warnings }));
-        return 0;
-      }
-      const { length } = config.servers;
-      const count = `${length} ${length === 1 ? 'server' : 'servers'}`;
+      const count = `${servers.length} ${servers.length === 1 ? 'server' : 'servers'}`;
       out(`${file}: ${screen.paint('green', 'fine')}, ${count}`);
-      for (const line of columns(config.servers.map(summaryOf))) out(line);
+      for (const line of columns(servers)) out(line);
       if (insteadOf !== undefined)
-        err(
-          `${errorScreen.paint('yellow', 'note')}: there is no ${insteadOf} here: this one comes with AgentHub, and is in force until there is one. Write it with "agenthub init"`,
+        remark(
+          'note',
+          `there is no ${insteadOf} here: this one comes with AgentHub, and is in force until there is one. Write it with "agenthub init"`,
         );
-      for (const warning of warnings) err(`${errorScreen.paint('yellow', 'warning')}: ${warning}`);
+      for (const warning of warnings) remark('warning', warning);
       return 0;
     },
   };
@@ -70,7 +49,8 @@ function summaryOf({ name, enabled, autoStart, launch }: ServerConfig): readonly
 
 /** What a server runs, without arguments, environment, headers and URL query, which may be secret. */
 function describeLaunch(launch: ServerConfig['launch']): string {
-  if (launch.kind === 'remote') return `${launch.transport} ${hostOf(launch.url)}`;
+  if (launch.kind === 'remote')
+    return `${launch.transport} ${URL.parse(launch.url)?.origin ?? 'elsewhere'}`;
   const place = launch.runtime === 'auto' ? '' : ` (${launch.runtime})`;
   if (launch.package) return `${launch.package.ecosystem} ${launch.package.spec}${place}`;
   return launch.image === undefined
@@ -78,4 +58,16 @@ function describeLaunch(launch: ServerConfig['launch']): string {
     : `image ${launch.image}${place}`;
 }
 
-const hostOf = (url: string) => URL.parse(url)?.origin ?? 'elsewhere';
+/** `agenthub schema`: prints the JSON Schema of the config file. */
+export function createSchema(): Command {
+  return {
+    name: 'schema',
+    summary: 'Print the JSON Schema of the config file.',
+    options: { rules: { help: 'Print the schema of the rules file for prompts instead.' } },
+    examples: [['schema > hub.schema.json', 'Save it for an editor']],
+    async run({ rules }, { out }) {
+      out((rules === true ? rulesSchemaJson() : schemaJson()).trimEnd());
+      return 0;
+    },
+  };
+}

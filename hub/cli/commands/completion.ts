@@ -1,10 +1,73 @@
-import type { Command } from '../command.ts';
-import { completionScripts } from '../completion-scripts.ts';
-import { HubError } from '#core';
 import { findClosest } from '#config';
-import { wordOf } from '../values.ts';
+import { within } from '#core';
+import type { Command, CompletionSource } from '../command.ts';
+import { createHubClient, listJobs, listServers } from '../hub-client.ts';
+import { openMcp } from '../mcp.ts';
+import type { CliNeeds } from '../needs.ts';
+import type { Io } from '../terminal.ts';
+import { textsOf, usageError, wordOf } from '../values.ts';
 
-const shells = [...completionScripts.keys()];
+// Each script passes the words before the cursor to `agenthub __complete`. That prints one candidate per line,
+// followed by a tab and its description, or ":files" if file names may follow.
+
+const bash = `# bash completion of agenthub
+_agenthub() {
+  local line current="\${COMP_WORDS[COMP_CWORD]}"
+  COMPREPLY=()
+  while IFS= read -r line; do
+    if [[ $line == ':files' ]]; then
+      compopt -o filenames 2>/dev/null
+      while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$current")
+      return
+    fi
+    COMPREPLY+=("\${line%%$'\\t'*}")
+  done < <("\${COMP_WORDS[0]}" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _agenthub agenthub
+`;
+
+const zsh = `#compdef agenthub
+# zsh completion of agenthub
+_agenthub() {
+  local line
+  local -a candidates
+  for line in "\${(@f)$("\${words[1]}" __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    if [[ $line == ':files' ]]; then
+      _files
+      return
+    fi
+    [[ -n $line ]] && candidates+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+  done
+  _describe agenthub candidates
+}
+if [[ $funcstack[1] == _agenthub ]]; then
+  _agenthub "$@"
+else
+  compdef _agenthub agenthub
+fi
+`;
+
+const fish = `# fish completion of agenthub
+function __agenthub_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l lines ($words[1] __complete -- $words[2..-1] "$current" 2>/dev/null)
+    if test "$lines[1]" = ':files'
+        __fish_complete_path "$current"
+    else
+        printf '%s\\n' $lines
+    end
+end
+complete -c agenthub -f -a '(__agenthub_complete)'
+`;
+
+/** Completion scripts by shell name. */
+const scripts = new Map([
+  ['bash', bash],
+  ['zsh', zsh],
+  ['fish', fish],
+]);
+const shells = [...scripts.keys()];
 
 /** `agenthub completion`: prints the completion script of a shell. */
 export function createCompletion(): Command {
@@ -23,11 +86,10 @@ export function createCompletion(): Command {
     ],
     async run(values, { out }) {
       const shell = wordOf(values, 'shell');
-      const script = completionScripts.get(shell);
+      const script = scripts.get(shell);
       if (script === undefined) {
         const meant = findClosest(shell, shells);
-        throw new HubError(
-          'HUB_USAGE',
+        throw usageError(
           `${JSON.stringify(shell)} is not a supported shell: write ${shells.join(', ')}${meant === undefined ? '' : `. Did you mean ${JSON.stringify(meant)}?`}`,
         );
       }
@@ -35,4 +97,120 @@ export function createCompletion(): Command {
       return 0;
     },
   };
+}
+
+/** The commands by name. */
+type Loaders = {
+  load(name: string): Promise<Command | undefined>;
+  loadAll(): Promise<readonly { readonly commands: readonly Command[] }[]>;
+};
+
+/** A completion candidate and its description. */
+type Candidate = readonly [word: string, meaning: unknown];
+type Candidates = readonly Candidate[] | typeof files;
+
+/** Timeout in ms for the hub, because the user is waiting at the prompt. */
+const maxWaitMs = 2_000;
+/** Makes the script complete file names itself. */
+const files = ':files';
+/** Tool names come from servers. Names with characters that a shell may interpret are left out. */
+const harmless = /^[\w.@/+-]+$/;
+
+/** `agenthub __complete`: answers the completion scripts. Errors are silent and complete nothing. */
+export function createComplete(needs: CliNeeds, loaders: Loaders): Command {
+  return {
+    name: '__complete',
+    summary: 'Print completion candidates. Used by the scripts of "agenthub completion".',
+    positionals: [{ name: 'words', help: 'All words up to the cursor, after "--".', count: 'any' }],
+    options: {},
+    async run(values, io) {
+      const words = textsOf(values, 'words');
+      const current = words.at(-1) ?? '';
+      const before = words.slice(0, -1);
+      const found = await complete(before, current, needs, loaders, io).catch(() => []);
+      if (found === files) io.out(files);
+      else
+        for (const [word, meaning] of found)
+          if (word.startsWith(current) && harmless.test(word))
+            io.out(`${word}\t${String(meaning).replaceAll(/[\s\p{Cc}]+/gu, ' ')}`);
+      return 0;
+    },
+  };
+}
+
+async function complete(
+  [name, ...words]: readonly string[],
+  current: string,
+  needs: CliNeeds,
+  loaders: Loaders,
+  io: Io,
+): Promise<Candidates> {
+  if (name === undefined || name === 'help') {
+    const groups = await loaders.loadAll();
+    return groups.flatMap(({ commands }) =>
+      commands.map((command): Candidate => [command.name, command.summary]),
+    );
+  }
+  const command = await loaders.load(name);
+  if (!command) return [];
+  const { pending, given, positionals } = readWords(command, words);
+  if (!pending && current.startsWith('-')) {
+    const options = Object.entries(command.options);
+    return [
+      ...options.map(([option, { help }]): Candidate => [`--${option}`, help]),
+      ['--help', 'Show the help.'],
+    ];
+  }
+  const { positionals: expected = [] } = command;
+  const last = expected.at(-1);
+  const isList = last?.count === 'some' || last?.count === 'any';
+  const { completion } = pending ?? expected[positionals] ?? (isList ? last : {});
+  return await candidatesOf(completion, given, needs, io);
+}
+
+/** Parses the words before the cursor as far as possible, because the command line is incomplete. */
+function readWords({ options }: Command, words: readonly string[]) {
+  const given = new Map<string, string>();
+  let positionals = 0;
+  let pending: { readonly name: string; readonly completion?: CompletionSource } | undefined;
+  for (const word of words) {
+    if (pending) {
+      given.set(pending.name, word);
+      pending = undefined;
+    } else if (word.startsWith('-')) {
+      const [name = '', option] =
+        Object.entries(options).find(
+          ([long, { short }]) => word === `--${long}` || word === `-${short}`,
+        ) ?? [];
+      if (option?.value !== undefined) pending = { name, ...option };
+    } else positionals++;
+  }
+  return { pending, given, positionals };
+}
+
+async function candidatesOf(
+  completion: CompletionSource | undefined,
+  given: ReadonlyMap<string, string>,
+  needs: CliNeeds,
+  { signal: ending, clock }: Io,
+): Promise<Candidates> {
+  if (completion === undefined) return [];
+  if (completion === 'file') return files;
+  if (typeof completion !== 'string') return completion.map((word): Candidate => [word, '']);
+  const place = await needs.findHub(given.get('url'));
+  return await within(maxWaitMs, { clock, signal: ending }, async signal => {
+    const hub = createHubClient(place, { signal, clock });
+    if (completion === 'server') {
+      const servers = await listServers(hub);
+      return servers.map(({ name, state, description }) => [String(name), description ?? state]);
+    }
+    if (completion === 'job') {
+      // An ended job cannot be cancelled.
+      const jobs = (await listJobs(hub)).filter(({ state }) => state === 'running');
+      return jobs.map(({ id, title }) => [String(id), title]);
+    }
+    await using mcp = await openMcp(hub, given.get('server'), needs.version);
+    const tools = await mcp.listTools();
+    return tools.map(({ name, description = '' }) => [name, description.trim().split('\n')[0]]);
+  });
 }

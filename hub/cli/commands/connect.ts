@@ -1,48 +1,41 @@
 import {
   type ClientName,
-  type DiffLine,
-  type HubAddress,
+  type Clients,
   type ConnectPlan,
+  type HubAddress,
   clients,
-  diffTexts,
+  defaultEntryName,
   endpointOf,
   hubEntry,
   tokenIn,
   tokenVariable,
-  defaultEntryName,
 } from '#clients';
-import { HubError, isObject } from '#core';
+import { isObject } from '#core';
 import {
-  type ClientCommandNeeds,
-  changeOptions,
   clientOf,
   clientPositional,
-  isAgreed,
   showDifference,
   targetOf,
   targetOptions,
 } from '../client-change.ts';
-import type { Command, ExitCode, Io, Values } from '../command.ts';
-import { columns } from '../help.ts';
-import { type HubNeeds, type HubPlace, createHubClient, hubOptions } from '../hub-client.ts';
-import { asJson, textOf } from '../values.ts';
-
-type Needs = HubNeeds & ClientCommandNeeds;
+import { type Command, type ExitCode, hubOptions, serverOption } from '../command.ts';
+import { changeOptions, isAgreed } from '../confirm.ts';
+import { createHubClient } from '../hub-client.ts';
+import type { CliNeeds, HubPlace } from '../needs.ts';
+import { fieldsOf } from '../responses.ts';
+import { columns } from '../table.ts';
+import type { Io } from '../terminal.ts';
+import { type Values, textOf, usageError, wordOf } from '../values.ts';
 
 /** `agenthub connect`: adds the hub to a client's config file. */
-export function createConnect(needs: Needs): Command {
+export function createConnect(needs: CliNeeds): Command {
   return {
     name: 'connect',
     summary: 'Add the hub to the config of a client, and keep a backup of it.',
     positionals: [{ ...clientPositional, count: 'optional' }],
     options: {
       ...targetOptions,
-      server: {
-        type: 'string',
-        placeholder: 'name',
-        completion: 'server',
-        help: 'Only this server of the hub, without name prefixes. Default: all servers.',
-      },
+      ...serverOption('Only this server of the hub, without name prefixes. Default: all servers.'),
       url: hubOptions.url,
       ...changeOptions,
     },
@@ -68,7 +61,7 @@ export function createConnect(needs: Needs): Command {
         url: reachable(place.url),
         server: textOf(values, 'server'),
         bridge: await needs.findBridge(),
-        ...(place.token === undefined && (await madeToken(place, io.signal))),
+        ...(place.token === undefined && (await madeToken(place, io))),
       };
       return client === 'raycast'
         ? showPaste(hub, values, io)
@@ -81,37 +74,108 @@ async function connect(
   client: ClientName,
   hub: HubAddress,
   values: Values,
-  needs: Needs,
+  needs: CliNeeds,
   io: Io,
 ): Promise<ExitCode> {
-  const { out, err, screen, errorScreen } = io;
   const { title, next } = clients[client];
   const isJson = values['json'] === true;
   const all = await needs.openClients();
   const plan = await all.planConnect(targetOf(client, values), hub);
   const { file, name } = plan;
   if (plan.after === plan.before) {
-    if (isJson) out(asJson({ client, file, name, state: 'unchanged', notes: [] }));
-    else out(`${title} already has the hub, as "${name}" in ${file}`);
+    if (isJson) return io.json({ client, file, name, state: 'unchanged', notes: [] });
+    io.out(`${title} already has the hub, as "${name}" in ${file}`);
     return 0;
   }
-  if (!isJson) {
-    out(screen.paint('bold', `${title}: ${file}${plan.before === undefined ? ' (new)' : ''}`));
-    showDifference(differenceIn(plan, client, hub), io);
-  }
-  const isWritten = await isAgreed(`Write ${file}?`, values, needs, io);
-  const backup = isWritten ? await all.carryOut(plan) : undefined;
+  const remark = plan.before === undefined ? ' (new)' : '';
+  if (!isJson) showPlan(plan, remark, client, hub, io);
+  const { isWritten, backup } = await write(plan, all, values, needs, io);
   const notes = notesFor(client, hub);
   if (isJson) {
     const state = isWritten ? 'connected' : 'planned';
-    out(asJson({ client, file, name, state, ...(backup !== undefined && { backup }), notes }));
-  } else if (isWritten) {
-    const copy = backup === undefined ? '' : `; as it was: ${backup}`;
-    out(`${screen.paint('green', 'wrote')} ${file}${copy}`);
-    for (const note of notes) err(`${errorScreen.paint('yellow', 'note')}: ${note}`);
-    out(next);
-  } else out('Nothing was written.');
+    return io.json({ client, file, name, state, backup, notes });
+  }
+  if (!isWritten) return 0;
+  reportWritten('wrote', file, backup, io);
+  for (const note of notes) io.remark('note', note);
+  io.out(next);
   return 0;
+}
+
+/** `agenthub disconnect`: removes the hub from a client's config file. */
+export function createDisconnect(needs: CliNeeds): Command {
+  return {
+    name: 'disconnect',
+    summary: 'Remove the hub from the config of a client.',
+    positionals: [clientPositional],
+    options: { ...targetOptions, url: hubOptions.url, ...changeOptions },
+    details: [
+      'If the file has not changed since "connect", it is restored byte for byte, or deleted if it did not exist before. Otherwise only the entry is removed, and an entry that it replaced is restored.',
+      '--json prints {"client", "file", "name", "state": "disconnected" | "unchanged" | "planned", "restored", "backup"}.',
+    ],
+    examples: [
+      ['disconnect claude-code', 'Show the change, ask, and write it'],
+      ['disconnect vscode --workspace --yes', 'For this folder, without asking'],
+    ],
+    async run(values, io) {
+      const client = clientOf(wordOf(values, 'client'));
+      const isJson = values['json'] === true;
+      if (client === 'raycast') {
+        if (isJson) return io.json({ client, state: 'unchanged' });
+        io.out('Raycast manages its servers itself: remove it there with "Manage MCP Servers".');
+        return 0;
+      }
+      const hub = await needs.findHub(textOf(values, 'url'));
+      const all = await needs.openClients();
+      const plan = await all.planDisconnect(targetOf(client, values), hub);
+      const { file, name, before, after, others } = plan;
+      if (after === before) {
+        if (isJson) return io.json({ client, file, name, state: 'unchanged', others });
+        const names = others.map(other => `"${other}"`).join(', ');
+        const hint = names === '' ? '' : `. The hub is there as ${names}: add --name`;
+        io.out(`${clients[client].title} has no "${name}" in ${file}${hint}`);
+        return 0;
+      }
+      const remark = after === undefined ? ' (goes, as "connect" has made it)' : '';
+      if (!isJson) showPlan(plan, remark, client, { ...hub, bridge: await needs.findBridge() }, io);
+      const { isWritten, backup } = await write(plan, all, values, needs, io);
+      const restored = after === undefined || plan.restores.length > 0;
+      if (isJson) {
+        const state = isWritten ? 'disconnected' : 'planned';
+        return io.json({ client, file, name, state, restored, backup });
+      }
+      const done = after === undefined ? 'removed' : restored ? 'restored' : 'wrote';
+      if (isWritten) reportWritten(done, file, backup, io);
+      return 0;
+    },
+  };
+}
+
+/** Shows the difference that a plan makes. Shows only values of the hub's entry, without the token. */
+function showPlan(
+  plan: ConnectPlan,
+  remark: string,
+  client: ClientName,
+  hub: HubAddress,
+  io: Io,
+): void {
+  io.out(io.screen.paint('bold', `${clients[client].title}: ${plan.file}${remark}`));
+  const own = textsIn(hubEntry(client, hub)).filter(
+    text => hub.token === undefined || !text.includes(hub.token),
+  );
+  showDifference(plan, own, io);
+}
+
+/** Carries out a plan if the user agrees. */
+async function write(plan: ConnectPlan, all: Clients, values: Values, needs: CliNeeds, io: Io) {
+  const isWritten = await isAgreed(`Write ${plan.file}?`, values, needs, io);
+  if (!isWritten && values['json'] !== true) io.out('Nothing was written.');
+  return { isWritten, backup: isWritten ? await all.carryOut(plan) : undefined };
+}
+
+function reportWritten(done: string, file: string, backup: string | undefined, io: Io): void {
+  const copy = backup === undefined ? '' : `; as it was: ${backup}`;
+  io.out(`${io.screen.paint('green', done)} ${file}${copy}`);
 }
 
 /**
@@ -120,31 +184,19 @@ async function connect(
  */
 async function madeToken(
   place: HubPlace,
-  signal: AbortSignal,
+  io: Io,
 ): Promise<Pick<HubAddress, 'token' | 'isTokenMade'>> {
   try {
-    const answer = await createHubClient(place, signal).ask({ method: 'GET', path: '/call-token' });
-    const token = isObject(answer) ? answer['token'] : undefined;
+    const answer = await createHubClient(place, io).ask({ method: 'GET', path: '/call-token' });
+    const { token } = fieldsOf(answer);
     return typeof token === 'string' && /^[\w-]{43}$/.test(token)
       ? { token, isTokenMade: true }
       : {};
   } catch {
     // The entry is written without a token. If the hub needs one, its refusal says what to do.
-    signal.throwIfAborted();
+    io.signal.throwIfAborted();
     return {};
   }
-}
-
-/** The diff of a plan. Shows only values of the hub's entry, without the token. */
-export function differenceIn(
-  { before = '', after = '' }: ConnectPlan,
-  client: ClientName,
-  hub: HubAddress,
-): readonly DiffLine[] {
-  const own = textsIn(hubEntry(client, hub)).filter(
-    text => hub.token === undefined || !text.includes(hub.token),
-  );
-  return diffTexts(before, after, own);
 }
 
 /** All strings in a value. */
@@ -183,39 +235,33 @@ function notesFor(client: ClientName, hub: HubAddress): readonly string[] {
 }
 
 /** Raycast's server list cannot be edited from outside, so the entry is printed for pasting. */
-function showPaste(hub: HubAddress, values: Values, { out, err, errorScreen }: Io): ExitCode {
+function showPaste(hub: HubAddress, values: Values, { out, json, remark }: Io): ExitCode {
   const name = textOf(values, 'name') ?? defaultEntryName;
   const notes = notesFor('raycast', hub);
   const paste = { mcpServers: { [name]: hubEntry('raycast', hub) } };
-  if (values['json'] === true) {
-    out(asJson({ client: 'raycast', paste, notes }));
-    return 0;
-  }
+  if (values['json'] === true) return json({ client: 'raycast', paste, notes });
   out(
     'Raycast manages its servers itself. In Raycast run "Install MCP Server", choose HTTP, and enter:',
   );
-  for (const line of columns([
+  const rows = [
     ['Name', name],
     ['URL', endpointOf(hub)],
-  ]))
-    out(line);
+  ];
+  for (const line of columns(rows)) out(line);
   out('or copy this before you open it:');
   out(JSON.stringify(paste, undefined, 2));
-  for (const note of notes) err(`${errorScreen.paint('yellow', 'note')}: ${note}`);
+  for (const note of notes) remark('note', note);
   return 0;
 }
 
 async function showAll(
-  hub: Pick<HubAddress, 'url'>,
+  hub: HubPlace,
   values: Values,
-  needs: Needs,
-  { out }: Io,
+  needs: CliNeeds,
+  { out, json }: Io,
 ): Promise<ExitCode> {
   const states = await (await needs.openClients()).overview(hub);
-  if (values['json'] === true) {
-    out(asJson(states));
-    return 0;
-  }
+  if (values['json'] === true) return json(states);
   const rows = states.map(({ client, scope, file, state }) => [client, scope, words[state], file]);
   for (const line of columns(rows)) out(line);
   out('"agenthub connect <client>" adds the hub to a client. For raycast it prints what to paste.');
@@ -233,13 +279,11 @@ const words = {
 function reachable(url: string): string {
   const { protocol, port } = URL.parse(url) ?? {};
   if (port === '0')
-    throw new HubError(
-      'HUB_USAGE',
+    throw usageError(
       'ROUTER_PORT: the hub chooses a free port, which clients cannot know. Set a port, or give its URL with --url',
     );
   if (protocol === 'http:' || protocol === 'https:') return url.replace(/\/+$/, '');
-  throw new HubError(
-    'HUB_USAGE',
+  throw usageError(
     `--url: ${JSON.stringify(url)} is not allowed: write an address such as http://localhost:9090`,
   );
 }

@@ -1,67 +1,27 @@
 import type { ServerConfig } from '#config';
-import { HubError, messageOf } from '#core';
-import type { Command, Io } from '../command.ts';
-import { columns } from '../help.ts';
-import { type HubNeeds, createHubClient, isAbsent, listServers } from '../hub-client.ts';
-import { asJson, jsonOption, textOf } from '../values.ts';
-import type { CheckNeeds } from './check.ts';
-
-/** The objects that one hub has on the engine. */
-export type HubObjects = {
-  readonly hubId: string;
-  readonly containers: readonly {
-    readonly name: string;
-    readonly server: string;
-    readonly isRunning: boolean;
-  }[];
-  readonly networks: readonly { readonly name: string }[];
-  readonly volumes: readonly { readonly name: string }[];
-};
-
-/** What `doctor` examines. */
-export type Installation = {
-  /** Id of the hub with this data folder; undefined before its first start. */
-  readonly hubId: string | undefined;
-  readonly dataDir: string;
-  /** Name and version of the engine. Rejects with HubError. */
-  engine(): Promise<string>;
-  holdings(): Promise<readonly HubObjects[]>;
-  /** Removes containers and networks of a hub. Returns a sentence for each that could not be removed. */
-  remove(hubId: string): Promise<readonly string[]>;
-  /** Removes volumes of a hub with their data. Returns a sentence for each that could not be removed. */
-  removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]>;
-  /** Engine names of the volumes that a server of this hub has or will have. */
-  volumesOf(config: ServerConfig): readonly string[];
-};
-
-export type DoctorNeeds = CheckNeeds &
-  HubNeeds & {
-    /** Throws HubError for invalid settings. */
-    readonly examine: () => Promise<Installation>;
-  };
+import { DeadlineExceeded, HubError, messageOf, within } from '#core';
+import { type Command, configOption, jsonOption } from '../command.ts';
+import { createHubClient, isAbsent, listServers } from '../hub-client.ts';
+import type { CliNeeds, HubObjects, Installation } from '../needs.ts';
+import { columns } from '../table.ts';
+import type { Io } from '../terminal.ts';
+import { type Values, textOf, usageError } from '../values.ts';
 
 /** `agenthub doctor`: checks the installation, and lists what hubs left behind on the engine. */
-export function createDoctor(needs: DoctorNeeds): Command {
+export function createDoctor(needs: CliNeeds): Command {
   return {
     name: 'doctor',
     summary: 'Find problems, and what hubs have left behind on the Docker engine.',
     options: {
-      config: {
-        type: 'string',
-        placeholder: 'file',
-        completion: 'file',
-        help: 'The config to check. Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.',
-      },
+      ...configOption('The config to check.'),
       remove: {
-        type: 'string',
-        placeholder: 'hub',
+        value: 'hub',
         help: 'Remove the containers and networks of the hub with this id. Its volumes are kept.',
       },
       volumes: {
-        type: 'boolean',
         help: 'With --remove: also remove its volumes, with the data in them. For the hub of this folder, only volumes that no server in the config uses.',
       },
-      'dry-run': { type: 'boolean', help: 'Only show what --remove would remove.' },
+      'dry-run': { help: 'Only show what --remove would remove.' },
       ...jsonOption,
     },
     details: [
@@ -73,27 +33,17 @@ export function createDoctor(needs: DoctorNeeds): Command {
       ['doctor --remove 4fz2c1 --volumes --dry-run', 'The same, including its volumes'],
     ],
     async run(values, io) {
-      const { remove, volumes, 'dry-run': isDry, json } = values;
+      const { remove, volumes, 'dry-run': isDry } = values;
       if (isDry === true && remove === undefined)
-        throw new HubError(
-          'HUB_USAGE',
-          '--dry-run: needs --remove <hub>. Without both, doctor removes nothing',
-        );
+        throw usageError('--dry-run: needs --remove <hub>. Without both, doctor removes nothing');
       if (volumes === true && remove === undefined)
-        throw new HubError(
-          'HUB_USAGE',
+        throw usageError(
           '--volumes: needs --remove <hub>, whose volumes are then removed. Without options, doctor lists them',
         );
       const installation = await needs.examine();
-      const how = {
-        file: textOf(values, 'config'),
-        isDry: isDry === true,
-        withVolumes: volumes === true,
-        wantsJson: json === true,
-      };
-      if (typeof remove === 'string')
-        return await removeHolding(installation, needs, remove, how, io);
-      return await report(installation, needs, how, io);
+      return typeof remove === 'string'
+        ? await removeObjects(remove, installation, needs, values, io)
+        : await report(installation, needs, values, io);
     },
   };
 }
@@ -102,15 +52,16 @@ export function createDoctor(needs: DoctorNeeds): Command {
 const maxWaitMs = 5_000;
 
 /** Whether a hub is running, as a sentence. Rejects with HubError if another program answers. */
-async function hubStatus({ findHub }: HubNeeds, signal: AbortSignal): Promise<string> {
+async function hubStatus({ findHub }: CliNeeds, { signal: ending, clock }: Io): Promise<string> {
   const place = await findHub(undefined);
   try {
-    const hub = createHubClient(place, AbortSignal.any([signal, AbortSignal.timeout(maxWaitMs)]));
-    const { length } = await listServers(hub);
+    const { length } = await within(maxWaitMs, { clock, signal: ending }, async signal =>
+      listServers(createHubClient(place, { signal, clock })),
+    );
     return `answers at ${place.url}, with ${length} ${length === 1 ? 'server' : 'servers'}`;
   } catch (error) {
     if (isAbsent(error)) return `not running at ${place.url}: start it with "agenthub serve"`;
-    if (error instanceof Error && error.name === 'TimeoutError')
+    if (error instanceof DeadlineExceeded)
       throw new HubError(
         'HUB_CONNECT_FAILED',
         `the hub at ${place.url} takes longer than ${maxWaitMs / 1000} seconds to answer. See its log, or restart it`,
@@ -120,20 +71,13 @@ async function hubStatus({ findHub }: HubNeeds, signal: AbortSignal): Promise<st
   }
 }
 
-type How = {
-  /** The config file to read; undefined for the default one. */
-  readonly file: string | undefined;
-  readonly isDry: boolean;
-  readonly withVolumes: boolean;
-  readonly wantsJson: boolean;
-};
-
 async function report(
   installation: Installation,
-  needs: DoctorNeeds,
-  { file, wantsJson }: Pick<How, 'file' | 'wantsJson'>,
-  { out, err, signal, errorScreen, screen }: Io,
+  needs: CliNeeds,
+  values: Values,
+  io: Io,
 ): Promise<0 | 1> {
+  const { out, err, errorScreen, screen } = io;
   const problems: string[] = [];
   const attempt = async (work: () => Promise<string>): Promise<string> => {
     try {
@@ -146,10 +90,10 @@ async function report(
   };
   let servers: readonly ServerConfig[] | undefined;
   const config = await attempt(async () => {
-    const { file: read, config: found, insteadOf } = await needs.loadConfig(file);
+    const { file, config: found, insteadOf } = await needs.loadConfig(textOf(values, 'config'));
     // The shipped config does not show which volumes are in use.
     if (insteadOf === undefined) ({ servers } = found);
-    return `${read}: fine, ${found.servers.length} servers`;
+    return `${file}: fine, ${found.servers.length} servers`;
   });
   let holdings: readonly HubObjects[] = [];
   const engine = await attempt(async () => {
@@ -157,24 +101,22 @@ async function report(
     holdings = await installation.holdings();
     return found;
   });
-  const hub = await attempt(() => hubStatus(needs, signal));
+  const hub = await attempt(() => hubStatus(needs, io));
   const id = installation.hubId;
   const own = holdings.find(({ hubId }) => hubId === id);
   // Without a readable config, no volume is known to be unused.
   const unused = own && servers ? unusedIn(own, installation, servers) : [];
-  if (wantsJson) {
-    const data = { folder: installation.dataDir, hubId: id ?? null };
-    out(asJson({ config, engine, hub, data, holdings, unusedVolumes: unused, problems }));
+  const { dataDir } = installation;
+  if (values['json'] === true) {
+    const data = { folder: dataDir, hubId: id ?? null };
+    io.json({ config, engine, hub, data, holdings, unusedVolumes: unused, problems });
     return problems.length === 0 ? 0 : 1;
   }
   const rows = [
     ['config', config],
     ['engine', engine],
     ['hub', hub],
-    [
-      'data',
-      `${installation.dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`,
-    ],
+    ['data', `${dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`],
   ];
   for (const line of columns(rows)) out(line);
   for (const holding of holdings) {
@@ -193,13 +135,15 @@ async function report(
   return problems.length === 0 ? 0 : 1;
 }
 
-async function removeHolding(
-  installation: Installation,
-  needs: CheckNeeds,
+async function removeObjects(
   hubId: string,
-  { file, isDry, withVolumes, wantsJson }: How,
-  { out, err }: Io,
+  installation: Installation,
+  needs: CliNeeds,
+  values: Values,
+  io: Io,
 ): Promise<0 | 1> {
+  const isDry = values['dry-run'] === true;
+  const withVolumes = values['volumes'] === true;
   const isOwn = hubId === installation.hubId;
   if (isOwn && !withVolumes)
     throw new HubError(
@@ -213,12 +157,9 @@ async function removeHolding(
       'HUB_REQUEST_INVALID',
       `--remove: no hub ${JSON.stringify(hubId)} has objects on this engine. Hubs that have: ${holdings.map(one => one.hubId).join(', ') || 'none'}`,
     );
-  const holding = isOwn ? { ...found, containers: [], networks: [] } : found;
-  const volumes = !withVolumes
-    ? []
-    : isOwn
-      ? unusedIn(found, installation, await ownServers(needs, file))
-      : namesOf(found.volumes);
+  const { containers, networks } = isOwn ? { containers: [], networks: [] } : found;
+  let volumes: readonly string[] = withVolumes ? namesOf(found.volumes) : [];
+  if (isOwn) volumes = unusedIn(found, installation, await ownServers(needs, values));
   const left = isDry
     ? []
     : [
@@ -229,24 +170,25 @@ async function removeHolding(
   const what = (kind: string, names: readonly string[]) =>
     names.filter(name => !isLeft(name)).map(name => `${kind} ${name}`);
   const gone = [
-    ...what('container', namesOf(holding.containers)),
-    ...what('network', namesOf(holding.networks)),
+    ...what('container', namesOf(containers)),
+    ...what('network', namesOf(networks)),
     ...what('volume', volumes),
   ];
-  if (wantsJson) out(asJson({ hub: hubId, [isDry ? 'would_remove' : 'removed']: gone, left }));
+  if (values['json'] === true)
+    io.json({ hub: hubId, [isDry ? 'would_remove' : 'removed']: gone, left });
   else {
-    for (const one of gone) out(`${isDry ? 'would remove' : 'removed'} ${one}`);
-    for (const sentence of left) err(`not removed: ${sentence}`);
+    for (const one of gone) io.out(`${isDry ? 'would remove' : 'removed'} ${one}`);
+    for (const sentence of left) io.err(`not removed: ${sentence}`);
   }
   return left.length === 0 ? 0 : 1;
 }
 
 /** The servers of the user's config. Throws HUB_CONFIG_MISSING if the shipped config would be used. */
 async function ownServers(
-  { loadConfig }: CheckNeeds,
-  file: string | undefined,
+  { loadConfig }: CliNeeds,
+  values: Values,
 ): Promise<readonly ServerConfig[]> {
-  const { config, insteadOf } = await loadConfig(file);
+  const { config, insteadOf } = await loadConfig(textOf(values, 'config'));
   if (insteadOf === undefined) return config.servers;
   throw new HubError(
     'HUB_CONFIG_MISSING',

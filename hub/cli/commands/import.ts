@@ -8,28 +8,20 @@ import {
   clients,
 } from '#clients';
 import type { ServerConfig } from '#config';
-import { HubError } from '#core';
-import {
-  type ClientCommandNeeds,
-  changeOptions,
-  clientOf,
-  clientPositional,
-  isAgreed,
-} from '../client-change.ts';
-import type { Command, ExitCode, Io, Values } from '../command.ts';
-import { type FileNeeds, loadForEdit } from '../config-file.ts';
-import { allowOption } from '../confirm.ts';
-import { type HubNeeds, createHubClient } from '../hub-client.ts';
-import { type Allowed, allowedBy, askForEach } from '../import-answers.ts';
+import { clientOf, clientPositional } from '../client-change.ts';
+import type { Command } from '../command.ts';
+import { allowOption, changeOptions, confirmImport, isAgreed, loadForEdit } from '../confirm.ts';
+import { createHubClient } from '../hub-client.ts';
 import { type NotRunning, startImported } from '../import-running.ts';
-import { undoImport } from '../import-undo.ts';
-import { asJson, textsOf } from '../values.ts';
+import type { CliNeeds } from '../needs.ts';
+import type { Io } from '../terminal.ts';
+import { type Values, textsOf, usageError } from '../values.ts';
 
 /** The file in the hub's working folder from which it reads variables. */
 const dotenv = '.env';
 
 /** `agenthub import`: moves servers from clients' config files to the hub's config. */
-export function createImport(needs: HubNeeds & FileNeeds & ClientCommandNeeds): Command {
+export function createImport(needs: CliNeeds): Command {
   return {
     name: 'import',
     summary: 'Import the servers of clients into the hub, to run them in containers.',
@@ -41,18 +33,16 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientCommandNeeds): 
       },
     ],
     options: {
-      all: { type: 'boolean', help: 'Import the servers of all clients.' },
+      all: { help: 'Import the servers of all clients.' },
       workspace: {
-        type: 'boolean',
         help: 'Read the files of this folder instead of your own. The author of the project controls them.',
       },
       remove: {
-        type: 'boolean',
         help: "Remove the servers that then run in the hub from the clients' files. Backups are kept.",
       },
-      undo: { type: 'boolean', help: 'Restore all files that the latest import changed.' },
+      undo: { help: 'Restore all files that the latest import changed.' },
       allow: {
-        ...allowOption.allow,
+        ...allowOption,
         help: 'Allow a setting beyond the default sandbox: NAME, or SERVER/NAME for one server. Repeatable.',
       },
       ...changeOptions,
@@ -70,10 +60,10 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientCommandNeeds): 
       ['import --undo', 'Restore the files'],
     ],
     async run(values, io) {
+      if (values['undo'] === true) return await undoImport(values, needs, io);
       const all = await needs.openClients();
-      if (values['undo'] === true) return await undoImport(all, values, { ...needs, io });
-      const { wanted, isAsking } = wantedOf(values);
-      const found = await all.find(wanted);
+      const { selection, isAsking } = selectionOf(values);
+      const found = await all.find(selection);
       const place = await needs.findHub(undefined);
       const files: HubFiles = { config: (await loadForEdit(needs)).file, dotenv };
       const whole = await all.planImport(found, files, place);
@@ -81,71 +71,66 @@ export function createImport(needs: HubNeeds & FileNeeds & ClientCommandNeeds): 
       if (!isJson) show(found, whole, io);
       const isRemoving = values['remove'] === true;
       const hasChange = isAsking && hasChanges(whole, isRemoving);
-      const plan = hasChange
-        ? await all.tighten(whole, files, await answersTo(whole, values, { ...needs, io }))
-        : whole;
-      if (!isJson && hasChange) showDropped(whole, plan, io);
+      let plan = whole;
+      if (hasChange) {
+        const isAllowed = await confirmImport(whole, values, needs, io);
+        plan = await all.tighten(whole, files, isAllowed);
+        if (!isJson) showDropped(whole, plan, io);
+      }
       const isWritten =
         hasChange &&
         hasChanges(plan, isRemoving) &&
         (await isAgreed(questionOf(plan, files, values), values, needs, io));
       let outcome: Outcome = { isWritten, added: [], backups: [], kept: [] };
       if (isWritten) {
-        const done = await all.carryOutImport(plan, files);
-        const { running, others } = isRemoving
-          ? await startImported(itemsToMove(plan), createHubClient(place, io.signal), io)
-          : { running: [], others: [] };
-        outcome = {
-          isWritten,
-          added: done.added,
-          backups: await done.removeFromClients(running),
-          kept: others,
-        };
+        const { added, removeFromClients } = await all.carryOutImport(plan, files);
+        const moved = isRemoving ? itemsToMove(plan) : [];
+        const { running, others } = await startImported(moved, createHubClient(place, io), io);
+        outcome = { isWritten, added, backups: await removeFromClients(running), kept: others };
       }
-      if (isJson) io.out(asJson(documentOf(plan, files, outcome)));
+      if (isJson) io.json(documentOf(plan, files, outcome));
       else reportOutcome({ plan, files, isAsking, hasChange, ...outcome }, io);
-      const code = reportProblems(found, io);
-      return outcome.kept.length > 0 ? 1 : code;
+      // Problems of single files: the other files are imported anyway.
+      for (const { message } of found.problems) io.err(io.errorScreen.foreign(message));
+      return outcome.kept.length > 0 || found.problems.length > 0 ? 1 : 0;
     },
   };
 }
 
-/** The import request. Throws HUB_USAGE for options that exclude each other. */
-function wantedOf(values: Values): {
-  readonly wanted: ImportSelection;
-  readonly isAsking: boolean;
-} {
+/** `agenthub import --undo`: restores all files that the latest import changed. */
+async function undoImport(values: Values, needs: CliNeeds, io: Io): Promise<0> {
+  const all = await needs.openClients();
+  const found = await all.newestImport();
+  if (!found) throw usageError('--undo: there is no import that can be undone');
+  const { out, screen } = io;
+  const isJson = values['json'] === true;
+  if (!isJson) {
+    const added = screen.foreign(found.added.join(', ')) || 'no server';
+    out(`The import of ${found.at} added ${added} and changed:`);
+    for (const file of found.files) out(`  ${screen.foreign(file)}`);
+  }
+  const isWritten = await isAgreed(`Restore ${found.files.join(', ')}?`, values, needs, io);
+  if (isWritten) await all.undoImport();
+  if (isJson) return io.json({ ...found, undone: isWritten });
+  out(isWritten ? `${screen.paint('green', 'restored')} all of them` : 'Nothing was written.');
+  return 0;
+}
+
+/** The files that the command line selects. Throws HUB_USAGE for options that exclude each other. */
+function selectionOf(values: Values) {
   const words = textsOf(values, 'client');
   const isAll = values['all'] === true;
   if (isAll && words.length > 0)
-    throw new HubError(
-      'HUB_USAGE',
-      '--all: cannot be combined with client names. Remove one of them',
-    );
-  const paths = words.filter(isPath);
-  const names = words.filter(word => !isPath(word)).map(clientOf);
-  const isAsking = isAll || words.length > 0;
-  return {
-    isAsking,
-    wanted: {
-      names: words.length > 0 ? names : clientNames,
-      scopes: [values['workspace'] === true ? 'workspace' : 'user'],
-      paths,
-    },
+    throw usageError('--all: cannot be combined with client names. Remove one of them');
+  const { paths = [], names = [] } = Object.groupBy(words, word =>
+    /[./\\]/.test(word) ? 'paths' : 'names',
+  );
+  const selection: ImportSelection = {
+    names: words.length > 0 ? names.map(clientOf) : clientNames,
+    scopes: [values['workspace'] === true ? 'workspace' : 'user'],
+    paths,
   };
-}
-
-const isPath = (word: string) => /[./\\]/.test(word);
-
-/** The answers for the plan. Without `--yes` and a terminal, `isAgreed` refuses before anything is asked. */
-async function answersTo(
-  plan: ImportPlan,
-  values: Values,
-  { io, ...needs }: ClientCommandNeeds & { readonly io: Io },
-): Promise<Allowed> {
-  const allowed = allowedBy(plan, values);
-  const isAsked = values['yes'] !== true && values['dry-run'] !== true && values['json'] !== true;
-  return isAsked && needs.ask ? await askForEach(plan, allowed, { ...needs, io }) : allowed;
+  return { selection, isAsking: isAll || words.length > 0 };
 }
 
 const itemsToMove = ({ items }: ImportPlan) => items.filter(({ action }) => action !== 'skip');
@@ -292,9 +277,3 @@ const documentOf = (
   backups,
   kept: kept.map(({ item, why }) => ({ name: item.found.name, why })),
 });
-
-/** Prints problems of single files. The other files are imported anyway. */
-function reportProblems({ problems }: FoundServers, { err, errorScreen }: Io): ExitCode {
-  for (const { message } of problems) err(errorScreen.foreign(message));
-  return problems.length > 0 ? 1 : 0;
-}

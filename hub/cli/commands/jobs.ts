@@ -1,16 +1,17 @@
 import { HubError, isObject, tryParseJson } from '#core';
-import type { Command, ExitCode, Io } from '../command.ts';
-import { type HubClient, type HubNeeds, hubOptions, listJobs, openHub } from '../hub-client.ts';
+import { type Command, type ExitCode, hubOptions } from '../command.ts';
+import { type HubClient, listJobs, openHub } from '../hub-client.ts';
+import type { CliNeeds } from '../needs.ts';
+import { type Described, fieldsOf } from '../responses.ts';
 import { type Cell, tableOf } from '../table.ts';
-import { asJson, textOf } from '../values.ts';
-
-type Described = { readonly [key: string]: unknown };
+import type { Io } from '../terminal.ts';
+import { textOf, usageError } from '../values.ts';
 
 /** Length of the ids in the table. Commands accept any unambiguous prefix. */
 const shownIdLength = 8;
 
 /** `agenthub jobs`: lists jobs, follows one (`jobs follow ID`) or cancels one (`jobs cancel ID`). */
-export function createJobsCommand(needs: HubNeeds): Command {
+export function createJobsCommand(needs: CliNeeds): Command {
   return {
     name: 'jobs',
     summary: 'List the jobs of the running hub, such as installs, or follow or cancel one.',
@@ -43,15 +44,12 @@ export function createJobsCommand(needs: HubNeeds): Command {
       const action = textOf(values, 'action');
       const id = textOf(values, 'id');
       const wantsJson = values['json'] === true;
-      if (
-        action !== undefined &&
-        ((action !== 'follow' && action !== 'cancel') || id === undefined)
-      )
-        throw new HubError(
-          'HUB_USAGE',
+      const isKnown = action === 'follow' || action === 'cancel';
+      if (action !== undefined && (!isKnown || id === undefined))
+        throw usageError(
           'jobs: write "agenthub jobs" to list jobs, or "agenthub jobs follow ID" or "agenthub jobs cancel ID"',
         );
-      const hub = await openHub(needs, values, io.signal);
+      const hub = await openHub(needs, values, io);
       if (id === undefined) return await list(hub, wantsJson, io);
       const act = action === 'follow' ? follow : cancel;
       return await act(hub, id, wantsJson, io);
@@ -66,13 +64,14 @@ const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
   interrupted: 'red',
 };
 
-async function list(hub: HubClient, wantsJson: boolean, { out, screen }: Io): Promise<ExitCode> {
+async function list(hub: HubClient, wantsJson: boolean, io: Io): Promise<ExitCode> {
   const jobs = await listJobs(hub);
-  if (wantsJson) out(asJson({ jobs }));
-  else if (jobs.length === 0) out(`The hub at ${hub.url} keeps no jobs.`);
+  if (wantsJson) return io.json({ jobs });
+  if (jobs.length === 0) io.out(`The hub at ${hub.url} keeps no jobs.`);
   else
-    for (const line of tableOf(['ID', 'STATE', 'STARTED', 'JOB', 'NOTE'], jobs.map(rowOf), screen))
-      out(line);
+    io.out(
+      tableOf(['ID', 'STATE', 'STARTED', 'JOB', 'NOTE'], jobs.map(rowOf), io.screen).join('\n'),
+    );
   return 0;
 }
 
@@ -112,7 +111,7 @@ async function follow(
 /** Why a job did not succeed. Only the owner may read the message, so others get the code. */
 async function reasonOf(hub: HubClient, path: string, { error }: Described): Promise<string> {
   const job = await hub.ask({ method: 'GET', path }).catch(() => undefined); // not the owner
-  const known = isObject(job) ? job['error'] : undefined;
+  const known = fieldsOf(job)['error'];
   if (isObject(known)) return `${String(known['code'])}: ${String(known['message'])}`;
   return isObject(error) ? String(error['code']) : 'the hub gives no reason';
 }
@@ -121,17 +120,14 @@ async function cancel(
   hub: HubClient,
   wanted: string,
   wantsJson: boolean,
-  { out, screen }: Io,
+  { out, json, screen }: Io,
 ): Promise<ExitCode> {
   const job = await hub.ask({ method: 'DELETE', path: await pathOf(hub, wanted) });
-  const { title, state } = isObject(job) ? job : {};
-  if (wantsJson) out(asJson(job));
-  else
-    out(
-      state === 'running'
-        ? `${screen.foreign(String(title))} is still running: it ends as soon as possible`
-        : `${screen.foreign(String(title))}: ${String(state)}`,
-    );
+  if (wantsJson) return json(job);
+  const { title, state } = fieldsOf(job);
+  const end =
+    state === 'running' ? ' is still running: it ends as soon as possible' : `: ${String(state)}`;
+  out(`${screen.foreign(String(title))}${end}`);
   return 0;
 }
 
@@ -140,8 +136,7 @@ async function pathOf(hub: HubClient, wanted: string): Promise<string> {
   const ids = (await listJobs(hub)).map(({ id }) => String(id));
   const found = ids.filter(id => id.startsWith(wanted));
   if (found.length > 1 && !found.includes(wanted))
-    throw new HubError(
-      'HUB_USAGE',
+    throw usageError(
       `jobs: ${found.length} jobs have an id that begins with ${JSON.stringify(wanted)}. Write more of it`,
     );
   return `/jobs/${encodeURIComponent(found.length === 1 ? String(found[0]) : wanted)}`;

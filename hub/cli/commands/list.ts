@@ -1,20 +1,19 @@
 import { isObject } from '#core';
-import type { Command, Io } from '../command.ts';
-import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
+import { type Command, hubOptions } from '../command.ts';
+import { type HubClient, openHub } from '../hub-client.ts';
 import { openMcp } from '../mcp.ts';
+import type { CliNeeds } from '../needs.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, durationOf, tableOf } from '../table.ts';
-import { asJson } from '../values.ts';
-
-type Needs = HubNeeds & { readonly version: string };
-type Described = { readonly [key: string]: unknown };
+import type { Io } from '../terminal.ts';
 
 /** `agenthub list`: shows the servers of a hub and their states, or their tools. */
-export function createList(needs: Needs): Command {
+export function createList(needs: CliNeeds): Command {
   return {
     name: 'list',
     summary: 'List the servers of the running hub, or their tools.',
     options: {
-      tools: { type: 'boolean', help: 'List the tools, by the names that clients use.' },
+      tools: { help: 'List the tools, by the names that clients use.' },
       ...hubOptions,
     },
     details: [
@@ -29,7 +28,7 @@ export function createList(needs: Needs): Command {
       ],
     ],
     async run(values, io) {
-      const hub = await openHub(needs, values, io.signal);
+      const hub = await openHub(needs, values, io);
       return values['tools'] === true
         ? await listTools(hub, needs.version, values['json'] === true, io)
         : await listAll(hub, values['json'] === true, io);
@@ -37,25 +36,13 @@ export function createList(needs: Needs): Command {
   };
 }
 
-async function listAll(hub: HubClient, wantsJson: boolean, { out, screen }: Io): Promise<0> {
+async function listAll(hub: HubClient, wantsJson: boolean, io: Io): Promise<0> {
   const answer = await hub.ask({ method: 'GET', path: '/servers' });
-  if (wantsJson) {
-    out(asJson(answer));
-    return 0;
-  }
-  const listed = isObject(answer) && Array.isArray(answer['servers']) ? answer['servers'] : [];
-  const servers = listed.filter(isObject);
-  if (servers.length === 0) {
-    out(`The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`);
-    return 0;
-  }
-  const rows = servers.map(rowOf);
-  for (const line of tableOf(
-    ['NAME', 'STATE', 'TOOLS', 'RESTARTS', 'UPTIME', 'NOTE'],
-    rows,
-    screen,
-  ))
-    out(line);
+  if (wantsJson) return io.json(answer);
+  const rows = objectsIn(fieldsOf(answer)['servers']).map(server => rowOf(server, io.clock.now()));
+  const head = ['NAME', 'STATE', 'TOOLS', 'RESTARTS', 'UPTIME', 'NOTE'];
+  if (rows.length > 0) io.out(tableOf(head, rows, io.screen).join('\n'));
+  else io.out(`The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`);
   return 0;
 }
 
@@ -68,7 +55,7 @@ const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
   failed: 'red',
 };
 
-function rowOf(server: Described): readonly Cell[] {
+function rowOf(server: Described, now: number): readonly Cell[] {
   const state = String(server['state']);
   const since = Date.parse(String(server['started_at']));
   return [
@@ -76,7 +63,7 @@ function rowOf(server: Described): readonly Cell[] {
     { text: state, style: styles[state] ?? 'dim' },
     String(server['tools']),
     String(server['restart_count']),
-    Number.isNaN(since) ? '' : durationOf(Date.now() - since),
+    Number.isNaN(since) ? '' : durationOf(now - since),
     noteOf(server),
   ];
 }
@@ -97,24 +84,15 @@ function noteOf(server: Described): string {
   }
 }
 
-async function listTools(
-  hub: HubClient,
-  version: string,
-  wantsJson: boolean,
-  { out, screen }: Io,
-): Promise<0> {
+async function listTools(hub: HubClient, version: string, wantsJson: boolean, io: Io): Promise<0> {
   await using mcp = await openMcp(hub, undefined, version);
   const tools = await mcp.listTools();
-  if (wantsJson) {
-    out(asJson({ tools }));
-    return 0;
-  }
+  if (wantsJson) return io.json({ tools });
   const rows = tools.map(({ name, description = '' }) => [
     name,
     description.split('\n').find(line => line.trim() !== '') ?? '',
   ]);
-  if (rows.length === 0)
-    out(`The hub at ${hub.url} has no tools. "agenthub list" shows its servers.`);
-  else for (const line of tableOf(['TOOL', 'DESCRIPTION'], rows, screen)) out(line);
+  if (rows.length > 0) io.out(tableOf(['TOOL', 'DESCRIPTION'], rows, io.screen).join('\n'));
+  else io.out(`The hub at ${hub.url} has no tools. "agenthub list" shows its servers.`);
   return 0;
 }

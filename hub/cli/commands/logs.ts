@@ -1,29 +1,23 @@
-import { isObject, tryParseJson } from '#core';
-import type { Command, ExitCode, Io } from '../command.ts';
-import { type HubClient, type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
-import { asJson, numberOf, wordOf } from '../values.ts';
+import { tryParseJson } from '#core';
+import { type Command, type ExitCode, hubOptions } from '../command.ts';
+import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
+import type { CliNeeds } from '../needs.ts';
+import { fieldsOf } from '../responses.ts';
+import type { Io } from '../terminal.ts';
+import { numberOf, wordOf } from '../values.ts';
 
 const usualLines = 50;
 const maxLines = 10_000;
 
 /** `agenthub logs`: prints the latest stderr lines of a server, and with `--follow` each new line. */
-export function createLogs(needs: HubNeeds): Command {
+export function createLogs(needs: CliNeeds): Command {
   return {
     name: 'logs',
     summary: 'Show the last lines that a server wrote to stderr.',
     positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
     options: {
-      follow: {
-        type: 'boolean',
-        short: 'f',
-        help: 'Print new lines as they arrive, until Ctrl-C.',
-      },
-      lines: {
-        type: 'string',
-        short: 'n',
-        placeholder: 'number',
-        help: `Number of lines. Default: ${usualLines}.`,
-      },
+      follow: { short: 'f', help: 'Print new lines as they arrive, until Ctrl-C.' },
+      lines: { short: 'n', value: 'number', help: `Number of lines. Default: ${usualLines}.` },
       ...hubOptions,
     },
     details: [
@@ -38,17 +32,16 @@ export function createLogs(needs: HubNeeds): Command {
       const name = wordOf(values, 'server');
       const most = numberOf(values, 'lines', { least: 0, most: maxLines }) ?? usualLines;
       const wantsJson = values['json'] === true;
-      const hub = await openHub(needs, values, io.signal);
-      const path = `/servers/${encodeURIComponent(name)}/logs`;
+      const hub = await openHub(needs, values, io);
+      const path = `${pathOfServer(name)}/logs`;
       const kept = linesOf(await hub.ask({ method: 'GET', path }));
       const skipped = Math.max(0, kept.length - most);
       if (values['follow'] === true)
         return await follow(hub, `${path}?follow=true`, { skipped, wantsJson }, io);
       const lines = kept.slice(skipped);
-      if (wantsJson) io.out(asJson({ name, lines }));
-      else for (const line of lines) io.out(io.screen.foreign(line));
-      if (!wantsJson && kept.length === 0)
-        io.err(`${name} has written nothing since its latest start`);
+      if (wantsJson) return io.json({ name, lines });
+      for (const line of lines) io.out(io.screen.foreign(line));
+      if (kept.length === 0) io.err(`${name} has written nothing since its latest start`);
       return 0;
     },
   };
@@ -65,9 +58,9 @@ async function follow(
   let toSkip = skipped;
   try {
     for await (const { data } of hub.follow({ method: 'GET', path, signal })) {
-      const told = tryParseJson(data);
-      const lines = linesOf(told);
-      const dropped = isObject(told) ? told['dropped'] : undefined;
+      const event = tryParseJson(data);
+      const lines = linesOf(event);
+      const { dropped } = fieldsOf(event);
       if (typeof dropped === 'number') err(`${dropped} lines arrived too fast to be shown`);
       for (const line of lines.slice(toSkip)) print(line);
       toSkip = Math.max(0, toSkip - lines.length);
@@ -82,6 +75,6 @@ async function follow(
 }
 
 function linesOf(answer: unknown): readonly string[] {
-  const lines = isObject(answer) ? answer['lines'] : undefined;
+  const { lines } = fieldsOf(answer);
   return Array.isArray(lines) ? lines.map(String) : [];
 }

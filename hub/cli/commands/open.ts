@@ -1,22 +1,19 @@
-import { HubError, isObject } from '#core';
-import type { Command } from '../command.ts';
-import { type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
-import { asJson } from '../values.ts';
-
-export type OpenNeeds = HubNeeds & {
-  /** Opens a URL in the user's browser. Resolves with false if there is none. */
-  readonly openBrowser: (url: string) => Promise<boolean>;
-};
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { HubError } from '#core';
+import { type Command, hubOptions } from '../command.ts';
+import { openHub } from '../hub-client.ts';
+import type { CliNeeds } from '../needs.ts';
+import { fieldsOf } from '../responses.ts';
 
 /** `agenthub open`: logs a browser in to the dashboard with a one-time link. */
-export function createOpen(needs: OpenNeeds): Command {
+export function createOpen(needs: CliNeeds): Command {
   return {
     name: 'open',
     summary: 'Open the dashboard in a browser, logged in as the owner of the hub.',
-    options: {
-      ...hubOptions,
-      print: { type: 'boolean', help: 'Only print the link.' },
-    },
+    options: { ...hubOptions, print: { help: 'Only print the link.' } },
     details: [
       'The link is valid once, for ten minutes. The login lasts 30 days.',
       '--json prints {"url", "expires_in_seconds"} and opens nothing.',
@@ -26,18 +23,93 @@ export function createOpen(needs: OpenNeeds): Command {
       ['open --print', 'A link for a browser elsewhere, such as behind an SSH tunnel'],
     ],
     async run(values, io) {
-      const hub = await openHub(needs, values, io.signal);
+      const hub = await openHub(needs, values, io);
       const answer = await hub.ask({ method: 'POST', path: '/login-link' });
-      const { path, expires_in_seconds: seconds } = isObject(answer) ? answer : {};
+      const { path, expires_in_seconds: seconds } = fieldsOf(answer);
       if (typeof path !== 'string' || !path.startsWith('/dashboard/'))
         throw new HubError('HUB_CONNECT_FAILED', `what answers at ${hub.url} gives no login link`);
       const url = `${hub.url.replace(/\/+$/, '')}${path}`;
-      if (values['json'] === true) io.out(asJson({ url, expires_in_seconds: seconds }));
-      else if (values['print'] === true || !(await needs.openBrowser(url))) io.out(url);
-      else
-        io.out(
-          'The dashboard opens in your browser. "agenthub open --print" prints a link instead.',
+      if (values['json'] === true) return io.json({ url, expires_in_seconds: seconds });
+      const isOpened = values['print'] !== true && (await needs.openBrowser(url));
+      io.out(
+        isOpened
+          ? 'The dashboard opens in your browser. "agenthub open --print" prints a link instead.'
+          : url,
+      );
+      return 0;
+    },
+  };
+}
+
+type BrowserOptions = {
+  readonly platform: NodeJS.Platform;
+  readonly env: NodeJS.ProcessEnv;
+  /** Folder that only this user can read. The redirect page is written to it. */
+  readonly folder: string;
+};
+
+/**
+ * Opens a URL in the browser of this machine. Returns false if there is no browser. The URL is secret, and other
+ * users can see command lines, so the browser opens a local file that redirects to it.
+ */
+export async function openBrowser(
+  url: string,
+  { platform, env, folder }: BrowserOptions,
+  { writeWhole }: { readonly writeWhole: (file: string, text: string) => Promise<void> },
+): Promise<boolean> {
+  const opener = openerOf(platform, env);
+  if (!opener) return false;
+  const file = join(folder, 'open-dashboard.html');
+  try {
+    await writeWhole(file, pageTo(url));
+    const [command, ...words] = opener;
+    const child = spawn(command, [...words, pathToFileURL(file).href], { env, stdio: 'ignore' });
+    const [code] = await once(child, 'exit');
+    return code === 0;
+  } catch {
+    // The caller prints the link instead.
+    return false;
+  }
+}
+
+function openerOf(
+  platform: NodeJS.Platform,
+  { DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION }: NodeJS.ProcessEnv,
+): readonly [command: string, ...words: string[]] | undefined {
+  // In an SSH session, a browser would open on the remote machine, where the user cannot see it.
+  if (SSH_CONNECTION) return undefined;
+  if (platform === 'darwin') return ['open'];
+  if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler'];
+  return DISPLAY || WAYLAND_DISPLAY ? ['xdg-open'] : undefined;
+}
+
+/** Page that redirects to the URL. Quotes are encoded, because they would end the attribute. */
+const pageTo = (url: string) =>
+  `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=${url.replaceAll('"', '%22')}"><title>AgentHub</title>\n`;
+
+/** `agenthub key`: prints the owner's key, for scripts that administer a hub. */
+export function createKey({ findOwnerKey }: Pick<CliNeeds, 'findOwnerKey'>): Command {
+  return {
+    name: 'key',
+    summary: "Print the owner's key of the hub, for scripts that administer it over HTTP.",
+    options: {},
+    details: [
+      'The hub makes the key at its first start and keeps it in DATA_DIR/owner-key. Anyone who has it can install servers, which run with your permissions. To replace it, delete that file and restart the hub.',
+    ],
+    examples: [
+      [
+        'key',
+        'As in: curl -X POST -H "Authorization: Bearer $(npx agenthub key)" http://localhost:9090/config/reload',
+      ],
+    ],
+    async run(_values, io) {
+      const key = await findOwnerKey(io.signal);
+      if (key === undefined)
+        throw new HubError(
+          'HUB_OWNER_ONLY',
+          'no hub has created its key here. Run this in the folder where the hub was started, or start it with "agenthub serve"',
         );
+      io.out(key);
       return 0;
     },
   };

@@ -1,24 +1,21 @@
-import { isObject } from '#core';
-import type { Command, Io } from '../command.ts';
-import { type HubNeeds, hubOptions, openHub } from '../hub-client.ts';
-import { asJson, textsOf } from '../values.ts';
-import { withStartProgress } from '../start-progress.ts';
+import { HubError } from '#core';
+import { type Command, hubOptions } from '../command.ts';
+import { loadForEdit } from '../confirm.ts';
+import { isAbsent, openHub, pathOfServer, withStartProgress } from '../hub-client.ts';
+import type { CliNeeds } from '../needs.ts';
+import { fieldsOf, objectsIn } from '../responses.ts';
+import type { Io } from '../terminal.ts';
+import { textsOf, wordOf } from '../values.ts';
 
-export type ServerAction = 'start' | 'stop' | 'restart';
-
-const about: Readonly<Record<ServerAction, { readonly summary: string; readonly doing: string }>> =
-  {
-    start: { summary: 'Start servers and wait until they answer.', doing: 'starting' },
-    stop: {
-      summary: 'Stop servers until they are started manually.',
-      doing: 'stopping',
-    },
-    restart: { summary: 'Stop servers and start them again.', doing: 'restarting' },
-  };
+const actions = {
+  start: { summary: 'Start servers and wait until they answer.', doing: 'starting' },
+  stop: { summary: 'Stop servers until they are started manually.', doing: 'stopping' },
+  restart: { summary: 'Stop servers and start them again.', doing: 'restarting' },
+} as const;
 
 /** `agenthub start`, `stop` and `restart`: acts on one server after another, and stops at the first failure. */
-export function createServerAction(action: ServerAction, needs: HubNeeds): Command {
-  const { summary, doing } = about[action];
+export function createServerAction(action: keyof typeof actions, needs: CliNeeds): Command {
+  const { summary, doing } = actions[action];
   return {
     name: action,
     summary,
@@ -29,24 +26,132 @@ export function createServerAction(action: ServerAction, needs: HubNeeds): Comma
     details: ['--json prints {"servers": [...]}, each as in GET /servers/{name}.'],
     examples: [[`${action} memory`, `${action[0]?.toUpperCase()}${action.slice(1)} one server`]],
     async run(values, io) {
-      const hub = await openHub(needs, values, io.signal);
+      const hub = await openHub(needs, values, io);
       const servers: unknown[] = [];
       for (const name of textsOf(values, 'server')) {
         io.progress(`${doing} ${name}`);
-        const path = `/servers/${encodeURIComponent(name)}`;
-        const asking = hub.ask({ method: 'POST', path: `${path}/${action}` });
-        const server = await withStartProgress(asking, hub, path, io);
+        const asking = hub.ask({ method: 'POST', path: `${pathOfServer(name)}/${action}` });
+        const server = await withStartProgress(asking, hub, name, io);
         servers.push(server);
         if (values['json'] !== true) io.out(sentenceOf(server, io));
       }
-      if (values['json'] === true) io.out(asJson({ servers }));
+      return values['json'] === true ? io.json({ servers }) : 0;
+    },
+  };
+}
+
+function sentenceOf(server: unknown, { screen }: Io): string {
+  const { name, state, tools } = fieldsOf(server);
+  const isRunning = state === 'running';
+  const painted = screen.paint(isRunning ? 'green' : 'dim', String(state));
+  return `${String(name)}: ${painted}${isRunning ? `, ${String(tools)} tools` : ''}`;
+}
+
+/** `agenthub remove`: stops a server and removes its entry from the config. */
+export function createRemove(needs: CliNeeds): Command {
+  return {
+    name: 'remove',
+    summary: 'Stop a server and remove its entry from the config.',
+    positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
+    options: {
+      purge: { help: 'Also remove its image and its volumes, with all stored data.' },
+      ...hubOptions,
+    },
+    details: [
+      'If no hub is running, the entry is removed from the config file.',
+      '--json prints {"name", "removed": [{"kind", "name"}], "left": [{"kind", "name", "why"}]}.',
+    ],
+    examples: [
+      ['remove github', 'Remove a server and keep its volumes'],
+      ['remove github --purge', 'Remove a server with its image and data'],
+    ],
+    async run(values, io) {
+      const name = wordOf(values, 'server');
+      const { url, purge, json } = values;
+      const hub = await openHub(needs, values, io);
+      try {
+        const path = `${pathOfServer(name)}${purge === true ? '?purge=true' : ''}`;
+        io.progress(`removing ${name}`);
+        const answer = await hub.ask({ method: 'DELETE', path });
+        if (json === true) return io.json(answer);
+        showRemoved(answer, io);
+      } catch (error) {
+        if (url !== undefined || !isAbsent(error)) throw error;
+        if (purge === true) throw needsHub(error);
+        const { file } = await loadForEdit(needs);
+        await (await needs.editConfig()).removeServer(file, name);
+        if (json === true) return io.json({ name, removed: [{ kind: 'entry', name }], left: [] });
+        io.out(
+          `removed the entry ${name} from ${file}. No hub is running: its image and volumes are kept`,
+        );
+      }
       return 0;
     },
   };
 }
 
-function sentenceOf(answer: unknown, { screen }: Io): string {
-  const { name, state, tools } = isObject(answer) ? answer : {};
-  const painted = screen.paint(state === 'running' ? 'green' : 'dim', String(state));
-  return `${String(name)}: ${painted}${state === 'running' ? `, ${String(tools)} tools` : ''}`;
+const needsHub = (cause: unknown) =>
+  new HubError(
+    'HUB_CONNECT_FAILED',
+    '--purge: only a running hub can remove images and volumes. Start it with "agenthub serve", or omit --purge',
+    { cause },
+  );
+
+function showRemoved(answer: unknown, { out, err, screen }: Io): void {
+  const { name: server, removed, left } = fieldsOf(answer);
+  out(`${screen.paint('green', 'removed')} ${String(server)}`);
+  for (const { kind, name } of objectsIn(removed))
+    if (kind !== 'entry' && kind !== 'instance') out(`removed the ${String(kind)} ${String(name)}`);
+  for (const { kind, name, why } of objectsIn(left))
+    err(`not removed: the ${String(kind)} ${String(name)}: ${String(why)}`);
+}
+
+/** `agenthub reload`: makes the hub read its config now, and allows entries that it holds back. */
+export function createReload(needs: CliNeeds): Command {
+  return {
+    name: 'reload',
+    summary: 'Reload the config, and allow entries that wait for approval.',
+    options: {
+      allow: {
+        value: 'server',
+        multiple: true,
+        completion: 'server',
+        help: 'Allow the new entry of this server, which runs without a sandbox. Repeatable.',
+      },
+      ...hubOptions,
+    },
+    details: [
+      'An entry with "runtime": "process" that appears or changes while the hub runs waits until it is allowed, or until the hub is restarted.',
+      '--json prints the response of POST /config/reload.',
+    ],
+    examples: [['reload --allow shell', 'Allow the waiting entry of one server']],
+    async run(values, io) {
+      const hub = await openHub(needs, values, io);
+      const allow = textsOf(values, 'allow');
+      const body = allow.length > 0 ? { allow } : {};
+      const answer = await hub.ask({ method: 'POST', path: '/config/reload', body });
+      const { failed, waiting } = fieldsOf(answer);
+      // Parts of the config that are not applied.
+      const open = [failed, waiting].flatMap(objectsIn);
+      if (values['json'] === true) io.json(answer);
+      else showReload(answer, open, io);
+      return open.length > 0 ? 1 : 0;
+    },
+  };
+}
+
+function showReload(
+  answer: unknown,
+  open: ReturnType<typeof objectsIn>,
+  { out, err, screen, errorScreen }: Io,
+): void {
+  const { status, ...changes } = fieldsOf(answer);
+  out(String(status));
+  for (const kind of ['added', 'removed', 'changed']) {
+    const names = changes[kind];
+    if (Array.isArray(names) && names.length > 0)
+      out(screen.foreign(`${kind}: ${names.map(String).join(', ')}`));
+  }
+  for (const { server, message } of open)
+    err(errorScreen.foreign(`${String(server)}: ${String(message)}`));
 }

@@ -5,10 +5,10 @@ import { type Server, createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
+import { systemClock } from '#core';
 import { type RunningHub, announceRunning, openDataDir } from '#store';
-import { findOwnerAccess } from '../../../hub/cli/owner/access.ts';
-import { socketOf } from '../../../hub/cli/owner/socket.ts';
-import { createHubClient } from '../../../hub/cli/hub-client.ts';
+import { findOwnerAccess, socketOf } from '../../hub/cli/owner.ts';
+import { createHubClient } from '../../hub/cli/hub-client.ts';
 
 const signal = AbortSignal.timeout(20_000);
 const composeKey = 'c'.repeat(43);
@@ -127,7 +127,7 @@ describe("the owner's key", () => {
         token: undefined,
         ownerAccess: ending => findOwnerAccess(url, options([folder.path]), ending),
       },
-      signal,
+      { signal, clock: systemClock },
     );
     const asked = client.ask({ method: 'POST', path: '/config/reload' });
     await assert.rejects(asked, { code: 'HUB_OWNER_ONLY' });
@@ -145,7 +145,7 @@ describe("the owner's key", () => {
         token: undefined,
         ownerAccess: ending => findOwnerAccess(url, options([folder.path]), ending),
       },
-      signal,
+      { signal, clock: systemClock },
     );
     const asked = client.ask({ method: 'POST', path: '/config/reload' });
     await assert.rejects(asked, { message: /has another owner's key/ });

@@ -1,0 +1,116 @@
+import type { Clients, HubAddress } from '#clients';
+import type { Config, ConfigEditor, ServerConfig } from '#config';
+import type { OwnerAccess } from './owner.ts';
+import type { Ask } from './terminal.ts';
+
+export type ServeOptions = {
+  /** Overrides MCP_SERVERS_CONFIG. */
+  readonly configFile?: string;
+  /** Overrides ROUTER_PORT. 0 chooses a free port. */
+  readonly port?: number;
+  /** Only servers with at least one of these tags. */
+  readonly tags?: readonly string[];
+  /** Serves a client on stdin and stdout. The hub then listens only if a port is given as well. */
+  readonly stdio?: boolean;
+};
+
+/** A running hub. */
+export type StartedHub = {
+  /** Such as `http://127.0.0.1:9090`; undefined if the hub does not listen. */
+  readonly address: string | undefined;
+  /** Creates a one-time login link to the dashboard; undefined if administration over HTTP is off. */
+  readonly loginLink?: (() => string) | undefined;
+  /** True if people read the hub's output as a container log. */
+  readonly inContainer?: boolean;
+  /** Resolves when the client on stdin and stdout disconnects; undefined without such a client. */
+  readonly clientGone?: Promise<unknown>;
+  stop(): Promise<void>;
+};
+
+/** A config and its file. */
+export type LoadedConfig = {
+  readonly file: string;
+  readonly config: Config;
+  /** The missing file, if the config shipped with AgentHub is used instead of it. */
+  readonly insteadOf?: string;
+};
+
+/** The objects that one hub has on the engine. */
+export type HubObjects = {
+  readonly hubId: string;
+  readonly containers: readonly {
+    readonly name: string;
+    readonly server: string;
+    readonly isRunning: boolean;
+  }[];
+  readonly networks: readonly { readonly name: string }[];
+  readonly volumes: readonly { readonly name: string }[];
+};
+
+/** What `doctor` examines. */
+export type Installation = {
+  /** Id of the hub with this data folder; undefined before its first start. */
+  readonly hubId: string | undefined;
+  readonly dataDir: string;
+  /** Name and version of the engine. Rejects with HubError. */
+  engine(): Promise<string>;
+  holdings(): Promise<readonly HubObjects[]>;
+  /** Removes containers and networks of a hub. Returns a sentence for each that could not be removed. */
+  remove(hubId: string): Promise<readonly string[]>;
+  /** Removes volumes of a hub with their data. Returns a sentence for each that could not be removed. */
+  removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]>;
+  /** Engine names of the volumes that a server of this hub has or will have. */
+  volumesOf(config: ServerConfig): readonly string[];
+};
+
+/** Address of a running hub, and credentials for it. */
+export type HubPlace = {
+  /** Such as `http://localhost:9090`. May contain a path, if the hub is behind a proxy. */
+  readonly url: string;
+  readonly token: string | undefined;
+  /**
+   * Returns the key that administers this hub. Called when the hub refuses a request without it. Rejects with
+   * HubError if this user does not have the key. Undefined: no administration.
+   */
+  readonly ownerAccess?: (signal: AbortSignal) => Promise<OwnerAccess>;
+};
+
+/** Functions with which commands run and configure a hub. All throw HubError. */
+type LocalNeeds = {
+  readonly version: string;
+  /** Resolves when the hub runs. Cleans up if the hub cannot start. */
+  readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<StartedHub>;
+  /** Resolves when the broker listens. */
+  readonly startBroker: (signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
+  /** Reads settings and config without starting anything. */
+  readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
+  /** Path of the config file from the settings. The file may not exist. */
+  readonly findConfigFile: () => Promise<string>;
+  /** Creates an editor for config files, used if no hub runs that could make the change. */
+  readonly editConfig: () => Promise<ConfigEditor>;
+  readonly examine: () => Promise<Installation>;
+};
+
+/** Functions with which commands reach a hub, its clients and its user. */
+type RemoteNeeds = {
+  /** The hub at this URL, or the hub of the settings. Throws HubError for invalid settings. */
+  readonly findHub: (url: string | undefined) => Promise<HubPlace>;
+  /** The owner's key that a hub of this user stores, even if it does not run; undefined if there is none. */
+  readonly findOwnerKey: (signal: AbortSignal) => Promise<string | undefined>;
+  /** Serves the client on stdin and stdout until it disconnects or the signal aborts. Throws HubError. */
+  readonly connectStdio: (
+    /** Default: all servers of the hub of the settings. */
+    options: { readonly url?: string; readonly server?: string },
+    signal: AbortSignal,
+  ) => Promise<void>;
+  /** Opens a URL in the user's browser. Resolves with false if there is none. */
+  readonly openBrowser: (url: string) => Promise<boolean>;
+  readonly openClients: () => Promise<Clients>;
+  /** The command with which a client starts `agenthub connect-stdio`. */
+  readonly findBridge: () => Promise<HubAddress['bridge']>;
+  /** Undefined if there is no terminal. */
+  readonly ask: Ask | undefined;
+};
+
+/** Everything that the commands need from the app. */
+export type CliNeeds = LocalNeeds & RemoteNeeds;
