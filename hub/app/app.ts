@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { addBuiltins } from '#builtin';
 import { warningsOf } from '#config';
 import { type Clock, type Log, type Service, startAll, systemClock } from '#core';
-import { type Engine, createHttp, createSocketTables } from '#http';
+import { createHttp, createSocketTables } from '#http';
 import { createLazyInstalls, createPins, registriesOf } from '#installs';
 import { createJobs } from '#jobs';
 import type { StdioStreams } from '#jsonrpc';
@@ -157,10 +157,6 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     newId,
   });
   const { connections, callToken } = transports;
-  const engine: Engine = {
-    backend: place.auto,
-    probe: () => docker.probe(AbortSignal.timeout(probeMs)),
-  };
   const http = createHttp(
     {
       host: settings.host,
@@ -181,7 +177,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       transports,
       hub: {
         version,
-        engine,
+        engine: {
+          backend: place.auto,
+          probe: () => docker.probe(AbortSignal.timeout(probeMs)),
+        },
         config: withRules(control, prompts.rules),
         sharing,
         residentBytes: () => process.memoryUsage.rss(),

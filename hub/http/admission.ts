@@ -1,29 +1,27 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Code } from '#core';
+import type { Clock, Code, Log } from '#core';
 import type { Principal } from '#policy';
-import type { Cors } from './cors.ts';
 import type { Guard, Scope } from './guard.ts';
-import { guardedRequest } from './guarded-request.ts';
+import { type GuardRefusal, guardedRequest } from './guarded-request.ts';
 import type { Login } from './login.ts';
 import type { Peers } from './peers.ts';
-import type { RefusalLog } from './refusal-log.ts';
+
+type Options = { readonly token: string | undefined; readonly allowedOrigins: readonly string[] };
 
 type Needs = {
   readonly guard: Guard;
   readonly peers: Pick<Peers, 'of'>;
-  readonly cors: Pick<Cors, 'isPreflight'>;
   readonly login: Pick<Login, 'throttle'>;
-  readonly logRefusal: RefusalLog;
+  readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
 };
 
-export type Admission = ReturnType<typeof createAdmission>;
+export type RouteAdmission = ReturnType<typeof createRouteAdmission>;
 
-/** Asks the guard about requests to routes, and answers refused ones. */
-export function createAdmission(
-  options: { readonly token: string | undefined },
-  { guard, peers, cors, login, logRefusal }: Needs,
-) {
+/** Asks the guard about requests to routes, and answers refused ones and preflights. */
+export function createRouteAdmission(options: Options, { guard, peers, login, system }: Needs) {
+  const cors = createCors(options.allowedOrigins);
+  const logRefusal = createRefusalLog(system);
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
     guard.check(guardedRequest(raw, peers.of(raw.socket), isOfDashboard(url)), scope);
   /** Principals of the requests that are being answered. */
@@ -41,6 +39,14 @@ export function createAdmission(
   }
 
   return {
+    /** Adds the CORS headers. Call it before anything answers. */
+    mark: ({ raw }: FastifyRequest, reply: FastifyReply) => cors.mark(raw, reply.raw),
+    /** Answers a preflight of an allowed origin. Returns whether it did. */
+    answerPreflight({ raw }: FastifyRequest, reply: FastifyReply): boolean {
+      if (!cors.isPreflight(raw)) return false;
+      reply.code(204).headers(cors.preflightHeaders(raw)).send();
+      return true;
+    },
     refusalOf: (request: FastifyRequest) => check(request, scopeOf(request)).refusal,
     /** The principal of a request that `refuse` admitted to its route. Throws TypeError for any other request. */
     principalOf({ raw, url }: FastifyRequest): Principal {
@@ -92,3 +98,90 @@ export function refusalBody(
     ? { jsonrpc: '2.0', id: null, error: { code: -32000, message } }
     : { error: { code, message } };
 }
+
+/** The headers of requests that pages may set. */
+const allowedHeaders =
+  'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name';
+
+/** Headers that repeat a tool's argument (MCP 2026-07-28). */
+const paramHeader = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+const maxParamHeaders = 64;
+
+/**
+ * CORS (Fetch standard, section 3.2) for the configured origins only: pages of loopback origins may call the hub but not
+ * read its answers. The headers are set on the raw response, because the MCP endpoints bypass Fastify's reply.
+ */
+export function createCors(allowedOrigins: readonly string[]) {
+  const origins = new Set(allowedOrigins.map(origin => origin.toLowerCase()));
+  const isAllowed = (origin: string | undefined): origin is string =>
+    origin !== undefined && origins.has(origin.toLowerCase());
+  return {
+    /** Adds the CORS headers to the answer if the origin is allowed. */
+    mark(request: IncomingMessage, response: ServerResponse): void {
+      if (origins.size === 0) return;
+      response.setHeader('vary', 'Origin');
+      const { origin } = request.headers;
+      if (!isAllowed(origin)) return;
+      response.setHeader('access-control-allow-origin', origin);
+      response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, WWW-Authenticate');
+    },
+    /** The headers of the answer to a preflight, without those of `mark`. */
+    preflightHeaders({ headers }: IncomingMessage) {
+      // A wildcard is not valid with credentials, so the requested headers are named.
+      const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
+      const params = asked.map(name => name.trim()).filter(name => paramHeader.test(name));
+      return {
+        'access-control-allow-methods': 'GET, POST, DELETE',
+        'access-control-allow-headers': [allowedHeaders, ...params.slice(0, maxParamHeaders)].join(
+          ', ',
+        ),
+        'access-control-max-age': '600',
+      };
+    },
+    /** Whether a request is a preflight of an allowed origin. */
+    isPreflight: ({ method, headers }: IncomingMessage) =>
+      method === 'OPTIONS' &&
+      headers['access-control-request-method'] !== undefined &&
+      isAllowed(headers.origin),
+  };
+}
+
+/** Longer URLs and messages are cut: both contain what the client sent. */
+const maxChars = 200;
+/** Refusals of further addresses in the same second are counted only. */
+const maxAddresses = 100;
+const intervalMs = 1_000;
+
+type RefusedRequest = {
+  readonly address: string | undefined;
+  readonly method: string;
+  readonly url: string;
+  readonly refusal: GuardRefusal;
+};
+
+/** Logs refused requests, at most one line for an address in a second: a client can send thousands of them. */
+export function createRefusalLog({ log, clock }: Needs['system']) {
+  /** The addresses that have a line in this interval. */
+  const seen = new Set<string>();
+  let endsAt = 0;
+  /** Refusals without a line of their own since the last line. */
+  let unlogged = 0;
+  return ({ address = 'unknown', method, url, refusal }: RefusedRequest): void => {
+    const now = clock.monotonic();
+    if (now >= endsAt) {
+      seen.clear();
+      endsAt = now + intervalMs;
+    }
+    if (seen.has(address) || seen.size >= maxAddresses) {
+      unlogged++;
+      return;
+    }
+    seen.add(address);
+    const earlier = unlogged > 0 && { unlogged_before: unlogged };
+    const request = { address, method: cut(method), url: cut(url) };
+    log.warn({ ...request, status: refusal.status, ...earlier }, cut(refusal.message));
+    unlogged = 0;
+  };
+}
+
+const cut = (text: string) => (text.length > maxChars ? `${text.slice(0, maxChars)}...` : text);

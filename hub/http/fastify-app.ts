@@ -4,8 +4,7 @@ import type { ContainerUsages } from '#dashboard';
 import { createInstallJobs } from '#installs';
 import { errorAnswer } from '#jsonrpc';
 import { idOf, retryAfterSeconds } from '#transports';
-import { type Admission, isMcp, refusalBody } from './admission.ts';
-import type { Cors } from './cors.ts';
+import { type RouteAdmission, isMcp, refusalBody } from './admission.ts';
 import { problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import type { Login } from './login.ts';
@@ -14,12 +13,10 @@ import { dashboardRoutes } from './routes/dashboard.ts';
 import { createFollowing } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
 import { hubRoutes } from './routes/hub.ts';
-import { installRoutes } from './routes/install.ts';
 import { jobRoutes } from './routes/jobs.ts';
-import { logRoutes } from './routes/logs.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
-import { serverRoutes } from './routes/servers.ts';
+import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
 
 type Options = {
   readonly maxBodyBytes: number;
@@ -28,8 +25,7 @@ type Options = {
 };
 
 type Needs = HttpNeeds & {
-  readonly admission: Admission;
-  readonly cors: Cors;
+  readonly admission: RouteAdmission;
   readonly login: Login;
   readonly usages: ContainerUsages;
 };
@@ -43,7 +39,7 @@ const followed = {
 
 /** Creates the app that answers all requests but plain calls. */
 export async function createFastifyApp(options: Options, needs: Needs): Promise<FastifyInstance> {
-  const { admission, cors } = needs;
+  const { admission } = needs;
   const sendError = createErrorSender(needs);
   // Loading Fastify takes as long as starting a server, and calls do not need it.
   const { LogController, fastify } = await import('fastify');
@@ -52,7 +48,7 @@ export async function createFastifyApp(options: Options, needs: Needs): Promise<
     exposeHeadRoutes: false,
     // A path that cannot be decoded reaches no hook, so the guard is asked here.
     frameworkErrors(error, request, reply) {
-      cors.mark(request.raw, reply.raw);
+      admission.mark(request, reply);
       if (!admission.refuse(request, reply)) sendError(error, request, reply);
     },
     logController: new LogController({ disableRequestLogging: true }),
@@ -62,10 +58,8 @@ export async function createFastifyApp(options: Options, needs: Needs): Promise<
     },
   });
   app.addHook('onRequest', async (request, reply) => {
-    cors.mark(request.raw, reply.raw);
-    if (admission.refuse(request, reply)) return reply;
-    if (cors.isPreflight(request.raw))
-      return await reply.code(204).headers(cors.preflightHeaders(request.raw)).send();
+    admission.mark(request, reply);
+    if (admission.refuse(request, reply) || admission.answerPreflight(request, reply)) return reply;
   });
   app.setErrorHandler(sendError);
   refuseUnknown(app);
@@ -106,9 +100,9 @@ function registerRoutes(app: FastifyInstance, options: Options, needs: Needs): v
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
   const follow = createFollowing(needs.system.clock, followed);
-  activityRoutes(app, { ...needs, follow });
+  activityRoutes(app, needs.telemetry.activity, follow);
   logRoutes(app, { ...needs, follow });
-  jobRoutes(app, { jobs, follow });
+  jobRoutes(app, jobs, follow);
   const installJobs = installs && createInstallJobs({ installs, jobs });
   if (installJobs) installRoutes(app, { ...needs, installs, installJobs });
   if (prompts) ollamaRoutes(app, { ...needs, prompts });

@@ -1,9 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Principal } from '#policy';
-import { type GuardedRequest, type Refusal, digest } from './guarded-request.ts';
-import { createOrigins } from './origins.ts';
-import { createOwnHosts, hostOfTarget } from './own-hosts.ts';
+import { type GuardRefusal, type GuardedRequest, digest } from './guarded-request.ts';
+import { type OriginOptions, createOrigins } from './origins.ts';
 
 /**
  * What a route is for. `call`: MCP and the views that only read. `administer`: everything that changes the
@@ -19,13 +18,7 @@ declare module 'fastify' {
   }
 }
 
-export type GuardOptions = {
-  /** Where the hub listens: a name or an IP address, IPv6 without brackets. */
-  readonly host: string;
-  /** Host names besides the loopback ones by which clients may reach the hub. */
-  readonly allowedHosts: readonly string[];
-  /** Origins besides the hub's own whose pages may call it. */
-  readonly allowedOrigins: readonly string[];
+export type GuardOptions = OriginOptions & {
   /** ROUTER_TOKEN: the bearer token of calls. It administers nothing. */
   readonly token: string | undefined;
   /** The bearer token of administration, which also makes calls. Undefined: no key administers this hub. */
@@ -45,9 +38,9 @@ export type GuardNeeds = {
 };
 
 /** Who is calling, or why the request is refused. */
-export type Decision =
+export type GuardDecision =
   | { readonly principal: Principal; readonly refusal: undefined }
-  | { readonly principal: undefined; readonly refusal: Refusal };
+  | { readonly principal: undefined; readonly refusal: GuardRefusal };
 
 export type Guard = ReturnType<typeof createGuard>;
 
@@ -63,35 +56,17 @@ export function createGuard(
   options: GuardOptions,
   { isLoggedIn = () => false, callToken = () => undefined }: Partial<GuardNeeds> = {},
 ) {
-  const isOwnHost = createOwnHosts(options);
-  const refuseOrigin = createOrigins(options.allowedOrigins);
+  const refuseOrigin = createOrigins(options);
   const ownerKey = bearerDigest(options.ownerKey);
   const token = bearerDigest(options.token);
   // One decision for each principal: to admit a request allocates nothing.
   const owner = admitted('owner', options.administration === 'on');
   const tokenHolder = admitted('token', false);
   const local = admitted('local', false);
-  let madeToken: CallToken['token'] | undefined;
+  let madeToken: string | undefined;
   let madeDigest: Buffer | undefined;
 
-  function refuseHost({ hostCount, target, headers }: GuardedRequest): Decision | undefined {
-    if (hostCount > 1)
-      return refused(400, `the request has ${hostCount} Host headers. Send exactly one`);
-    const inTarget = hostOfTarget(target);
-    if (inTarget !== undefined && !isOwnHost(inTarget))
-      return refused(
-        400,
-        `the request target names the host ${JSON.stringify(inTarget)}, which is not this hub. Send the path only`,
-      );
-    const host = headers.host ?? '';
-    if (isOwnHost(host)) return undefined;
-    return refused(
-      403,
-      `Host ${JSON.stringify(host)} is not this hub. Use localhost, or add the name to ROUTER_ALLOWED_HOSTS`,
-    );
-  }
-
-  function decideCall({ credentials, headers, peer }: GuardedRequest): Decision {
+  function decideCall({ credentials, headers, peer }: GuardedRequest): GuardDecision {
     if (isSame(credentials, ownerKey)) return owner;
     const made = token ? undefined : callToken();
     if (token || made) {
@@ -119,7 +94,7 @@ export function createGuard(
     return isLoggedIn(headers) ? owner : local;
   }
 
-  function decideAdministration({ credentials, headers, peer }: GuardedRequest): Decision {
+  function decideAdministration({ credentials, headers, peer }: GuardedRequest): GuardDecision {
     if (options.administration === 'off')
       return refused(
         403,
@@ -139,9 +114,7 @@ export function createGuard(
 
   return {
     /** Called for every request, immediately before it is executed. The decision must not be kept. */
-    check(request: GuardedRequest, scope: Scope): Decision {
-      const hostRefused = refuseHost(request);
-      if (hostRefused) return hostRefused;
+    check(request: GuardedRequest, scope: Scope): GuardDecision {
       const refusal = refuseOrigin(request);
       if (refusal) return { principal: undefined, refusal };
       return scope === 'call' ? decideCall(request) : decideAdministration(request);
@@ -149,12 +122,12 @@ export function createGuard(
   };
 }
 
-const admitted = (name: string, administer: boolean): Decision => ({
+const admitted = (name: string, administer: boolean): GuardDecision => ({
   principal: { kind: 'local', name, grants: { administer } },
   refusal: undefined,
 });
 
-const refused = (status: Refusal['status'], message: string): Decision => ({
+const refused = (status: GuardRefusal['status'], message: string): GuardDecision => ({
   principal: undefined,
   refusal: { status, message },
 });

@@ -8,13 +8,13 @@ export type Peer =
   | { readonly kind: 'unchecked' }
   | { readonly kind: 'refused'; readonly why: string };
 
-/** What each reader of requests (plain posts, Node's HTTP, upgrades) tells the guard about a request. */
+/** A request as the guard sees it, from each reader of requests (plain posts, Node's HTTP, upgrades). */
 export type GuardedRequest = {
   readonly method: string;
   /** The request target as the client sent it. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
-  /** How many Host headers came: Node's `headers` show the first only. */
+  /** The number of Host headers: Node's `headers` show the first only. */
   readonly hostCount: number;
   /** The digest of the Authorization header. It depends on the head alone, so it may be kept with a parsed head. */
   readonly credentials: Buffer | undefined;
@@ -23,8 +23,8 @@ export type GuardedRequest = {
   readonly takesForms: boolean;
 };
 
-/** Why a request is not let in. */
-export type Refusal = { readonly status: 400 | 401 | 403 | 415; readonly message: string };
+/** Why the guard does not admit a request. */
+export type GuardRefusal = { readonly status: 400 | 401 | 403 | 415; readonly message: string };
 
 /** A request that Node's HTTP has read, for the guard. */
 export function guardedRequest(
@@ -42,11 +42,8 @@ export function guardedRequest(
 }
 
 /** The digest of an Authorization header, whose scheme may be written in any case (RFC 9110, section 11.1). */
-export function credentialsOf({ authorization }: IncomingHttpHeaders): Buffer | undefined {
-  return authorization === undefined
-    ? undefined
-    : digest(authorization.replace(/^bearer +/i, 'Bearer '));
-}
+export const credentialsOf = ({ authorization }: IncomingHttpHeaders): Buffer | undefined =>
+  authorization === undefined ? undefined : digest(authorization.replace(/^bearer +/i, 'Bearer '));
 
-/** Digests have equal lengths, so the comparison's time tells nothing about the token. */
+/** Digests have equal lengths, so the time of a comparison reveals nothing about the token. */
 export const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

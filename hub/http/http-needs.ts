@@ -1,6 +1,6 @@
-import type { Activity } from '#activity';
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
+import type { DashboardNeeds } from '#dashboard';
 import type { Enhancer } from '#enhance';
 import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
@@ -8,19 +8,10 @@ import type { Fetching, Models } from '#models';
 import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
-import type { Metrics } from '#telemetry';
 import type { ByteBudget, Connections, Sse, Streamable, WebSockets } from '#transports';
 import type { HttpSystem } from './errors.ts';
 import type { GuardNeeds } from './guard.ts';
 import type { PeersNeeds } from './peers.ts';
-
-/** The default runtime of servers. */
-export type Engine = {
-  /** Containers, or processes if no engine answered. */
-  readonly backend: 'docker' | 'process';
-  /** Asks the engine. Never rejects. */
-  readonly probe: () => Promise<{ readonly healthy: boolean; readonly detail: string }>;
-};
 
 /** The current config, and its reload. */
 export type ConfigControl = {
@@ -48,44 +39,49 @@ export type PromptHealth = {
 };
 
 /** The prompt enhancer, loaded on first use. */
-export type LazyPrompts = {
+type PromptLoader = {
   readonly open: () => Promise<Prompts>;
   readonly health?: PromptHealth;
+};
+
+type HttpTransports = {
+  readonly streamable: Streamable;
+  readonly connections: Pick<Connections, 'size' | 'isDraining'>;
+  readonly webSockets: WebSockets;
+  readonly sse: Sse;
+  /** The bytes of incomplete bodies and of unread answers. Absent: they are not counted. */
+  readonly unfinished?: ByteBudget;
+  readonly unread?: ByteBudget;
+};
+
+type HubParts = {
+  readonly version: string;
+  /** The default runtime of servers. */
+  readonly engine: {
+    /** Containers, or processes if no engine answered. */
+    readonly backend: 'docker' | 'process';
+    /** Asks the engine. Never rejects. */
+    readonly probe: () => Promise<{ readonly healthy: boolean; readonly detail: string }>;
+  };
+  readonly config: ConfigControl;
+  /** Whether breakers are shared with other hubs. */
+  readonly sharing: Pick<Sharing, 'status'>;
+  readonly residentBytes: () => number;
 };
 
 /** The other rooms that HTTP uses. */
 export type HttpNeeds = {
   readonly servers: Servers;
   readonly router: Router;
-  readonly transports: {
-    readonly streamable: Streamable;
-    readonly connections: Pick<Connections, 'size' | 'isDraining'>;
-    readonly webSockets: WebSockets;
-    readonly sse: Sse;
-    /** The bytes of incomplete bodies and of unread answers. Absent: they are not counted. */
-    readonly unfinished?: ByteBudget;
-    readonly unread?: ByteBudget;
-  };
-  readonly hub: {
-    readonly version: string;
-    readonly engine: Engine;
-    readonly config: ConfigControl;
-    /** Whether breakers are shared with other hubs. */
-    readonly sharing: Pick<Sharing, 'status'>;
-    readonly residentBytes: () => number;
-  };
+  readonly transports: HttpTransports;
+  readonly hub: HubParts;
   /** Logins and the made token, if there are any; without `peers`, the users of connections are not checked. */
   readonly access?: Partial<GuardNeeds> & { readonly peers?: PeersNeeds };
   /** Absent: servers can be installed and removed in the config file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
   readonly jobs: Jobs;
   /** Absent: the hub improves no prompts. */
-  readonly prompts?: LazyPrompts;
-  readonly telemetry: {
-    readonly activity: Activity;
-    readonly metrics: Metrics;
-    /** Removes secrets from a text of a server. */
-    readonly redact: (text: string) => string;
-  };
+  readonly prompts?: PromptLoader;
+  readonly telemetry: DashboardNeeds['telemetry'];
   readonly system: HttpSystem;
 };

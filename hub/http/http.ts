@@ -4,32 +4,24 @@ import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { HubError, addressOf, messageOf } from '#core';
 import { noBudget } from '#transports';
-import { createAdmission } from './admission.ts';
+import { createRouteAdmission } from './admission.ts';
 import { createContainerUsages } from './container-usage.ts';
-import { createCors } from './cors.ts';
 import { createFastifyApp } from './fastify-app.ts';
-import { type ListenerNeeds, type Patience, createListener } from './listener.ts';
+import { type ListenerNeeds, type ListenerOptions, createListener } from './listener.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import type { HttpNeeds } from './http-needs.ts';
-import { type Listening, addressesOfNetworks, listenOn } from './listen.ts';
+import { addressesOfNetworks, listenOn } from './listen.ts';
 import { createLogin } from './login.ts';
 import { createPeers } from './peers.ts';
-import { createRefusalLog } from './refusal-log.ts';
 
-export type HttpOptions = GuardOptions & {
-  readonly ownerKey: string;
-  readonly host: string;
-  /** Names of this machine whose addresses it listens on, besides loopback, instead of `host`. */
-  readonly networks?: readonly string[];
-  readonly port: number;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** Longer bodies are refused with 413. In bytes. */
-  readonly maxBodyBytes: number;
-  /** How long a request may take to arrive; a minute for its head and five for all of it by default. */
-  readonly patience?: Patience;
-  /** More connections than this are refused with 503; 2,000 by default. */
-  readonly maxConnections?: number;
-};
+export type HttpOptions = GuardOptions &
+  ListenerOptions & {
+    readonly ownerKey: string;
+    /** Names of this machine whose addresses it listens on, besides loopback, instead of `host`. */
+    readonly networks?: readonly string[];
+    readonly port: number;
+    readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  };
 
 /** The hub's HTTP server. It listens and answers calls after `start`. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds) {
@@ -40,27 +32,19 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
     ...access,
   });
   const peers = createPeers(access.peers ?? { tables: undefined, uid: 0 });
-  const cors = createCors(options.allowedOrigins);
-  const logRefusal = createRefusalLog(system);
-  const admission = createAdmission(options, { guard, peers, cors, login, logRefusal });
+  const admission = createRouteAdmission(options, { guard, peers, login, system });
   const usages = createContainerUsages(
     () => servers.all.flatMap(one => [one, ...servers.instances.list(one)]),
     system.clock,
   );
   let app: FastifyInstance | undefined;
   let loading: Promise<FastifyInstance> | undefined;
-  let listening: Listening | undefined;
+  let listening: Awaited<ReturnType<typeof listenOn>> | undefined;
   let address = '';
   let url = '';
 
   const routes = async () =>
-    (app = await (loading ??= createFastifyApp(options, {
-      ...needs,
-      admission,
-      cors,
-      login,
-      usages,
-    })));
+    (app = await (loading ??= createFastifyApp(options, { ...needs, admission, login, usages })));
 
   /** Answers by a route, after loading the routes if necessary. */
   const fallback: RequestListener = (request, response) => {
@@ -116,7 +100,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   };
 }
 
-async function openListener(options: HttpOptions, needs: ListenerNeeds): Promise<Listening> {
+async function openListener(options: HttpOptions, needs: ListenerNeeds) {
   const tls = options.tls && {
     cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
     key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),

@@ -4,9 +4,6 @@ import { isIPv6 } from 'node:net';
 import type { Server } from 'node:http';
 import { HubError, messageOf } from '#core';
 
-/** The servers that listen on one port at one or more addresses. */
-export type Listening = Awaited<ReturnType<typeof listenOn>>;
-
 type Place = { readonly host: string; readonly port: number };
 
 /**

@@ -9,19 +9,21 @@ import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
 import type { Peers } from './peers.ts';
 import { createPipeline } from './pipeline.ts';
 import { createPlainPosts } from './plain-posts.ts';
-import { countBody, refuseBusy } from './unfinished.ts';
-import { isAnswerDue, refuseUnreadable } from './unreadable.ts';
+import { countBody, isAnswerDue, refuseBusy, refuseUnreadable } from './unreadable.ts';
 
-type ListenerOptions = {
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+export type ListenerOptions = {
+  /** Longer bodies are refused with 413. In bytes. */
   readonly maxBodyBytes: number;
+  /** How long a request may take to arrive; a minute for its head and five for all of it by default. */
   readonly patience?: Patience;
-  /** Connections above this number are answered with 503. */
+  /** More connections than this are refused with 503; 2,000 by default. */
   readonly maxConnections?: number;
 };
 
+type Tls = { readonly cert: Buffer; readonly key: Buffer };
+
 /** How long the head and the whole of a request may take to arrive, in milliseconds. */
-export type Patience = { readonly headMs: number; readonly requestMs: number };
+type Patience = { readonly headMs: number; readonly requestMs: number };
 
 export type ListenerNeeds = {
   readonly servers: Pick<Servers, 'find'>;
@@ -48,7 +50,10 @@ const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
  * a connection that brought nothing else, without Node's HTTP (decisions/0015): routes and hooks cost as much as
  * relaying a call (tests/bench). The routes answer all other requests and all refusals.
  */
-export function createListener(options: ListenerOptions, needs: ListenerNeeds): Server {
+export function createListener(
+  options: ListenerOptions & { readonly tls: Tls | undefined },
+  needs: ListenerNeeds,
+): Server {
   const pipeline = createPipeline();
   const admit = (request: IncomingMessage) =>
     needs.admit(guardedRequest(request, needs.peers.of(request.socket)));
@@ -105,26 +110,35 @@ export function createListener(options: ListenerOptions, needs: ListenerNeeds): 
     else socket.destroy();
   });
   // With TLS, Node reads all connections.
-  if (options.tls) identifyFirst(server, needs.peers);
-  else answerPlainPosts(server, patience, { ...options, ...needs });
+  if (options.tls) {
+    const accept = takeListeners(server, 'secureConnection');
+    server.on('secureConnection', (socket: Socket) =>
+      needs.peers.identify(socket, () => accept(socket)),
+    );
+  } else answerPlainPosts(server, patience, { ...options, ...needs });
   boundConnections(server, maxConnections, needs.unread);
   return server;
 }
 
+/** Removes the listeners that accept connections, and returns a function that calls them. */
+function takeListeners(server: Server, event: 'connection' | 'secureConnection') {
+  const listeners = server.listeners(event);
+  server.removeAllListeners(event);
+  return (socket: Socket): void => {
+    for (const listener of listeners) Reflect.apply(listener, server, [socket]);
+  };
+}
+
 /** Refuses connections above the bound, and counts the unread bytes of the others. */
 function boundConnections(server: Server, maxConnections: number, unread: ByteBudget): void {
-  const accepts = server.listeners('connection');
+  const accept = takeListeners(server, 'connection');
   let open = 0;
-  server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {
     if (open >= maxConnections) {
       socket.on('error', () => socket.destroy());
       // Its bytes are not read: that would reset the connection before the answer arrives.
-      refuseBusy(
-        socket,
-        `${open} connections are open, as many as MAX_CONNECTIONS allows. Close some, or try again later`,
-      );
-      return;
+      const why = `${open} connections are open, as many as MAX_CONNECTIONS allows`;
+      return refuseBusy(socket, `${why}. Close some, or try again later`);
     }
     open++;
     const held = unread.hold({
@@ -136,7 +150,7 @@ function boundConnections(server: Server, maxConnections: number, unread: ByteBu
       open--;
       held[Symbol.dispose]();
     });
-    for (const accept of accepts) Reflect.apply(accept, server, [socket]);
+    accept(socket);
   });
 }
 
@@ -146,7 +160,8 @@ function answerPlainPosts(
   { headMs }: Patience,
   needs: ListenerNeeds & Pick<ListenerOptions, 'maxBodyBytes'>,
 ): void {
-  const accepts = server.listeners('connection');
+  const { peers } = needs;
+  const accept = takeListeners(server, 'connection');
   const plain = createPlainPosts(
     { maxBodyBytes: needs.maxBodyBytes, firstMs: headMs, idleMs: keepAliveMs },
     {
@@ -154,14 +169,12 @@ function answerPlainPosts(
       endpointOf: url => endpointOf(url, needs.servers),
       // By this event Node takes over an accepted connection.
       handOver(socket, bytes) {
-        for (const accept of accepts) Reflect.apply(accept, server, [socket]);
+        accept(socket);
         socket.unshift(bytes);
       },
       timedOut: socket => void server.emit('clientError', requestTimeout(), socket),
     },
   );
-  server.removeAllListeners('connection');
-  const { peers } = needs;
   server.on('connection', (socket: Socket) =>
     peers.identify(socket, () => plain.take(socket, peers.of(socket))),
   );
@@ -172,17 +185,6 @@ function answerPlainPosts(
     plain.endAll();
     closeItsOwn();
   };
-}
-
-/** Identifies the peer of a connection before Node reads requests from it. */
-function identifyFirst(server: Server, peers: Peers): void {
-  const accepts = server.listeners('secureConnection');
-  server.removeAllListeners('secureConnection');
-  server.on('secureConnection', (socket: Socket) =>
-    peers.identify(socket, () => {
-      for (const accept of accepts) Reflect.apply(accept, server, [socket]);
-    }),
-  );
 }
 
 /** The error that Node emits for a late request. */

@@ -1,6 +1,7 @@
-import type { Socket } from 'node:net';
+import { open } from 'node:fs/promises';
+import { type Socket, isIPv4 } from 'node:net';
+import { endianness } from 'node:os';
 import type { Peer } from './guarded-request.ts';
-import { type SocketTables, findOwner } from './socket-tables.ts';
 
 export type Peers = ReturnType<typeof createPeers>;
 
@@ -66,3 +67,162 @@ export function createPeers({ tables, uid }: PeersNeeds) {
 
 const gone = 'the process that opened this connection is gone';
 const refused = (why: string): Peer => ({ kind: 'refused', why });
+
+type TableName = 'tcp' | 'tcp6';
+
+/** The kernel's tables of the TCP sockets in the hub's own network namespace. */
+type SocketTables = {
+  /**
+   * Resolves with the first result of `find` other than undefined, or with undefined. `find` gets the rows of a table
+   * in pieces, read after the call. Concurrent calls share one reading.
+   */
+  readonly search: <T>(
+    table: TableName,
+    find: (rows: string) => T | undefined,
+  ) => Promise<T | undefined>;
+};
+
+type End = { readonly address: string; readonly port: number };
+
+/** The kernel returns less than this at a time. Reading a whole table takes 2 ms. */
+const readBytes = 16 * 1024;
+
+/** The tables in /proc/net (proc_net_tcp.rst of the kernel's documentation). */
+export function createSocketTables(
+  readTable: (table: TableName) => AsyncIterable<string> = readKernelTable,
+): SocketTables {
+  const searches = {
+    tcp: createSharedSearch(() => readTable('tcp')),
+    tcp6: createSharedSearch(() => readTable('tcp6')),
+  };
+  return { search: async (table, find) => await searches[table](find) };
+}
+
+async function* readKernelTable(table: TableName): AsyncGenerator<string> {
+  await using file = await open(`/proc/net/${table}`);
+  const buffer = Buffer.allocUnsafe(readBytes);
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+    if (bytesRead === 0) return;
+    yield buffer.toString('latin1', 0, bytesRead);
+  }
+}
+
+/** The user of the socket with these ends; undefined if no process has it. Rejects if the tables cannot be read. */
+export async function findOwner(
+  local: End,
+  remote: End,
+  { search }: SocketTables,
+): Promise<number | undefined> {
+  // A client may speak IPv4 by a socket of IPv6, which is in the other table, with mapped addresses.
+  const isV4 = /^(?:::ffff:)?\d+\./.test(local.address);
+  const tables = isV4 ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const);
+  // The kernel can skip a row if the table changes during a reading, so it is read twice.
+  for (let look = 0; look < 2; look++)
+    for (const table of tables) {
+      const ends = `${hexOf(local, table)} ${hexOf(remote, table)} `;
+      const owner = await search(table, rows => ownerIn(rows, ends));
+      if (owner !== undefined) return owner;
+    }
+  return undefined;
+}
+
+/** The fields behind the addresses in a row: state, queues, timer, retransmissions, uid, timeout and inode. */
+const row = /^([\dA-F]{2}) \S+ \S+ \S+ +(\d+) +\d+ (\d+) /;
+/**
+ * Established, or closed for writing by the client, which still reads: FIN_WAIT1 and FIN_WAIT2. The socket of a
+ * process that has ended is in these states too, but has inode 0 and shows uid 0, which is not root.
+ */
+const states = new Set(['01', '04', '05']);
+
+function ownerIn(text: string, ends: string): number | undefined {
+  for (let at = text.indexOf(ends); at >= 0; at = text.indexOf(ends, at + 1)) {
+    const start = at + ends.length;
+    const [, state = '', uid, inode] = row.exec(text.slice(start, start + 100)) ?? [];
+    if (states.has(state) && inode !== '0') return Number(uid);
+  }
+  return undefined;
+}
+
+const isLittleEndian = endianness() === 'LE';
+
+/** An end as the table writes it: words of 32 bits in the byte order of the machine, and the port. */
+function hexOf({ address, port }: End, table: TableName): string {
+  const bytes = bytesOf(address).subarray(table === 'tcp' ? -4 : 0);
+  const words: string[] = [];
+  for (let at = 0; at < bytes.length; at += 4) {
+    const word = bytes.subarray(at, at + 4);
+    words.push(Buffer.from(isLittleEndian ? word.toReversed() : word).toString('hex'));
+  }
+  return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
+}
+
+/** The 16 bytes of an address in any form, IPv4 as a mapped one. The zone of a link-local one is not in the table. */
+function bytesOf(address: string): Uint8Array {
+  const host = isIPv4(address) ? `::ffff:${address}` : address.replace(/%.*/, '');
+  const [before = '', after] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::');
+  const groups = (text: string | undefined) =>
+    text ? text.split(':').map(group => parseInt(group, 16)) : [];
+  const left = groups(before);
+  const right = groups(after);
+  const zeros = after === undefined ? 0 : 8 - left.length - right.length;
+  const all = [...left, ...Array(zeros).fill(0), ...right];
+  return Uint8Array.from(all.flatMap(group => [group >> 8, group & 0xff]));
+}
+
+type Search = {
+  /** True once it needs no more rows. */
+  readonly take: (rows: string) => boolean;
+  readonly end: () => void;
+  readonly fail: (error: unknown) => void;
+};
+
+/** Searches the same text for all who ask before its reading begins; who asks while it is read gets the next one. */
+function createSharedSearch(read: () => AsyncIterable<string>) {
+  let waiting: Search[] = [];
+  let isReading = false;
+
+  async function readForAll(): Promise<void> {
+    isReading = true;
+    while (waiting.length > 0) {
+      const searches = new Set(waiting);
+      waiting = [];
+      try {
+        await readFor(searches);
+        for (const search of searches) search.end();
+      } catch (error) {
+        for (const search of searches) search.fail(error);
+      }
+    }
+    isReading = false;
+  }
+
+  async function readFor(searches: Set<Search>): Promise<void> {
+    let rest = '';
+    for await (const text of read()) {
+      // A chunk may end within a row.
+      const joined = rest + text;
+      const whole = joined.lastIndexOf('\n') + 1;
+      const rows = joined.slice(0, whole);
+      rest = joined.slice(whole);
+      for (const search of searches) if (search.take(rows)) searches.delete(search);
+      if (searches.size === 0) return;
+    }
+    for (const search of searches) if (search.take(rest)) searches.delete(search);
+  }
+
+  return <T>(find: (rows: string) => T | undefined): Promise<T | undefined> => {
+    const { promise, resolve, reject } = Promise.withResolvers<T | undefined>();
+    waiting.push({
+      take(rows) {
+        const found = find(rows);
+        if (found !== undefined) resolve(found);
+        return found !== undefined;
+      },
+      end: () => resolve(undefined),
+      fail: reject,
+    });
+    if (!isReading) void readForAll();
+    return promise;
+  };
+}

@@ -1,5 +1,7 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { HubError, http, isObject } from '#core';
+import { HubError, http, isObject, moveToPages } from '#core';
+import type { ByteBudget } from '#transports';
 import { problemOf } from './errors.ts';
 
 /** Status and message for errors of Node's HTTP parser; 400 for all others. */
@@ -15,35 +17,37 @@ const statuses: ReadonlyMap<string, readonly [status: number, message: string]> 
 /** Answers a malformed or late request, and ends the connection. */
 export function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
   // An answer has begun, or the client reset the connection.
-  if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) {
-    socket.destroy();
-    return;
-  }
-  const [status, message] = statuses.get(error.code ?? '') ?? [
-    400,
-    `the request is no HTTP that the hub can read (${error.message})`,
-  ];
-  socket.end(rawAnswer(status, new HubError('HUB_REQUEST_INVALID', message)), () =>
-    socket.destroy(),
-  );
+  if (error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
+  const unknown = `the request is no HTTP that the hub can read (${error.message})`;
+  const [status, message] = statuses.get(error.code ?? '') ?? [400, unknown];
+  refuse(socket, status, new HubError('HUB_REQUEST_INVALID', message));
 }
 
-/** An answer as text, for a connection without a request that Node could answer. */
-export function rawAnswer(
+/** Answers 503 and ends the connection. */
+export function refuseBusy(socket: Duplex, message: string): void {
+  const error = new HubError('HUB_SERVER_BUSY', message, { data: { retryable: true } });
+  refuse(socket, 503, error, ['retry-after: 1']);
+}
+
+/** Answers on a connection without a request that Node could answer, and ends it. */
+function refuse(
+  socket: Duplex,
   status: number,
-  problem: HubError,
-  headers: Readonly<Record<string, string>> = {},
-): string {
-  const body = JSON.stringify(problemOf(problem));
-  return [
+  error: HubError,
+  headers: readonly string[] = [],
+): void {
+  if (!socket.writable) return void socket.destroy();
+  const body = JSON.stringify(problemOf(error));
+  const lines = [
     `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}`,
     'content-type: application/json',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...headers,
     '',
     body,
-  ].join('\r\n');
+  ];
+  socket.end(lines.join('\r\n'), () => socket.destroy());
 }
 
 /** Whether an answer on this connection has begun and not ended. */
@@ -58,3 +62,49 @@ export const isAnswerDue = (socket: Duplex): boolean => isObject(answerOn(socket
 /** The response that Node sends on a connection now or next. */
 const answerOn = (socket: Duplex): unknown =>
   '_httpMessage' in socket ? socket._httpMessage : undefined;
+
+/** Shorter bodies are not counted: all connections together hold less than the budget. */
+const uncountedBytes = 16 * 1024;
+
+/** Counts the body of a request from its first byte to its last. Call it before anything reads the request. */
+export function countBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  budget: ByteBudget,
+): void {
+  const { headers, socket } = request;
+  const length = Number(headers['content-length'] ?? 0);
+  if (headers['transfer-encoding'] === undefined && !(length > uncountedBytes)) return;
+  let bytes = 0;
+  let isPaused = false;
+  const held = budget.hold({
+    bytes: () => bytes,
+    pause() {
+      isPaused = true;
+      request.pause();
+    },
+    resume() {
+      isPaused = false;
+      request.resume();
+    },
+    drop(reason) {
+      // The client would mistake it for the answer to another request.
+      if (response.socket === socket && !response.headersSent) refuseBusy(socket, reason);
+      else socket.destroy();
+    },
+  });
+  const push = request.push.bind(request);
+  // Node's parser calls this with each chunk, and with null at the end.
+  request.push = (chunk: Buffer | null) => {
+    if (chunk === null) held[Symbol.dispose]();
+    else {
+      bytes += chunk.length;
+      budget.added(chunk.length);
+    }
+    if (socket.destroyed) return false;
+    const takesMore = push(chunk && moveToPages(chunk));
+    // A paused request would otherwise read until its buffer is full.
+    return takesMore && !isPaused;
+  };
+  request.once('close', () => held[Symbol.dispose]());
+}

@@ -7,7 +7,7 @@ import { readSettings } from '#config';
 import { isObject, systemClock } from '#core';
 import { createRecordingLog, until } from '#helpers/hub';
 import { createPrompts } from '../../hub/app/wire-prompts.ts';
-import { promptParts } from '../../hub/http/routes/prompt-health.ts';
+import { promptParts } from '../../hub/http/routes/health.ts';
 import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 import { askedOf, never } from '../enhance/enhancer-scene.ts';
 

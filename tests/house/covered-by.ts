@@ -108,13 +108,9 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'policy/principal',
   ],
   'http/install-body': ['http/routes/install-body'],
-  'http/install': ['http/routes/install'],
   'http/jobs': ['http/routes/jobs'],
-  'http/listener': ['http/unfinished'],
-  'http/logs': ['http/routes/logs'],
   'http/ollama': ['http/routes/events', 'http/routes/ollama'],
   'http/plain-posts': ['http/plain-response'],
-  'http/prompt-health': ['http/routes/prompt-health'],
   'installs/installs': [
     'installs/belongings',
     'installs/confirmation',

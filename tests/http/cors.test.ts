@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'vitest';
-import { createCors } from '../../hub/http/cors.ts';
+import { createCors } from '../../hub/http/admission.ts';
 
 const cors = createCors(['https://App.example']);
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type HubOptions, type TestHub, startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
 import type { Observer } from '#routing';
-import { createSocketTables } from '../../hub/http/socket-tables.ts';
+import { createSocketTables } from '../../hub/http/peers.ts';
 import { openSession, send } from '../transports/raw.ts';
 
 const initialize = JSON.stringify({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { createOwnHosts, hostOfTarget } from '../../hub/http/own-hosts.ts';
+import { createOwnHosts, hostOfTarget } from '../../hub/http/origins.ts';
 
 const has = (host: string, asked: string, allowedHosts: readonly string[] = []) =>
   createOwnHosts({ host, allowedHosts })(asked);

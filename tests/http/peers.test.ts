@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
-import { createSocketTables } from '../../hub/http/socket-tables.ts';
+import { createSocketTables } from '../../hub/http/peers.ts';
 import { openSession, send } from '../transports/raw.ts';
 
 const { getuid } = process;

@@ -5,7 +5,7 @@ import { HubError, isObject, silent, systemClock } from '#core';
 import { createMemoryCache } from '#cache';
 import { problemOf, statusOf } from '../../hub/http/errors.ts';
 import { ollamaRoutes } from '../../hub/http/routes/ollama.ts';
-import { promptParts } from '../../hub/http/routes/prompt-health.ts';
+import { promptParts } from '../../hub/http/routes/health.ts';
 import { never, openScene, roomy } from '../enhance/enhancer-scene.ts';
 import { send } from '../transports/raw.ts';
 

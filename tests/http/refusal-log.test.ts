@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createRecordingLog, startHub } from '#helpers/hub';
-import { createRefusalLog } from '../../hub/http/refusal-log.ts';
+import { createRefusalLog } from '../../hub/http/admission.ts';
 import { send } from '../transports/raw.ts';
 
 const refusal = { status: 401, message: 'no token' } as const;

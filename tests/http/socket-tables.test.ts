@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { until } from '#helpers/hub';
-import { createSocketTables, findOwner } from '../../hub/http/socket-tables.ts';
+import { createSocketTables, findOwner } from '../../hub/http/peers.ts';
 
 const head =
   '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n';

@@ -3,9 +3,7 @@ import type { Activity, CallSummary, Payload } from '#activity';
 import { HubError, type JsonObject } from '#core';
 import { administered } from '../guard.ts';
 import type { Follow } from './events.ts';
-import { readQuery, readWhole } from './input.ts';
-
-type Needs = { readonly telemetry: { readonly activity: Activity }; readonly follow: Follow };
+import { type Identified, readQuery, readWhole } from './input.ts';
 
 const maxLimit = 500;
 const defaultLimit = 100;
@@ -15,19 +13,17 @@ const maxTold = 200;
 const filters = ['server', 'tool', 'client', 'session', 'outcome', 'text'] as const;
 
 /** `/activity`: the newest calls, a single call, and a stream of calls as they end. */
-export function activityRoutes(app: FastifyInstance, { telemetry, follow }: Needs): void {
-  const { activity } = telemetry;
+export function activityRoutes(app: FastifyInstance, activity: Activity, follow: Follow): void {
   app.get('/activity', async request => {
     const { before, limit, ...filter } = readQuery(request, [...filters, 'before', 'limit']);
     const olderThan = readWhole('before', before, allIds);
-    const calls = activity.list(
-      { ...filter, ...(olderThan !== undefined && { before: olderThan }) },
-      readWhole('limit', limit, { least: 1, most: maxLimit }) ?? defaultLimit,
-    );
+    const older = olderThan !== undefined && { before: olderThan };
+    const most = readWhole('limit', limit, { least: 1, most: maxLimit }) ?? defaultLimit;
+    const calls = activity.list({ ...filter, ...older }, most);
     return { calls: calls.map(describeCall) };
   });
 
-  app.get<{ Params: { id: string } }>('/activity/:id', administered, async request => {
+  app.get<Identified>('/activity/:id', administered, async request => {
     const { id } = request.params;
     const found = activity.find(readWhole('id', id, allIds) ?? 0);
     if (!found)

@@ -8,7 +8,7 @@ import type {
   FailedAction,
   Part,
 } from '#dashboard';
-import type { Admission } from '../admission.ts';
+import type { RouteAdmission } from '../admission.ts';
 import { type HttpSystem, reportOf, statusOf } from '../errors.ts';
 import type { Scope } from '../guard.ts';
 import { type Login, cookieName, loginSeconds } from '../login.ts';
@@ -18,7 +18,7 @@ type Options = { readonly token: string | undefined; readonly administration: 'o
 
 type Needs = DashboardNeeds & {
   readonly login: Login;
-  readonly admission: Pick<Admission, 'refusalOf' | 'principalOf' | 'mayAdminister'>;
+  readonly admission: Pick<RouteAdmission, 'refusalOf' | 'principalOf' | 'mayAdminister'>;
   readonly system: HttpSystem;
 };
 

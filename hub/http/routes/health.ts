@@ -1,22 +1,24 @@
 import type { FastifyInstance } from 'fastify';
 import { type JsonObject, messageOf } from '#core';
-import type { HealthReport } from '#dashboard';
+import type { HealthReport, PartHealth } from '#dashboard';
+import type { FetchingStatus, ModelsStatus } from '#models';
 import type { SharingStatus } from '#resilience';
 import { type Running, type Server, type Servers, needAnswer, runtimeOf } from '#servers';
 import type { CallToken } from '../guard.ts';
-import type { ConfigControl, Engine, HttpNeeds } from '../http-needs.ts';
-import { promptParts } from './prompt-health.ts';
+import type { ConfigControl, HttpNeeds, PromptHealth } from '../http-needs.ts';
+import type { Named } from './input.ts';
 
 type Needs = Pick<HttpNeeds, 'servers' | 'transports' | 'hub' | 'access' | 'prompts' | 'system'>;
 
+type Engine = HttpNeeds['hub']['engine'];
 /** The answer of `/health`, and whether the hub is usable. */
-type Overall = {
+type HubHealth = {
   readonly usable: boolean;
   readonly answer: HealthReport & { readonly [part: string]: unknown };
 };
 
 /** `/health` and `/health/{server}`: 200 if usable, else 503 (spec 1.5). Returns a function that reads the whole. */
-export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<Overall> {
+export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<HubHealth> {
   const { servers, hub, transports } = needs;
   const { clock } = needs.system;
   const startedAt = clock.monotonic();
@@ -33,7 +35,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     };
   }
 
-  async function look(): Promise<Overall> {
+  async function look(): Promise<HubHealth> {
     const before = clock.monotonic();
     const engine = { ...hub.engine, ...(await hub.engine.probe()) };
     const latencyMs = clock.monotonic() - before;
@@ -56,7 +58,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
       prompts?.isWell !== false &&
       data.state === 'up' &&
       !servers.all.some(isDown);
-    const answer: Overall['answer'] = {
+    const answer: HubHealth['answer'] = {
       status: !usable ? 'down' : well ? 'ok' : 'degraded',
       version: hub.version,
       uptime_seconds: Math.round((clock.monotonic() - startedAt) / 1000),
@@ -87,7 +89,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     return answer;
   });
 
-  app.get<{ Params: { name: string } }>('/health/:name', async (request, reply) => {
+  app.get<Named>('/health/:name', async (request, reply) => {
     const server = servers.get(request.params.name);
     const { name } = server.config;
     const { running } = server;
@@ -164,3 +166,85 @@ function detailOf({ backend, healthy, detail }: Engine & Awaited<ReturnType<Engi
 }
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100;
+
+/** The parts of the enhancer. The hub is usable without any of them: prompts are then returned unchanged. */
+export async function promptParts({ rules, loaded }: PromptHealth): Promise<{
+  readonly parts: Readonly<Record<string, PartHealth>>;
+  readonly isWell: boolean;
+}> {
+  const { from, loadedAt, error } = rules();
+  const rulesPart = {
+    state: error ? 'degraded' : 'up',
+    backend: from === 'file' ? 'file' : 'built in',
+    loaded_at: new Date(loadedAt).toISOString(),
+    ...(error && { detail: `the last good ones are in force: ${error.message}` }),
+  };
+  const prompts = await loaded();
+  if (!prompts) return { parts: { rules: rulesPart, ollama: off }, isWell: !error };
+  const { status } = prompts.models;
+  const { exact, semantic } = await prompts.enhancer.stats();
+  const parts = {
+    rules: rulesPart,
+    ollama: { ...ollamaPart(status), ...modelsPart(prompts.fetching?.status) },
+    l1: {
+      state: exact.status.kind,
+      backend: exact.backend,
+      ...('error' in exact.status && { detail: exact.status.error }),
+    },
+    ...(semantic && {
+      l2: {
+        state: semantic.vectors.status,
+        backend: semantic.vectors.backend,
+        ...(semantic.vectors.error !== undefined && { detail: semantic.vectors.error }),
+      },
+    }),
+  };
+  const isWell = Object.values(parts).every(
+    ({ state }) => state !== 'down' && state !== 'degraded',
+  );
+  return { parts, isWell };
+}
+
+function ollamaPart(status: ModelsStatus): PartHealth {
+  switch (status.kind) {
+    case 'off':
+      return off;
+    case 'unknown':
+      return { state: 'unknown', backend: 'ollama' };
+    case 'up':
+      return {
+        state: 'up',
+        backend: 'ollama',
+        latency_ms: status.latencyMs,
+        detail: `Ollama ${status.version}`,
+      };
+    case 'refused':
+      return { state: 'degraded', backend: 'ollama', detail: status.error };
+    case 'down':
+      return { state: 'down', backend: 'ollama', detail: status.error };
+  }
+}
+
+/** The missing models. Meanwhile other models improve prompts, or they are returned unchanged. */
+function modelsPart(fetching: FetchingStatus | undefined): JsonObject {
+  if (!fetching || fetching.missing.length === 0) return {};
+  const { missing, now, error } = fetching;
+  return {
+    missing_models: missing,
+    ...(now && {
+      fetching: {
+        model: now.model,
+        status: now.status,
+        ...(now.completedBytes !== undefined && { completed_bytes: now.completedBytes }),
+        ...(now.totalBytes !== undefined && { total_bytes: now.totalBytes }),
+      },
+    }),
+    ...(error !== undefined && { fetching_error: error }),
+  };
+}
+
+const off = {
+  state: 'off',
+  backend: 'none',
+  detail: 'prompts are given back unchanged: set OLLAMA_HOST',
+} as const;

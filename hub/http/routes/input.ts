@@ -1,6 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HubError, isObject } from '#core';
 
+/** Path parameters of routes. */
+export type Named = { readonly Params: { readonly name: string } };
+export type Identified = { readonly Params: { readonly id: string } };
+
 /** Parses the parameters of a query. Throws HUB_REQUEST_INVALID for unknown and repeated ones. */
 export function readQuery<K extends string>(
   { query, routeOptions }: FastifyRequest,

@@ -1,12 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
-import type { Job } from '#jobs';
+import type { Job, Jobs } from '#jobs';
 import { administered } from '../guard.ts';
-import type { HttpNeeds } from '../http-needs.ts';
 import type { Follow } from './events.ts';
-import { refuseBody } from './input.ts';
-
-type Needs = Pick<HttpNeeds, 'jobs'> & { readonly follow: Follow };
+import { type Identified, refuseBody } from './input.ts';
 
 /** Maximum number of events that one write sends. The oldest are dropped. */
 const maxWaiting = 50;
@@ -15,10 +12,10 @@ const maxWaiting = 50;
  * `/jobs`. Every caller may read the list and the events of a job. Only the owner may cancel a job or read its error
  * message and lines, which contain output of servers and installers.
  */
-export function jobRoutes(app: FastifyInstance, { jobs, follow }: Needs): void {
+export function jobRoutes(app: FastifyInstance, jobs: Jobs, follow: Follow): void {
   app.get('/jobs', async () => ({ jobs: jobs.list().map(describeJob) }));
 
-  app.get<{ Params: { id: string } }>('/jobs/:id', administered, async request => {
+  app.get<Identified>('/jobs/:id', administered, async request => {
     const job = jobs.get(request.params.id);
     return {
       ...describeJob(job),
@@ -28,7 +25,7 @@ export function jobRoutes(app: FastifyInstance, { jobs, follow }: Needs): void {
     };
   });
 
-  app.get<{ Params: { id: string } }>('/jobs/:id/events', async (request, reply) => {
+  app.get<Identified>('/jobs/:id/events', async (request, reply) => {
     const { id } = request.params;
     let last = jobs.get(id);
     const waiting = [last];
@@ -51,7 +48,7 @@ export function jobRoutes(app: FastifyInstance, { jobs, follow }: Needs): void {
     });
   });
 
-  app.delete<{ Params: { id: string } }>('/jobs/:id', administered, async request => {
+  app.delete<Identified>('/jobs/:id', administered, async request => {
     refuseBody(request.body, 'DELETE /jobs/{id}');
     const job = await jobs.cancel(request.params.id);
     return { ...describeJob(job), ...withMessage(job) };

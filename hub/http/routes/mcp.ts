@@ -2,13 +2,13 @@ import type { FastifyInstance } from 'fastify';
 import { type Request, membersOf, readMessage, whole } from '#jsonrpc';
 import type { Endpoint } from '#routing';
 import { messagesPath, sendJson, stopping } from '#transports';
-import type { Admission } from '../admission.ts';
+import type { RouteAdmission } from '../admission.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { headOfAnswer } from '../errors.ts';
 import { invalid, takeBytes } from './input.ts';
 
 type Needs = Pick<HttpNeeds, 'servers' | 'router' | 'transports'> & {
-  readonly admission: Pick<Admission, 'principalOf'>;
+  readonly admission: Pick<RouteAdmission, 'principalOf'>;
 };
 
 type OfServer = { readonly Params: { readonly server?: string } };

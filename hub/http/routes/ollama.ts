@@ -4,12 +4,14 @@ import { HubError, isObject } from '#core';
 import type { Enhancement } from '#enhance';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
-import type { HttpNeeds, LazyPrompts } from '../http-needs.ts';
+import type { HttpNeeds, Prompts } from '../http-needs.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
-import { invalid, readQuery, refuseBody, shown } from './input.ts';
+import { type Named, invalid, readQuery, refuseBody, shown } from './input.ts';
 
 /** The prompts are loaded on first use. */
-type Needs = Pick<HttpNeeds, 'system'> & { readonly prompts: Pick<LazyPrompts, 'open'> };
+type Needs = Pick<HttpNeeds, 'system'> & {
+  readonly prompts: { readonly open: () => Promise<Prompts> };
+};
 
 /** `/ollama/...`: prompts, models and caches (spec 1.8, 1.16, 1.17). */
 export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): void {
@@ -37,23 +39,19 @@ export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): 
     }));
   });
 
-  app.post<{ Params: { name: string } }>(
-    '/ollama/models/:name/pull',
-    administered,
-    async (request, reply) => {
-      refuseBody(request.body, 'POST /ollama/models/{name}/pull');
-      const { name } = request.params;
-      if (!modelName.test(name))
-        throw invalid(
-          `name: ${shown(name)} is not allowed: write the name of a model such as llama3.2:3b, with %2F for each "/" in it`,
-        );
-      const { models } = await prompts.open();
-      return await answer(request, reply, system, async (signal, tell) => {
-        await asked(models.pull(name, tell, signal));
-        return { name, status: 'success' };
-      });
-    },
-  );
+  app.post<Named>('/ollama/models/:name/pull', administered, async (request, reply) => {
+    refuseBody(request.body, 'POST /ollama/models/{name}/pull');
+    const { name } = request.params;
+    if (!modelName.test(name))
+      throw invalid(
+        `name: ${shown(name)} is not allowed: write the name of a model such as llama3.2:3b, with %2F for each "/" in it`,
+      );
+    const { models } = await prompts.open();
+    return await answer(request, reply, system, async (signal, tell) => {
+      await asked(models.pull(name, tell, signal));
+      return { name, status: 'success' };
+    });
+  });
 
   app.get('/ollama/cache/stats', async () => {
     const { enhancer } = await prompts.open();
@@ -83,7 +81,7 @@ export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): 
   });
 }
 
-/** As much as the longest window of a model holds; what is longer is looked through by nobody. */
+/** As much as the longest window of a model holds. */
 const maxPromptBytes = 4 * 2 ** 20;
 const modelName = /^\w[\w.:/-]{0,199}$/;
 

@@ -1,21 +1,26 @@
-import type { FastifyInstance } from 'fastify';
-import type { JsonObject } from '#core';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { type JsonObject, isObject } from '#core';
+import type { InstallJobs, InstallProgress, Installed, Installs } from '#installs';
 import type { Usage } from '#runtimes';
 import { type Server, describeListing, describeServer, restartNow, startNow } from '#servers';
+import type { RouteAdmission } from '../admission.ts';
+import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
-import { refuseBody } from './input.ts';
-
-type Needs = Pick<HttpNeeds, 'servers' | 'router'>;
+import { type EventAnswer, type Follow, hangUpOf, openEvents, wantsEvents } from './events.ts';
+import { type Named, invalid, readFlag, readQuery, refuseBody } from './input.ts';
 
 /** `/servers`: the servers with their states, and start, stop and restart. */
-export function serverRoutes(app: FastifyInstance, { servers, router }: Needs): void {
+export function serverRoutes(
+  app: FastifyInstance,
+  { servers, router }: Pick<HttpNeeds, 'servers' | 'router'>,
+): void {
   app.get('/servers', async () => ({
     servers: servers.all.map(describeServer),
     collisions: router.collisions(),
   }));
 
-  app.get<{ Params: { name: string } }>('/servers/:name', async request => {
+  app.get<Named>('/servers/:name', async request => {
     const server = servers.get(request.params.name);
     const { running } = server;
     const usage = await running?.instance.usage().catch(() => undefined); // Shown without figures.
@@ -28,16 +33,12 @@ export function serverRoutes(app: FastifyInstance, { servers, router }: Needs): 
   });
 
   const act = (action: string, work: (server: Server) => Promise<unknown>): void => {
-    app.post<{ Params: { name: string } }>(
-      `/servers/:name/${action}`,
-      administered,
-      async request => {
-        const server = servers.get(request.params.name);
-        refuseBody(request.body, `POST /servers/{name}/${action}`);
-        await work(server);
-        return describeServer(server);
-      },
-    );
+    app.post<Named>(`/servers/:name/${action}`, administered, async request => {
+      const server = servers.get(request.params.name);
+      refuseBody(request.body, `POST /servers/{name}/${action}`);
+      await work(server);
+      return describeServer(server);
+    });
   };
 
   act('start', startNow);
@@ -52,3 +53,105 @@ const describeUsage = (usage: Usage): JsonObject => ({
   pids_limit: usage.pidsLimit,
   cpu_ms: usage.cpuMs,
 });
+
+type LogNeeds = Pick<HttpNeeds, 'servers' | 'telemetry'> & { readonly follow: Follow };
+
+/** An event contains the newest lines, up to this number, and the number of dropped ones. */
+const maxLines = 500;
+
+/** `/servers/{name}/logs`: the newest stderr lines of a server, and a stream of new ones. */
+export function logRoutes(app: FastifyInstance, { servers, follow, telemetry }: LogNeeds): void {
+  app.get<Named>('/servers/:name/logs', administered, async (request, reply) => {
+    const { follow: wanted } = readQuery(request, ['follow']);
+    const server = servers.get(request.params.name);
+    const kept = server.stderr();
+    let lines = kept === '' ? [] : kept.split('\n');
+    if (!readFlag('follow', wanted) && !wantsEvents(request))
+      return { name: server.config.name, lines };
+    let dropped = 0;
+    return follow(reply, {
+      listen: changed =>
+        server.wrote(line => {
+          lines.push(line);
+          if (lines.length > maxLines) {
+            lines.shift();
+            dropped++;
+          }
+          changed();
+        }),
+      until: over =>
+        servers.removed(removed => {
+          if (removed === server) over();
+        }),
+      tell(events) {
+        const redacted = { lines: lines.map(telemetry.redact) };
+        if (lines.length > 0)
+          events.send('lines', { ...redacted, ...(dropped > 0 && { dropped }) });
+        lines = [];
+        dropped = 0;
+      },
+    });
+  });
+}
+
+type InstallNeeds = {
+  readonly system: HttpSystem;
+  readonly installs: Pick<Installs, 'remove'>;
+  readonly installJobs: Pick<InstallJobs, 'install'>;
+  readonly admission: Pick<RouteAdmission, 'principalOf'>;
+};
+
+/** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */
+export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
+  app.post('/servers/install', administered, async (request, reply) => {
+    // Loaded on first use, because its schema takes memory.
+    const { readInstallBody } = await import('./install-body.ts');
+    const wanted = readInstallBody(request.body);
+    const signal = hangUpOf(reply);
+    const { name: principal } = needs.admission.principalOf(request);
+    const install = (tell: (progress: InstallProgress) => void) =>
+      needs.installJobs.install(wanted, principal, tell, signal);
+    if (wantsEvents(request)) return await streamInstall(reply, install, needs.system);
+    const installed = await install(() => {});
+    return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
+  });
+
+  app.delete<Named>('/servers/:name', administered, async ({ params, query }) => {
+    const { purge, ...others } = isObject(query) ? query : {};
+    const [other] = Object.keys(others);
+    if (other !== undefined)
+      throw invalid(`${other}: is no parameter of DELETE /servers/{name}; "purge" is the only one`);
+    return await needs.installs.remove(params.name, { purge: readFlag('purge', purge) });
+  });
+}
+
+/**
+ * Streams the lines of an install, and at the end the body of the plain answer, or its error. Throws if the install is
+ * refused before it begins, which is answered with its own status.
+ */
+async function streamInstall(
+  reply: FastifyReply,
+  install: (tell: (progress: InstallProgress) => void) => Promise<Installed>,
+  system: HttpSystem,
+): Promise<FastifyReply> {
+  const first: InstallProgress[] = [];
+  let events: EventAnswer | undefined;
+  const open = () => {
+    events = openEvents(reply, system.clock);
+    for (const progress of first.splice(0)) events.send('progress', progress);
+    return events;
+  };
+  try {
+    const installed = await install(progress => {
+      if (progress.step === 'validate') first.push(progress);
+      else (events ?? open()).send('progress', progress);
+    });
+    (events ?? open()).send('done', installed, true);
+  } catch (error) {
+    if (!events) throw error;
+    events.send('error', reportOf(error, reply.request.url, system), true);
+  } finally {
+    events?.[Symbol.dispose]();
+  }
+  return reply;
+}
