@@ -1,15 +1,17 @@
-export type {
-  DockerTarget,
-  Exit,
-  Instance,
-  LaunchEvents,
-  LaunchSpec,
-  PackageSource,
-  ProcessTarget,
-  RemoteTarget,
-  Runtime,
-  Target,
-  Usage,
+export {
+  type Belonging,
+  type DockerTarget,
+  type Exit,
+  type Instance,
+  type LaunchEvents,
+  type LaunchSpec,
+  type PackageSource,
+  type ProcessTarget,
+  type RemoteTarget,
+  type Runtime,
+  type Target,
+  type Upkeep,
+  type Usage,
+  throwIfCancelled,
 } from './runtime.ts';
 export { createStderrLines } from './stderr.ts';
-export type { Belonging, Upkeep } from './upkeep.ts';

@@ -1,4 +1,4 @@
-import type { HubError, JsonObject } from '#core';
+import { type JsonObject, HubError } from '#core';
 import type { Channel } from '#jsonrpc';
 
 /** How a server exited. */
@@ -168,4 +168,33 @@ export interface Runtime {
    * HubError.
    */
   readonly identify?: (spec: LaunchSpec) => Promise<string | undefined>;
+}
+
+/** An object that was created for a server and remains when the server is stopped. */
+export type Belonging = {
+  readonly kind: 'image' | 'volume' | 'folder';
+  /** Name in the runtime. */
+  readonly name: string;
+};
+
+/** Prepares servers for their first start, and cleans up after their removal. */
+export interface Upkeep {
+  /** Builds or pulls what a launch needs, and returns a description. Rejects with HubError. */
+  prepare(spec: LaunchSpec, events: LaunchEvents, signal: AbortSignal): Promise<JsonObject>;
+  /** All belongings that a launch may create, whether they exist or not. Rejects with HubError. */
+  candidates(spec: LaunchSpec): Promise<readonly Belonging[]>;
+  /** The candidates that exist and were created by a hub. Rejects with HubError. */
+  belongings(spec: LaunchSpec): Promise<readonly Belonging[]>;
+  /** Removes a belonging, if it exists. Rejects with HubError if it is in use, or does not belong to the hub. */
+  discard(belonging: Belonging): Promise<void>;
+}
+
+/** Throws HUB_CALL_CANCELLED, or the error that the start was cancelled with, if the signal has aborted. */
+export function throwIfCancelled({ server }: LaunchSpec, { aborted, reason }: AbortSignal): void {
+  if (!aborted) return;
+  if (reason instanceof HubError) throw reason;
+  throw new HubError('HUB_CALL_CANCELLED', `the start of ${server} was cancelled`, {
+    cause: reason,
+    data: { server },
+  });
 }

@@ -71,7 +71,7 @@ test('OpenTelemetry is only loaded where there is an endpoint to send to (decisi
 });
 
 test('dockerode is loaded without gRPC and ssh (decisions/0007)', () => {
-  const loader = pathToFileURL('hub/runtimes/docker/engine/dockerode.ts').href;
+  const loader = pathToFileURL('hub/runtimes/docker/engine/call.ts').href;
   const script = `
     import { createRequire } from 'node:module';
     const { loadDockerode } = await import('${loader}');

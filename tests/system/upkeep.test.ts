@@ -143,7 +143,7 @@ describeWithEngine('what servers leave', () => {
     makeImage(tag, { test: hub.hubId });
     const name = `${hub.hubName}-foreign`;
     await docker.createVolume({ Name: name, Labels: { test: hub.hubId } });
-    const { createEngine } = await import('../../hub/runtimes/docker/engine/client.ts');
+    const { createEngine } = await import('../../hub/runtimes/docker/engine/engine.ts');
     const { parseAddress } = await import('../../hub/runtimes/docker/engine/address.ts');
     const address = /unix:\S+docker\.sock/.exec(
       (await hub.runtime.probe(AbortSignal.timeout(5_000))).detail,

@@ -1,77 +1,17 @@
-import { randomBytes } from 'node:crypto';
-import { type Clock, type Log, type Service, DeadlineExceeded, messageOf, sleep } from '#core';
-import type { Instance, LaunchSpec, PackageSource, Runtime, Upkeep } from '#runtimes';
-import { adopt } from './container/adopt.ts';
-import { createContainer } from './container/create.ts';
-import { hubLabel, managedLabel } from './container/labels.ts';
-import { launch } from './container/launch.ts';
-import { createNames } from './container/names.ts';
+import { type Service, DeadlineExceeded, messageOf, sleep } from '#core';
+import { type LaunchSpec, type Runtime, type Upkeep, throwIfCancelled } from '#runtimes';
+import { adopt, launch, targetOf } from './container/launch.ts';
 import { nameOf } from './container/options.ts';
-import { createRun } from './container/run.ts';
-import { targetOf, throwIfCancelled } from './container/spec.ts';
-import { createTurns } from './container/turns.ts';
-import { parseAddress } from './engine/address.ts';
-import { createEngine } from './engine/client.ts';
-import type { BuildLimits } from './engine/engine.ts';
 import { isUnheard, toHubError } from './engine/errors.ts';
-import { createEngineEvents } from './engine/events.ts';
-import { type EngineVersion, type Exposure, createExposure } from './exposure.ts';
-import { createImages } from './image/images.ts';
-import type { Locks } from './image/lock.ts';
-import { createImageUsers } from './image/users.ts';
-import { removeBuildNetwork } from './leftovers/build-network.ts';
-import { type Tidied, createTidying } from './leftovers/tidying.ts';
+import type { Exposure } from './exposure.ts';
+import { type DockerRuntimeNeeds, type DockerRuntimeOptions, createParts } from './parts.ts';
 import { createUpkeep } from './upkeep.ts';
-import { createVolumeBound } from './volumes/bound.ts';
-import { createImageVolumes } from './volumes/declared.ts';
-import { createVolumeWatch } from './volumes/watch.ts';
 
-export type DockerRuntimeOptions = {
-  /** Identifies the containers of this hub on a shared engine; stored as a label. */
-  readonly hubId: string;
-  /** Prefix of the names of containers, networks and volumes, and the name of their compose project. */
-  readonly hubName: string;
-  /** In the format of DOCKER_HOST. Undefined: the default of the platform. */
-  readonly dockerHost: string | undefined;
-  /** Folder of the build contexts `npm/` and `python/`. */
-  readonly imagesDir: string;
-  /** Timeout for building or pulling an image. */
-  readonly buildTimeoutMs?: number;
-  /** Limits of each build step. */
-  readonly buildLimits?: BuildLimits;
-  /** Grace period for servers that are running when the runtime stops. */
-  readonly stopGraceMs?: number;
-  /** Minimum interval between measurements of the volumes. */
-  readonly volumeCheckMs?: number;
-};
-
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
-  /** True if the container is going to be adopted by its handle, so it must not be removed. */
-  readonly isAwaited: (containerId: string) => boolean;
-  /** As in `process.platform`. */
-  readonly platform?: string;
-  /** True if the hub needs an engine, so `start` connects to it. Default: true. */
-  readonly isExpected?: () => boolean;
-  /** Stores the resolved dependencies of packages. Absent: not stored. */
-  readonly locks?: Locks;
-  /** Finds the package of the same name in another registry, in the notation of config entries. Never rejects. */
-  readonly findElsewhere?: (
-    source: PackageSource,
-    signal: AbortSignal,
-  ) => Promise<string | undefined>;
-};
-
-const defaults = {
-  buildTimeoutMs: 15 * 60_000,
-  buildLimits: { memoryBytes: 2 * 2 ** 30, cpus: 2 },
-  stopGraceMs: 5_000,
-  volumeCheckMs: 10_000,
-};
 const probeMs = 2_000;
 /** Maximum time in ms that the start of the hub waits for the removal of leftovers. */
 const beginMs = 2_000;
+/** Grace period in ms for servers that are running when the runtime stops. */
+const stopGraceMs = 5_000;
 
 /**
  * Runs servers in containers of a Docker engine. As a service, `start` removes the leftovers of earlier runs of the
@@ -79,12 +19,12 @@ const beginMs = 2_000;
  */
 export function createDockerRuntime(
   options: DockerRuntimeOptions,
-  needs: Needs,
+  needs: DockerRuntimeNeeds,
 ): Runtime & Service & { readonly upkeep: Upkeep; readonly exposure: Exposure } {
   const parts = createParts(options, needs);
   const { engine, events, exposure, images, instances, tidying, turns, owner } = parts;
 
-  async function probeVersion(signal: AbortSignal): Promise<EngineVersion> {
+  async function probeVersion(signal: AbortSignal) {
     const version = await engine.version({ timeoutMs: probeMs, signal });
     exposure.learn(version);
     return version;
@@ -119,8 +59,7 @@ export function createDockerRuntime(
       await Promise.race([begun, sleep(beginMs, { clock: needs.clock, signal })]);
     },
     async stop() {
-      const { stopGraceMs: graceMs } = { ...defaults, ...options };
-      await Promise.all(Array.from(instances, instance => instance.stop({ graceMs })));
+      await Promise.all(Array.from(instances, one => one.stop({ graceMs: stopGraceMs })));
       events.stop();
       tidying.stop();
     },
@@ -165,71 +104,5 @@ export function createDockerRuntime(
     async identify(spec) {
       return (await images.find(targetOf(spec).image))?.id;
     },
-  };
-}
-
-/** Creates and connects the parts of the runtime. */
-function createParts(given: DockerRuntimeOptions, needs: Needs) {
-  const { clock } = needs;
-  const log = needs.log.child({ part: 'docker' });
-  const options = { ...defaults, ...given };
-  const owner = { hubId: options.hubId, hubName: options.hubName };
-  const label = `${hubLabel}=${owner.hubId}`;
-  const address = parseAddress(options.dockerHost);
-  const engine = createEngine(address, clock);
-  const instances = new Set<Instance>();
-  const names = createNames({ log, owe: () => tidying.owe() });
-  const tidying = createTidying(label, {
-    engine,
-    clock,
-    log,
-    isHeld: name => names.has(name),
-    isAwaited: needs.isAwaited,
-  });
-  let tidied: Promise<Tidied> | undefined;
-  const onConnected = () => void (tidied = tidying.now());
-  const events = createEngineEvents(label, { engine, clock, log, onConnected });
-  const volumeWatch = createVolumeWatch(options.volumeCheckMs, { engine, clock, log });
-  const volumeBound = createVolumeBound(owner, volumeWatch);
-  const users = createImageUsers({ engine, owner });
-
-  /** Runs a build in a network of its own: in the default network it could reach other containers. */
-  async function withNetwork<T>(work: (network: string) => Promise<T>): Promise<T> {
-    // Cannot collide with a server: their names do not begin with a dot.
-    const name = `${owner.hubName}-.build-${randomBytes(6).toString('hex')}`;
-    await using made = names.hold(name);
-    await engine.createNetwork(name, { [hubLabel]: owner.hubId, [managedLabel]: 'true' });
-    made.add(`network ${name}`, () => removeBuildNetwork(name, { engine, clock }));
-    return await work(name);
-  }
-
-  const { locks, findElsewhere } = needs;
-  return {
-    engine,
-    log,
-    owner,
-    names,
-    instances,
-    events,
-    tidying,
-    tidied: () => tidied,
-    exposure: createExposure(address, needs.platform ?? process.platform),
-    turns: createTurns({ clock }),
-    users,
-    images: createImages(options, {
-      engine,
-      clock,
-      users,
-      locks,
-      withNetwork,
-      ...(findElsewhere && { findElsewhere }),
-    }),
-    imageVolumes: createImageVolumes({
-      engine,
-      owner,
-      create: (name, spec, body) => createContainer(name, body, spec, { engine, log, owner }),
-    }),
-    volumeBound,
-    run: createRun(instances, { engine, events, clock, log, owner, names, tidying, volumeBound }),
   };
 }

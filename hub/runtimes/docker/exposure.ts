@@ -2,10 +2,8 @@ import { type Event, createEmitter } from '#core';
 import type { LaunchSpec } from '#runtimes';
 import type { Address } from './engine/address.ts';
 
-/** Version of an engine. */
-export type EngineVersion = {
-  readonly version: string;
-  readonly os: string;
+/** The parts of an engine's version that identify the product around it. */
+type EngineVersion = {
   /** Product that contains the engine, such as `Docker Desktop 4.48.0 (207573)`. Empty for a plain engine. */
   readonly product: string;
   readonly kernel: string;
@@ -20,21 +18,14 @@ export interface Exposure {
   readonly changed: Event<void>;
 }
 
-type Recorder = Exposure & {
-  /** True after `learn`. */
-  readonly isKnown: boolean;
-  learn(version: EngineVersion): void;
-  /** Call it before any code of the server runs. */
-  launching(spec: LaunchSpec): void;
-};
-
-export function createExposure(address: Address, platform: string): Recorder {
+export function createExposure(address: Address, platform: string) {
   const { event: changed, fire } = createEmitter<void>();
   let isKnown = false;
   let forwarder: string | undefined;
   let networked: string | undefined;
   return {
     changed,
+    /** True after `learn`. */
     get isKnown() {
       return isKnown;
     },
@@ -44,14 +35,15 @@ export function createExposure(address: Address, platform: string): Recorder {
     get networked() {
       return networked;
     },
-    learn(version) {
+    learn(version: EngineVersion): void {
       const found = forwarderOf(version, address, platform);
       const isNew = found !== forwarder;
       isKnown = true;
       forwarder = found;
       if (isNew) fire();
     },
-    launching({ server, target }) {
+    /** Call it before any code of the server runs. */
+    launching({ server, target }: LaunchSpec): void {
       if (networked !== undefined || target.kind !== 'docker') return;
       if (target.network !== 'bridge' && !('package' in target.image)) return;
       networked = server;
@@ -75,7 +67,7 @@ const products: readonly (readonly [name: string, sign: RegExp])[] = [
  * systems every local engine runs in a virtual machine, which usually forwards.
  */
 export function forwarderOf(
-  { product, kernel }: Pick<EngineVersion, 'product' | 'kernel'>,
+  { product, kernel }: EngineVersion,
   { text, connect }: Address,
   platform: string,
 ): string | undefined {

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { type Clock, HubError, messageOf } from '#core';
-import type { LaunchSpec, ProcessTarget, Runtime } from '#runtimes';
+import { type LaunchSpec, type ProcessTarget, type Runtime, throwIfCancelled } from '#runtimes';
 import { environmentOf } from './environment.ts';
 import { createInstance } from './instance.ts';
 import { createWatcher } from './watcher.ts';
@@ -35,7 +35,7 @@ export function createProcessRuntime(
       const { server, target } = spec;
       if (target.kind !== 'process')
         throw new HubError('HUB_INTERNAL', `${server} is not a process but ${target.kind}`);
-      refuseAborted(server, signal);
+      throwIfCancelled(spec, signal);
       refuseMissingFolder(server, target);
       const child = await start(spec, target, options);
       const about = { command: target.command, platform };
@@ -44,7 +44,7 @@ export function createProcessRuntime(
         watcher,
       });
       if (signal.aborted) await instance.stop({ graceMs: 0 });
-      refuseAborted(server, signal);
+      throwIfCancelled(spec, signal);
       return instance;
     },
   };
@@ -120,13 +120,6 @@ function refuseMissingFolder(server: string, { workingDirectory }: ProcessTarget
     'HUB_LAUNCH_INVALID',
     `${server}: the working directory "${workingDirectory}" ${found ? 'is no folder' : 'does not exist'}. Create it or mend "cwd"`,
   );
-}
-
-function refuseAborted(server: string, signal: AbortSignal): void {
-  if (signal.aborted)
-    throw new HubError('HUB_CALL_CANCELLED', `the start of ${server} was cancelled`, {
-      cause: signal.reason,
-    });
 }
 
 function isFile(file: string): boolean {

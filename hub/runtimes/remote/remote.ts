@@ -1,5 +1,12 @@
 import { type Clock, type Log, HubError, createAbortScope, http } from '#core';
-import type { Exit, Instance, LaunchSpec, RemoteTarget, Runtime } from '#runtimes';
+import {
+  type Exit,
+  type Instance,
+  type LaunchSpec,
+  type RemoteTarget,
+  type Runtime,
+  throwIfCancelled,
+} from '#runtimes';
 import { createRedaction } from '#telemetry';
 import { createConnections, createHttpClient, shown } from './http-client.ts';
 import { openSse } from './sse.ts';
@@ -38,7 +45,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
       const { server, target } = spec;
       if (target.kind !== 'remote')
         throw new HubError('HUB_INTERNAL', `${server} is not remote but ${target.kind}`);
-      refuseAborted(server, signal);
+      throwIfCancelled(spec, signal);
       const endpoint = endpointOf(spec, target, reconnect);
       const http = createHttpClient({ server, connectTimeoutMs }, { ...needs, connections });
       try {
@@ -48,7 +55,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
             : await openSse(endpoint, { ...needs, http }, signal);
         return createInstance(endpoint, transport, needs);
       } catch (error) {
-        refuseAborted(server, signal);
+        throwIfCancelled(spec, signal);
         throw error;
       }
     },
@@ -129,11 +136,4 @@ function decode(text: string): string {
     // Not percent-encoded: taken literally.
     return text;
   }
-}
-
-function refuseAborted(server: string, signal: AbortSignal): void {
-  if (signal.aborted)
-    throw new HubError('HUB_CALL_CANCELLED', `the start of ${server} was cancelled`, {
-      cause: signal.reason,
-    });
 }

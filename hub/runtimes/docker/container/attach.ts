@@ -1,24 +1,16 @@
 import type { Duplex } from 'node:stream';
-import { type Channel, type Closed, type LineChannelOptions, createLineChannel } from '#jsonrpc';
+import { type Closed, type LineChannelOptions, createLineChannel } from '#jsonrpc';
 import { createStderrLines } from '#runtimes';
 import { createDemux } from './demux.ts';
 
-/** The standard streams of a container, over one connection to the engine. */
-export type Attachment = {
-  /** Closing the channel keeps the connection open, so that the rest of stderr is read. */
-  readonly channel: Channel;
-  /** Resolves at the end of the output, with the error if the connection failed. */
-  readonly over: Promise<Error | undefined>;
-  /** Closes the channel and the connection. */
-  end(closed: Closed): void;
-};
+export type Attachment = ReturnType<typeof createAttachment>;
 
-/** Creates a channel from the raw stream of an attach call. */
+/** The standard streams of a container, over the raw connection of an attach call. */
 export function createAttachment(
   socket: Duplex,
   options: LineChannelOptions,
   onStderr: (line: string) => void,
-): Attachment {
+) {
   const { promise: over, resolve } = Promise.withResolvers<Error | undefined>();
   const stderr = createStderrLines(onStderr);
   const line = createLineChannel(options, {
@@ -41,9 +33,12 @@ export function createAttachment(
   socket.on('close', () => resolve(undefined));
 
   return {
+    /** Closing the channel keeps the connection open, so that the rest of stderr is read. */
     channel: line.channel,
+    /** Resolves at the end of the output, with the error if the connection failed. */
     over: over.finally(() => stderr.end()),
-    end(closed) {
+    /** Closes the channel and the connection. */
+    end(closed: Closed): void {
       line.ended(closed);
       socket.destroy();
     },

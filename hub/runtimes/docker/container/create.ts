@@ -2,10 +2,10 @@ import { type Log, HubError } from '#core';
 import type { LaunchSpec } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError, isRefusal } from '../engine/errors.ts';
-import { hubLabel, labelsOf, managedLabel } from './labels.ts';
-import { type CreateBody, type Owner, nameOf } from './options.ts';
+import { type ContainerOwner, hubLabel, labelsOf, managedLabel } from './labels.ts';
+import { type CreateBody, nameOf } from './options.ts';
 
-type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: Owner };
+type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
 
 /** Timeout in ms for the removal of a stale container that the engine is already removing. */
 const removalMs = 10_000;
@@ -78,38 +78,29 @@ export async function createNetwork(spec: LaunchSpec, needs: Needs): Promise<str
 const mistakes = /OCI runtime|executable file|unable to find user|Cannot mkdir/i;
 
 /** Converts a refusal because of the spec to an error for the operator. Returns other errors unchanged. */
-export function toLaunchError(error: unknown, spec: LaunchSpec): unknown {
+export function toLaunchError(error: unknown, { server }: LaunchSpec): unknown {
   if (!(error instanceof EngineError)) return error;
-  const data = { server: spec.server };
-  if (error.status === 404 && /no such image/i.test(error.words))
-    return new HubError('HUB_IMAGE_MISSING', `${spec.server}: ${error.words}`, {
-      cause: error,
-      data,
-    });
-  const absent = /bind source path does not exist: (.+)$/.exec(error.words)?.[1];
+  const { status, words } = error;
+  const options = { cause: error, data: { server } };
+  if (status === 404 && /no such image/i.test(words))
+    return new HubError('HUB_IMAGE_MISSING', `${server}: ${words}`, options);
+  const invalid = (problem: string) =>
+    new HubError('HUB_LAUNCH_INVALID', `${server} ${problem}`, options);
+  const absent = /bind source path does not exist: (.+)$/.exec(words)?.[1];
   if (absent !== undefined)
-    return new HubError(
-      'HUB_LAUNCH_INVALID',
-      `${spec.server} mounts ${absent}, which does not exist on the engine's machine. Create it, or correct "mounts"`,
-      { cause: error, data },
+    return invalid(
+      `mounts ${absent}, which does not exist on the engine's machine. Create it, or correct "mounts"`,
     );
-  if (error.status !== 400 && !mistakes.test(error.words)) return error;
-  return new HubError(
-    'HUB_LAUNCH_INVALID',
-    `${spec.server} cannot be started as it is configured: ${error.words}`,
-    { cause: error, data },
-  );
+  const isOfSpec = status === 400 || mistakes.test(words);
+  return isOfSpec ? invalid(`cannot be started as it is configured: ${words}`) : error;
 }
 
 /** The broker answers 403 for objects that this hub did not create. */
 function unlessForeign(what: string, spec: LaunchSpec): (error: unknown) => never {
   return error => {
     if (!isRefusal(error, 403)) throw error;
-    throw taken(
-      `the ${what} is taken by something that this hub has not made. ${remedy}`,
-      spec,
-      error,
-    );
+    const message = `the ${what} is taken by something that this hub has not made. ${remedy}`;
+    throw taken(message, spec, error);
   };
 }
 

@@ -1,5 +1,5 @@
 /** Receives the streams of a container. Chunks may end anywhere, and the receiver may keep them. */
-export type DemuxSink = {
+type DemuxSink = {
   stdout(chunk: Buffer): void;
   stderr(chunk: Buffer): void;
   /** Called for an invalid header: the stream is out of sync, and the rest of it is ignored. */

@@ -1,7 +1,7 @@
 import type { Exit } from '#runtimes';
 
 /** Exit state of a container, as the engine reports it. */
-export type EndState = {
+type EndState = {
   readonly exitCode: number;
   /** The kernel killed a process of the container, not necessarily the first one, because memory ran out. */
   readonly oomKilled: boolean;
@@ -13,20 +13,6 @@ const meanings: Readonly<Record<number, string>> = {
   126: 'its command cannot be executed',
   127: 'its command is not in the image, or cannot be run there',
 };
-
-/** Describes the exit of a container. */
-export function exitOf({ exitCode: code, oomKilled, memoryBytes }: EndState): Exit {
-  const signal = signalOf(code);
-  const limit = `${Math.round(memoryBytes / 2 ** 20)} MiB`;
-  if (oomKilled && signal === 'SIGKILL')
-    return { code, signal, outOfMemory: true, detail: `killed: out of memory (limit ${limit})` };
-  const after = oomKilled
-    ? `, after a process of it was killed: out of memory (limit ${limit})`
-    : '';
-  if (signal !== undefined) return { code, signal, detail: `ended by ${signal}${after}` };
-  const meaning = meanings[code] ? `: ${meanings[code]}` : '';
-  return { code, detail: `exited with code ${code}${meaning}${after}` };
-}
 
 /** Signal numbers of Linux: the hub may run on another system than its containers. */
 const signals: Readonly<Record<number, string>> = {
@@ -44,7 +30,17 @@ const signals: Readonly<Record<number, string>> = {
   15: 'SIGTERM',
 };
 
-/** docker-init and the engine report a signal as 128 plus its number. */
-function signalOf(code: number): string | undefined {
-  return signals[code - 128];
+/** Describes the exit of a container. */
+export function exitOf({ exitCode: code, oomKilled, memoryBytes }: EndState): Exit {
+  // docker-init and the engine report a signal as 128 plus its number.
+  const signal = signals[code - 128];
+  const limit = `${Math.round(memoryBytes / 2 ** 20)} MiB`;
+  if (oomKilled && signal === 'SIGKILL')
+    return { code, signal, outOfMemory: true, detail: `killed: out of memory (limit ${limit})` };
+  const after = oomKilled
+    ? `, after a process of it was killed: out of memory (limit ${limit})`
+    : '';
+  if (signal !== undefined) return { code, signal, detail: `ended by ${signal}${after}` };
+  const meaning = meanings[code] ? `: ${meanings[code]}` : '';
+  return { code, detail: `exited with code ${code}${meaning}${after}` };
 }

@@ -1,37 +1,39 @@
 import { type Clock, type HubError, type Log, DeadlineExceeded, messageOf, within } from '#core';
-import type { Exit, Instance, LaunchEvents } from '#runtimes';
-import type { Attachment } from './attach.ts';
+import type { DockerTarget, Exit, Instance, LaunchEvents, LaunchSpec } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
 import { isUnheard } from '../engine/errors.ts';
 import type { EngineEvents } from '../engine/events.ts';
+import type { Tidying } from '../leftovers/tidying.ts';
+import type { VolumeBound } from '../volumes/bound.ts';
+import type { Attachment } from './attach.ts';
 import { exitOf } from './exit.ts';
-import { usageOf } from './stats.ts';
+import type { ContainerOwner } from './labels.ts';
+import type { Names } from './names.ts';
+import { type Image, nameOf } from './options.ts';
 
 type Needs = {
-  readonly engine: Pick<Engine, 'findContainer' | 'waitForContainer' | 'stopContainer' | 'stats'>;
-  readonly events: EngineEvents;
+  readonly engine: Pick<Engine, 'findContainer' | 'waitForContainer' | 'stopContainer' | 'usage'>;
+  readonly events: Pick<EngineEvents, 'watch'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly report: LaunchEvents;
+  readonly owner: ContainerOwner;
+  /** The instances that have not exited. */
+  readonly instances: Set<Instance>;
+  readonly names: Pick<Names, 'leave'>;
+  readonly tidying: Pick<Tidying, 'owe'>;
+  readonly volumeBound: Pick<VolumeBound, 'watch'>;
 };
 
-type Running = {
+/** A created container that an instance is made of. */
+type CreatedContainer = {
   readonly id: string;
-  readonly name: string;
-  readonly image: string;
-  readonly imageId: string;
-  readonly memoryBytes: number;
+  readonly image: Pick<Image, 'id' | 'reference'>;
+  readonly spec: LaunchSpec;
+  /** The target of the spec, with the volumes of the image. */
+  readonly target: Pick<DockerTarget, 'limits' | 'volumes'>;
   readonly attachment: Attachment;
-  /** Watches the volumes of the container. `exceeded` stops it. Absent: no volumes. */
-  readonly watchVolumes?: (exceeded: (why: HubError) => void) => Disposable;
-  /**
-   * Removes everything that was created for the container. `isLost`: the container may still be running. `isUnheard`:
-   * the engine did not answer, so its state is unknown. Must not throw.
-   */
-  readonly release: (end: {
-    readonly isLost: boolean;
-    readonly isUnheard: boolean;
-  }) => Promise<void>;
+  /** Removes everything that was created for the container. Resolves when the launch has succeeded. */
+  readonly created: Promise<AsyncDisposable>;
 };
 
 /** Timeout in ms for the rest of the output after the exit. */
@@ -42,12 +44,17 @@ const endingMs = 2_000;
 const inspectMs = 5_000;
 
 /**
- * Supervises a container until its removal. Call it before the container is started: otherwise the events of a container
- * that exits immediately are missed.
+ * Supervises a container until it exits, then removes it, unless it may still be running. Call it before the container is
+ * started: otherwise the events of a container that exits immediately are missed.
  */
-export function createInstance(running: Running, needs: Needs): Instance {
-  const { id, name, attachment } = running;
-  const { engine, clock, log } = needs;
+export function createInstance(
+  { id, image, spec, target, attachment, created }: CreatedContainer,
+  report: LaunchEvents,
+  needs: Needs,
+): Instance {
+  const { engine, clock, log, instances } = needs;
+  const name = nameOf(needs.owner, spec);
+  const { memoryBytes } = target.limits;
   /** Resolves when the container may have exited. */
   const suspected = Promise.withResolvers<void>();
   let wasShort = false;
@@ -72,18 +79,21 @@ export function createInstance(running: Running, needs: Needs): Instance {
     suspected.resolve();
   });
   const exited = conclude();
-  const volumes = running.watchVolumes?.(why => {
-    log.warn({ container: name }, why.message);
-    refusal = why;
-    void (stopping ??= stop(0));
-  });
+  const volumes =
+    target.volumes.length === 0
+      ? undefined
+      : needs.volumeBound.watch(spec, target, why => {
+          log.warn({ container: name }, why.message);
+          refusal = why;
+          void (stopping ??= stop(0));
+        });
 
   /** Reports that memory ran out. The kernel may kill a child process while the server continues. */
   function reportShortage(): void {
     wasShort = true;
-    const limit = `${Math.round(running.memoryBytes / 2 ** 20)} MiB`;
+    const limit = `${Math.round(memoryBytes / 2 ** 20)} MiB`;
     log.warn({ container: name, limit }, 'out of memory: the kernel killed a process in it');
-    needs.report.progress(`out of memory (limit ${limit}): the kernel killed a process in it`);
+    report.progress(`out of memory (limit ${limit}): the kernel killed a process in it`);
   }
 
   /** Checks the container after events may have been missed. If the engine does not answer, the attached stream ends. */
@@ -100,8 +110,18 @@ export function createInstance(running: Running, needs: Needs): Instance {
     attachment.end({ reason: exit.detail });
     watch[Symbol.dispose]();
     volumes?.[Symbol.dispose]();
-    await running.release({ isLost, isUnheard: unheard !== undefined });
+    await release();
     return exit;
+  }
+
+  /** Removes everything that was created for the container, or later if it may be adopted or the engine does not answer. */
+  async function release(): Promise<void> {
+    const made = await created;
+    instances.delete(instance);
+    const isAdoptable = isLost && spec.digest !== undefined;
+    if (unheard === undefined && !isAdoptable) return await made[Symbol.asyncDispose]();
+    needs.names.leave(name);
+    needs.tidying.owe();
   }
 
   /** Fails immediately if the engine has not answered before. */
@@ -128,7 +148,6 @@ export function createInstance(running: Running, needs: Needs): Instance {
         };
       await within(drainMs, { clock }, () => attachment.over).catch(ignoreDeadline);
       const { exitCode, oomKilled } = found.state;
-      const { memoryBytes } = running;
       return exitOf({ exitCode, oomKilled: oomKilled || wasShort, memoryBytes });
     } catch (error) {
       // Its state is unknown until the engine answers again.
@@ -157,9 +176,9 @@ export function createInstance(running: Running, needs: Needs): Instance {
     return await exited;
   }
 
-  return {
-    about: { containerId: id.slice(0, 12), containerName: name, image: running.image },
-    identity: running.imageId,
+  const instance: Instance = {
+    about: { containerId: id.slice(0, 12), containerName: name, image: image.reference },
+    identity: image.id,
     channel: attachment.channel,
     async handle() {
       const found = await engine.findContainer(id);
@@ -169,13 +188,15 @@ export function createInstance(running: Running, needs: Needs): Instance {
     stop: ({ graceMs }) => (isLost ? exited : (stopping ??= stop(graceMs))),
     async usage() {
       try {
-        return usageOf(await engine.stats(id));
+        return await engine.usage(id);
       } catch (error) {
         log.debug({ container: name, problem: messageOf(error) }, 'no statistics');
         return undefined;
       }
     },
   };
+  instances.add(instance);
+  return instance;
 }
 
 /** Parses a handle: a container and its start time. A restarted container has lost its MCP session. */

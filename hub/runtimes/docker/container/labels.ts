@@ -1,5 +1,13 @@
 import type { LaunchSpec } from '#runtimes';
 
+/** The hub that owns a container. */
+export type ContainerOwner = {
+  /** Identifies the containers of this hub on a shared engine. */
+  readonly hubId: string;
+  /** Prefix of the names of containers, networks and volumes. */
+  readonly hubName: string;
+};
+
 /** Marks all objects of a hub, so that its next run finds and removes leftovers. */
 export const hubLabel = 'io.agenthub.hub';
 export const serverLabel = 'io.agenthub.server';
@@ -14,12 +22,11 @@ export const nameLabel = 'io.agenthub.name';
 export const baseLabel = 'io.agenthub.base';
 export const packageLabel = 'io.agenthub.package';
 
-type Owner = { readonly hubId: string; readonly hubName: string };
 type Launched = Pick<LaunchSpec, 'server' | 'instance' | 'digest'>;
 
 /** Labels of the objects of a server. They contain no values of its environment. */
 export function labelsOf(
-  owner: Owner,
+  owner: ContainerOwner,
   { server, instance, digest }: Launched,
 ): Record<string, string> {
   return {
@@ -36,7 +43,7 @@ export function labelsOf(
  * `docker compose down --remove-orphans` removes it (tested with compose 2.40).
  */
 export function composeLabelsOf(
-  owner: Owner,
+  owner: ContainerOwner,
   { server, instance }: Launched,
 ): Record<string, string> {
   return {

@@ -1,26 +1,24 @@
-import { type Log, HubError, messageOf } from '#core';
-import type { DockerTarget, Instance, LaunchEvents, LaunchSpec } from '#runtimes';
-import type { Engine } from '../engine/engine.ts';
-import type { VolumeBound } from '../volumes/bound.ts';
-import type { ImageVolumes } from '../volumes/declared.ts';
+import { HubError, messageOf } from '#core';
+import {
+  type DockerTarget,
+  type Instance,
+  type LaunchEvents,
+  type LaunchSpec,
+  throwIfCancelled,
+} from '#runtimes';
+import type { Parts } from '../parts.ts';
+import { declaredVolumes } from '../volumes/declared.ts';
 import { createAttachment } from './attach.ts';
 import { createContainer, createNetwork, toLaunchError } from './create.ts';
-import type { Names } from './names.ts';
-import { type Image, type Owner, createOptions, nameOf, userOf } from './options.ts';
-import type { Run } from './run.ts';
-import { targetOf, throwIfCancelled } from './spec.ts';
+import { createInstance, readHandle } from './instance.ts';
+import { digestLabel, hubLabel } from './labels.ts';
+import { type Image, createOptions, nameOf, userOf } from './options.ts';
 
-type Needs = {
-  readonly engine: Engine;
-  readonly log: Log;
-  readonly owner: Owner;
-  readonly names: Names;
-  readonly imageVolumes: {
-    placesOf(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<ImageVolumes>;
-  };
-  readonly volumeBound: Pick<VolumeBound, 'check'>;
-  readonly run: Run;
-};
+/** The target of a spec for the Docker runtime. */
+export function targetOf(spec: LaunchSpec): DockerTarget {
+  if (spec.target.kind === 'docker') return spec.target;
+  throw new HubError('HUB_INTERNAL', `${spec.server} is not a server for the Docker runtime`);
+}
 
 /**
  * Creates and starts a container. On failure it removes everything that it created. `signal` also aborts if the engine
@@ -31,9 +29,9 @@ export async function launch(
   image: Image,
   report: LaunchEvents,
   signal: AbortSignal,
-  needs: Needs,
+  parts: Parts,
 ): Promise<Instance> {
-  const { engine, names, owner } = needs;
+  const { engine, names, owner } = parts;
   const target = targetOf(spec);
   const name = nameOf(owner, spec);
   throwIfCancelled(spec, signal);
@@ -42,18 +40,18 @@ export async function launch(
 
   await using made = names.hold(name);
   if (target.network === 'bridge') {
-    const network = await createNetwork(spec, needs);
+    const network = await createNetwork(spec, parts);
     made.add(`network ${network}`, () => engine.removeNetwork(network));
     throwIfCancelled(spec, signal);
   }
   // Without the signal: an aborted call may still create a container, whose id would be unknown.
-  const { scratch, volumes } = await needs.imageVolumes.placesOf(spec, target, image);
+  const { scratch, volumes } = await parts.imageVolumes.placesOf(spec, target, image);
   throwIfCancelled(spec, signal);
   const whole = { ...target, volumes: [...target.volumes, ...volumes] };
-  await needs.volumeBound.check(spec, whole);
-  logReplacedUser(spec, target, image, needs.log);
+  await parts.volumeBound.check(spec, whole);
+  logReplacedUser(spec, target, image, parts);
   const body = createOptions(owner, spec, whole, image, scratch);
-  const id = await createContainer(name, body, spec, needs);
+  const id = await createContainer(name, body, spec, parts);
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
 
@@ -61,7 +59,7 @@ export async function launch(
   // The container may exit before the engine answers the start call.
   const created = Promise.withResolvers<AsyncDisposable>();
   const container = { id, image, spec, target: whole, attachment, created: created.promise };
-  const instance = needs.run(container, report);
+  const instance = createInstance(container, report, parts);
   try {
     await engine.startContainer(id, signal);
     throwIfCancelled(spec, signal);
@@ -74,11 +72,60 @@ export async function launch(
   return instance;
 }
 
-function logReplacedUser(spec: LaunchSpec, target: DockerTarget, image: Image, log: Log): void {
+function logReplacedUser(
+  spec: LaunchSpec,
+  target: DockerTarget,
+  image: Image,
+  { log }: Pick<Parts, 'log'>,
+): void {
   const user = userOf(target, image);
   if (target.user === undefined && user !== image.user && image.user !== '')
     log.info(
       { server: spec.server, image: image.reference, imageUser: image.user, user },
       'the user of the image may be root, so the container runs as another user. Set "user" to a number to change it',
     );
+}
+
+/**
+ * Adopts the container of a handle if it is still what the spec would launch; otherwise removes it and resolves with
+ * undefined. When `late` aborts, the engine has taken too long: the container is left for a later adoption.
+ */
+export async function adopt(
+  spec: LaunchSpec,
+  handle: string,
+  report: LaunchEvents,
+  { signal, late }: { readonly signal: AbortSignal; readonly late: AbortSignal },
+  parts: Parts,
+): Promise<Instance | undefined> {
+  const { engine, owner, names, images } = parts;
+  const target = targetOf(spec);
+  const name = nameOf(owner, spec);
+  const { id, startedAt } = readHandle(handle);
+  const found = await engine.findContainer(id);
+  late.throwIfAborted();
+  if (found?.labels[hubLabel] !== owner.hubId || names.has(name)) return undefined;
+  await using made = names.hold(name);
+  const image = await images.find(target.image);
+  const isSame =
+    found.name === name &&
+    found.state.isRunning &&
+    found.state.startedAt === startedAt &&
+    spec.digest !== undefined &&
+    found.labels[digestLabel] === spec.digest &&
+    found.imageId === image?.id;
+  late.throwIfAborted();
+  const socket = isSame && !signal.aborted ? await engine.attach(id) : undefined;
+  if (late.aborted) socket?.destroy();
+  late.throwIfAborted();
+  if (target.network === 'bridge') made.add(`network ${name}`, () => engine.removeNetwork(name));
+  made.add(`container ${name}`, () => engine.removeContainer(id));
+  throwIfCancelled(spec, signal);
+  if (!image || !socket) return undefined;
+  const attachment = createAttachment(socket, { ...spec, isTakenOver: true }, line =>
+    report.stderr(line),
+  );
+  const volumes = [...target.volumes, ...declaredVolumes(spec, target, image)];
+  const created = Promise.resolve(made.move());
+  const container = { id, image, spec, target: { ...target, volumes }, attachment, created };
+  return createInstance(container, report, parts);
 }

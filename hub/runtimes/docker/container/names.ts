@@ -1,20 +1,12 @@
 import { type Log, messageOf } from '#core';
 
 /** A name in use, and the objects created for it. Disposing removes the objects in reverse order and frees the name. */
-export type Held = AsyncDisposable & {
+type Held = AsyncDisposable & {
   /** Adds an object. If its removal fails, it is retried later. */
   add(what: string, remove: () => Promise<void>): void;
   /** Moves the objects to a new disposable. Disposing this one then does nothing. */
   move(): AsyncDisposable;
 };
-
-/** Names of containers that are starting or running, which must not be removed as leftovers. */
-export interface Names {
-  has(name: string): boolean;
-  hold(name: string): Held;
-  /** Frees a name without removing its objects. */
-  leave(name: string): void;
-}
 
 type Needs = {
   readonly log: Log;
@@ -22,11 +14,14 @@ type Needs = {
   readonly owe: () => void;
 };
 
-export function createNames({ log, owe }: Needs): Names {
+export type Names = ReturnType<typeof createNames>;
+
+/** Names of containers that are starting or running, which must not be removed as leftovers. */
+export function createNames({ log, owe }: Needs) {
   const names = new Set<string>();
   return {
-    has: name => names.has(name),
-    hold(name) {
+    has: (name: string) => names.has(name),
+    hold(name: string): Held {
       const made = new AsyncDisposableStack();
       let isLeft = false;
       names.add(name);
@@ -48,6 +43,7 @@ export function createNames({ log, owe }: Needs): Names {
         [Symbol.asyncDispose]: () => made.disposeAsync(),
       };
     },
-    leave: name => void names.delete(name),
+    /** Frees a name without removing its objects. */
+    leave: (name: string) => void names.delete(name),
   };
 }

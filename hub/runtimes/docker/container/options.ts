@@ -1,6 +1,13 @@
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
-import { composeLabelsOf, hubLabel, labelsOf, managedLabel, nameLabel } from './labels.ts';
+import {
+  type ContainerOwner,
+  composeLabelsOf,
+  hubLabel,
+  labelsOf,
+  managedLabel,
+  nameLabel,
+} from './labels.ts';
 
 type MountBody = {
   readonly Type: 'bind' | 'volume';
@@ -13,14 +20,6 @@ type MountBody = {
 /** Body of `POST /containers/create`. The type of dockerode requires more fields of a mount than the engine. */
 export type CreateBody = Omit<ContainerCreateOptions, 'HostConfig'> & {
   readonly HostConfig: Omit<HostConfig, 'Mounts'> & { readonly Mounts: readonly MountBody[] };
-};
-
-/** The hub that owns a container. */
-export type Owner = {
-  /** Identifies the containers of this hub on a shared engine. */
-  readonly hubId: string;
-  /** Prefix of the names of containers, networks and volumes. */
-  readonly hubName: string;
 };
 
 type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
@@ -43,13 +42,13 @@ const unprivileged = '65532:65532';
  * Name of the container of a server, and of its network. Names of servers contain no dot, so they cannot collide with
  * names of instances.
  */
-export function nameOf(owner: Owner, { server, instance }: Launched): string {
+export function nameOf(owner: ContainerOwner, { server, instance }: Launched): string {
   return `${owner.hubName}-${server}${instance === undefined ? '' : `.${instance}`}`;
 }
 
 /** Name of a volume of this hub on the engine. */
 export const volumeName = (
-  owner: Pick<Owner, 'hubName'>,
+  owner: Pick<ContainerOwner, 'hubName'>,
   { name }: DockerTarget['volumes'][number],
 ): string => `${owner.hubName}-${name}`;
 
@@ -58,7 +57,7 @@ export const volumeName = (
  * it. `scratch`: additional folders that get a tmpfs.
  */
 export function createOptions(
-  owner: Owner,
+  owner: ContainerOwner,
   spec: LaunchSpec,
   target: DockerTarget,
   image: Image,
@@ -88,7 +87,7 @@ export function createOptions(
 }
 
 function hostConfig(
-  owner: Owner,
+  owner: ContainerOwner,
   spec: LaunchSpec,
   target: DockerTarget,
   Tmpfs: Record<string, string>,
@@ -137,7 +136,7 @@ function tmpfs(
   ]);
 }
 
-function mounts(owner: Owner, target: DockerTarget): readonly MountBody[] {
+function mounts(owner: ContainerOwner, target: DockerTarget): readonly MountBody[] {
   return [
     // The engine refuses a missing source; the older `Binds` would create it as a folder of root.
     ...target.mounts.map((mount): MountBody => ({

@@ -1,28 +1,22 @@
 import { type Clock, createAbortScope, unlessAborted } from '#core';
 
 /** Runs work under names. Work that times out continues in the background, and the next work of its name waits for it. */
-export interface Turns {
-  /**
-   * Runs work under a name. After `timeoutMs` it rejects with DeadlineExceeded and aborts the signal of the work, which
-   * must then clean up after itself, however late the engine answers; its result is dropped. Undefined: no timeout.
-   */
-  take<T>(
-    name: string,
-    timeoutMs: number | undefined,
-    work: (late: AbortSignal) => Promise<T>,
-  ): Promise<T>;
-}
-
-export function createTurns({ clock }: { readonly clock: Clock }): Turns {
+export function createTurns({ clock }: { readonly clock: Clock }) {
   /** Work that has timed out and has not ended, by name. */
   const leftAlone = new Map<string, Promise<void>>();
 
   return {
-    async take(name, timeoutMs, work) {
-      using late = createAbortScope(
-        [],
-        timeoutMs === undefined ? undefined : { clock, limitMs: timeoutMs },
-      );
+    /**
+     * Runs work under a name. After `timeoutMs` it rejects with DeadlineExceeded and aborts the signal of the work, which
+     * must then clean up after itself, however late the engine answers; its result is dropped. Undefined: no timeout.
+     */
+    async take<T>(
+      name: string,
+      timeoutMs: number | undefined,
+      work: (late: AbortSignal) => Promise<T>,
+    ): Promise<T> {
+      const deadline = timeoutMs === undefined ? undefined : { clock, limitMs: timeoutMs };
+      using late = createAbortScope([], deadline);
       const before = leftAlone.get(name);
       const doing = (async () => {
         await before;

@@ -1,23 +1,28 @@
+import { Module, createRequire } from 'node:module';
 import { inspect } from 'node:util';
 import type Dockerode from 'dockerode';
 import { type Clock, HubError, http, https, within } from '#core';
 import type { Address } from './address.ts';
-import { loadDockerode } from './dockerode.ts';
-import type { Bound } from './engine.ts';
-import { isRefusal, toHubError } from './errors.ts';
+import { EngineError, toHubError } from './errors.ts';
+
+/** Timeout of a call, and the signal that aborts it. */
+export type CallBound = {
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
 
 /** Makes one call. `action` completes "the engine refused to ...". Rejects with HubError. */
-export type Call = <T>(
+export type EngineCall = <T>(
   action: string,
   work: (docker: Dockerode, signal: AbortSignal) => Promise<T>,
-  bound?: Partial<Bound>,
+  bound?: CallBound,
 ) => Promise<T>;
 
 /** Default timeout of a call in ms. Engines on busy machines are slow. */
 const callMs = 30_000;
 
 /** Creates the function that makes all calls. dockerode is loaded with the first call. */
-export function createCall(address: Address, clock: Clock): Call {
+export function createCall(address: Address, clock: Clock): EngineCall {
   let loading: Promise<Dockerode> | undefined;
   return async (action, work, { timeoutMs = callMs, signal } = {}) => {
     try {
@@ -27,8 +32,12 @@ export function createCall(address: Address, clock: Clock): Call {
         work(docker, signal ? AbortSignal.any([inTime, signal]) : inTime),
       );
     } catch (error) {
-      if (signal?.aborted) throw cancelled(action, signal.reason);
-      throw toHubError(error, action, address.text);
+      if (!signal?.aborted) throw toHubError(error, action, address.text);
+      const { reason } = signal;
+      if (reason instanceof HubError) throw reason;
+      throw new HubError('HUB_CALL_CANCELLED', `cancelled before the engine could ${action}`, {
+        cause: reason,
+      });
     }
   };
 }
@@ -46,6 +55,27 @@ async function connect(address: Address): Promise<Dockerode> {
 }
 
 /**
+ * Modules of dockerode that the hub does not need: BuildKit sessions (gRPC) and engines over ssh (ssh2, whose
+ * WebAssembly cipher takes 16 MB of address space). They are two thirds of the load time of dockerode.
+ */
+const unused = ['./session', 'docker-modem/lib/ssh'];
+
+/** Loads dockerode with the unused modules replaced by functions that throw (decisions/0007). */
+export async function loadDockerode(): Promise<typeof Dockerode> {
+  const { cache, resolve } = createRequire(createRequire(import.meta.url).resolve('dockerode'));
+  for (const part of unused) {
+    const path = resolve(part);
+    const left = new Module(path);
+    left.loaded = true;
+    left.exports = () => {
+      throw new Error(`${part} of dockerode is not loaded in the hub`);
+    };
+    cache[path] ??= left;
+  }
+  return (await import('dockerode')).default;
+}
+
+/**
  * Options of a docker-modem call with separate query and body. By default docker-modem sends all options in both, so
  * environments, which contain secrets, would appear in URLs and logs.
  */
@@ -55,32 +85,33 @@ export const wire = (abortSignal: AbortSignal, query: object = {}, body: object 
   abortSignal,
 });
 
+/** Makes a request that the functions of dockerode cannot make. */
+export function dial(
+  { modem }: Dockerode,
+  options: Parameters<Dockerode['modem']['dial']>[0],
+): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  modem.dial(options, (error, result) => (error ? reject(error) : resolve(result)));
+  return promise;
+}
+
 /** The `filters` parameter that selects objects with a label. */
 export const labelFilter = (label: string): string => JSON.stringify({ label: [label] });
 
 /** Resolves with undefined if the engine answers 404. */
-export async function unlessAbsent<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (isRefusal(error, 404)) return undefined;
-    throw error;
-  }
-}
+export const unlessAbsent = <T>(found: Promise<T>) => unlessRefused(found, [404]);
 
 /** Ignores 404, and 409, which the engine answers while it is removing the object. */
-export async function unlessGone(removed: Promise<void>): Promise<void> {
-  try {
-    await removed;
-  } catch (error) {
-    if (!isRefusal(error, 404) && !isRefusal(error, 409)) throw error;
-  }
-}
+export const unlessGone = (removed: Promise<void>) => unlessRefused(removed, [404, 409]);
 
-function cancelled(action: string, reason: unknown): HubError {
-  return reason instanceof HubError
-    ? reason
-    : new HubError('HUB_CALL_CANCELLED', `cancelled before the engine could ${action}`, {
-        cause: reason,
-      });
+async function unlessRefused<T>(
+  work: Promise<T>,
+  statuses: readonly number[],
+): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof EngineError && statuses.includes(error.status)) return undefined;
+    throw error;
+  }
 }

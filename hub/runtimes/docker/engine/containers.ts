@@ -1,71 +1,89 @@
-import type { ContainerInspectInfo } from 'dockerode';
-import { type Call, labelFilter, unlessAbsent, unlessGone, wire } from './call.ts';
-import type { ContainerInfo, Engine } from './engine.ts';
-import { hijack } from './hijack.ts';
+import { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import type Dockerode from 'dockerode';
+import type { ContainerStats } from 'dockerode';
+import type { Usage } from '#runtimes';
+import type { CreateBody } from '../container/options.ts';
+import {
+  type CallBound,
+  type EngineCall,
+  dial,
+  labelFilter,
+  unlessAbsent,
+  unlessGone,
+  wire,
+} from './call.ts';
 
 /** Time in ms that a stop may take in addition to the grace period. */
 const killMs = 10_000;
+/** Short, because users wait for statistics. */
 const statsMs = 2_000;
+const keepAliveMs = 30_000;
+const nanosPerMs = 1_000_000;
 
-type Names =
-  | 'createContainer'
-  | 'attach'
-  | 'startContainer'
-  | 'findContainer'
-  | 'waitForContainer'
-  | 'stopContainer'
-  | 'removeContainer'
-  | 'listContainers'
-  | 'stats';
-
-export const containerCalls = (call: Call): Pick<Engine, Names> => ({
-  createContainer: (name, body) =>
-    call(`create the container ${name}`, async (docker, signal) => {
-      const container = await docker.createContainer(wire(signal, { name }, body));
-      return container.id;
-    }),
-  attach: id =>
-    call(`attach to the container ${id}`, (docker, signal) => hijack(docker, id, signal)),
-  startContainer: (id, signal) =>
+export const containerCalls = (call: EngineCall) => ({
+  /** Resolves with the id of the container. */
+  createContainer: (name: string, body: CreateBody) =>
     call(
+      `create the container ${name}`,
+      async (docker, signal) => (await docker.createContainer(wire(signal, { name }, body))).id,
+    ),
+  /** Resolves with one connection for stdin and the multiplexed stdout and stderr. */
+  attach: (id: string) =>
+    call(`attach to the container ${id}`, (docker, signal) => hijack(docker, id, signal)),
+  startContainer: (id: string, signal: AbortSignal) =>
+    call<void>(
       `start the container ${id}`,
-      async (docker, abortSignal) => {
-        await docker.getContainer(id).start({ abortSignal });
-      },
+      (docker, abortSignal) => docker.getContainer(id).start({ abortSignal }),
       { signal },
     ),
-  findContainer: (idOrName, bound) =>
+  findContainer: (idOrName: string, bound?: CallBound) =>
     unlessAbsent(
       call(
         `inspect the container ${idOrName}`,
-        async (docker, abortSignal) =>
-          containerInfo(await docker.getContainer(idOrName).inspect({ abortSignal })),
+        async (docker, abortSignal) => {
+          const info = await docker.getContainer(idOrName).inspect({ abortSignal });
+          const { State: state, Config: config } = info;
+          return {
+            id: info.Id,
+            name: info.Name.slice(1),
+            image: config.Image,
+            imageId: info.Image,
+            labels: config.Labels ?? {},
+            state: {
+              isRunning: state.Running,
+              /** In the engine's format. Changes with each start. */
+              startedAt: state.StartedAt,
+              exitCode: state.ExitCode,
+              oomKilled: state.OOMKilled,
+            },
+          };
+        },
         bound,
       ),
     ),
-  waitForContainer: (id, timeoutMs) =>
-    call(
+  /** Resolves when the container has exited. */
+  waitForContainer: (id: string, timeoutMs: number) =>
+    call<void>(
       `wait for the container ${id}`,
-      async (docker, signal) => {
-        await docker.getContainer(id).wait(wire(signal, { condition: 'not-running' }));
-      },
+      (docker, signal) => docker.getContainer(id).wait(wire(signal, { condition: 'not-running' })),
       { timeoutMs },
     ),
-  stopContainer: (id, graceSeconds) =>
-    call(
+  /** Sends SIGTERM, and SIGKILL after the grace period. Resolves when the container has exited. */
+  stopContainer: (id: string, graceSeconds: number) =>
+    call<void>(
       `stop the container ${id}`,
-      async (docker, signal) => {
-        await docker.getContainer(id).stop(wire(signal, { t: graceSeconds }));
-      },
+      (docker, signal) => docker.getContainer(id).stop(wire(signal, { t: graceSeconds })),
       { timeoutMs: graceSeconds * 1000 + killMs },
     ),
-  removeContainer: id =>
+  /** Kills and removes a container with its anonymous volumes. Ignores a container that is already removed. */
+  removeContainer: (id: string) =>
     unlessGone(
-      call(`remove the container ${id}`, async (docker, signal) => {
-        await docker.getContainer(id).remove(wire(signal, { force: 1, v: 1 }));
-      }),
+      call(`remove the container ${id}`, (docker, signal) =>
+        docker.getContainer(id).remove(wire(signal, { force: 1, v: 1 })),
+      ),
     ),
-  listContainers: label =>
+  listContainers: (label: string) =>
     call('list containers', async (docker, abortSignal) => {
       const filters = labelFilter(label);
       const found = await docker.listContainers({ all: true, filters, abortSignal });
@@ -76,29 +94,50 @@ export const containerCalls = (call: Call): Pick<Engine, Names> => ({
         isRunning: one.State === 'running',
       }));
     }),
-  stats: id =>
+  /** Resource usage. Undefined for a container that has just exited. */
+  usage: (id: string) =>
     call(
       `read the statistics of the container ${id}`,
-      (docker, abortSignal) => {
+      async (docker, abortSignal) => {
         const options = { stream: false, 'one-shot': true, abortSignal } as const;
-        return docker.getContainer(id).stats(options);
+        return usageOf(await docker.getContainer(id).stats(options));
       },
       { timeoutMs: statsMs },
     ),
 });
 
-function containerInfo(info: ContainerInspectInfo): ContainerInfo {
+/**
+ * Opens a raw connection to the standard streams of a container. Replaces `container.attach`, which repeats its options
+ * in the request body: bytes that the engine or the broker leaves unread end up in the stdin of the container.
+ */
+async function hijack(docker: Dockerode, id: string, abortSignal: AbortSignal): Promise<Duplex> {
+  const stream = await dial(docker, {
+    path: `/containers/${id}/attach?`,
+    method: 'POST',
+    options: { stream: 1, stdin: 1, stdout: 1, stderr: 1 },
+    file: Buffer.alloc(0),
+    hijack: true,
+    isStream: true,
+    abortSignal,
+    statusCodes: { 404: 'no such container', 409: 'conflict', 500: 'server error' },
+  });
+  if (stream instanceof Socket) stream.setNoDelay(true).setKeepAlive(true, keepAliveMs);
+  if (stream instanceof Duplex) return stream;
+  throw new Error('the engine did not open a raw connection');
+}
+
+/** Resource usage without reclaimable page cache. */
+function usageOf(stats: ContainerStats): Usage | undefined {
+  // Statistics of a container that has just exited are empty.
+  if (stats.memory_stats?.usage === undefined) return undefined;
+  const { usage, limit, stats: memory } = stats.memory_stats;
+  // cgroup v2 and v1, as in `docker stats`.
+  const reclaimable = memory?.inactive_file ?? memory?.total_inactive_file ?? 0;
   return {
-    id: info.Id,
-    name: info.Name.slice(1),
-    image: info.Config.Image,
-    imageId: info.Image,
-    labels: info.Config.Labels ?? {},
-    state: {
-      isRunning: info.State.Running,
-      startedAt: info.State.StartedAt,
-      exitCode: info.State.ExitCode,
-      oomKilled: info.State.OOMKilled,
-    },
+    memoryBytes: Math.max(0, usage - reclaimable),
+    memoryLimitBytes: limit,
+    pids: stats.pids_stats?.current ?? 0,
+    pidsLimit: stats.pids_stats?.limit ?? 0,
+    cpuMs: Math.round(stats.cpu_stats.cpu_usage.total_usage / nanosPerMs),
   };
 }

@@ -5,14 +5,6 @@ import { jsonLines } from './json-lines.ts';
 /** An event of a container. `resumed`: the stream was interrupted, so events may be missing. */
 export type EngineEvent = 'die' | 'oom' | 'resumed';
 
-/** The event stream of the engine, shared by all containers of a hub. */
-export interface EngineEvents {
-  /** Connects once, and reconnects until `stop`. Resolves when the first attempt has succeeded or failed. */
-  start(): Promise<void>;
-  stop(): void;
-  watch(containerId: string, listener: (event: EngineEvent) => void): Disposable;
-}
-
 type Needs = {
   readonly engine: Pick<Engine, 'events' | 'address'>;
   readonly clock: Clock;
@@ -24,14 +16,17 @@ type Needs = {
 const firstRetryMs = 200;
 const lastRetryMs = 5_000;
 
-/** Follows the events of containers with a label. */
-export function createEngineEvents(label: string, needs: Needs): EngineEvents {
+export type EngineEvents = ReturnType<typeof createEngineEvents>;
+
+/** The event stream of the engine for containers with a label. All containers of a hub share it. */
+export function createEngineEvents(label: string, needs: Needs) {
   const { engine, clock, log } = needs;
   const listeners = new Map<string, (event: EngineEvent) => void>();
   const stopping = new AbortController();
-  let started: Promise<void> | undefined;
+  const attempted = Promise.withResolvers<void>();
+  let isStarted = false;
 
-  async function follow(settled: () => void): Promise<void> {
+  async function follow(): Promise<void> {
     let retryMs = firstRetryMs;
     while (!stopping.signal.aborted) {
       try {
@@ -39,21 +34,19 @@ export function createEngineEvents(label: string, needs: Needs): EngineEvents {
         retryMs = firstRetryMs;
         needs.onConnected();
         for (const listener of Array.from(listeners.values())) listener('resumed');
-        settled();
+        attempted.resolve();
         for await (const event of jsonLines(stream)) dispatch(event);
         log.debug({ engine: engine.address }, 'the engine closed the event stream');
       } catch (error) {
         if (stopping.signal.aborted) break;
-        log.debug(
-          { engine: engine.address, problem: messageOf(error) },
-          'the event stream of the engine failed',
-        );
+        const fields = { engine: engine.address, problem: messageOf(error) };
+        log.debug(fields, 'the event stream of the engine failed');
       }
-      settled();
+      attempted.resolve();
       await sleep(retryMs, { clock, signal: stopping.signal });
       retryMs = Math.min(retryMs * 2, lastRetryMs);
     }
-    settled();
+    attempted.resolve();
   }
 
   function dispatch(event: { readonly [key: string]: unknown }): void {
@@ -63,15 +56,14 @@ export function createEngineEvents(label: string, needs: Needs): EngineEvents {
   }
 
   return {
-    start() {
-      if (started) return started;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      started = promise;
-      void follow(resolve);
-      return promise;
+    /** Connects once, and reconnects until `stop`. Resolves when the first attempt has succeeded or failed. */
+    start(): Promise<void> {
+      if (!isStarted) void follow();
+      isStarted = true;
+      return attempted.promise;
     },
     stop: () => stopping.abort(),
-    watch(containerId, listener) {
+    watch(containerId: string, listener: (event: EngineEvent) => void): Disposable {
       listeners.set(containerId, listener);
       return { [Symbol.dispose]: () => void listeners.delete(containerId) };
     },

@@ -1,14 +1,24 @@
 import { Readable } from 'node:stream';
-import { type Call, unlessAbsent, wire } from './call.ts';
-import type { Engine } from './engine.ts';
+import { type CallBound, type EngineCall, unlessAbsent, wire } from './call.ts';
+
+export type BuildOptions = {
+  readonly tag: string;
+  readonly package: string;
+  /** Additional packages to install. */
+  readonly with?: readonly string[];
+  /** Replaces the base image of the context. */
+  readonly base?: string;
+  readonly labels: Readonly<Record<string, string>>;
+};
+
+/** Limits of each build step. */
+export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number };
 
 /** Period in µs in which a build gets its share of the processors. The engine's default. */
 const cpuPeriodUs = 100_000;
 
-export const imageCalls = (
-  call: Call,
-): Pick<Engine, 'findImage' | 'tagImage' | 'removeImage' | 'pullImage' | 'buildImage'> => ({
-  findImage: (reference, bound) =>
+export const imageCalls = (call: EngineCall) => ({
+  findImage: (reference: string, bound?: CallBound) =>
     unlessAbsent(
       call(
         `inspect the image ${reference}`,
@@ -19,34 +29,45 @@ export const imageCalls = (
           return {
             id,
             user: config.User ?? '',
+            /** Folders that the image declares with `VOLUME`, as written. */
             volumes: Object.keys(config.Volumes ?? {}),
             labels: config.Labels ?? {},
+            /** Registry digests, as `name@sha256:...`. Empty for an image that was built on this engine. */
             digests: digests ?? [],
+            /** All names of the image on this engine, as `name:tag`. */
             tags: tags ?? [],
           };
         },
         bound,
       ),
     ),
-  tagImage: (reference, repo, tag) =>
-    call(`tag the image ${reference}`, async (docker, abortSignal) => {
-      await docker.getImage(reference).tag({ repo, tag, abortSignal });
-    }),
-  removeImage: reference =>
-    call(`remove the image ${reference}`, async (docker, signal) => {
-      await docker.getImage(reference).remove(wire(signal));
-    }),
-  pullImage: (name, tag, ending) =>
+  /** Adds a name to an image. */
+  tagImage: (reference: string, repo: string, tag: string) =>
+    call<void>(`tag the image ${reference}`, (docker, abortSignal) =>
+      docker.getImage(reference).tag({ repo, tag, abortSignal }),
+    ),
+  /** Removes a name, and with the last name the image. Refused with 409 while a container uses the image. */
+  removeImage: (reference: string) =>
+    call<void>(`remove the image ${reference}`, (docker, signal) =>
+      docker.getImage(reference).remove(wire(signal)),
+    ),
+  /** Resolves when the engine begins to respond. The stream reports progress and errors. */
+  pullImage: (name: string, tag: string, ending: AbortSignal) =>
     call(
       `pull the image ${name}:${tag}`,
-      async (docker, signal) =>
-        asReadable(await docker.createImage(wire(signal, { fromImage: name, tag }))),
+      (docker, signal) => docker.createImage(wire(signal, { fromImage: name, tag })),
       { signal: ending },
     ),
-  buildImage: (context, options, bounds, ending) =>
+  /** Uses the classic builder: BuildKit ignores limits and refuses networks by name. */
+  buildImage: (
+    context: Buffer,
+    options: BuildOptions,
+    bounds: BuildLimits & { readonly network: string },
+    ending: AbortSignal,
+  ) =>
     call(
       `build the image ${options.tag}`,
-      async (docker, signal) => {
+      (docker, signal) => {
         const query = {
           t: options.tag,
           buildargs: {
@@ -64,11 +85,8 @@ export const imageCalls = (
           cpuperiod: cpuPeriodUs,
           cpuquota: Math.round(bounds.cpus * cpuPeriodUs),
         };
-        return asReadable(await docker.buildImage(Readable.from(context), wire(signal, query)));
+        return docker.buildImage(Readable.from(context), wire(signal, query));
       },
       { signal: ending },
     ),
 });
-
-export const asReadable = (stream: NodeJS.ReadableStream): Readable =>
-  stream instanceof Readable ? stream : new Readable().wrap(stream);

@@ -1,9 +1,8 @@
-import type { Readable } from 'node:stream';
 import { isObject, tryParseJson } from '#core';
 
 /** Parses a stream of one JSON object per line: events, and the progress of builds and pulls. */
 export async function* jsonLines(
-  stream: Readable,
+  stream: NodeJS.ReadableStream,
 ): AsyncGenerator<{ readonly [key: string]: unknown }> {
   stream.setEncoding('utf8');
   let rest = '';

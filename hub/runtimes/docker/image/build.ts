@@ -1,10 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import { HubError } from '#core';
-import type { BuildLimits, BuildOptions, Engine } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
+import type { BuildLimits, BuildOptions } from '../engine/images.ts';
 import { jsonLines } from '../engine/json-lines.ts';
 import { createBuildOutput } from './lock.ts';
-import { isEngineCutOff, isInstallerCutOff } from './registry.ts';
+import { isEngineCutOff } from './pull.ts';
 
 /** Maximum output of a failed build in its error message. Installers print the cause at the end. */
 const shownLines = 20;
@@ -56,7 +57,7 @@ function textOf(line: string): readonly string[] {
 }
 
 function failed(
-  image: BuildOptions,
+  { package: name }: BuildOptions,
   output: readonly string[],
   words: string,
   cause?: unknown,
@@ -64,15 +65,33 @@ function failed(
   // If a command failed, the cause is in its output; the builder only repeats the command.
   const isStep = words.includes('returned a non-zero code') && output.length > 0;
   const why = isStep ? output.join('\n').slice(-shownCharacters) : words;
+  const problem = `the image for ${name} could not be built`;
   return (isStep ? isInstallerCutOff(why) : isEngineCutOff(words))
     ? new HubError(
         'HUB_REGISTRY_UNREACHABLE',
-        `the image for ${image.package} could not be built, as a registry cannot be reached:\n${why}`,
+        `${problem}, as a registry cannot be reached:\n${why}`,
         { cause, data: { retryable: true } },
       )
-    : new HubError(
-        'HUB_IMAGE_BUILD_FAILED',
-        `the image for ${image.package} could not be built:\n${why}`,
-        { cause },
-      );
+    : new HubError('HUB_IMAGE_BUILD_FAILED', `${problem}:\n${why}`, { cause });
 }
+
+/** Output of npm, or of an install script, if a server did not answer or was overloaded. */
+const npm =
+  /npm error .*\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|ESOCKETTIMEDOUT|ERR_SOCKET_TIMEOUT|EIDLETIMEOUT|ENETUNREACH|EHOSTUNREACH|E429|E5\d\d)\b|npm error network /;
+
+/**
+ * Output of pip if its index did not answer: retries, then the message that the package does not exist. Without the
+ * latter a retry succeeded, and pip failed for another reason.
+ */
+const pipRetries =
+  /after connection broken by|Temporary failure in name resolution|Max retries exceeded/;
+const pipEnds =
+  /No matching distribution found|Max retries exceeded|Read timed out|ConnectionError|HTTP error 5\d\d|5\d\d Server Error/;
+
+/** True if the installer could not reach its registry, so a retry may succeed. */
+const isInstallerCutOff = (output: string) =>
+  npm.test(output) || (pipRetries.test(output) && pipEnds.test(output));
+
+/** True if the build failed because the registry has no package of that name. */
+export const isPackageAbsent = ({ code, message }: HubError): boolean =>
+  code === 'HUB_IMAGE_BUILD_FAILED' && /npm error code E404|\(from versions: none\)/.test(message);

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import type { Folder } from '#store';
 
 /** Output line of a build that contains its lock. Written by the scripts in `images/`. */
-const told = /^agenthub-lock ([A-Za-z0-9+/=]+)$/;
+const lockLine = /^agenthub-lock ([A-Za-z0-9+/=]+)$/;
 /** Enough for about 10,000 dependencies. */
 const mostLineCharacters = 4 * 2 ** 20;
 const mostLockBytes = 16 * 2 ** 20;
@@ -11,43 +11,36 @@ const mostLockBytes = 16 * 2 ** 20;
 export type Locks = Pick<Folder, 'read' | 'write' | 'remove'>;
 
 /** Splits the output of a build into lines, and extracts the lock. */
-export interface BuildOutput {
-  /** Returns the completed lines, without the lock. */
-  push(text: string): readonly string[];
-  /** Returns the rest of the last line. */
-  end(): readonly string[];
-  /** The first lock: install scripts of packages, which could print another, run later. */
-  lock(): string | undefined;
-}
-
-export function createBuildOutput(): BuildOutput {
+export function createBuildOutput() {
   let rest = '';
   let lock: string | undefined;
 
   function take(line: string): readonly string[] {
-    const [, encoded] = told.exec(line) ?? [];
+    const [, encoded] = lockLine.exec(line) ?? [];
     if (encoded === undefined) return [line];
     lock ??= decode(encoded);
     return [];
   }
 
   return {
-    push(text) {
+    /** Returns the completed lines, without the lock. */
+    push(text: string): readonly string[] {
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > mostLineCharacters) rest = '';
       return lines.flatMap(take);
     },
-    end: () => (rest === '' ? [] : take(rest)),
+    /** Returns the rest of the last line. */
+    end: (): readonly string[] => (rest === '' ? [] : take(rest)),
+    /** The first lock: install scripts of packages, which could print another, run later. */
     lock: () => lock,
   };
 }
 
 function decode(encoded: string): string | undefined {
   try {
-    return gunzipSync(Buffer.from(encoded, 'base64'), {
-      maxOutputLength: mostLockBytes,
-    }).toString();
+    const packed = Buffer.from(encoded, 'base64');
+    return gunzipSync(packed, { maxOutputLength: mostLockBytes }).toString();
   } catch {
     // A damaged lock counts as none.
     return undefined;

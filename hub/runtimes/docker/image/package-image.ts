@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { HubError } from '#core';
 import type { PackageSource } from '#runtimes';
-import type { BuildOptions } from '../engine/engine.ts';
+import type { BuildOptions } from '../engine/images.ts';
 import { baseLabel, managedLabel, packageLabel } from '../container/labels.ts';
 
 /** Folder of `images/` with the build context of an ecosystem. */
@@ -29,24 +29,20 @@ const forms: Readonly<Record<PackageSource['ecosystem'], { form: RegExp; example
 export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
   const { ecosystem, spec, with: extras = [], python } = source;
   const { form, example } = forms[ecosystem];
-  const [, name, version = 'latest'] = form.exec(spec) ?? [];
-  if (name === undefined)
-    throw new HubError(
+  const refuse = (text: string, consequence = '') =>
+    new HubError(
       'HUB_LAUNCH_INVALID',
-      `"${spec}" is no package of ${ecosystem}. Write its name and version, such as ${example}`,
+      `"${text}" is no package of ${ecosystem}${consequence}. Write its name and version, such as ${example}`,
     );
-  for (const extra of extras)
-    if (!form.test(extra))
-      throw new HubError(
-        'HUB_LAUNCH_INVALID',
-        `"${extra}" is no package of ${ecosystem}, so it cannot be installed beside ${spec}. Write its name and version, such as ${example}`,
-      );
+  const [, name, version = 'latest'] = form.exec(spec) ?? [];
+  if (name === undefined) throw refuse(spec);
+  const wrong = extras.find(extra => !form.test(extra));
+  if (wrong !== undefined) throw refuse(wrong, `, so it cannot be installed beside ${spec}`);
   // Absent options do not change the digest, so the tags of existing images stay the same.
   const more = extras.length > 0 || python !== undefined ? JSON.stringify([extras, python]) : '';
   const digest = createHash('sha256').update(context).update(spec).update(more).digest('hex');
-  const hash = digest.slice(0, 12);
   const base = baseOf[ecosystem];
-  const tag = `${tidy(version).slice(0, 100) || 'latest'}-${hash}`;
+  const tag = `${tidy(version).slice(0, 100) || 'latest'}-${digest.slice(0, 12)}`;
   return {
     tag: `agenthub/${base}-${tidy(name).slice(0, 100)}:${tag}`,
     package: spec,

@@ -2,7 +2,6 @@ import { HubError, isObject } from '#core';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
 import { jsonLines } from '../engine/json-lines.ts';
-import { isEngineCutOff } from './registry.ts';
 
 export async function pull(
   engine: Pick<Engine, 'pullImage'>,
@@ -49,3 +48,10 @@ export function missing(reference: string, words: string, cause?: unknown): HubE
         { cause },
       );
 }
+
+/** Messages of the engine, which is written in Go, if a registry did not answer. */
+const engineCutOff =
+  /dial tcp|dial udp|no such host|server misbehaving|i\/o timeout|TLS handshake timeout|connection (refused|reset by peer|timed out)|network is unreachable|no route to host|deadline exceeded|Client\.Timeout exceeded|request canceled while waiting|unexpected EOF|": EOF$|toomanyrequests|HTTP status:? 5\d\d|\b50[234] (Bad Gateway|Service Unavailable|Gateway Time-?out)/i;
+
+/** True if the engine could not reach the registry of an image. */
+export const isEngineCutOff = (words: string) => engineCutOff.test(words);

@@ -1,19 +1,10 @@
 import { createSingleFlight } from '#core';
 
-/** Runs work once for all concurrent callers. */
-export interface SharedWork {
-  /**
-   * Joins the work on a key, or begins it. `progress` receives the messages of the work after the join. A caller leaves
-   * when its signal aborts; the work is aborted when its last caller leaves.
-   */
-  join(key: string, work: Work, progress: Progress, signal: AbortSignal): Promise<void>;
-}
-
-type Progress = (text: string) => void;
+export type Progress = (text: string) => void;
 type Work = (progress: Progress, signal: AbortSignal) => Promise<void>;
 
-/** Runs at most `maxAtOnce` pieces of work at once. */
-export function createSharedWork(maxAtOnce: number): SharedWork {
+/** Runs work once for all concurrent callers, and at most `maxAtOnce` pieces of work at once. */
+export function createSharedWork(maxAtOnce: number) {
   const flights = createSingleFlight<void>();
   const listeners = new Map<string, Set<Progress>>();
   const waiting: (() => void)[] = [];
@@ -33,7 +24,11 @@ export function createSharedWork(maxAtOnce: number): SharedWork {
   }
 
   return {
-    async join(key, work, progress, signal) {
+    /**
+     * Joins the work on a key, or begins it. `progress` receives the messages of the work after the join. A caller leaves
+     * when its signal aborts; the work is aborted when its last caller leaves.
+     */
+    async join(key: string, work: Work, progress: Progress, signal: AbortSignal): Promise<void> {
       signal.throwIfAborted();
       // Aborted work keeps its listeners; new work on the same key gets its own.
       const heard = (flights.has(key) ? listeners.get(key) : undefined) ?? new Set<Progress>();
@@ -41,9 +36,7 @@ export function createSharedWork(maxAtOnce: number): SharedWork {
       // Wrapped: two callers may pass the same function.
       const listener = (text: string) => progress(text);
       heard.add(listener);
-      const tell = (text: string) => {
-        for (const one of heard) one(text);
-      };
+      const tell = (text: string) => heard.forEach(one => one(text));
       const run = (ending: AbortSignal) =>
         inTurn(async () => {
           ending.throwIfAborted();

@@ -1,34 +1,28 @@
 import { createHash } from 'node:crypto';
 import { HubError } from '#core';
+import type { ContainerOwner } from '../container/labels.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Owner } from '../container/options.ts';
 
 type Needs = {
   readonly engine: Pick<Engine, 'findImage' | 'tagImage' | 'removeImage'>;
-  readonly owner: Pick<Owner, 'hubId'>;
+  readonly owner: Pick<ContainerOwner, 'hubId'>;
 };
+
+const mark = /\.h-[0-9a-f]{12}$/;
 
 /**
  * Records which hubs use the image of a package. All hubs of an engine share these images, and no container of a stopped
  * server protects its image. So each hub adds a tag of its own to the images that it uses.
  */
-export interface ImageUsers {
-  /** Records that this hub uses the image. `tags` are its current tags. Never rejects. */
-  join(reference: string, tags: readonly string[]): Promise<void>;
-  /**
-   * Removes the image. If another hub uses it, removes only the tag of this hub and rejects with HUB_ENGINE_REFUSED.
-   */
-  remove(reference: string): Promise<void>;
-}
+export type ImageUsers = ReturnType<typeof createImageUsers>;
 
-const mark = /\.h-[0-9a-f]{12}$/;
-
-export function createImageUsers({ engine, owner }: Needs): ImageUsers {
+export function createImageUsers({ engine, owner }: Needs) {
   const hub = createHash('sha256').update(owner.hubId).digest('hex').slice(0, 12);
   const ownMark = (reference: string) => `${reference}.h-${hub}`;
 
   return {
-    async join(reference, tags) {
+    /** Records that this hub uses the image. `tags` are its current tags. Never rejects. */
+    async join(reference: string, tags: readonly string[]): Promise<void> {
       const wanted = ownMark(reference);
       if (tags.includes(wanted)) return;
       const colon = wanted.lastIndexOf(':');
@@ -36,7 +30,10 @@ export function createImageUsers({ engine, owner }: Needs): ImageUsers {
         .tagImage(reference, wanted.slice(0, colon), wanted.slice(colon + 1))
         .catch(() => undefined); // At worst another hub removes the image, and the next start builds it again.
     },
-    async remove(reference) {
+    /**
+     * Removes the image. If another hub uses it, removes only the tag of this hub and rejects with HUB_ENGINE_REFUSED.
+     */
+    async remove(reference: string): Promise<void> {
       const own = ownMark(reference);
       const tags = (await engine.findImage(reference))?.tags ?? [];
       const others = tags.filter(

@@ -1,51 +1,24 @@
 import { type Clock, messageOf } from '#core';
 import { parseAddress } from '../engine/address.ts';
-import { createEngine } from '../engine/client.ts';
+import { createEngine } from '../engine/engine.ts';
 import { isRefusal } from '../engine/errors.ts';
 import { hubLabel, managedLabel, serverLabel } from '../container/labels.ts';
 
-/** Objects of one hub on an engine. */
-export type Holding = {
-  /** Empty for objects without the label of a hub. */
-  readonly hubId: string;
-  readonly containers: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly server: string;
-    readonly isRunning: boolean;
-  }[];
-  readonly networks: readonly { readonly id: string; readonly name: string }[];
-  /** Empty behind the broker, which refuses to list volumes. */
-  readonly volumes: readonly { readonly name: string }[];
-};
-
-/** Lists and removes the objects of all hubs on an engine, whether the hubs are running or not. */
-export interface Surveyor {
-  /** Version and address of the engine. Rejects with HUB_ENGINE_UNREACHABLE. */
-  engine(): Promise<string>;
-  /** One entry per hub. Rejects with HUB_ENGINE_UNREACHABLE. */
-  holdings(): Promise<readonly Holding[]>;
-  /**
-   * Removes the containers and networks of a hub, but not its volumes. Resolves with a message for each failure. Rejects
-   * with HUB_ENGINE_UNREACHABLE.
-   */
-  remove(hubId: string): Promise<readonly string[]>;
-  /** Removes volumes of a hub with their content. Resolves and rejects like `remove`. */
-  removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]>;
-}
-
-/** `dockerHost`: in the format of DOCKER_HOST. Undefined: the default of the platform. Throws HUB_LAUNCH_INVALID. */
-export function createSurveyor(
-  dockerHost: string | undefined,
-  needs: { readonly clock: Clock },
-): Surveyor {
+/**
+ * Lists and removes the objects of all hubs on an engine, whether the hubs are running or not. All functions reject with
+ * HUB_ENGINE_UNREACHABLE. `dockerHost`: in the format of DOCKER_HOST. Undefined: the default of the platform. Throws
+ * HUB_LAUNCH_INVALID.
+ */
+export function createSurveyor(dockerHost: string | undefined, needs: { readonly clock: Clock }) {
   const engine = createEngine(parseAddress(dockerHost), needs.clock);
   const label = `${managedLabel}=true`;
 
-  async function holdings(): Promise<readonly Holding[]> {
+  /** The objects of each hub. `hubId` is empty for objects without the label of a hub. */
+  async function holdings() {
     const containers = await engine.listContainers(label);
     const networks = await engine.listNetworks(label);
     const volumes = await engine.listVolumes(label).catch((error: unknown) => {
+      // The broker refuses to list volumes.
       if (isRefusal(error, 403)) return [];
       throw error;
     });
@@ -80,11 +53,13 @@ export function createSurveyor(
 
   return {
     holdings,
+    /** Version and address of the engine. */
     async engine() {
       const { version } = await engine.version();
       return `Docker Engine ${version} at ${engine.address}`;
     },
-    async remove(hubId) {
+    /** Removes the containers and networks of a hub, but not its volumes. Resolves with a message for each failure. */
+    async remove(hubId: string): Promise<readonly string[]> {
       const { containers = [], networks = [] } = (await findHolding(hubId)) ?? {};
       return [
         ...(await forEach(containers, ({ id }) => engine.removeContainer(id))),
@@ -92,7 +67,8 @@ export function createSurveyor(
         ...(await forEach(networks, ({ id }) => engine.removeNetwork(id))),
       ];
     },
-    async removeVolumes(hubId, names) {
+    /** Removes volumes of a hub with their content. Resolves with a message for each failure. */
+    async removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]> {
       const { volumes = [] } = (await findHolding(hubId)) ?? {};
       const wanted = volumes.filter(({ name }) => names.includes(name));
       return await forEach(wanted, ({ name }) => engine.removeVolume(name));

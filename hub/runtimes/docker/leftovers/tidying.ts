@@ -1,19 +1,21 @@
 import { type Clock, type Log, messageOf, sleep } from '#core';
-import { type ReapNeeds, reap } from './reap.ts';
+import type { Engine } from '../engine/engine.ts';
+
+type Needs = {
+  readonly engine: Pick<
+    Engine,
+    'listContainers' | 'removeContainer' | 'listNetworks' | 'removeNetwork'
+  >;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** True if this run of the hub is starting or running a container of this name. */
+  readonly isHeld: (name: string) => boolean;
+  /** True if this run of the hub is going to adopt the container. */
+  readonly isAwaited: (id: string) => boolean;
+};
 
 /** Result of a cleanup. `left`: some leftovers remain. `unheard`: the engine did not answer. */
 export type Tidied = 'clear' | 'left' | 'unheard';
-
-/** Removes the leftovers of this hub. */
-export interface Tidying {
-  /** Tries once. Never rejects. */
-  now(): Promise<Tidied>;
-  /** Retries until nothing is left, or until `stop`. */
-  owe(): void;
-  stop(): void;
-}
-
-type Needs = Omit<ReapNeeds, 'log'> & { readonly clock: Clock; readonly log: Log };
 
 const firstRetryMs = 500;
 /** Maximum retry interval in ms. Leftovers that the engine refuses to remove, or that await adoption, have time. */
@@ -25,22 +27,15 @@ const lastRetryMs: Readonly<Record<Tidied, number>> = {
 /** Number of consecutive clear results before it stops: a slow engine may still execute an earlier call. */
 const looksWhenClear = 2;
 
-/** Cleans up the objects with a label. */
-export function createTidying(label: string, needs: Needs): Tidying {
-  const { clock, log } = needs;
+export type Tidying = ReturnType<typeof createTidying>;
+
+/** Removes leftover containers and networks with a label, such as those of a killed hub, but no volumes. */
+export function createTidying(label: string, needs: Needs) {
+  const { engine, clock, log, isHeld, isAwaited } = needs;
   const stopping = new AbortController();
   let isGoing = false;
   let retryMs = firstRetryMs;
   let clearLooks = 0;
-
-  async function now(): Promise<Tidied> {
-    try {
-      return (await reap(label, needs)) ? 'clear' : 'left';
-    } catch (error) {
-      log.debug({ problem: messageOf(error) }, 'could not look for leftovers');
-      return 'unheard';
-    }
-  }
 
   async function settle(): Promise<void> {
     isGoing = true;
@@ -54,8 +49,57 @@ export function createTidying(label: string, needs: Needs): Tidying {
     isGoing = false;
   }
 
+  /** Tries once. Never rejects. */
+  async function now(): Promise<Tidied> {
+    try {
+      return (await reap()) ? 'clear' : 'left';
+    } catch (error) {
+      log.debug({ problem: messageOf(error) }, 'could not look for leftovers');
+      return 'unheard';
+    }
+  }
+
+  /** Resolves with true if everything that remains is held. Rejects if the engine does not answer. */
+  async function reap(): Promise<boolean> {
+    const found = await engine.listContainers(label);
+    const kept = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));
+    const containers = found.filter(one => !kept.includes(one));
+    const areContainersGone = await Promise.all(
+      containers.map(({ id, name }) =>
+        attempt('container', name, () => engine.removeContainer(id)),
+      ),
+    );
+    /** A network has the same name as its container. */
+    const names = new Set(kept.map(({ name }) => name));
+    const networks = (await engine.listNetworks(label)).filter(
+      ({ name }) => !names.has(name) && !isHeld(name),
+    );
+    const areNetworksGone = await Promise.all(
+      networks.map(({ id, name }) => attempt('network', name, () => engine.removeNetwork(id))),
+    );
+    const areHeld = kept.map(({ name }) => isHeld(name));
+    return [...areContainersGone, ...areNetworksGone, ...areHeld].every(Boolean);
+  }
+
+  /** Resolves with true if the removal succeeded. */
+  async function attempt(
+    kind: 'container' | 'network',
+    name: string,
+    remove: () => Promise<void>,
+  ): Promise<boolean> {
+    try {
+      await remove();
+      log.info({ [kind]: name }, `removed a leftover ${kind}`);
+      return true;
+    } catch (error) {
+      log.warn({ [kind]: name, problem: messageOf(error) }, 'could not remove a leftover');
+      return false;
+    }
+  }
+
   return {
     now,
+    /** Retries until nothing is left, or until `stop`. */
     owe() {
       clearLooks = 0;
       retryMs = firstRetryMs;

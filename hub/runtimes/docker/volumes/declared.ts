@@ -2,26 +2,28 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
+import type { ContainerOwner } from '../container/labels.ts';
 import {
   type CreateBody,
   type Image,
-  type Owner,
   createOptions,
   nameOf,
   volumeName,
 } from '../container/options.ts';
 
+type Volume = DockerTarget['volumes'][number];
+
 /** Folders that an image declares with `VOLUME`, by their replacement. */
-export type ImageVolumes = {
+type ImageVolumes = {
   /** Folders that are empty in the image. Each gets a tmpfs. */
   readonly scratch: readonly string[];
   /** Folders with content in the image. Each gets a named volume, into which the engine copies the content. */
-  readonly volumes: DockerTarget['volumes'];
+  readonly volumes: readonly Volume[];
 };
 
 type Needs = {
   readonly engine: Pick<Engine, 'findVolume' | 'removeVolume' | 'volumeSizes' | 'removeContainer'>;
-  readonly owner: Owner;
+  readonly owner: ContainerOwner;
   /** Creates a container that is never started. */
   readonly create: (name: string, spec: LaunchSpec, body: CreateBody) => Promise<string>;
 };
@@ -41,14 +43,14 @@ export function createImageVolumes({ engine, owner, create }: Needs) {
     spec: LaunchSpec,
     target: DockerTarget,
     image: Image,
-    volumes: DockerTarget['volumes'],
+    volumes: readonly Volume[],
   ): Promise<ImageVolumes> {
-    const kept = await Promise.all(
-      volumes.map(async volume =>
-        (await engine.findVolume(volumeName(owner, volume))) ? [volume] : [],
-      ),
+    const full = new Set<Volume>();
+    await Promise.all(
+      volumes.map(async volume => {
+        if (await engine.findVolume(volumeName(owner, volume))) full.add(volume);
+      }),
     );
-    const full = new Set(kept.flat());
     const unknown = volumes.filter(volume => !full.has(volume));
     if (unknown.length > 0) {
       const looked: LaunchSpec = {
@@ -59,12 +61,8 @@ export function createImageVolumes({ engine, owner, create }: Needs) {
         maxLineBytes: 0,
         maxWaitingBytes: 0,
       };
-      const body = createOptions(
-        owner,
-        looked,
-        { ...target, network: 'none', mounts: [], volumes: unknown },
-        image,
-      );
+      const bare = { ...target, network: 'none', mounts: [], volumes: unknown } as const;
+      const body = createOptions(owner, looked, bare, image);
       const id = await create(nameOf(owner, looked), looked, body);
       try {
         const sizes = await engine.volumeSizes();
@@ -100,7 +98,7 @@ export function declaredVolumes(
   { server }: Pick<LaunchSpec, 'server'>,
   { mounts, volumes }: Pick<DockerTarget, 'mounts' | 'volumes'>,
   image: Pick<Image, 'volumes'>,
-): DockerTarget['volumes'] {
+): readonly Volume[] {
   const taken = new Set([...mounts, ...volumes].map(mount => mount.target));
   // Normalized: for a path with a trailing slash the engine would add its own volume.
   const declared = new Set(image.volumes.map(path => posix.resolve('/', path)));

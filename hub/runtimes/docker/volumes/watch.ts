@@ -9,13 +9,6 @@ export type Watched = {
   readonly exceeded: (bytes: number) => void;
 };
 
-export type VolumeWatch = {
-  /** Watches until the result is disposed. */
-  readonly watch: (watched: Watched) => Disposable;
-  /** Total size in bytes. Rejects with HubError. */
-  readonly measure: (names: readonly string[]) => Promise<number>;
-};
-
 type Needs = {
   readonly engine: Pick<Engine, 'volumeSizes'>;
   readonly clock: Clock;
@@ -25,8 +18,10 @@ type Needs = {
 /** The engine reads all volumes to measure them, so the pause is this many times as long as the measurement. */
 const idleTimes = 20;
 
+export type VolumeWatch = ReturnType<typeof createVolumeWatch>;
+
 /** Measures volumes while at least one container is watched. All containers share a measurement. */
-export function createVolumeWatch(everyMs: number, { engine, clock, log }: Needs): VolumeWatch {
+export function createVolumeWatch(everyMs: number, { engine, clock, log }: Needs) {
   const all = new Set<Watched>();
   let next: Disposable | undefined;
   let isLooking = false;
@@ -60,7 +55,8 @@ export function createVolumeWatch(everyMs: number, { engine, clock, log }: Needs
   }
 
   return {
-    watch(watched) {
+    /** Watches until the result is disposed. */
+    watch(watched: Watched): Disposable {
       all.add(watched);
       plan(everyMs);
       return {
@@ -72,6 +68,7 @@ export function createVolumeWatch(everyMs: number, { engine, clock, log }: Needs
         },
       };
     },
-    measure: async names => sum(await engine.volumeSizes(), names),
+    /** Total size in bytes. Rejects with HubError. */
+    measure: async (names: readonly string[]) => sum(await engine.volumeSizes(), names),
   };
 }

@@ -5,6 +5,7 @@ import { test } from 'vitest';
 import { silent, systemClock } from '#core';
 import { createAttachment } from '../../../../hub/runtimes/docker/container/attach.ts';
 import { createInstance } from '../../../../hub/runtimes/docker/container/instance.ts';
+import { specOf } from '../hub.ts';
 
 /** A container on an engine that stops it when `ended` is called, however long it is waited for. */
 function scene() {
@@ -20,35 +21,39 @@ function scene() {
     labels: {},
     state: { isRunning, startedAt: '2026-01-01T00:00:00Z', exitCode: 0, oomKilled: false },
   });
+  const attachment = createAttachment(
+    socket,
+    { server: 'tested', maxLineBytes: 1000, maxWaitingBytes: 1000 },
+    () => {},
+  );
   const instance = createInstance(
     {
       id: 'id',
-      name: 'name',
-      imageId: 'sha256:0',
-      image: 'image',
-      memoryBytes: 1,
-      attachment: createAttachment(
-        socket,
-        { server: 'tested', maxLineBytes: 1000, maxWaitingBytes: 1000 },
-        () => {},
-      ),
-      release: async ({ isLost }) => void (isRemoved = !isLost),
+      image: { id: 'sha256:0', reference: 'image' },
+      spec: { ...specOf('tested', {}), digest: 'digest' },
+      target: {
+        volumes: [],
+        limits: { memoryBytes: 1, cpus: 1, pids: 1, scratchBytes: 1, volumeBytes: 1 },
+      },
+      attachment,
+      created: Promise.resolve({ [Symbol.asyncDispose]: async () => void (isRemoved = true) }),
     },
+    { stderr: () => {}, progress: () => {} },
     {
       engine: {
         findContainer: found,
         waitForContainer: () => Promise.reject(new Error('no end in time')),
         stopContainer: () => halted.promise,
-        stats: () => Promise.reject(new Error('none')),
+        usage: () => Promise.reject(new Error('none')),
       },
-      events: {
-        start: async () => {},
-        stop: () => {},
-        watch: () => ({ [Symbol.dispose]: () => {} }),
-      },
+      events: { watch: () => ({ [Symbol.dispose]: () => {} }) },
       clock: systemClock,
       log: silent,
-      report: { stderr: () => {}, progress: () => {} },
+      owner: { hubId: 'hub', hubName: 'hub' },
+      instances: new Set(),
+      names: { leave: () => {} },
+      tidying: { owe: () => {} },
+      volumeBound: { watch: () => assert.fail('it has no volumes') },
     },
   );
   return {

@@ -21,7 +21,7 @@ async function failure(
   const answer = async () =>
     Readable.from([`${JSON.stringify({ stream: output })}\n${JSON.stringify({ error })}\n`]);
   const images = createImages(
-    { imagesDir, buildTimeoutMs: 5000, buildLimits: { memoryBytes: 2 ** 30, cpus: 1 } },
+    { imagesDir, buildLimits: { memoryBytes: 2 ** 30, cpus: 1 } },
     {
       engine: { findImage: async () => undefined, pullImage: answer, buildImage: answer },
       clock: systemClock,

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock, Log } from '#core';
+import type { Instance } from '#runtimes';
+import { createContainer } from './container/create.ts';
+import { hubLabel, managedLabel } from './container/labels.ts';
+import { createNames } from './container/names.ts';
+import { createTurns } from './container/turns.ts';
+import { parseAddress } from './engine/address.ts';
+import { createEngine } from './engine/engine.ts';
+import { createEngineEvents } from './engine/events.ts';
+import type { BuildLimits } from './engine/images.ts';
+import { createExposure } from './exposure.ts';
+import { type ImageNeeds, createImages } from './image/images.ts';
+import { createImageUsers } from './image/users.ts';
+import { removeBuildNetwork } from './leftovers/build-network.ts';
+import { type Tidied, createTidying } from './leftovers/tidying.ts';
+import { createVolumeBound } from './volumes/bound.ts';
+import { createImageVolumes } from './volumes/declared.ts';
+import { createVolumeWatch } from './volumes/watch.ts';
+
+export type DockerRuntimeOptions = {
+  /** Identifies the containers of this hub on a shared engine; stored as a label. */
+  readonly hubId: string;
+  /** Prefix of the names of containers, networks and volumes, and the name of their compose project. */
+  readonly hubName: string;
+  /** In the format of DOCKER_HOST. Undefined: the default of the platform. */
+  readonly dockerHost: string | undefined;
+  /** Folder of the build contexts `npm/` and `python/`. */
+  readonly imagesDir: string;
+  /** Limits of each build step. */
+  readonly buildLimits?: BuildLimits;
+  /** Minimum interval between measurements of the volumes. */
+  readonly volumeCheckMs?: number;
+};
+
+export type DockerRuntimeNeeds = Pick<ImageNeeds, 'locks' | 'findElsewhere'> & {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** True if the container is going to be adopted by its handle, so it must not be removed. */
+  readonly isAwaited: (containerId: string) => boolean;
+  /** As in `process.platform`. */
+  readonly platform?: string;
+  /** True if the hub needs an engine, so `start` connects to it. Default: true. */
+  readonly isExpected?: () => boolean;
+};
+
+const defaults = {
+  buildLimits: { memoryBytes: 2 * 2 ** 30, cpus: 2 },
+  volumeCheckMs: 10_000,
+};
+
+export type Parts = ReturnType<typeof createParts>;
+
+/** Creates and connects the parts of the runtime. */
+export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNeeds) {
+  const { clock } = needs;
+  const log = needs.log.child({ part: 'docker' });
+  const options = { ...defaults, ...given };
+  const owner = { hubId: options.hubId, hubName: options.hubName };
+  const label = `${hubLabel}=${owner.hubId}`;
+  const address = parseAddress(options.dockerHost);
+  const engine = createEngine(address, clock);
+  const names = createNames({ log, owe: () => tidying.owe() });
+  const isHeld = names.has;
+  const tidying = createTidying(label, { ...needs, engine, log, isHeld });
+  let tidied: Promise<Tidied> | undefined;
+  const onConnected = () => void (tidied = tidying.now());
+  const volumeWatch = createVolumeWatch(options.volumeCheckMs, { engine, clock, log });
+  const users = createImageUsers({ engine, owner });
+
+  /** Runs a build in a network of its own: in the default network it could reach other containers. */
+  async function withNetwork<T>(work: (network: string) => Promise<T>): Promise<T> {
+    // Cannot collide with a server: their names do not begin with a dot.
+    const name = `${owner.hubName}-.build-${randomBytes(6).toString('hex')}`;
+    await using made = names.hold(name);
+    await engine.createNetwork(name, { [hubLabel]: owner.hubId, [managedLabel]: 'true' });
+    made.add(`network ${name}`, () => removeBuildNetwork(name, { engine, clock }));
+    return await work(name);
+  }
+
+  return {
+    engine,
+    clock,
+    log,
+    owner,
+    names,
+    instances: new Set<Instance>(),
+    events: createEngineEvents(label, { engine, clock, log, onConnected }),
+    tidying,
+    /** The cleanup since the last connect. */
+    tidied: () => tidied,
+    exposure: createExposure(address, needs.platform ?? process.platform),
+    turns: createTurns({ clock }),
+    users,
+    images: createImages(options, { ...needs, engine, users, withNetwork }),
+    imageVolumes: createImageVolumes({
+      engine,
+      owner,
+      create: (name, spec, body) => createContainer(name, body, spec, { engine, log, owner }),
+    }),
+    volumeBound: createVolumeBound(owner, volumeWatch),
+  };
+}
