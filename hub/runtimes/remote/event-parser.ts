@@ -1,5 +1,5 @@
 /** A server-sent event (HTML standard, section 9.2.6). */
-export type ServerEvent = {
+type ServerEvent = {
   /** Default: `message`. */
   readonly type: string;
   /** Undefined if this event has none. */
@@ -8,7 +8,7 @@ export type ServerEvent = {
   readonly data: Buffer;
 };
 
-type EventHandlers = {
+export type EventHandlers = {
   event(event: ServerEvent): void;
   /** Called for an event that exceeds the limit, with the start, the end and the length of its discarded data. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;

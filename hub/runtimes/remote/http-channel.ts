@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { type Clock, type Log, HubError, messageOf } from '#core';
 import {
   type Answer,
@@ -14,31 +15,13 @@ import {
   stringAt,
 } from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
-import { type Outgoing, type Post, createOutbox } from './outbox.ts';
+import { type EventHandlers, createEventParser } from './event-parser.ts';
+import { type Outgoing, type PostMessage, createOutbox } from './outbox.ts';
 
-/** Common part of both HTTP transports: a channel that sends messages by POST. */
-export type HttpChannel = {
-  readonly channel: Channel;
-  /** Receives a message or a batch. `about`: id of the request, as JSON text, on whose response it arrived, if known. */
-  receive(bytes: Buffer, about?: string): void;
-  /** Receives the start and end of an oversized message. */
-  oversized(head: Buffer, tail: Buffer, bytes: number): void;
-  /** Receives an oversized response to a known request. */
-  oversizedAnswer(id: string | undefined, bytes: number): void;
-  /** True while the request with this id, as JSON text, is unanswered. */
-  awaits(id: string): boolean;
-  /** Negotiated revision. Undefined before the response to `initialize`. */
-  protocolVersion(): string | undefined;
-  /** Resolves when reading may continue. Undefined: now. */
-  whenReadable(): Promise<void> | undefined;
-  /** Closes the channel with an error. */
-  fail(error: Error): void;
-};
-
-export type HttpChannelNeeds = {
+type Needs = {
   readonly clock: Clock;
   readonly log: Log;
-  readonly post: Post;
+  readonly post: PostMessage;
   /** Replaces the response to a request. */
   readonly received?: (answer: Answer, request: Outgoing) => Answer;
   /** True if messages on the response of a request are passed on with its id. */
@@ -49,11 +32,16 @@ export type HttpChannelNeeds = {
 const maxEarly = 10_000;
 const noiseBytes = 2000;
 
-/** Creates an open channel. A request that cannot be delivered is answered with an error. */
+export type HttpChannel = ReturnType<typeof createHttpChannel>;
+
+/**
+ * Common part of both HTTP transports: an open channel that sends messages by POST. A request that cannot be delivered is
+ * answered with an error.
+ */
 export function createHttpChannel(
-  spec: Pick<LaunchSpec, 'server' | 'maxWaitingBytes'>,
-  { clock, log, post, received = answer => answer, tellsWhose }: HttpChannelNeeds,
-): HttpChannel {
+  spec: Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'>,
+  { clock, log, post, received = answer => answer, tellsWhose }: Needs,
+) {
   const { server } = spec;
   const { promise: closed, resolve: settle } = Promise.withResolvers<Closed>();
   let receiver: Receiver | undefined;
@@ -126,40 +114,68 @@ export function createHttpChannel(
     if (id !== undefined) outbox.answered(id);
   }
 
+  /** Receives a message or a batch. `about`: id of the request, as JSON text, on whose response it arrived, if known. */
+  function receive(bytes: Buffer, about?: string): void {
+    for (const message of readMessages(bytes).messages)
+      if (message.kind === 'malformed') hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
+      else take(message, about);
+  }
+
+  const channel: Channel = {
+    closed,
+    tellsWhose,
+    pause() {
+      if (!over) held ??= Promise.withResolvers();
+    },
+    resume,
+    listen(to) {
+      receiver = to;
+      const kept = early;
+      early = [];
+      for (const give of kept) give(to);
+    },
+    send(bytes) {
+      if (over)
+        throw new HubError('HUB_SERVER_DOWN', `${server} is not connected: ${over.reason}`, {
+          data: { server, retryable: true },
+        });
+      outbox.put(bytes);
+    },
+    close: reason => finish({ reason }),
+  };
+
   return {
-    channel: {
-      closed,
-      tellsWhose,
-      pause() {
-        if (!over) held ??= Promise.withResolvers();
-      },
-      resume,
-      listen(to) {
-        receiver = to;
-        const kept = early;
-        early = [];
-        for (const give of kept) give(to);
-      },
-      send(bytes) {
-        if (over)
-          throw new HubError('HUB_SERVER_DOWN', `${server} is not connected: ${over.reason}`, {
-            data: { server, retryable: true },
-          });
-        outbox.put(bytes);
-      },
-      close: reason => finish({ reason }),
+    channel,
+    receive,
+    /** Receives the messages of an event stream until it ends. `on` gets its events before that. */
+    async read(
+      stream: IncomingMessage,
+      about: string | undefined,
+      on: Partial<Pick<EventHandlers, 'event' | 'retry'>>,
+    ): Promise<void> {
+      const parser = createEventParser(
+        { maxBytes: spec.maxLineBytes },
+        {
+          event(event) {
+            on.event?.(event);
+            if (event.type === 'message' && event.data.length > 0) receive(event.data, about);
+          },
+          oversized: (head, tail, bytes) => oversizedAnswer(idAtAnEnd(head, tail), bytes),
+          retry: delayMs => on.retry?.(delayMs),
+        },
+      );
+      for await (const chunk of stream) {
+        parser.push(chunk);
+        if (held) await held.promise;
+      }
     },
-    receive(bytes, about) {
-      for (const message of readMessages(bytes).messages)
-        if (message.kind === 'malformed')
-          hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
-        else take(message, about);
-    },
-    oversized: (head, tail, bytes) => oversizedAnswer(idAtAnEnd(head, tail), bytes),
+    /** Receives an oversized response to a known request. */
     oversizedAnswer,
-    awaits: id => outbox.find(id) !== undefined,
+    /** True while the request with this id, as JSON text, is unanswered. */
+    awaits: (id: string) => outbox.find(id) !== undefined,
+    /** Negotiated revision. Undefined before the response to `initialize`. */
     protocolVersion: () => version,
-    whenReadable: () => held?.promise,
-    fail: error => finish({ reason: messageOf(error), error }),
+    /** Closes the channel with an error. */
+    fail: (error: Error) => finish({ reason: messageOf(error), error }),
   };
 }

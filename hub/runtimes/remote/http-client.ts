@@ -1,7 +1,8 @@
-import type { Agent, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { type Clock, HubError, http, https, messageOf } from '#core';
 
-export type HttpRequest = {
+/** A request to a remote server. */
+type RemoteRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
@@ -12,23 +13,6 @@ export type HttpRequest = {
   readonly sent?: () => void;
 };
 
-/** Pool of idle connections, shared by all servers on a host. */
-export type Connections = {
-  /** Agent for requests to this URL. */
-  agentFor(url: URL): Agent;
-};
-
-/** HTTP client of one server. */
-export type HttpClient = {
-  /**
-   * Resolves with the response of any status. Does not follow redirects, because the headers may contain secrets. Rejects
-   * with HUB_REMOTE_UNREACHABLE.
-   */
-  request(request: HttpRequest): Promise<IncomingMessage>;
-};
-
-export type HttpClientOptions = { readonly server: string; readonly connectTimeoutMs: number };
-
 /**
  * Idle timeout in ms. Shorter than that of servers (5 s in Node and uvicorn): a request on a connection that the server
  * is closing fails, and tool calls must not be repeated.
@@ -37,31 +21,38 @@ const idleMs = 4000;
 /** Maximum number of idle connections per host. Equals the maximum number of requests in flight per server. */
 const maxIdle = 64;
 
-/** Opens no connection by itself. Idle connections do not keep the process alive. */
-export function createConnections(): Connections {
+/** Agents with pools of idle connections, which all servers on a host share. They do not keep the process alive. */
+type HttpAgents = ReturnType<typeof createAgents>;
+
+export function createAgents() {
   // The timeout of an agent applies only to idle connections.
   const options = { keepAlive: true, timeout: idleMs, maxFreeSockets: maxIdle };
-  const agents = { plain: new http.Agent(options), secure: new https.Agent(options) };
-  return { agentFor: url => (isSecure(url) ? agents.secure : agents.plain) };
+  return { plain: new http.Agent(options), secure: new https.Agent(options) };
 }
 
-const isSecure = ({ protocol }: URL) => protocol === 'https:';
+/** HTTP client of one server. */
+export type HttpClient = ReturnType<typeof createHttpClient>;
 
 /**
  * Uses node:http because fetch aborts a response after five minutes of silence, such as the stream of an idle server, and
  * Node has no option to change that.
  */
 export function createHttpClient(
-  options: HttpClientOptions,
-  needs: { readonly clock: Clock; readonly connections: Connections },
-): HttpClient {
+  options: { readonly server: string; readonly connectTimeoutMs: number },
+  { clock, agents }: { readonly clock: Clock; readonly agents: HttpAgents },
+) {
   return {
-    request({ method, url: target, headers, body, signal, sent }) {
+    /**
+     * Resolves with the response of any status. Does not follow redirects, because the headers may contain secrets.
+     * Rejects with HUB_REMOTE_UNREACHABLE.
+     */
+    request(asked: RemoteRequest): Promise<IncomingMessage> {
+      const { method, url: target, headers, body, signal, sent } = asked;
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-      const secure = isSecure(target);
+      const secure = target.protocol === 'https:';
       const length = body ? { 'content-length': String(body.length) } : {};
       const request = (secure ? https : http).request(target, {
-        agent: needs.connections.agentFor(target),
+        agent: secure ? agents.secure : agents.plain,
         method,
         // No compression: decompressed bodies could exceed all limits.
         headers: { ...headers, ...length, 'accept-encoding': 'identity' },
@@ -71,7 +62,7 @@ export function createHttpClient(
       const abort = () => (response ?? request).destroy(new Error('it was given up'));
       request.on('socket', socket => {
         if (!socket.connecting) return;
-        connecting = needs.clock.after(options.connectTimeoutMs, () =>
+        connecting = clock.after(options.connectTimeoutMs, () =>
           request.destroy(new Error(`no connection within ${options.connectTimeoutMs / 1000} s`)),
         );
         const connected = () => connecting?.[Symbol.dispose]();

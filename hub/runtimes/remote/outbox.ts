@@ -20,22 +20,15 @@ export type Outgoing = {
 };
 
 /** Sends a message. Calls `sent` when its bytes were written. */
-export type Post = (message: Outgoing, signal: AbortSignal, sent: () => void) => Promise<void>;
+export type PostMessage = (
+  message: Outgoing,
+  signal: AbortSignal,
+  sent: () => void,
+) => Promise<void>;
 
-export type Outbox = {
-  /** Queues a message. Throws HUB_SERVER_BUSY if too many bytes are waiting. */
-  put(bytes: Buffer): void;
-  /** Call it when the response to this request has arrived. */
-  answered(id: string): void;
-  /** The unanswered request with this id. */
-  find(id: string): Outgoing | undefined;
-  /** Drops all waiting messages and aborts those in flight. */
-  clear(): void;
-};
-
-export type OutboxNeeds = {
+type Needs = {
   readonly clock: Clock;
-  readonly post: Post;
+  readonly post: PostMessage;
   /** Called if a message could not be delivered, unless it is a request that was answered. */
   readonly failed: (message: Outgoing, error: unknown) => void;
 };
@@ -62,8 +55,8 @@ type Exchange = {
  */
 export function createOutbox(
   options: { readonly server: string; readonly maxWaitingBytes: number },
-  { clock, post, failed }: OutboxNeeds,
-): Outbox {
+  { clock, post, failed }: Needs,
+) {
   const lanes = {
     answer: createLane(16),
     notification: createLane(1),
@@ -146,7 +139,8 @@ export function createOutbox(
   }
 
   return {
-    put(bytes) {
+    /** Queues a message. Throws HUB_SERVER_BUSY if too many bytes are waiting. */
+    put(bytes: Buffer): void {
       // Accepts a message of any size if nothing is waiting.
       if (waitingBytes > 0 && waitingBytes + bytes.length > options.maxWaitingBytes)
         throw new HubError(
@@ -160,14 +154,17 @@ export function createOutbox(
       laneOf(message).queue.push(message);
       pump();
     },
-    answered(id) {
+    /** Call it when the response to this request has arrived. */
+    answered(id: string): void {
       const exchange = awaited.get(id);
       awaited.delete(id);
       exchange?.release();
       exchange?.endWithin(tailMs);
     },
-    find: id => awaited.get(id)?.message,
-    clear() {
+    /** The unanswered request with this id. */
+    find: (id: string) => awaited.get(id)?.message,
+    /** Drops all waiting messages and aborts those in flight. */
+    clear(): void {
       for (const lane of Object.values(lanes)) lane.queue.length = 0;
       awaited = createKeyedSlotMap();
       for (const [number] of open.entries()) open.take(number)?.abort();

@@ -1,3 +1,4 @@
+import { unescape } from 'node:querystring';
 import { type Clock, type Log, HubError, createAbortScope, http } from '#core';
 import {
   type Exit,
@@ -8,7 +9,7 @@ import {
   throwIfCancelled,
 } from '#runtimes';
 import { createRedaction } from '#telemetry';
-import { createConnections, createHttpClient, shown } from './http-client.ts';
+import { createAgents, createHttpClient, shown } from './http-client.ts';
 import { openSse } from './sse.ts';
 import { createStreamable } from './streamable.ts';
 import type { Endpoint, Reconnect, Transport } from './transport.ts';
@@ -35,7 +36,7 @@ const farewellMs = 5000;
 /** Connects to remote servers over streamable HTTP, or the older HTTP with SSE. */
 export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs): Runtime {
   const { connectTimeoutMs, reconnect } = { ...defaults, ...options };
-  const connections = createConnections();
+  const agents = createAgents();
   return {
     kind: 'remote',
     async probe() {
@@ -47,7 +48,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
         throw new HubError('HUB_INTERNAL', `${server} is not remote but ${target.kind}`);
       throwIfCancelled(spec, signal);
       const endpoint = endpointOf(spec, target, reconnect);
-      const http = createHttpClient({ server, connectTimeoutMs }, { ...needs, connections });
+      const http = createHttpClient({ server, connectTimeoutMs }, { ...needs, agents });
       try {
         const transport =
           target.transport === 'http'
@@ -124,16 +125,6 @@ function secretsIn(
   { username, password, searchParams }: URL,
   headers: Readonly<Record<string, string>>,
 ): readonly string[] {
-  const basic = [username, password, decode(username), decode(password)];
+  const basic = [username, password, unescape(username), unescape(password)];
   return [...Object.values(headers), ...searchParams.values(), ...basic];
-}
-
-/** Returns the text unchanged if it is not percent-encoded. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // Not percent-encoded: taken literally.
-    return text;
-  }
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { HubError, messageOf } from '#core';
 import { RpcError, rpcCodes } from '#jsonrpc';
 import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
-import { createEventParser } from './event-parser.ts';
 import { createHttpChannel } from './http-channel.ts';
 import { shown } from './http-client.ts';
 import type { Outgoing } from './outbox.ts';
@@ -56,24 +55,13 @@ export async function openSse(
   }
 
   async function read(stream: IncomingMessage): Promise<void> {
-    const parser = createEventParser(
-      { maxBytes: endpoint.maxLineBytes },
-      {
-        event({ type, data }) {
-          if (type === 'endpoint') locate(data.toString('utf8').trim());
-          else if (type === 'message' && data.length > 0) link.receive(data);
-        },
-        oversized: (head, tail, bytes) => link.oversized(head, tail, bytes),
-        retry() {},
-      },
-    );
     let cause: unknown;
     try {
-      for await (const chunk of stream) {
-        parser.push(chunk);
-        const held = link.whenReadable();
-        if (held) await held;
-      }
+      await link.read(stream, undefined, {
+        event({ type, data }) {
+          if (type === 'endpoint') locate(data.toString('utf8').trim());
+        },
+      });
     } catch (error) {
       cause = error;
     }

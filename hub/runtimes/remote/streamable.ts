@@ -42,13 +42,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
         ? tools.learn(answer, request)
         : answer,
   });
-  const streams = createStreams(endpoint, {
-    ...needs,
-    open: openStream,
-    message: (data, about) => link.receive(data, about),
-    oversized: (head, tail, bytes) => link.oversized(head, tail, bytes),
-    whenReadable: () => link.whenReadable(),
-  });
+  const streams = createStreams(endpoint, { ...needs, open: openStream, link });
   void link.channel.closed.then(() => lifetime.abort());
 
   /** Headers of a request within the session. */
@@ -121,9 +115,9 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     signal: AbortSignal,
   ): Promise<void> {
     const begun = { stream, about: message.id };
-    const answered = () => !awaits(message);
-    if (message.claimed === undefined) await streams.follow(begun, answered, signal);
-    else await streams.read(begun, answered);
+    const isAnswered = () => !awaits(message);
+    if (message.claimed === undefined) await streams.follow(begun, isAnswered, signal);
+    else await streams.read(begun, isAnswered);
   }
 
   async function takeJson(message: Outgoing, response: IncomingMessage): Promise<void> {
@@ -141,9 +135,8 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     throw refusalOf(endpoint, url, response, body);
   }
 
-  function unanswered(what: string): HubError {
-    return new HubError('HUB_SERVER_PROTOCOL', `${server} ${what}`, { data: { server } });
-  }
+  const unanswered = (what: string) =>
+    new HubError('HUB_SERVER_PROTOCOL', `${server} ${what}`, { data: { server } });
 
   async function refused(message: Outgoing, response: IncomingMessage): Promise<void> {
     const { body } = await readBody(response, maxErrorBytes);
@@ -170,19 +163,17 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     );
   }
 
+  function requestStream(signal: AbortSignal, lastEventId?: string): Promise<IncomingMessage> {
+    const resumed = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+    const own = headers({ accept: 'text/event-stream', ...resumed });
+    return http.request({ method: 'GET', url, headers: own, signal });
+  }
+
   async function openStream(
     lastEventId: string | undefined,
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
-    const response = await http.request({
-      method: 'GET',
-      url,
-      headers: headers({
-        accept: 'text/event-stream',
-        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
-      }),
-      signal,
-    });
+    const response = await requestStream(signal, lastEventId);
     if (isSuccess(response) && bodyKind(response) === 'events') {
       streamed = true;
       return response;
@@ -208,13 +199,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   async function mayKeepSessions(signal: AbortSignal): Promise<boolean> {
     using late = createAbortScope([signal], { clock: needs.clock, limitMs: sessionsProbeMs });
     try {
-      const own = { accept: 'text/event-stream' };
-      const response = await http.request({
-        method: 'GET',
-        url,
-        headers: headers(own),
-        signal: late.signal,
-      });
+      const response = await requestStream(late.signal);
       response.destroy();
       const { statusCode = 0 } = response;
       return statusCode < 500 && !noGetStatuses.includes(statusCode);

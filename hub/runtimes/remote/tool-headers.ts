@@ -11,22 +11,17 @@ import {
 } from '#jsonrpc';
 import { type ParamHeader, headersFor, readParamHeaders } from '#mcp';
 
-/** Headers that the tools of a server require for their calls (MCP 2026-07-28, `x-mcp-header`). */
-export type ToolHeaders = {
-  /** Reads a response to `tools/list`. Returns it without tools that declare invalid headers. */
-  learn(answer: Answer, request: Request): Answer;
-  /** Headers of a request: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*`. */
-  headersOf(request: Request): Readonly<Record<string, string>>;
-};
-
 /** Maximum number of tools with headers. Further tools are omitted. */
 const maxTools = 10_000;
 
-/** Empty until the first list of tools, which the hub reads before any call. */
+/**
+ * Headers that the tools of a server require for their calls (MCP 2026-07-28, `x-mcp-header`). Empty until the first list
+ * of tools, which the hub reads before any call.
+ */
 export function createToolHeaders(
   { server }: { readonly server: string },
   { log }: { readonly log: Pick<Log, 'warn'> },
-): ToolHeaders {
+) {
   const declared = new Map<string, readonly ParamHeader[]>();
 
   /** Returns the reason to omit a tool, if any. */
@@ -40,7 +35,8 @@ export function createToolHeaders(
   }
 
   return {
-    learn(answer, request) {
+    /** Reads a response to `tools/list`. Returns it without tools that declare invalid headers. */
+    learn(answer: Answer, request: Request): Answer {
       const { bytes } = answer;
       if (answer.failed) return answer;
       // The first page starts a new list.
@@ -64,11 +60,13 @@ export function createToolHeaders(
       return changed.kind === 'answer' ? changed : answer;
     },
 
-    headersOf(request) {
-      const isCall = request.method === 'tools/call';
-      const name = isCall
-        ? stringAt(request.bytes, membersOf(request.bytes, request.params)?.get('name'))
-        : undefined;
+    /** Headers of a request: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*`. */
+    headersOf(request: Request): Readonly<Record<string, string>> {
+      const { bytes, method, params } = request;
+      const name =
+        method === 'tools/call'
+          ? stringAt(bytes, membersOf(bytes, params)?.get('name'))
+          : undefined;
       return headersFor(request, (name !== undefined && declared.get(name)) || []);
     },
   };
