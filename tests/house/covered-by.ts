@@ -252,11 +252,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/left-behind': ['runtimes/docker/leftovers/survey', 'runtimes/docker/leftovers/tidying'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],
-  'system/process-runtime': [
-    'runtimes/process/environment',
-    'runtimes/process/group',
-    'runtimes/process/process',
-  ],
+  'system/process-runtime': ['runtimes/process/process'],
   'system/upkeep': ['runtimes/docker/upkeep'],
   'telemetry/log': ['telemetry/known-secrets'],
   'telemetry/metrics': ['telemetry/histogram', 'telemetry/otel/metrics'],

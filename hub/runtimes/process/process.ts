@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { type Clock, HubError, messageOf } from '#core';
 import { type LaunchSpec, type ProcessTarget, type Runtime, throwIfCancelled } from '#runtimes';
-import { environmentOf } from './environment.ts';
 import { createInstance } from './instance.ts';
 import { createWatcher } from './watcher.ts';
 import { type Invocation, onWindows } from './windows.ts';
@@ -82,34 +81,27 @@ function startError(server: string, command: string, error: unknown): HubError {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOENT')
     return new HubError('HUB_COMMAND_MISSING', `${server}: ${missing(command)}`, { cause: error });
-  if (code === 'EACCES' || code === 'EPERM')
-    return new HubError(
-      'HUB_LAUNCH_INVALID',
-      `${server}: "${command}" may not be executed. Make the file executable, or name another command`,
-      { cause: error },
-    );
+  const isForbidden = code === 'EACCES' || code === 'EPERM';
   // The message of Node contains the argument, which may be a secret.
   const detail =
     code === 'ERR_INVALID_ARG_VALUE' ? 'an argument holds a null byte' : messageOf(error);
-  return new HubError(
-    'HUB_LAUNCH_INVALID',
-    `${server}: "${command}" cannot be started: ${detail}`,
-    {
-      cause: error,
-    },
-  );
+  const problem = isForbidden
+    ? 'may not be executed. Make the file executable, or name another command'
+    : `cannot be started: ${detail}`;
+  return new HubError('HUB_LAUNCH_INVALID', `${server}: "${command}" ${problem}`, { cause: error });
 }
+
+const remedies: Readonly<Record<string, string>> = {
+  npx: 'It comes with Node: install Node from https://nodejs.org',
+  node: 'Install Node from https://nodejs.org',
+  uvx: 'It comes with uv: install it from https://docs.astral.sh/uv/',
+  docker: 'Install Docker, or use "image" and let the hub run the container',
+};
 
 function missing(command: string): string {
   if (/[\\/]/.test(command))
     return `"${command}" does not exist, or the interpreter in its first line does not. Mend "command"`;
-  const remedy: Readonly<Record<string, string>> = {
-    npx: 'It comes with Node: install Node from https://nodejs.org',
-    node: 'Install Node from https://nodejs.org',
-    uvx: 'It comes with uv: install it from https://docs.astral.sh/uv/',
-    docker: 'Install Docker, or use "image" and let the hub run the container',
-  };
-  return `"${command}" was not found on the PATH. ${remedy[command] ?? 'Install it, or give its full path as "command"'}`;
+  return `"${command}" was not found on the PATH. ${remedies[command] ?? 'Install it, or give its full path as "command"'}`;
 }
 
 function refuseMissingFolder(server: string, { workingDirectory }: ProcessTarget): void {
@@ -124,4 +116,34 @@ function refuseMissingFolder(server: string, { workingDirectory }: ProcessTarget
 
 function isFile(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+/** Search path, home, temporary folder and locale. */
+const inherited = /^(?:PATH|HOME|TMPDIR|LANG|LC_.*)$/s;
+/** Additional variables that programs on Windows require. */
+const inheritedOnWindows =
+  /^(?:APPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|LOCALAPPDATA|PATHEXT|PROCESSOR_ARCHITECTURE|PROGRAMFILES|SYSTEMDRIVE|SYSTEMROOT|TEMP|TMP|USERPROFILE|WINDIR)$/;
+
+/**
+ * The environment of a server: search path, home, temporary folder and locale of the hub, the names in `also`, and the
+ * variables of its entry. Nothing else is inherited, because the environment of the hub contains secrets.
+ */
+export function environmentOf(
+  base: Readonly<Record<string, string | undefined>>,
+  own: Readonly<Record<string, string>>,
+  platform: NodeJS.Platform,
+  also: readonly string[] = [],
+): Record<string, string> {
+  const isWindows = platform === 'win32';
+  // Names are case-insensitive on Windows. Duplicates are undefined behaviour.
+  const keyOf = (name: string) => (isWindows ? name.toUpperCase() : name);
+  const given = new Set(Object.keys(own).map(keyOf));
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(base)) {
+    const key = keyOf(name);
+    const isInherited =
+      inherited.test(key) || (isWindows && inheritedOnWindows.test(key)) || also.includes(name);
+    if (value !== undefined && isInherited && !given.has(key)) environment[name] = value;
+  }
+  return { ...environment, ...own };
 }

@@ -1,12 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
-/** Ends the process groups of servers after the hub was killed. */
-export interface Watcher {
-  /** Watches the group of this process until the result is disposed. */
-  watch(leader: number): Disposable;
-}
-
 /**
  * A shell that outlives the hub: its input ends when the hub dies for any reason. The hub has written the groups to it
  * before. They get the time of an ordinary stop: their input has ended, SIGTERM follows after two seconds and SIGKILL
@@ -37,8 +31,13 @@ done
 /** Name of the shell in process lists. */
 const shellName = 'agenthub-watcher';
 
-/** For POSIX. The shell runs while a group is watched. Without it, servers only see the end of their input. */
-export function createWatcher(path: string | undefined): Watcher {
+export type Watcher = ReturnType<typeof createWatcher>;
+
+/**
+ * Ends the process groups of servers after the hub was killed. For POSIX. The shell runs while a group is watched. Without
+ * it, servers only see the end of their input.
+ */
+export function createWatcher(path: string | undefined) {
   const leaders = new Set<number>();
   let input: Writable | undefined;
 
@@ -63,7 +62,8 @@ export function createWatcher(path: string | undefined): Watcher {
   }
 
   return {
-    watch(leader) {
+    /** Watches the group of this process until the result is disposed. */
+    watch(leader: number): Disposable {
       leaders.add(leader);
       if (input) input.write(`+ ${leader}\n`);
       else {

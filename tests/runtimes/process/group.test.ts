@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'vitest';
-import { createZombieCheck, linuxProcesses } from '../../../hub/runtimes/process/members.ts';
+import { createZombieCheck, linuxProcesses } from '../../../hub/runtimes/process/group.ts';
 import { until } from '../../contracts/recorder.ts';
 
 /** Processes by number, and how often all of them were listed. */

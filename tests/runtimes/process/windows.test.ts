@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { environmentOf } from '../../../hub/runtimes/process/environment.ts';
+import { environmentOf } from '../../../hub/runtimes/process/process.ts';
 import { onWindows } from '../../../hub/runtimes/process/windows.ts';
 
 const environment = {
