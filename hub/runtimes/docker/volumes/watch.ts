@@ -56,7 +56,7 @@ export function createVolumeWatch(everyMs: number, { engine, clock, log }: Needs
 
   return {
     /** Watches until the result is disposed. */
-    watch(watched: Watched): Disposable {
+    watch: (watched: Watched): Disposable => {
       all.add(watched);
       plan(everyMs);
       return {
