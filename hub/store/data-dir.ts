@@ -1,18 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, lstat, mkdir, open, readFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { HubError, messageOf } from '#core';
+import { HubError, isObject, messageOf, tryParseJson } from '#core';
 import { isCode, readOrMakeKey } from './key-file.ts';
-import { withdrawRunning, ownerKeyFile } from './running-hub.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
 /** The data folder: everything the hub writes to disk. One hub at a time holds it. */
 export type DataDir = AsyncDisposable & {
   readonly path: string;
-  /**
-   * Identifies this hub on each container, network and volume that it creates. Stays the same across restarts.
-   */
+  /** Identifies this hub on each container, network and volume that it creates. Stays the same across restarts. */
   readonly hubId: string;
   /** 32 random bytes, unique to this hub. Keys the digests that nobody else must be able to compute. */
   readonly secret: Buffer;
@@ -27,71 +24,63 @@ export type DataDir = AsyncDisposable & {
  * other's containers, and HUB_CONFIG_INVALID if the folder cannot be used.
  */
 export async function openDataDir(path: string, newId: () => string): Promise<DataDir> {
-  const unusable = (error: unknown) =>
-    new HubError(
-      'HUB_CONFIG_INVALID',
-      `DATA_DIR: ${JSON.stringify(path)} cannot be used (${messageOf(error)}). Name a folder that this user may write`,
-      { cause: error },
-    );
+  const lockFile = join(path, 'hub.lock');
+  using undo = new DisposableStack();
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw unusable(error);
-  }
-  const lockFile = join(path, 'hub.lock');
-  let lock: DatabaseSync;
-  try {
     await makePrivate(lockFile);
-    lock = new DatabaseSync(lockFile);
-  } catch (error) {
-    throw unusable(error);
-  }
-  try {
+    const lock = undo.use(new DatabaseSync(lockFile));
     lock.exec('BEGIN EXCLUSIVE');
-  } catch (error) {
-    lock.close();
-    if (codeOf(error) === notADatabase) throw notALock(lockFile, error);
-    if (codeOf(error) !== busy) throw unusable(error);
-    throw new HubError(
-      'HUB_DATA_LOCKED',
-      `DATA_DIR: another hub is running with ${JSON.stringify(path)}. Join it with "agenthub connect-stdio", stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
-      { cause: error },
-    );
-  }
-  const close = async () => {
-    await withdrawRunning(path);
-    lock.close();
-  };
-  try {
     await removeTempFiles(path);
     await withdrawRunning(path);
     const hubId = await readOrMakeId(join(path, 'hub-id'), newId);
     const secret = await readOrMakeSecret(join(path, 'hub-secret'));
     const ownerKey = await readOrMakeKey(ownerKeyFile(path));
-    return { path, hubId, secret, ownerKey, [Symbol.asyncDispose]: close };
+    undo.move();
+    return {
+      path,
+      hubId,
+      secret,
+      ownerKey,
+      async [Symbol.asyncDispose]() {
+        await withdrawRunning(path);
+        lock.close();
+      },
+    };
   } catch (error) {
-    lock.close();
-    throw unusable(error);
+    throw openFailure(path, lockFile, error);
   }
 }
 
-/**
- * The id of the hub that owns a data folder, which may be in use. Undefined if no hub has used the folder yet.
- */
+function openFailure(path: string, lockFile: string, cause: unknown): HubError {
+  const code = sqliteCodeOf(cause);
+  if (code === busy)
+    return new HubError(
+      'HUB_DATA_LOCKED',
+      `DATA_DIR: another hub is running with ${JSON.stringify(path)}. Join it with "agenthub connect-stdio", stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
+      { cause },
+    );
+  const problem =
+    code === notADatabase
+      ? `${JSON.stringify(lockFile)} is not the lock file of a hub (${messageOf(cause)}). Remove it if no hub is running there`
+      : `${JSON.stringify(path)} cannot be used (${messageOf(cause)}). Name a folder that this user may write`;
+  return new HubError('HUB_CONFIG_INVALID', `DATA_DIR: ${problem}`, { cause });
+}
+
+/** The id of the hub that owns a data folder, which may be in use. Undefined if no hub has used the folder yet. */
 export async function findHubId(path: string): Promise<string | undefined> {
   try {
     const id = (await readFile(join(path, 'hub-id'), 'utf8')).trim();
     return isHubId(id) ? id : undefined;
   } catch {
-    // No hub has used the folder yet.
-    return undefined;
+    return undefined; // No hub has used the folder yet.
   }
 }
 
 /** SQLITE_BUSY and SQLITE_NOTADB (sqlite.org/rescode.html). */
 const busy = 5;
 const notADatabase = 26;
-const codeOf = (error: unknown): unknown =>
+const sqliteCodeOf = (error: unknown): unknown =>
   error instanceof Error && 'errcode' in error ? error.errcode : undefined;
 
 /**
@@ -118,19 +107,10 @@ async function makePrivate(file: string): Promise<void> {
   if ((stats.mode & 0o077) !== 0) await chmod(file, 0o600);
 }
 
-const notALock = (file: string, cause: unknown) =>
-  new HubError(
-    'HUB_CONFIG_INVALID',
-    `DATA_DIR: ${JSON.stringify(file)} is not the lock file of a hub (${messageOf(cause)}). Remove it if no hub is running there`,
-    { cause },
-  );
-
 /** Every id generated so far has 16 characters. A shorter text means that the file was cut off. */
 const isHubId = (text: string) => /^[a-z0-9]{16}$/.test(text);
 
-/**
- * A secret that cannot be read is replaced; the hub then recreates the containers started under the old one.
- */
+/** A secret that cannot be read is replaced; the hub then recreates the containers started under the old one. */
 async function readOrMakeSecret(file: string): Promise<Buffer> {
   const stored = await readFile(file, 'utf8').catch(() => '');
   if (/^[0-9a-f]{64}$/.test(stored.trim())) return Buffer.from(stored.trim(), 'hex');
@@ -141,18 +121,91 @@ async function readOrMakeSecret(file: string): Promise<Buffer> {
 
 /** An unreadable id is an error, not replaced: a new id would orphan the containers of this hub. */
 async function readOrMakeId(file: string, newId: () => string): Promise<string> {
-  const stored = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (isCode(error, 'ENOENT')) return undefined;
-    throw error;
-  });
-  if (stored !== undefined) {
-    const id = stored.trim();
-    if (isHubId(id)) return id;
-    throw new Error(
-      `${file} holds ${id === '' ? 'nothing' : JSON.stringify(id.slice(0, 70))}, and a hub id has 16 characters: put it back, or delete it and the hub's containers`,
-    );
+  let id: string;
+  try {
+    id = (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    if (!isCode(error, 'ENOENT')) throw error;
+    const made = newId();
+    await writeWhole(file, `${made}\n`);
+    return made;
   }
-  const id = newId();
-  await writeWhole(file, `${id}\n`);
-  return id;
+  if (isHubId(id)) return id;
+  throw new Error(
+    `${file} holds ${id === '' ? 'nothing' : JSON.stringify(id.slice(0, 70))}, and a hub id has 16 characters: put it back, or delete it and the hub's containers`,
+  );
+}
+
+/** The address of the hub that is running with a data folder. */
+export type RunningHub = {
+  /** The base URL for clients on the same machine, such as `http://localhost:9090`. */
+  readonly url: string;
+  /** The addresses it listens on, such as `127.0.0.1:9090` and `[::1]:9090`. */
+  readonly sockets: readonly string[];
+};
+
+/** Path of the file with the key that authorizes administration of the hub. */
+export const ownerKeyFile = (path: string): string => join(path, 'owner-key');
+
+const runningFileOf = (path: string) => join(path, 'hub-running.json');
+
+/**
+ * Records where the hub of this data folder listens. Call it only while holding the lock of the folder. The
+ * file is replaced by a rename, without an fsync, which would delay the start: after a machine crash no hub is
+ * running anyway.
+ */
+export async function announceRunning(path: string, hub: RunningHub): Promise<void> {
+  const tempFile = `${runningFileOf(path)}.new`;
+  await rm(tempFile, { force: true });
+  await writeFile(tempFile, `${JSON.stringify({ ...hub, pid: process.pid })}\n`, {
+    mode: 0o600,
+    flag: 'wx',
+  });
+  await rename(tempFile, runningFileOf(path));
+}
+
+/** Removes the record written by `announceRunning`. Call it only while holding the lock of the folder. */
+export async function withdrawRunning(path: string): Promise<void> {
+  await rm(runningFileOf(path), { force: true });
+}
+
+/**
+ * Finds the hub that is running with this data folder. Undefined if none is. The record is trusted only while
+ * its process holds the lock of the folder: that hub owns its ports for as long, so a connection to one of its
+ * addresses cannot reach a program that took over the port.
+ */
+export async function findRunning(path: string): Promise<RunningHub | undefined> {
+  const record = parseRunning(await readFile(runningFileOf(path), 'utf8').catch(() => ''));
+  if (!record || !isOwnProcess(record.pid) || !isLocked(path)) return undefined;
+  return { url: record.url, sockets: record.sockets };
+}
+
+function parseRunning(text: string): (RunningHub & { readonly pid: number }) | undefined {
+  const value = tryParseJson(text);
+  if (!isObject(value)) return undefined;
+  const { url, sockets, pid } = value;
+  if (typeof url !== 'string' || typeof pid !== 'number' || !Array.isArray(sockets))
+    return undefined;
+  return { url, pid, sockets: sockets.filter(socket => typeof socket === 'string') };
+}
+
+/** Signal 0 succeeds only for processes of this user. */
+function isOwnProcess(pid: number): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false; // No such process, or another user's.
+  }
+}
+
+/** Whether a hub holds the lock: SQLite refuses readers during an exclusive transaction (sqlite.org/lockingv3.html). */
+function isLocked(path: string): boolean {
+  try {
+    using lock = new DatabaseSync(join(path, 'hub.lock'), { readOnly: true, timeout: 0 });
+    lock.exec('SELECT 1 FROM sqlite_master');
+    return false;
+  } catch (error) {
+    return sqliteCodeOf(error) === busy;
+  }
 }

@@ -24,7 +24,7 @@ export interface Folder {
 export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
   const failures = createWriteFailures(needs);
   /** Pending writes by name: the newest text (undefined deletes the file) and the write in progress. */
-  const pending = new Map<string, { text: string | undefined; readonly done: Promise<void> }>();
+  const pending = new Map<string, { text: string | undefined; done: Promise<void> }>();
   let prepared: Promise<void> | undefined;
   const prepare = () => (prepared ??= removeTempFiles(path));
   const fileOf = (name: string) => join(path, `${name}.json`);
@@ -52,10 +52,8 @@ export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
       before.text = text;
       return before.done;
     }
-    const next: { text: string | undefined; done: Promise<void> } = {
-      text,
-      done: Promise.resolve(),
-    };
+    const next = { text, done: Promise.resolve() };
+    pending.set(name, next);
     next.done = (async () => {
       let written: string | undefined;
       do {
@@ -64,7 +62,6 @@ export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
       } while (next.text !== written);
       pending.delete(name);
     })();
-    pending.set(name, next);
     return next.done;
   }
 
@@ -74,8 +71,7 @@ export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
         await prepare();
         return await readFile(fileOf(name), 'utf8');
       } catch {
-        // A missing file has no text.
-        return undefined;
+        return undefined; // A missing file has no text.
       }
     },
     write: queueWrite,

@@ -1,7 +1,9 @@
+import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { messageOf } from '#core';
-import { type JournalDisk, type JournalFile, systemDisk } from './journal-disk.ts';
+import { isCode } from './key-file.ts';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
+import { syncFolder } from './write-whole.ts';
 
 /**
  * An append-only file of records, one line of JSON each. A record that was appended survives a crash and a power
@@ -34,6 +36,34 @@ export type JournalOptions = {
   readonly snapshot: () => readonly object[];
 };
 
+/** The file system of this machine. New files are readable by this user only. */
+const systemDisk = {
+  /** Undefined where there is no such file. */
+  async read(path: string): Promise<Buffer | undefined> {
+    try {
+      return await readFile(path);
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  },
+  /** Opens a file for writing and creates it when absent: `a` appends, `w` empties it first. */
+  async open(path: string, flags: 'a' | 'w') {
+    const handle = await open(path, flags, 0o600);
+    return {
+      /** Writes all bytes at the end. May reject after it wrote some of them. */
+      write: (bytes: Buffer) => handle.writeFile(bytes),
+      sync: () => handle.sync(),
+      close: () => handle.close(),
+    };
+  },
+  rename: (from: string, to: string) => rename(from, to),
+  syncFolder,
+};
+
+/** The file operations of a journal, so that a test can make each of them fail. */
+export type JournalDisk = Readonly<typeof systemDisk>;
+
 export type JournalNeeds = WriteFailureNeeds & {
   /** Absent: the file system of this machine. */
   readonly disk?: JournalDisk;
@@ -46,7 +76,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
   const { file: path, maxBytes, snapshot } = options;
   const { log, disk = systemDisk } = needs;
   const failures = createWriteFailures(needs);
-  let file: JournalFile | undefined;
+  let file: Awaited<ReturnType<JournalDisk['open']>> | undefined;
   /** Bytes in the file. */
   let size = 0;
   /** The file ends in a partial line or lacks records, so the next write replaces it. */
@@ -139,7 +169,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
         return [];
       }
     },
-    append: record => enqueue(`${JSON.stringify(record)}\n`),
+    append: record => enqueue(lineOf(record)),
     async close() {
       await lastWrite;
       if (failures.has(path)) await enqueue('');
@@ -148,6 +178,8 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
     },
   };
 }
+
+const lineOf = (record: object) => `${JSON.stringify(record)}\n`;
 
 /** The records of complete lines, the number of lines that are not JSON, and whether the last line is incomplete. */
 function readLines(bytes: Buffer) {
@@ -158,8 +190,7 @@ function readLines(bytes: Buffer) {
     try {
       records.push(JSON.parse(line));
     } catch {
-      // Counted and logged by the caller.
-      damaged++;
+      damaged++; // Counted and logged by the caller.
     }
   return { records, damaged, isTorn: end < bytes.length };
 }
@@ -169,7 +200,7 @@ function newestWithin(records: readonly object[], most: number): readonly string
   const lines: string[] = [];
   let size = 0;
   for (const record of records.toReversed()) {
-    const line = `${JSON.stringify(record)}\n`;
+    const line = lineOf(record);
     size += Buffer.byteLength(line);
     if (size > most) break;
     lines.push(line);

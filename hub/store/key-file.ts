@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, link, open, rm } from 'node:fs/promises';
+import { type FileHandle, link, open, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from './write-whole.ts';
 
-/**
- * Name of the file in the data folder that holds the token for tool calls. The hub creates it where containers
- * can reach its port.
- */
+/** File in the data folder with the token for tool calls. The hub creates it where containers can reach its port. */
 export const callTokenFile = 'call-token';
 
 /** 32 random bytes as base64url, without padding. */
@@ -35,27 +32,27 @@ export async function readOrMakeKey(file: string): Promise<string> {
  * Windows, which has no owners or modes here, the permissions of the folder protect the file.
  */
 export async function readKey(file: string): Promise<string | undefined> {
-  let handle: FileHandle;
+  await using handle = await openIfPresent(file);
+  if (!handle) return undefined;
+  await protect(file, handle);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxFileBytes));
+  const key = buffer.toString('latin1', 0, bytesRead).trim();
+  if (!keyPattern.test(key)) throw new Error(`${file} does not hold a key. ${remedy}`);
+  return key;
+}
+
+/** Follows no symbolic link and does not block on a pipe. Windows lacks both flags. */
+const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+async function openIfPresent(file: string): Promise<FileHandle | undefined> {
   try {
-    handle = await open(file, readFlags);
+    return await open(file, readFlags);
   } catch (error) {
     if (isCode(error, 'ENOENT')) return undefined;
     if (!isCode(error, 'ELOOP')) throw error;
     throw new Error(`${file} is a symbolic link. ${remedy}`, { cause: error });
   }
-  try {
-    await protect(file, handle);
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxFileBytes));
-    const key = buffer.toString('latin1', 0, bytesRead).trim();
-    if (!keyPattern.test(key)) throw new Error(`${file} does not hold a key. ${remedy}`);
-    return key;
-  } finally {
-    await handle.close();
-  }
 }
-
-/** Follows no symbolic link and does not block on a pipe. Windows lacks both flags. */
-const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** Throws for a file of another user or a special file; removes the permissions of group and others. */
 async function protect(file: string, handle: FileHandle): Promise<void> {
@@ -70,21 +67,12 @@ async function protect(file: string, handle: FileHandle): Promise<void> {
   if ((stats.mode & 0o077) !== 0) await handle.chmod(0o600);
 }
 
-/**
- * Writes a temporary file and hard-links it into place: readers never see half a key, and the first writer
- * wins.
- */
+/** Hard-links a complete file into place: readers never see half a key, and the first writer wins. */
 async function createKey(file: string): Promise<void> {
   const key = randomBytes(32).toString('base64url');
   const tempFile = `${file}.${randomBytes(6).toString('hex')}.new`;
-  const handle = await open(tempFile, 'wx', 0o600);
   try {
-    try {
-      await handle.writeFile(`${key}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    await writeFile(tempFile, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true });
     await link(tempFile, file);
   } catch (error) {
     // Another process created the file in the meantime; its key is used.

@@ -27,14 +27,14 @@ export type TableOptions = {
 /** Creates a table. Its file is read on first use; an unreadable file counts as empty. */
 export function createTable(options: TableOptions, needs: WriteFailureNeeds): Table {
   const { file, maxEntries } = options;
-  const { log } = needs;
   const failures = createWriteFailures(needs);
   let loaded: Promise<Map<string, string>> | undefined;
   /** Resolves when the last write is done, to false if it failed. */
   let lastWrite = Promise.resolve(true);
   let isQueued = false;
 
-  const load = () => (loaded ??= file === undefined ? Promise.resolve(new Map()) : read(file, log));
+  const load = () =>
+    (loaded ??= file === undefined ? Promise.resolve(new Map()) : read(file, needs.log));
 
   /** Changes made during a write are combined into one write after it. */
   function write(entries: ReadonlyMap<string, string>): Promise<boolean> {
@@ -85,11 +85,10 @@ async function read(file: string, log: Log): Promise<Map<string, string>> {
   try {
     const content: unknown = JSON.parse(await readFile(file, 'utf8'));
     if (!isObject(content)) throw new Error('it does not hold a JSON object');
-    return new Map(
-      Object.entries(content).flatMap(([key, value]) =>
-        typeof value === 'string' ? [[key, value] as const] : [],
-      ),
-    );
+    const entries = new Map<string, string>();
+    for (const [key, value] of Object.entries(content))
+      if (typeof value === 'string') entries.set(key, value);
+    return entries;
   } catch (error) {
     if (!isCode(error, 'ENOENT'))
       log.warn(

@@ -35,17 +35,9 @@ export async function writeWhole(
   const existing = await stat(target).catch(() => undefined); // A new file.
   // A random name, so that concurrent writers never rename each other's half-written file.
   const tempFile = `${target}.${randomBytes(6).toString('hex')}.new`;
-  const handle = await open(tempFile, 'wx', 0o600);
   let writtenMs: number;
   try {
-    try {
-      await handle.writeFile(text);
-      if (existing) await copyOwnership(handle, existing);
-      await handle.sync();
-      writtenMs = (await handle.stat()).mtimeMs;
-    } finally {
-      await handle.close();
-    }
+    writtenMs = await writeSynced(tempFile, text, existing);
     await check?.();
     await rename(tempFile, target);
   } catch (error) {
@@ -59,6 +51,15 @@ export async function writeWhole(
     const { mtimeMs } = await stat(join(dirname(target), name));
     return writtenMs - mtimeMs > staleAfterMs;
   });
+}
+
+/** Creates a file. Returns the time of the write on the clock of the file system. */
+async function writeSynced(file: string, text: string, owner: Ownership | undefined) {
+  await using handle = await open(file, 'wx', 0o600);
+  await handle.writeFile(text);
+  if (owner) await copyOwnership(handle, owner);
+  await handle.sync();
+  return (await handle.stat()).mtimeMs;
 }
 
 /**
@@ -99,18 +100,11 @@ async function copyOwnership(handle: FileHandle, { uid, gid, mode }: Ownership):
   await handle.chmod(mode & 0o7777);
 }
 
-/**
- * Syncs a folder, so that a rename in it survives a crash. Never rejects: some systems cannot sync folders and
- * do not need to.
- */
+/** Syncs a folder, so that a rename in it survives a crash. Never rejects: some systems cannot sync folders. */
 export async function syncFolder(path: string): Promise<void> {
   try {
-    const folder = await open(path, 'r');
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
+    await using folder = await open(path, 'r');
+    await folder.sync();
   } catch {
     // The rename itself has succeeded.
   }

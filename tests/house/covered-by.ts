@@ -226,7 +226,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'servers/listing/misfits',
     'servers/persisted-state',
   ],
-  'store/journal': ['store/journal-disk'],
   'store/table': ['store/folder'],
   'system/broker': [
     'broker/broker',
