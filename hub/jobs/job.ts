@@ -62,13 +62,10 @@ export function parseJob(value: unknown): Job | undefined {
       return { ...facts, state, endedAt, result: isObject(result) ? result : {} };
     case 'failed':
     case 'cancelled':
-    case 'interrupted':
-      return {
-        ...facts,
-        state,
-        endedAt: typeof endedAt === 'number' ? endedAt : undefined,
-        error: parseError(error),
-      };
+    case 'interrupted': {
+      const end = typeof endedAt === 'number' ? endedAt : undefined;
+      return { ...facts, state, endedAt: end, error: parseError(error) };
+    }
     default:
       return undefined;
   }

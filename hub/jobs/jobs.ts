@@ -108,21 +108,20 @@ export function createJobs(needs: JobsNeeds): Jobs {
     fire();
   }
 
-  function end(
-    record: JobRecord,
-    outcome: { readonly result: object } | { readonly error: unknown },
-  ): void {
+  function done(record: JobRecord, result: object): void {
     const { job } = record;
     if (job.state !== 'running') return;
-    const endedAt = clock.now();
-    if ('result' in outcome)
-      save(record, { ...job, state: 'done', endedAt, result: shown.result(outcome.result) });
-    else {
-      const error = shown.error(job.id, outcome.error);
-      const state = stateAfter(error);
-      if (state === 'interrupted' && resumes.has(job.kind)) return;
-      save(record, { ...job, state, endedAt, error });
-    }
+    save(record, { ...job, state: 'done', endedAt: clock.now(), result: shown.result(result) });
+    record.ended.resolve();
+  }
+
+  function failed(record: JobRecord, cause: unknown): void {
+    const { job } = record;
+    if (job.state !== 'running') return;
+    const error = shown.error(job.id, cause);
+    const state = stateAfter(error);
+    if (state === 'interrupted' && resumes.has(job.kind)) return;
+    save(record, { ...job, state, endedAt: clock.now(), error });
     record.ended.resolve();
   }
 
@@ -143,8 +142,8 @@ export function createJobs(needs: JobsNeeds): Jobs {
       if (job.progress?.step === line.step) fire();
       else save(record, { ...job, progress: line });
     },
-    done: result => end(record, { result }),
-    failed: error => end(record, { error }),
+    done: result => done(record, result),
+    failed: error => failed(record, error),
   });
 
   function restore(job: Job): void {
@@ -210,7 +209,7 @@ export function createJobs(needs: JobsNeeds): Jobs {
       for (const record of jobs.values()) {
         if (record.job.state !== 'running') continue;
         record.cancel(error);
-        end(record, { error });
+        failed(record, error);
       }
       await journal?.close();
     },
