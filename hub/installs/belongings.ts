@@ -1,6 +1,7 @@
 import type { ServerConfig } from '#config';
-import { type JsonObject, messageOf } from '#core';
+import { type Log, messageOf } from '#core';
 import type { Belonging, LaunchEvents, LaunchSpec, Target, Upkeep } from '#runtimes';
+import type { Table } from '#store';
 
 /** A belonging that a removal did not remove, and the reason. */
 export type Left = Belonging & { readonly why: string };
@@ -12,37 +13,21 @@ export type BelongingsNeeds = {
 };
 
 /** The images, volumes and folders of one server. */
-export interface Belongings {
-  /** The kind of runtime that the server uses. */
-  readonly kind: Target['kind'];
-  /** Lists the belongings that exist. Throws HubError if the runtime cannot list them. */
-  list(): Promise<readonly Belonging[]>;
-  /**
-   * Lists all belongings that the server may have, whether they exist or not. Throws HubError if they cannot be
-   * determined.
-   */
-  candidates(): Promise<readonly Belonging[]>;
-  /** Removes the belongings one by one. Never rejects. */
-  discard(those: readonly Belonging[]): Promise<{
-    readonly removed: readonly Belonging[];
-    readonly left: readonly Left[];
-  }>;
-  /** See `Upkeep.prepare` of the runtime. */
-  prepare(events: LaunchEvents, signal: AbortSignal): Promise<JsonObject>;
-}
+export type Belongings = ReturnType<typeof belongingsOf>;
 
-/**
- * Returns the belongings of a server in any runtime. They are empty if the runtime keeps nothing for servers. Throws
- * HubError as `specOf` does.
- */
-export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds): Belongings {
+/** Returns the belongings of a server; empty if its runtime keeps nothing for servers. Throws HubError as `specOf` does. */
+export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds) {
   const spec = needs.specOf(config);
-  const upkeep = needs.upkeeps[spec.target.kind];
+  const { kind } = spec.target;
+  const upkeep = needs.upkeeps[kind];
   return {
-    kind: spec.target.kind,
-    candidates: async () => (await upkeep?.candidates(spec)) ?? [],
+    kind,
+    /** Lists the belongings that exist. Throws HubError if the runtime cannot list them. */
     list: async () => (await upkeep?.belongings(spec)) ?? [],
-    async discard(those) {
+    /** Lists all belongings that the server may have. Throws HubError if they cannot be determined. */
+    candidates: async () => (await upkeep?.candidates(spec)) ?? [],
+    /** Removes the belongings one by one. Never rejects. */
+    async discard(those: readonly Belonging[]) {
       const removed: Belonging[] = [];
       const left: Left[] = [];
       for (const one of those) {
@@ -55,7 +40,9 @@ export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds): Belo
       }
       return { removed, left };
     },
-    prepare: async (events, signal) => (await upkeep?.prepare(spec, events, signal)) ?? {},
+    /** See `Upkeep.prepare` of the runtime. */
+    prepare: async (events: LaunchEvents, signal: AbortSignal) =>
+      (await upkeep?.prepare(spec, events, signal)) ?? {},
   };
 }
 
@@ -86,8 +73,64 @@ async function candidatesIfAny(
   try {
     belongings = belongingsOf(config, needs);
   } catch {
-    // An entry that cannot be launched owns nothing.
-    return [];
+    return []; // An entry that cannot be launched owns nothing.
   }
   return await belongings.candidates();
+}
+
+export type UnfinishedNeeds = BelongingsNeeds & {
+  readonly log: Log;
+  /** Records the belongings that running installs may create. If absent, nothing is recorded. */
+  readonly unfinished?: Table;
+  readonly configs: () => readonly ServerConfig[];
+};
+
+/**
+ * Records the belongings that running installs may create, before they create them. If the hub is killed meanwhile,
+ * its next run removes these belongings. The belongings of an existing config entry are never recorded.
+ */
+export function createUnfinished(needs: UnfinishedNeeds) {
+  const { log, unfinished: table, upkeeps } = needs;
+
+  async function end(those: readonly Belonging[]): Promise<void> {
+    for (const one of those) await table?.remove(keyOf(one));
+  }
+
+  async function remove(one: Belonging, kind: string): Promise<void> {
+    const { own } = await ownOf([one], needs.configs(), needs);
+    const upkeep = kind === 'docker' || kind === 'process' ? upkeeps[kind] : undefined;
+    if (own.length > 0) await upkeep?.discard(one);
+    await end([one]);
+    if (own.length > 0) log.info(one, 'removed what an install that was cut off has left');
+  }
+
+  return {
+    /** Resolves when the belongings are recorded. Never rejects. */
+    async begin(kind: Belongings['kind'], those: readonly Belonging[]): Promise<void> {
+      for (const one of those) await table?.put(keyOf(one), kind);
+    },
+    /** Deletes the records of belongings that are removed or belong to an entry now. Never rejects. */
+    end,
+    /** Removes the recorded belongings that no entry has. Those that it cannot remove stay recorded. Never rejects. */
+    async clear(): Promise<void> {
+      for (const [key, kind] of (await table?.entries()) ?? []) {
+        const one = belongingOf(key);
+        try {
+          if (one) await remove(one, kind);
+          else await table?.remove(key);
+        } catch (error) {
+          log.warn(
+            { ...one, problem: messageOf(error) },
+            'what an install that was cut off has left is not removed: the next start tries it again',
+          );
+        }
+      }
+    },
+  };
+}
+
+/** Parses a key that `keyOf` wrote. */
+function belongingOf(key: string): Belonging | undefined {
+  const [, kind, name = ''] = /^(image|volume|folder) (.+)$/s.exec(key) ?? [];
+  return kind === 'image' || kind === 'volume' || kind === 'folder' ? { kind, name } : undefined;
 }

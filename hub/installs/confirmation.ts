@@ -1,13 +1,13 @@
 import { type ServerConfig, findLoosenings } from '#config';
 import { HubError } from '#core';
-import type { Entry } from './request.ts';
+import type { InstallEntry } from './request.ts';
 
 /** A setting that the request must confirm by name before the entry is installed. */
 export type Unconfirmed = { readonly name: string; readonly message: string };
 
 /** Returns the settings of an entry that need confirmation. `others` are the servers in the file. Pure. */
 export const confirmationsFor = (
-  entry: Entry,
+  entry: InstallEntry,
   config: ServerConfig,
   others: readonly ServerConfig[],
 ): readonly Unconfirmed[] =>
@@ -27,19 +27,19 @@ export function requireConfirmed(
   const missing = loosenings.filter(({ name }) => !confirmed.includes(name));
   const unknown = confirmed.filter(name => !loosenings.some(one => one.name === name));
   if (missing.length + unknown.length === 0) return;
-  const told = [
-    ...(missing.length > 0
-      ? [
-          `${server} asks for more than the default sandbox, and these are not confirmed:`,
-          ...missing.map(({ name, message }) => `  ${name}: ${message}`),
-        ]
-      : []),
-    ...unknown.map(
-      name => `"confirm" names ${JSON.stringify(name)}, which the entry of ${server} does not have`,
-    ),
-    `Nothing was begun. To install it, send the request again with "confirm": ${JSON.stringify(loosenings.map(({ name }) => name))}`,
-  ];
-  throw new HubError('HUB_CONFIRMATION_NEEDED', told.join('\n'), {
+  const lines = unknown.map(
+    name => `"confirm" names ${JSON.stringify(name)}, which the entry of ${server} does not have`,
+  );
+  if (missing.length > 0)
+    lines.unshift(
+      `${server} asks for more than the default sandbox, and these are not confirmed:`,
+      ...missing.map(({ name, message }) => `  ${name}: ${message}`),
+    );
+  const names = loosenings.map(({ name }) => name);
+  lines.push(
+    `Nothing was begun. To install it, send the request again with "confirm": ${JSON.stringify(names)}`,
+  );
+  throw new HubError('HUB_CONFIRMATION_NEEDED', lines.join('\n'), {
     data: { server, loosenings, missing: missing.map(({ name }) => name), unknown },
   });
 }

@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import type { Step } from './request.ts';
+import type { InstallStep } from './request.ts';
 
 /** The name of an environment variable in a program's output before it exits. */
 const variable = /\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b/;
@@ -12,7 +12,7 @@ const cutOff =
  * not a HubError is a bug and stays unchanged.
  */
 export function failureAt(
-  step: Step,
+  step: InstallStep,
   error: unknown,
   output: readonly string[],
   context: { readonly isNetworkless: boolean },

@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import type { Argument, Input, NamedInput } from './server-json.ts';
+import type { Argument, Input, NamedInput } from './request.ts';
 
 /** A value that the request must supply. `path` is its place in the request. */
 export type Missing = {
@@ -9,54 +9,31 @@ export type Missing = {
 };
 
 /** The missing and the secret values of a server's inputs. */
-export type Filled = {
+export type FilledInputs = {
   readonly missing: readonly Missing[];
   /** Paths of secret values in the entry, such as `env.API_KEY`. */
   readonly secrets: readonly string[];
 };
 
-/** Computes values from the publisher's inputs and the caller's values. */
-export interface Filling {
-  /**
-   * Returns the value of one input, with its placeholders filled in from `variables`; undefined if the input has no
-   * value.
-   */
-  fill(path: string, input: Input): string | undefined;
-  /**
-   * Returns environment variables or headers by name. The caller's values override the publisher's. An input without
-   * a fixed value is also looked up in `variables`, where some callers put it.
-   */
-  named(
-    part: 'env' | 'headers',
-    inputs: readonly NamedInput[],
-    given: Readonly<Record<string, string>>,
-  ): Readonly<Record<string, string>>;
-  /** Returns the arguments in order. */
-  args(inputs: readonly Argument[]): readonly string[];
-  filled(): Filled;
-}
-
 const placeholder = /\{([A-Za-z_][\w.-]*)\}/g;
 
 /**
- * Creates the values of an entry. The publisher's text is literal, so each `$` in it is escaped. Otherwise a
+ * Computes the values of an entry from the publisher's inputs and the caller's `variables`. The publisher's text is literal, so each `$` in it is escaped. Otherwise a
  * `${NAME}` would be expanded from the hub's own environment, and the server would get the hub's secrets. The
  * caller's values may contain `${NAME}`.
  */
-export function createFilling(variables: Readonly<Record<string, string>>): Filling {
+export function createFilling(variables: Readonly<Record<string, string>>) {
   const missing: Missing[] = [];
   const secrets: string[] = [];
-
-  function need(path: string, { description = '', isSecret = false }: Input): void {
-    if (!missing.some(one => one.path === path)) missing.push({ path, description, isSecret });
-  }
 
   /** Returns the caller's value, or else the publisher's default. */
   function chosen(path: string, key: string | undefined, input: Input): string | undefined {
     const given = key !== undefined && Object.hasOwn(variables, key) ? variables[key] : undefined;
     if (given === undefined) {
       if (input.default !== undefined) return literal(input.default);
-      if (input.isRequired) need(path, input);
+      const { description = '', isSecret = false, isRequired } = input;
+      if (isRequired && !missing.some(one => one.path === path))
+        missing.push({ path, description, isSecret });
       return undefined;
     }
     refuseOther(path, given, input);
@@ -82,9 +59,19 @@ export function createFilling(variables: Readonly<Record<string, string>>): Fill
     return isWhole ? text.join('') : undefined;
   }
 
+  const filled: FilledInputs = { missing, secrets };
   return {
-    fill: (path, input) => fill(path, input),
-    named(part, inputs, given) {
+    /** Returns the value of an input; undefined if it has none. */
+    fill: (path: string, input: Input) => fill(path, input),
+    /**
+     * Returns environment variables or headers by name. The caller's values override the publisher's. An input without
+     * a fixed value is also looked up in `variables`, where some callers put it.
+     */
+    named(
+      part: 'env' | 'headers',
+      inputs: readonly NamedInput[],
+      given: Readonly<Record<string, string>>,
+    ): Readonly<Record<string, string>> {
       const values = new Map<string, string>();
       for (const input of inputs) {
         const path = `${part}.${input.name}`;
@@ -100,7 +87,8 @@ export function createFilling(variables: Readonly<Record<string, string>>): Fill
         if (!inputs.some(input => isSame(part, name, input.name))) values.set(name, value);
       return Object.fromEntries(values);
     },
-    args(inputs) {
+    /** Returns the arguments in order. */
+    args(inputs: readonly Argument[]): readonly string[] {
       return inputs.flatMap((input, index) => {
         const { type, name, valueHint } = input;
         const key = type === 'named' ? name : (valueHint ?? name);
@@ -108,13 +96,14 @@ export function createFilling(variables: Readonly<Record<string, string>>): Fill
         const given = key !== undefined && Object.hasOwn(variables, key);
         const value =
           given || input.value === undefined ? chosen(path, key, input) : fill(path, input);
-        if (type === 'positional' || name === undefined) return value === undefined ? [] : [value];
-        if (input.format === 'boolean') return value === 'true' ? [name] : [];
         if (value === undefined) return [];
+        if (type === 'positional' || name === undefined) return [value];
+        if (input.format === 'boolean') return value === 'true' ? [name] : [];
         return value === '' ? [name] : [name, value];
       });
     },
-    filled: () => ({ missing, secrets }),
+    /** Grows with each value. */
+    filled,
   };
 }
 

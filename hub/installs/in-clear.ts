@@ -1,6 +1,6 @@
 import { isObject, mentionsSecret } from '#core';
 import { redactText } from '#telemetry';
-import type { Entry } from './request.ts';
+import type { InstallEntry } from './request.ts';
 
 /** References such as `${NAME}` and `${secret:NAME}`. A reference with a default also contains text. */
 const reference = /\$\{[^{}]*\}/g;
@@ -9,7 +9,7 @@ const reference = /\$\{[^{}]*\}/g;
  * Returns the paths of secrets that an entry contains in clear, and not by the name of a variable, such as
  * `env.API_KEY`. `known` are the paths that the publisher marks as secret. Pure. The result contains no values.
  */
-export function findInClear(entry: Entry, known: ReadonlySet<string>): readonly string[] {
+export function findInClear(entry: InstallEntry, known: ReadonlySet<string>): readonly string[] {
   const found: string[] = [];
   const look = (path: string, name: string, value: unknown) => {
     if (typeof value !== 'string' || value === '') return;

@@ -3,5 +3,5 @@ export { type InstallJobs, createInstallJobs, installKind } from './install-jobs
 export type { Installed, Installs, InstallsNeeds } from './installs.ts';
 export { createLazyInstalls, draftLazily, maxUnfinished, tryServerLazily } from './lazy.ts';
 export { createPins, registriesOf } from './pins.ts';
-export type { Progress as InstallProgress, InstallRequest } from './request.ts';
+export type { InstallProgress, InstallRequest } from './request.ts';
 export type { Trial } from './trial.ts';

@@ -1,7 +1,7 @@
 import { HubError } from '#core';
-import type { Jobs, OpenJob } from '#jobs';
+import type { Job, Jobs, OpenJob } from '#jobs';
 import type { Installed, Installs } from './installs.ts';
-import type { InstallRequest, Progress } from './request.ts';
+import type { InstallRequest, InstallProgress } from './request.ts';
 
 /** Installs that run as jobs: listed, cancellable, and known to the next run of the hub. */
 export interface InstallJobs {
@@ -12,7 +12,7 @@ export interface InstallJobs {
   install(
     request: InstallRequest,
     principal: string,
-    tell: (progress: Progress) => void,
+    tell: (progress: InstallProgress) => void,
     signal: AbortSignal,
   ): Promise<Installed>;
   /** Starts an install in the background. Returns the id of its job. Throws HUB_INSTALLS_FULL. */
@@ -29,13 +29,11 @@ export const installKind = 'install';
 const maxRunning = 20;
 
 export function createInstallJobs({ installs, jobs }: Needs): InstallJobs {
-  const open = (request: InstallRequest, principal: string, cancelling: AbortController) =>
-    jobs.begin({
-      kind: installKind,
-      title: titleOf(request),
-      principal,
-      cancel: reason => cancelling.abort(reason),
-    });
+  function open(request: InstallRequest, principal: string, cancelling: AbortController): OpenJob {
+    const title = titleOf(request);
+    const cancel = (reason: HubError) => cancelling.abort(reason);
+    return jobs.begin({ kind: installKind, title, principal, cancel });
+  }
 
   return {
     async install(request, principal, tell, signal) {
@@ -59,10 +57,8 @@ export function createInstallJobs({ installs, jobs }: Needs): InstallJobs {
       }
     },
     begin(request, principal) {
-      const running = jobs
-        .list()
-        .filter(({ kind, state }) => kind === installKind && state === 'running');
-      if (running.length >= maxRunning)
+      const isRunning = ({ kind, state }: Job) => kind === installKind && state === 'running';
+      if (jobs.list().filter(isRunning).length >= maxRunning)
         throw new HubError(
           'HUB_INSTALLS_FULL',
           `${maxRunning} servers are being installed already: wait for one of them`,

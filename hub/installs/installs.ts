@@ -1,19 +1,24 @@
 import type { ServerConfig } from '#config';
-import { type JsonObject, type Log, type Service, HubError, messageOf } from '#core';
+import { type JsonObject, type Service, HubError, messageOf } from '#core';
 import type { Belonging, LaunchEvents } from '#runtimes';
-import type { Listing, Server } from '#servers';
-import type { Table } from '#store';
-import { type Belongings, type BelongingsNeeds, belongingsOf, keyOf, ownOf } from './belongings.ts';
+import type { Listing } from '#servers';
+import {
+  type Belongings,
+  type UnfinishedNeeds,
+  belongingsOf,
+  createUnfinished,
+  keyOf,
+  ownOf,
+} from './belongings.ts';
 import { type Unconfirmed, confirmationsFor, requireConfirmed } from './confirmation.ts';
 import { draftOf } from './draft.ts';
 import { failureAt } from './failure.ts';
 import { findInClear } from './in-clear.ts';
 import { type Pins, packageKeyOf } from './pins.ts';
 import { createPlaces } from './places.ts';
-import { createRemoval } from './removal.ts';
-import type { Entry, InstallRequest, Progress, Step } from './request.ts';
+import { type RemovalNeeds, removeServer } from './removal.ts';
+import type { InstallEntry, InstallRequest, InstallProgress, InstallStep } from './request.ts';
 import type { Trial } from './trial.ts';
-import { createUnfinished, withoutLeft } from './unfinished.ts';
 
 /**
  * Installs servers into the config, and removes them from it. As a service of the app, it removes the leftovers of an
@@ -32,7 +37,7 @@ export interface Installs extends Service {
    */
   install(
     request: InstallRequest,
-    tell: (progress: Progress) => void,
+    tell: (progress: InstallProgress) => void,
     signal: AbortSignal,
   ): Promise<Installed>;
   /**
@@ -45,34 +50,25 @@ export interface Installs extends Service {
 /** The result of an install: the chosen values, the server's description and lists, and warnings. */
 export type Installed = JsonObject & { readonly name: string };
 
-export type InstallsNeeds = BelongingsNeeds & {
-  readonly log: Log;
-  readonly pins: Pins;
-  /**
-   * Reads an entry as the config loader does. Throws HUB_CONFIG_INVALID with path and remedy, and HUB_REQUEST_INVALID
-   * for an entry that would not be in force.
-   */
-  readonly check: (name: string, entry: Entry) => Promise<ServerConfig>;
-  /** Writes an entry to the file. Resolves when the entry is in force. */
-  readonly add: (name: string, entry: Entry) => Promise<void>;
-  /** Removes an entry from the file. Resolves when nothing of the server is running. */
-  readonly remove: (name: string) => Promise<void>;
-  /** All servers in the file, including those of other tags. */
-  readonly configs: () => readonly ServerConfig[];
-  /** The servers in force. */
-  readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
-  /** Starts a server once under its own instance name, and stops it. */
-  readonly trial: (
-    config: ServerConfig,
-    events: LaunchEvents,
-    signal: AbortSignal,
-  ) => Promise<Trial>;
-  /** Saves the lists of the trial for clients that connect before the first start. If absent, they are not saved. */
-  readonly keepListing?: (config: ServerConfig, listing: Listing) => Promise<void>;
-  readonly forgetListing?: (name: string) => Promise<void>;
-  /** Records the belongings that running installs may create. If absent, nothing is recorded. */
-  readonly unfinished?: Table;
-};
+export type InstallsNeeds = RemovalNeeds &
+  UnfinishedNeeds & {
+    readonly pins: Pins;
+    /**
+     * Reads an entry as the config loader does. Throws HUB_CONFIG_INVALID with path and remedy, and
+     * HUB_REQUEST_INVALID for an entry that would not be in force.
+     */
+    readonly check: (name: string, entry: InstallEntry) => Promise<ServerConfig>;
+    /** Writes an entry to the file. Resolves when the entry is in force. */
+    readonly add: (name: string, entry: InstallEntry) => Promise<void>;
+    /** Starts a server once under its own instance name, and stops it. */
+    readonly trial: (
+      config: ServerConfig,
+      events: LaunchEvents,
+      signal: AbortSignal,
+    ) => Promise<Trial>;
+    /** Saves the lists of the trial for clients that connect before the first start. If absent, they are not saved. */
+    readonly keepListing?: (config: ServerConfig, listing: Listing) => Promise<void>;
+  };
 
 /** The number of last output lines of installers and servers that a failed install shows. */
 const shownLines = 30;
@@ -92,7 +88,7 @@ export function createInstalls(needs: InstallsNeeds): Installs {
 
   async function install(
     request: InstallRequest,
-    tell: (progress: Progress) => void,
+    tell: (progress: InstallProgress) => void,
     caller: AbortSignal,
   ): Promise<Installed> {
     const draft = draftOf(request);
@@ -100,10 +96,10 @@ export function createInstalls(needs: InstallsNeeds): Installs {
     const { name } = place;
     const signal = AbortSignal.any([caller, ending.signal]);
     const output: string[] = [];
-    let step: Step = 'validate';
+    let step: InstallStep = 'validate';
     let config: ServerConfig | undefined;
     const say = (text: string) => tell({ step, text });
-    const begin = (next: Step, text: string) => {
+    const begin = (next: InstallStep, text: string) => {
       signal.throwIfAborted();
       step = next;
       say(text);
@@ -120,8 +116,8 @@ export function createInstalls(needs: InstallsNeeds): Installs {
       begin('resolve', 'the version is found out');
       const pinned = await pin(draft.entry, config, signal);
       if (pinned !== draft.entry) config = await checkConfirmed(name, pinned, request.confirm);
-      const { entry, chosen } = { entry: pinned, chosen: config };
-      if (typeof entry['package'] === 'string') say(`it is ${entry['package']}`);
+      const chosen = config;
+      if (typeof pinned['package'] === 'string') say(`it is ${pinned['package']}`);
       const belongings = belongingsOf(chosen, needs);
       await cleared;
       await using undo = new AsyncDisposableStack();
@@ -134,14 +130,14 @@ export function createInstalls(needs: InstallsNeeds): Installs {
       const { about, listing } = await needs.trial(chosen, events, signal);
       begin('write', 'it works: its entry is written');
       // The install cannot be cancelled after this point: the file is written as a whole or not at all.
-      await needs.add(name, entry);
+      await needs.add(name, pinned);
       undo.move();
       begun.delete(chosen);
       await unfinished.end(made);
       await needs.keepListing?.(chosen, listing);
       await needs.servers.find(name)?.recall();
       log.info({ server: name }, 'installed a server');
-      return describe(name, entry, chosen, { ...prepared, ...about }, draft.secrets);
+      return describe(name, pinned, chosen, { ...prepared, ...about }, draft.secrets);
     } catch (error) {
       if (ending.signal.aborted) throw stopping(name);
       if (caller.aborted) throw cancelled(name, caller.reason);
@@ -151,25 +147,27 @@ export function createInstalls(needs: InstallsNeeds): Installs {
     }
   }
 
+  async function check(name: string, entry: InstallEntry) {
+    const config = await needs.check(name, entry);
+    return { config, unconfirmed: confirmationsFor(entry, config, needs.configs()) };
+  }
+
   async function checkConfirmed(
     name: string,
-    entry: Entry,
+    entry: InstallEntry,
     confirmed: readonly string[],
   ): Promise<ServerConfig> {
-    const config = await needs.check(name, entry);
-    requireConfirmed(name, confirmationsFor(entry, config, needs.configs()), confirmed);
+    const { config, unconfirmed } = await check(name, entry);
+    requireConfirmed(name, unconfirmed, confirmed);
     return config;
   }
 
-  async function review(request: InstallRequest): Promise<readonly Unconfirmed[]> {
-    const draft = draftOf(request);
-    using place = places.take(request.name, draft.name);
-    const config = await needs.check(place.name, draft.entry);
-    return confirmationsFor(draft.entry, config, needs.configs());
-  }
-
   /** Returns the entry with the exact version of its package. */
-  async function pin(entry: Entry, { launch }: ServerConfig, signal: AbortSignal): Promise<Entry> {
+  async function pin(
+    entry: InstallEntry,
+    { launch }: ServerConfig,
+    signal: AbortSignal,
+  ): Promise<InstallEntry> {
     if (launch.kind !== 'local' || !launch.package || typeof entry['package'] !== 'string')
       return entry;
     const key = packageKeyOf(await needs.pins.pin(launch.package, signal));
@@ -193,7 +191,8 @@ export function createInstalls(needs: InstallsNeeds): Installs {
         const { own } = await ownOf(found, othersThan(config), needs);
         const { left } = await belongings.discard(own);
         if (left.length > 0) log.warn({ left }, 'an install that failed has left something');
-        await unfinished.end(withoutLeft(made, left));
+        const keys = new Set(left.map(keyOf));
+        await unfinished.end(made.filter(one => !keys.has(keyOf(one))));
       } catch (error) {
         log.warn({ problem: messageOf(error) }, 'what an install has made is not removed');
       }
@@ -218,21 +217,22 @@ export function createInstalls(needs: InstallsNeeds): Installs {
   const refuseWhenEnding = (name: string) => {
     if (ending.signal.aborted) throw stopping(name);
   };
-  const removal = createRemoval({ ...needs, log, places, othersThan });
 
   return {
     name: 'installs',
     async review(request) {
       refuseWhenEnding(request.name ?? 'the server');
-      return await review(request);
+      const draft = draftOf(request);
+      using place = places.take(request.name, draft.name);
+      return (await check(place.name, draft.entry)).unconfirmed;
     },
     async install(request, tell, signal) {
       refuseWhenEnding(request.name ?? 'the server');
       return await follow(install(request, tell, signal));
     },
-    async remove(name, options) {
+    async remove(name, { purge }) {
       refuseWhenEnding(name);
-      return await follow(removal(name, options));
+      return await follow(removeServer(name, purge, places, othersThan, { ...needs, log }));
     },
     async start() {
       cleared = follow(unfinished.clear());
@@ -244,7 +244,7 @@ export function createInstalls(needs: InstallsNeeds): Installs {
   };
 }
 
-function preparationOf({ launch }: ServerConfig): readonly [Step, string] | undefined {
+function preparationOf({ launch }: ServerConfig): readonly [InstallStep, string] | undefined {
   if (launch.kind === 'remote') return undefined;
   if (launch.package) return ['build', `${launch.package.spec} is installed`];
   return launch.image === undefined ? undefined : ['pull', `${launch.image} is brought here`];
@@ -252,7 +252,7 @@ function preparationOf({ launch }: ServerConfig): readonly [Step, string] | unde
 
 function describe(
   name: string,
-  entry: Entry,
+  entry: InstallEntry,
   { autoStart, launch }: ServerConfig,
   found: JsonObject,
   secrets: ReadonlySet<string>,
@@ -278,17 +278,12 @@ const stopping = (name: string) =>
   new HubError(
     'HUB_SHUTTING_DOWN',
     `${name}: the hub is stopping, so nothing is installed or removed`,
-    {
-      data: { server: name, retryable: true },
-    },
+    { data: { server: name, retryable: true } },
   );
 
 const cancelled = (name: string, cause: unknown) =>
   new HubError(
     'HUB_CALL_CANCELLED',
     `${name} was not installed: ${cause instanceof HubError ? cause.message : 'the client hung up'}`,
-    {
-      cause,
-      data: { server: name },
-    },
+    { cause, data: { server: name } },
   );

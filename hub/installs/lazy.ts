@@ -1,5 +1,5 @@
 import type { Installs, InstallsNeeds } from './installs.ts';
-import type { Entry, InstallRequest } from './request.ts';
+import type { InstallEntry, InstallRequest } from './request.ts';
 import type { tryServer as tryNow } from './trial.ts';
 
 /** Maximum number of recorded belongings of running installs: four concurrent installs have a few volumes each. */
@@ -17,25 +17,21 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
     return installs;
   }
 
+  const use = () => (loaded ??= load());
+
   return {
     name: 'installs',
     async start(signal) {
       const left = (await needs.unfinished?.entries()) ?? [];
-      if (left.length > 0) await (await (loaded ??= load())).start(signal);
+      if (left.length > 0) await (await use()).start(signal);
     },
     async stop() {
       isOver = true;
       await (await loaded)?.stop();
     },
-    async review(request) {
-      return await (await (loaded ??= load())).review(request);
-    },
-    async install(request, tell, signal) {
-      return await (await (loaded ??= load())).install(request, tell, signal);
-    },
-    async remove(name, options) {
-      return await (await (loaded ??= load())).remove(name, options);
-    },
+    review: async request => await (await use()).review(request),
+    install: async (...wanted) => await (await use()).install(...wanted),
+    remove: async (...wanted) => await (await use()).remove(...wanted),
   };
 }
 
@@ -43,7 +39,7 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
 export async function draftLazily(
   request: InstallRequest,
   isTaken: (name: string) => boolean,
-): Promise<{ readonly name: string; readonly entry: Entry }> {
+): Promise<{ readonly name: string; readonly entry: InstallEntry }> {
   const { draftOf } = await import('./draft.ts');
   const { freeName } = await import('./source.ts');
   const { name, entry } = draftOf(request);

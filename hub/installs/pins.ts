@@ -9,18 +9,7 @@ export type Registries = {
 };
 
 /** Finds the current version of a package that specifies none. */
-export interface Pins {
-  /**
-   * Returns the package with its exact version, or unchanged if it has one. Throws HUB_PACKAGE_UNKNOWN if its
-   * registry does not have it, and HUB_REGISTRY_UNREACHABLE if the registry cannot be queried.
-   */
-  pin(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec>;
-  /**
-   * Returns the package of the same name in the other registry, in the form of the `package` key of an entry. Returns
-   * undefined if there is none, or if that registry does not answer in a short time. Never rejects.
-   */
-  findElsewhere(source: PackageSpec, signal: AbortSignal): Promise<string | undefined>;
-}
+export type Pins = ReturnType<typeof createPins>;
 
 type Needs = {
   readonly clock: Pick<Clock, 'after'>;
@@ -39,10 +28,16 @@ const hintMs = 3_000;
 const maxAnswerBytes = 32 * 2 ** 20;
 const shownCharacters = 300;
 
-const npmForm = /^((?:@[^/]+\/)?[^@]+)(?:@(.+))?$/;
-const npmExact = /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/;
-const pypiForm = /^([^=]+)(?:==(.+))?$/;
-const pypiExact = /^\d[\w.!+-]*$/;
+type Ecosystem = PackageSpec['ecosystem'];
+
+const forms: Readonly<Record<Ecosystem, RegExp>> = {
+  npm: /^((?:@[^/]+\/)?[^@]+)(?:@(.+))?$/,
+  pypi: /^([^=]+)(?:==(.+))?$/,
+};
+const exactVersions: Readonly<Record<Ecosystem, RegExp>> = {
+  npm: /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/,
+  pypi: /^\d[\w.!+-]*$/,
+};
 
 /** Returns the registries that an environment names, as npm, pip and uv read it, or the public ones. */
 export function registriesOf(
@@ -59,7 +54,7 @@ export function registriesOf(
 }
 
 /** Creates pins that query the npm and PyPI registries. */
-export function createPins(registries: Registries, needs: Needs): Pins {
+export function createPins(registries: Registries, needs: Needs) {
   async function ask(spec: string, url: URL, signal: AbortSignal): Promise<unknown> {
     const { username, password } = url;
     url.username = '';
@@ -69,26 +64,59 @@ export function createPins(registries: Registries, needs: Needs): Pins {
       accept: 'application/json',
       ...(username && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
     };
-    let answer: { readonly status: number; readonly text: string };
+    let status: number;
+    let text: string;
     try {
       using timed = createAbortScope([signal], { clock: needs.clock, limitMs: askMs });
       const response = await needs.fetch(url, { headers, signal: timed.signal });
-      answer = { status: response.status, text: await readText(response) };
+      ({ status } = response);
+      text = await readText(response);
     } catch (error) {
       signal.throwIfAborted();
       throw away(spec, url, messageOf(error), error);
     }
-    const { status, text } = answer;
-    if (status === 404 || status === 401 || status === 403) throw unknown(spec, url, status, text);
+    if (status === 404 || status === 401 || status === 403)
+      throw new HubError(
+        'HUB_PACKAGE_UNKNOWN',
+        `${url.host} has no package ${JSON.stringify(spec)}: ${url.href} answers ${status}${quoted(text)}. Check the name and the version, ${remedy}`,
+        { data: { package: spec } },
+      );
     if (status !== 200) throw away(spec, url, `it answers ${status}${quoted(text)}`);
     return tryParseJson(text);
   }
 
+  async function pinned(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
+    const { ecosystem, spec } = source;
+    const isNpm = ecosystem === 'npm';
+    const [, name = spec, wanted] = forms[ecosystem].exec(spec) ?? [];
+    const exact = exactVersions[ecosystem];
+    if (wanted !== undefined && exact.test(wanted)) return source;
+    const url = new URL(
+      isNpm
+        ? `${registries.npm}/${name.replace('/', '%2f')}/${wanted ?? 'latest'}`
+        : `${registries.pypi.replace(/\/simple$/, '')}/pypi/${name}/json`,
+    );
+    const found = await ask(spec, url, signal);
+    const info = isNpm ? found : isObject(found) && found['info'];
+    const version = isObject(info) ? info['version'] : undefined;
+    if (typeof version !== 'string' || !exact.test(version))
+      throw new HubError(
+        'HUB_PACKAGE_UNKNOWN',
+        `${url.href} answers without a version of ${spec}. Write the exact version`,
+        { data: { package: spec } },
+      );
+    return { ecosystem, spec: `${name}${isNpm ? '@' : '=='}${version}` };
+  }
+
+  /**
+   * Returns the package of the same name in the other registry, in the form of the `package` key of an entry. Returns
+   * undefined if there is none, or if that registry does not answer in a short time. Never rejects.
+   */
   async function findElsewhere(
     { ecosystem, spec }: PackageSpec,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const name = (ecosystem === 'npm' ? npmForm : pypiForm).exec(spec)?.[1] ?? '';
+    const name = forms[ecosystem].exec(spec)?.[1] ?? '';
     // PyPI has no scopes, and npm names have no capitals.
     if (!/^[a-z0-9][a-z0-9._-]*$/i.test(name)) return undefined;
     const other: PackageSpec =
@@ -100,39 +128,16 @@ export function createPins(registries: Registries, needs: Needs): Pins {
       await pinned(other, timed.signal);
       return packageKeyOf(other);
     } catch {
-      // Only the hint is lost.
-      return undefined;
+      return undefined; // Only the hint is lost.
     }
   }
 
-  const pinned = (source: PackageSpec, signal: AbortSignal) =>
-    source.ecosystem === 'npm' ? pinNpm(source, signal) : pinPypi(source, signal);
-
-  async function pinNpm(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
-    const { spec } = source;
-    const [, name = spec, wanted = 'latest'] = npmForm.exec(spec) ?? [];
-    if (npmExact.test(wanted)) return source;
-    const url = new URL(`${registries.npm}/${name.replace('/', '%2f')}/${wanted}`);
-    const found = await ask(spec, url, signal);
-    const version = isObject(found) ? found['version'] : undefined;
-    if (typeof version !== 'string' || !npmExact.test(version)) throw unversioned(spec, url);
-    return { ecosystem: 'npm', spec: `${name}@${version}` };
-  }
-
-  async function pinPypi(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
-    const { spec } = source;
-    const [, name = spec, wanted] = pypiForm.exec(spec) ?? [];
-    if (wanted !== undefined && pypiExact.test(wanted)) return source;
-    const url = new URL(`${registries.pypi.replace(/\/simple$/, '')}/pypi/${name}/json`);
-    const found = await ask(spec, url, signal);
-    const info = isObject(found) ? found['info'] : undefined;
-    const version = isObject(info) ? info['version'] : undefined;
-    if (typeof version !== 'string' || !pypiExact.test(version)) throw unversioned(spec, url);
-    return { ecosystem: 'pypi', spec: `${name}==${version}` };
-  }
-
   return {
-    async pin(source, signal) {
+    /**
+     * Returns the package with its exact version, or unchanged if it has one. Throws HUB_PACKAGE_UNKNOWN if its
+     * registry does not have it, and HUB_REGISTRY_UNREACHABLE if the registry cannot be queried.
+     */
+    async pin(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
       try {
         return await pinned(source, signal);
       } catch (error) {
@@ -140,15 +145,14 @@ export function createPins(registries: Registries, needs: Needs): Pins {
         const elsewhere = await findElsewhere(source, signal);
         if (elsewhere === undefined) throw error;
         const { code, data, cause } = error;
-        throw new HubError(code, withHint(error.message, elsewhere), { cause, data });
+        const registry = source.ecosystem === 'npm' ? 'PyPI' : 'npm';
+        const hint = `${registry} has a package of that name: write ${JSON.stringify(elsewhere)} if that is meant`;
+        throw new HubError(code, `${error.message}. ${hint}`, { cause, data });
       }
     },
     findElsewhere,
   };
 }
-
-const withHint = (message: string, key: string) =>
-  `${message}. ${key.startsWith('uvx:') ? 'PyPI' : 'npm'} has a package of that name: write ${JSON.stringify(key)} if that is meant`;
 
 /** Formats a package as the `package` key of an entry. */
 export const packageKeyOf = ({ ecosystem, spec }: PackageSpec) =>
@@ -170,26 +174,10 @@ const quoted = (text: string) =>
   text.trim() === '' ? '' : `: ${text.trim().replaceAll(/\s+/g, ' ').slice(0, shownCharacters)}`;
 const remedy = 'or write the exact version, which needs no question';
 
-function unknown(spec: string, url: URL, status: number, text: string): HubError {
-  return new HubError(
-    'HUB_PACKAGE_UNKNOWN',
-    `${url.host} has no package ${JSON.stringify(spec)}: ${url.href} answers ${status}${quoted(text)}. Check the name and the version, ${remedy}`,
-    { data: { package: spec } },
-  );
-}
-
 function away(spec: string, url: URL, why: string, cause?: unknown): HubError {
   return new HubError(
     'HUB_REGISTRY_UNREACHABLE',
     `which version of ${spec} is the newest cannot be found out: ${url.href} cannot be asked (${why}). Check the network and its proxy, ${remedy}`,
     { cause, data: { package: spec, retryable: true } },
-  );
-}
-
-function unversioned(spec: string, url: URL): HubError {
-  return new HubError(
-    'HUB_PACKAGE_UNKNOWN',
-    `${url.href} answers without a version of ${spec}. Write the exact version`,
-    { data: { package: spec } },
   );
 }
