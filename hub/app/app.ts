@@ -256,7 +256,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       options.stdio,
       'all',
       { maxMessageBytes, graceMs: stdioGraceMs },
-      { connections, clock, log },
+      { connections, clock },
     );
   const started = opened.move();
   const address = options.listens ? http.url : undefined;

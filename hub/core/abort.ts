@@ -116,3 +116,16 @@ export async function sleep(
   await promise;
   signal?.removeEventListener('abort', wake);
 }
+
+/** Interval of `untilIdle`, in ms. */
+const lookMs = 20;
+
+/** Resolves when `isBusy` returns false, after `limitMs` at the latest. */
+export async function untilIdle(
+  isBusy: () => boolean,
+  limitMs: number,
+  clock: Pick<Clock, 'after' | 'monotonic'>,
+): Promise<void> {
+  const until = clock.monotonic() + limitMs;
+  while (isBusy() && clock.monotonic() < until) await sleep(lookMs, { clock });
+}

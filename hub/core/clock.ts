@@ -24,3 +24,23 @@ export const systemClock: Clock = {
   // A Node timer without a wrapper: the relay starts one per call.
   after: (delayMs, work) => setTimeout(work, Math.min(delayMs, maxDelayMs)).unref(),
 };
+
+/** Calls `work` at an interval, from `start` until it returns false or the ticker is disposed. */
+export function createTicker(clock: Pick<Clock, 'after'>, intervalMs: number, work: () => boolean) {
+  let next: Disposable | undefined;
+  const tick = () => {
+    next = undefined;
+    if (work()) start();
+  };
+  /** Does nothing while the ticker runs. */
+  function start(): void {
+    next ??= clock.after(intervalMs, tick);
+  }
+  return {
+    start,
+    [Symbol.dispose]() {
+      next?.[Symbol.dispose]();
+      next = undefined;
+    },
+  };
+}

@@ -3,13 +3,14 @@ export {
   createAbortScope,
   sleep,
   unlessAborted,
+  untilIdle,
   untilAborted,
   within,
 } from './abort.ts';
 export { addressOf } from './address.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { freeBuffer, moveToPages } from './buffer-memory.ts';
-export { type Clock, type Timer, systemClock } from './clock.ts';
+export { type Clock, type Timer, createTicker, systemClock } from './clock.ts';
 export {
   type Code,
   type ErrorData,

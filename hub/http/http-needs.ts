@@ -8,7 +8,7 @@ import type { Fetching, Models } from '#models';
 import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
-import type { ByteBudget, Connections, Sse, Streamable, WebSockets } from '#transports';
+import type { ByteBudget, ClientConnections, Sse, Streamable, WebSockets } from '#transports';
 import type { HttpSystem } from './errors.ts';
 import type { GuardNeeds } from './guard.ts';
 import type { PeersNeeds } from './peers.ts';
@@ -46,7 +46,7 @@ type PromptLoader = {
 
 type HttpTransports = {
   readonly streamable: Streamable;
-  readonly connections: Pick<Connections, 'size' | 'isDraining'>;
+  readonly connections: Pick<ClientConnections, 'size' | 'isDraining'>;
   readonly webSockets: WebSockets;
   readonly sse: Sse;
   /** The bytes of incomplete bodies and of unread answers. Absent: they are not counted. */

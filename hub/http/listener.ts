@@ -4,7 +4,7 @@ import { type Clock, http, https } from '#core';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
 import type { Servers } from '#servers';
-import type { ByteBudget, Connections, Streamable, WebSockets } from '#transports';
+import type { ByteBudget, ClientConnections, Streamable, WebSockets } from '#transports';
 import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
 import type { Peers } from './peers.ts';
 import { createPipeline } from './pipeline.ts';
@@ -29,7 +29,7 @@ export type ListenerNeeds = {
   readonly servers: Pick<Servers, 'find'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly webSockets: WebSockets;
-  readonly connections: Pick<Connections, 'isDraining'>;
+  readonly connections: Pick<ClientConnections, 'isDraining'>;
   /** The principal of a request to an MCP endpoint; undefined if the guard refuses it, and then `fallback` answers. */
   readonly admit: (request: GuardedRequest) => Principal | undefined;
   readonly peers: Peers;

@@ -2,16 +2,28 @@ import { Buffer } from 'node:buffer';
 import {
   type ReplyBytes,
   encodeError,
+  errorAnswer,
   membersOf,
   rawText,
   readMessage,
   rpcCodes,
   whole,
 } from '#jsonrpc';
+import { type Code, HubError } from '#core';
+import { modernVersions, protocolVersions } from '#mcp';
 import type { HttpResponse } from './http-message.ts';
 
 /** A connection that accepts no bytes of an answer for this long is dropped. */
 export const stalledMs = 60_000;
+
+export const eventStreamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const;
+
+/** A comment, so that proxies keep an event stream open. */
+export const keepAliveComment = ': keep-alive\n\n';
 
 /** One JSON body, in one write. */
 export function sendJson(
@@ -85,4 +97,42 @@ export function statusOf(answer: Buffer): number {
   if (message.kind !== 'answer' || !message.failed) return 200;
   const code = membersOf(message.bytes, message.payload)?.get('code');
   return (code && statusOfCode.get(Number(rawText(message.bytes, code)))) ?? 200;
+}
+
+/** The code of the SDKs for refusals without a code of their own in JSON-RPC and MCP. */
+export const refused = -32000;
+
+/** The code of the SDKs for an unknown session. */
+export const sessionUnknown = -32001;
+
+/** Answers 400 to a request with an unknown revision. */
+export function refuseVersion(response: HttpResponse, version: unknown, body?: Buffer): void {
+  const known = [...modernVersions, ...protocolVersions].join(', ');
+  const why = `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${known}`;
+  refuse(response, 400, refused, why, body);
+}
+
+/** Answers 405 with the allowed methods. */
+export function refuseMethod(
+  response: HttpResponse,
+  method: string | undefined,
+  allow: string,
+): void {
+  const why = `${method} is not a method of this endpoint`;
+  sendJson(response, 405, encodeError('null', refused, why), { allow });
+}
+
+/** The refusal of a request while the hub stops. */
+export const stopping = () => retryable('HUB_SHUTTING_DOWN', 'the hub is stopping');
+
+/** A refusal of a request that may succeed later. */
+export const retryable = (code: Code, message: string) =>
+  new HubError(code, message, { data: { retryable: true } });
+
+/** Retry-After in seconds: a restart of the hub takes less. */
+export const retryAfterSeconds = 5;
+
+/** Answers 503 with Retry-After. `id` is the id of the request as JSON text. */
+export function sendUnavailable(response: HttpResponse, id: string, error: unknown): void {
+  sendJson(response, 503, errorAnswer(id, error), { 'retry-after': String(retryAfterSeconds) });
 }

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '#core';
+import { type Clock, type Log, createTicker } from '#core';
 
 /** A connection or a request that keeps bytes in memory. */
 export type Holder = {
@@ -10,13 +10,7 @@ export type Holder = {
   readonly drop: (reason: string) => void;
 };
 
-/** A common bound for the bytes of all connections. */
-export interface ByteBudget {
-  /** Counts a holder until it is disposed of. */
-  hold(holder: Holder): Disposable;
-  /** Reports that more bytes are held. The sum is taken at least once per mebibyte. */
-  added(bytes: number): void;
-}
+export type ByteBudget = ReturnType<typeof createByteBudget>;
 
 export type ByteBudgetOptions = {
   readonly maxBytes: number;
@@ -43,7 +37,7 @@ const fewBytes = 64 * 2 ** 10;
 const pausedMs = 3_000;
 
 /**
- * Above the bound the holders that have more than a small share of it are paused, and dropped where they still are
+ * A common bound for the bytes of all connections. Above the bound the holders that have more than a small share of it are paused, and dropped where they still are
  * after a while; those that cannot be paused are dropped at once, the largest first. Clients that keep little are
  * still served. A holder is neither paused nor dropped while all others together hold less than half the bound: one
  * large message is legitimate, and has a bound of its own.
@@ -51,13 +45,16 @@ const pausedMs = 3_000;
 export function createByteBudget(
   { maxBytes, what }: ByteBudgetOptions,
   { clock, log, relieved }: ByteBudgetNeeds,
-): ByteBudget {
+) {
   const holders = new Set<Holder>();
   /** Start of each pause, on the monotonic clock. */
   const paused = new Map<Holder, number>();
   let sinceLook = 0;
   let peakBytes = 0;
-  let next: Disposable | undefined;
+  const ticker = createTicker(clock, lookMs, () => {
+    look();
+    return holders.size > 0 || peakBytes >= muchBytes;
+  });
 
   function look(): void {
     sinceLook = 0;
@@ -141,21 +138,15 @@ export function createByteBudget(
     }
   }
 
-  function keepLooking(): void {
-    next ??= clock.after(lookMs, () => {
-      next = undefined;
-      look();
-      if (holders.size > 0 || peakBytes >= muchBytes) keepLooking();
-    });
-  }
-
   return {
-    hold(holder) {
+    /** Counts a holder until it is disposed of. */
+    hold(holder: Holder): Disposable {
       holders.add(holder);
-      keepLooking();
+      ticker.start();
       return { [Symbol.dispose]: () => forget(holder) };
     },
-    added(bytes) {
+    /** Reports that more bytes are held. The sum is taken at least once per mebibyte. */
+    added(bytes: number): void {
       sinceLook += bytes;
       if (sinceLook >= lookBytes) look();
     },

@@ -1,4 +1,12 @@
-import { type BatchSink, HubError, type Log, createWriteBatch } from '#core';
+import {
+  type BatchSink,
+  type Clock,
+  type HubError,
+  type Log,
+  createTicker,
+  createWriteBatch,
+  untilIdle,
+} from '#core';
 import {
   type Malformed,
   type Message,
@@ -14,15 +22,13 @@ import {
 } from '#jsonrpc';
 import { allowsBatches } from '#mcp';
 import type { Principal } from '#policy';
-import type { Over, Session } from '#routing';
+import type { Endpoint, Over, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
-import { batchOf, lengthOf } from './answer.ts';
+import { batchOf, lengthOf, retryable, stopping } from './answer.ts';
 import { type ByteBudget, noBudget } from './byte-budget.ts';
-import { stopping } from './unavailable.ts';
 
 /** Writes to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
 export type Wire = BatchSink & {
-  /** Absent on one of no kind that people know. */
   readonly kind?: Over;
   /** Ends the wire after all that was written has been sent. */
   close(reason: string): void;
@@ -35,23 +41,7 @@ export type Wire = BatchSink & {
 /** The largest message of a client, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024;
 
-/** A connection that carries messages both ways, and its session. Both end together. */
-export interface Connection {
-  /** The principal of all its messages. */
-  readonly principal: Principal;
-  /** Receives a message or a batch, and takes ownership of the buffer. */
-  receive(bytes: Buffer): void;
-  /** Sends one message. Messages keep their order. */
-  send(bytes: Buffer): void;
-  /** Unanswered requests. Requests to listen do not count, because they do not end. */
-  readonly inFlight: number;
-  /** Cancels all requests, sends their answers, and closes the wire. */
-  close(reason: string): void;
-  /** Cancels all requests after the wire has ended. */
-  gone(reason: string): void;
-  /** Cancels all requests and drops the wire of a client that does not read or respond. */
-  drop(reason: string): void;
-}
+export type Connection = ReturnType<typeof createConnection>;
 
 export type ConnectionOptions = {
   /** A client with more unread bytes is dropped. */
@@ -68,33 +58,31 @@ export type ConnectionNeeds = {
   readonly closed: (reason: string) => void;
   readonly log: Pick<Log, 'warn'>;
   /** The unread bytes of all clients. Absent: they are not counted. */
-  readonly unread?: ByteBudget;
+  readonly unread?: ByteBudget | undefined;
 };
 
-/** Opens a session for a wire. All messages of one turn of the event loop are one write. */
+/**
+ * Opens a session for a wire, which carries messages both ways. Both end together. All messages of one turn of the event
+ * loop are one write.
+ */
 export function createConnection(
   wire: Wire,
-  options: ConnectionOptions,
-  needs: ConnectionNeeds,
-): Connection {
-  const unread = needs.unread ?? noBudget;
-  const outbox = createWriteBatch(wire, {
-    maxUnsentBytes: options.maxUnsentBytes,
-    waits: bytes => unread.added(bytes),
-  });
+  { maxUnsentBytes, maxInFlight }: ConnectionOptions,
+  { open, isDraining, closed, log, unread = noBudget }: ConnectionNeeds,
+) {
+  const outbox = createWriteBatch(wire, { maxUnsentBytes, waits: bytes => unread.added(bytes) });
   // The socket counts what has left the outbox.
   const held = unread.hold({ bytes: () => outbox.queuedBytes, drop });
   let state: 'open' | 'closing' | 'closed' = 'open';
   let inFlight = 0;
   let listening = 0;
-  const session = needs.open(send);
+  const session = open(send);
   const { principal } = session;
   // The wire has one stream for all messages.
   const responseStream: ResponseStream = { send };
 
   function send(bytes: Buffer): void {
-    if (state === 'closed') return;
-    if (outbox.send(bytes)) return;
+    if (state === 'closed' || outbox.send(bytes)) return;
     const pending = outbox.queuedBytes + wire.unsentBytes();
     drop(`the client does not read: ${pending} bytes wait for it`);
   }
@@ -102,13 +90,12 @@ export function createConnection(
   function drop(reason: string): void {
     if (state === 'closed') return;
     const pending = { unsentBytes: outbox.queuedBytes + wire.unsentBytes(), inFlight, listening };
-    needs.log.warn({ reason, ...pending }, 'a client is dropped');
+    log.warn({ reason, ...pending }, 'a client is dropped');
     outbox.clear();
     wire.drop(reason);
     end(reason);
   }
 
-  /** Ends the session without telling the client. */
   function end(reason: string): void {
     if (state === 'closed') return;
     const wasOpen = state === 'open';
@@ -116,19 +103,16 @@ export function createConnection(
     held[Symbol.dispose]();
     outbox.clear();
     if (wasOpen) session.close(reason);
-    needs.closed(reason);
+    closed(reason);
   }
 
   /** Why a request is refused; undefined if it is not. */
   function refusal(): HubError | undefined {
-    if (needs.isDraining()) return stopping();
-    if (inFlight + listening >= options.maxInFlight)
-      return new HubError(
-        'HUB_SERVER_BUSY',
-        `${inFlight + listening} requests of this connection are unanswered. Try again later`,
-        { data: { retryable: true } },
-      );
-    return undefined;
+    if (isDraining()) return stopping();
+    const unanswered = inFlight + listening;
+    if (unanswered < maxInFlight) return undefined;
+    const why = `${unanswered} requests of this connection are unanswered. Try again later`;
+    return retryable('HUB_SERVER_BUSY', why);
   }
 
   function answerTo(request: Request): Promise<ReplyBytes | undefined> {
@@ -165,9 +149,8 @@ export function createConnection(
 
   function receiveBatch(messages: readonly (Message | Malformed)[]): void {
     const [first] = messages;
-    const version = session.protocolVersion ?? '';
     if (first?.kind === 'malformed' && messages.length === 1) send(malformedAnswer(first));
-    else if (!allowsBatches(version))
+    else if (!allowsBatches(session.protocolVersion ?? ''))
       send(encodeError('null', rpcCodes.invalidRequest, 'MCP has no batches since 2025-06-18'));
     else void answerBatch(messages);
   }
@@ -178,8 +161,8 @@ export function createConnection(
     const answers = messages.map(async message => {
       const answer = await answerOf(message);
       if (answer) waiting += lengthOf(answer);
-      if (waiting <= options.maxUnsentBytes) return answer;
-      drop(`the answers to one batch are more than ${options.maxUnsentBytes} bytes`);
+      if (waiting <= maxUnsentBytes) return answer;
+      drop(`the answers to one batch are more than ${maxUnsentBytes} bytes`);
       return undefined;
     });
     const said = (await Promise.all(answers)).filter(answer => answer !== undefined);
@@ -187,18 +170,23 @@ export function createConnection(
   }
 
   return {
+    /** The principal of all its messages. */
     principal,
+    /** Sends one message. Messages keep their order. */
     send,
-    receive(bytes) {
+    /** Receives a message or a batch, and takes ownership of the buffer. */
+    receive(bytes: Buffer): void {
       if (state !== 'open') return;
       const { batch, messages } = readMessages(bytes);
       if (batch) receiveBatch(messages);
       else for (const message of messages) void answerOf(message).then(sendAnswer);
     },
+    /** Unanswered requests. Requests to listen do not count, because they do not end. */
     get inFlight() {
       return inFlight;
     },
-    close(reason) {
+    /** Cancels all requests, sends their answers, and closes the wire. */
+    close(reason: string): void {
       if (state !== 'open') return;
       state = 'closing';
       session.close(reason);
@@ -209,7 +197,94 @@ export function createConnection(
         end(reason);
       });
     },
+    /** Cancels all requests after the wire has ended. */
     gone: end,
+    /** Cancels all requests and drops the wire of a client that does not read or respond. */
     drop,
+  };
+}
+
+export type ClientConnections = ReturnType<typeof createConnections>;
+
+export type ConnectionsOptions = {
+  readonly maxConnections: number;
+  readonly maxUnsentBytes?: number;
+};
+
+export type ConnectionsNeeds = Pick<ConnectionNeeds, 'unread'> & {
+  readonly router: Pick<Router, 'open'>;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+const defaultMaxUnsentBytes = 64 * 1024 * 1024;
+const maxInFlight = 10_000;
+/** Interval of keep-alives, in milliseconds. */
+const keepAliveMs = 15_000;
+
+/** The open connections. Each is one client, whose session ends with it. */
+export function createConnections(
+  { maxConnections, maxUnsentBytes = defaultMaxUnsentBytes }: ConnectionsOptions,
+  { router, clock, log, unread }: ConnectionsNeeds,
+) {
+  const open = new Map<Connection, { readonly wire: Wire; readonly endpoint: Endpoint }>();
+  let draining = false;
+  /** Runs while a connection is open. */
+  const ticker = createTicker(clock, keepAliveMs, () => {
+    for (const { wire } of Array.from(open.values())) wire.keepAlive();
+    return open.size > 0;
+  });
+
+  return {
+    get size() {
+      return open.size;
+    },
+    /** Whether the hub is stopping and refuses new connections. */
+    get isDraining() {
+      return draining;
+    },
+    /**
+     * Opens a connection of a principal. Throws HUB_SESSIONS_FULL at the maximum of connections, and HUB_SHUTTING_DOWN
+     * while the hub stops.
+     */
+    open(endpoint: Endpoint, principal: Principal, wire: Wire): Connection {
+      if (draining) throw stopping();
+      if (open.size >= maxConnections)
+        throw retryable('HUB_SESSIONS_FULL', `${open.size} connections are open already`);
+      const limits = { maxUnsentBytes, maxInFlight };
+      const connection = createConnection(wire, limits, {
+        open: send => router.open(endpoint, principal, send, { over: wire.kind }),
+        isDraining: () => draining,
+        closed(reason) {
+          open.delete(connection);
+          log.debug({ reason }, 'a connection is over');
+        },
+        log,
+        unread,
+      });
+      open.set(connection, { wire, endpoint });
+      ticker.start();
+      return connection;
+    },
+    /** Closes the connections of an endpoint. */
+    end(endpoint: Endpoint, reason: string): void {
+      for (const [connection, one] of Array.from(open))
+        if (one.endpoint === endpoint) connection.close(reason);
+    },
+    /** Refuses new requests, waits at most `graceMs` for those in flight, then closes all connections. */
+    async drain(graceMs: number): Promise<void> {
+      draining = true;
+      // The router ends requests to listen before their connections are closed.
+      await Promise.resolve();
+      await untilIdle(
+        () => Array.from(open.keys()).some(({ inFlight }) => inFlight > 0),
+        graceMs,
+        clock,
+      );
+      for (const connection of Array.from(open.keys())) connection.close('the hub is stopping');
+      // Their last messages are sent at the end of this turn.
+      await new Promise<void>(resolve => setImmediate(resolve));
+      ticker[Symbol.dispose]();
+    },
   };
 }

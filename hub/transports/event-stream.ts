@@ -1,5 +1,5 @@
+import { eventStreamHeaders, keepAliveComment } from './answer.ts';
 import type { HttpResponse } from './http-message.ts';
-import type { ReplayBudget, Share } from './replay-budget.ts';
 
 /** Bounds of the events kept for clients that reconnect, and of what a connection may leave unread. */
 export type StreamBounds = {
@@ -11,39 +11,7 @@ export type StreamBounds = {
   readonly stalledMs: number;
 };
 
-/**
- * A server-sent event stream that outlives its connection. The newest events are kept, and a client that names the id
- * of its last event gets the following ones (MCP 2025-11-25, resumability).
- */
-export interface EventStream {
-  readonly id: number;
-  readonly attached: boolean;
-  /** True after `end`. */
-  readonly ended: boolean;
-  /** Sends a message, or keeps it for the next connection. */
-  write(message: Buffer): void;
-  /**
-   * Gives the stream a connection and sends what follows the event `after`; without `after`, or with one of an
-   * earlier run of the hub, what no connection was sent yet. False where that is not kept any more.
-   */
-  attach(response: HttpResponse, after: number | undefined): boolean;
-  /** Sends an event without data, so that the client has an id to resume from. */
-  prime(): void;
-  /** Sends a comment that keeps the connection open. Due within `stalledMs`. */
-  keepAlive(): void;
-  /** Ends the stream, and its connection after all events are sent. */
-  end(): void;
-  /** Forgets all kept events and keeps no new ones. New events still reach an open connection. */
-  discard(): void;
-}
-
-type Kept = { readonly sequence: number; readonly bytes: Buffer };
-
-const headers = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-} as const;
+export type EventStream = ReturnType<typeof createEventStream>;
 
 const messageEnd = Buffer.from('\n\n');
 /** Delay before a client reconnects, in milliseconds. */
@@ -51,15 +19,19 @@ const retryMs = 1_000;
 /** Memory of an event besides its bytes. */
 const eventCostBytes = 512;
 
+/**
+ * A server-sent event stream that outlives its connection. The newest events are kept, and a client that names the id
+ * of its last event gets the following ones (MCP 2025-11-25, resumability). The first event has the number behind
+ * `start`.
+ */
 export function createEventStream(
   id: number,
   bounds: StreamBounds,
   budget: ReplayBudget,
   extraHeaders: Readonly<Record<string, string>>,
-  /** The first event has the number behind this one. */
   start = 0,
-): EventStream {
-  const kept: Kept[] = [];
+) {
+  const kept: { readonly sequence: number; readonly bytes: Buffer }[] = [];
   let keptBytes = 0;
   const share: Share = { giveUpOldest: dropOldest, rank: 'detached', bytes: 0 };
   let discarded = false;
@@ -110,17 +82,19 @@ export function createEventStream(
     get attached() {
       return connection !== undefined;
     },
-    get ended() {
-      return ended;
-    },
-    write(message) {
+    /** Sends a message, or keeps it for the next connection. */
+    write(message: Buffer): void {
       const sequence = ++last;
       const head = Buffer.from(`id: ${id}-${sequence}\ndata: `);
       const bytes = Buffer.concat([head, message, messageEnd]);
       keep(sequence, bytes);
       send(sequence, bytes);
     },
-    attach(response, lastSeen) {
+    /**
+     * Gives the stream a connection and sends what follows the event `lastSeen`; without `lastSeen`, or with one of an
+     * earlier run of the hub, what no connection was sent yet. False where that is not kept any more.
+     */
+    attach(response: HttpResponse, lastSeen: number | undefined): boolean {
       const after = lastSeen !== undefined && lastSeen >= start ? lastSeen : undefined;
       const from = after ?? sent;
       const missing = kept.filter(event => event.sequence > from);
@@ -132,7 +106,7 @@ export function createEventStream(
       connect(response);
       // Comments reset the timeout, unless the client does not read them.
       response.setTimeout(bounds.stalledMs, () => response.destroy());
-      response.writeHead(200, { ...headers, ...extraHeaders });
+      response.writeHead(200, { ...eventStreamHeaders, ...extraHeaders });
       response.flushHeaders();
       response.on('close', () => {
         if (connection === response) connect(undefined);
@@ -141,21 +115,25 @@ export function createEventStream(
       if (ended) response.end();
       return true;
     },
-    prime() {
+    /** Sends an event without data, so that the client has an id to resume from. */
+    prime(): void {
       const sequence = ++last;
       const bytes = Buffer.from(`id: ${id}-${sequence}\nretry: ${retryMs}\ndata: \n\n`);
       keep(sequence, bytes);
       send(sequence, bytes);
     },
-    keepAlive() {
-      connection?.write(': keep-alive\n\n');
+    /** Sends a comment that keeps the connection open. Due within `stalledMs`. */
+    keepAlive(): void {
+      connection?.write(keepAliveComment);
     },
-    end() {
+    /** Ends the stream, and its connection after all events are sent. */
+    end(): void {
       ended = true;
       connection?.end();
       connect(undefined);
     },
-    discard() {
+    /** Forgets all kept events and keeps no new ones. New events still reach an open connection. */
+    discard(): void {
       discarded = true;
       while (kept.length > 0) dropOldest();
     },
@@ -163,9 +141,60 @@ export function createEventStream(
 }
 
 /** Parses an event id of the hub: the stream and the position in it. */
-export function parseEventId(
-  text: string,
-): { readonly stream: number; readonly sequence: number } | undefined {
+export function parseEventId(text: string) {
   const match = /^(\d{1,15})-(\d{1,15})$/.exec(text);
   return match ? { stream: Number(match[1]), sequence: Number(match[2]) } : undefined;
+}
+
+/** The order in which streams give up their events. */
+const ranks = ['ended', 'detached', 'attached'] as const;
+type Rank = (typeof ranks)[number];
+
+/** The kept bytes of one stream. Only the budget changes it. */
+type Share = { readonly giveUpOldest: () => void; rank: Rank; bytes: number };
+
+export type ReplayBudget = ReturnType<typeof createReplayBudget>;
+
+/**
+ * Bounds the events that the streams of all sessions together keep for clients that reconnect. All operations take
+ * constant time, however many streams there are.
+ */
+export function createReplayBudget(maxBytes: number) {
+  /** The streams with kept events, in the order in which they give them up. */
+  const lines: Readonly<Record<Rank, Set<Share>>> = {
+    ended: new Set(),
+    detached: new Set(),
+    attached: new Set(),
+  };
+  let keptBytes = 0;
+
+  function first(): Share | undefined {
+    for (const rank of ranks) for (const share of lines[rank]) return share;
+    return undefined;
+  }
+
+  return {
+    /** Sum over all streams. */
+    get keptBytes() {
+      return keptBytes;
+    },
+    /**
+     * The stream keeps this many bytes more, or fewer. Above the bound, streams give up their oldest events: those that
+     * ended first, then those without a connection, then those with one, which need them least.
+     */
+    resize(share: Share, byBytes: number): void {
+      keptBytes += byBytes;
+      share.bytes += byBytes;
+      if (share.bytes > 0) lines[share.rank].add(share);
+      else lines[share.rank].delete(share);
+      while (byBytes > 0 && keptBytes > maxBytes) first()?.giveUpOldest();
+    },
+    /** The stream ended, or its connection was opened or lost. */
+    rank(share: Share, rank: Rank): void {
+      if (share.rank === rank) return;
+      lines[share.rank].delete(share);
+      share.rank = rank;
+      if (share.bytes > 0) lines[rank].add(share);
+    },
+  };
 }

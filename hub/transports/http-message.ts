@@ -1,17 +1,20 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Principal } from '#policy';
+import type { Endpoint } from '#routing';
 
-/** As much of a request as the transports look at. Node's own has it. */
+/** The members of a request that the transports use, as in Node. */
 export type HttpRequest = Pick<IncomingMessage, 'method' | 'headers'>;
 
-type Headers = Readonly<Record<string, string | number>>;
-
-/** As much of a response as the transports use, with the meaning that Node's `ServerResponse` gives it. */
+/** The members of a response that the transports use, with the meaning of Node's `ServerResponse`. */
 export interface HttpResponse {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
   /** Bytes that the client has not taken yet. */
   readonly writableLength: number;
-  writeHead(status: number, headers?: Headers): Pick<HttpResponse, 'end'>;
+  writeHead(
+    status: number,
+    headers?: Readonly<Record<string, string | number>>,
+  ): Pick<HttpResponse, 'end'>;
   flushHeaders(): void;
   write(chunk: Buffer | string): boolean;
   end(chunk?: Buffer): unknown;
@@ -22,4 +25,43 @@ export interface HttpResponse {
   destroy(): unknown;
   on(event: 'close', listener: () => void): unknown;
   once(event: 'close', listener: () => void): unknown;
+}
+
+/** A request to an MCP endpoint, from a principal that the guard admitted. Without its body, which is not kept. */
+export type EndpointRequest = {
+  readonly headers: IncomingHttpHeaders;
+  readonly response: HttpResponse;
+  readonly endpoint: Endpoint;
+  readonly principal: Principal;
+  readonly acceptsJson: boolean;
+  readonly acceptsStream: boolean;
+};
+
+/** Reads the accepted media types of a request: all without the header. */
+export function readRequest(
+  { headers }: HttpRequest,
+  response: HttpResponse,
+  endpoint: Endpoint,
+  principal: Principal,
+): EndpointRequest {
+  const accept = headers.accept ?? '*/*';
+  const any = accept.includes('*/*');
+  return {
+    headers,
+    response,
+    endpoint,
+    principal,
+    acceptsJson: any || accept.includes('application/json') || accept.includes('application/*'),
+    acceptsStream: any || accept.includes('text/event-stream') || accept.includes('text/*'),
+  };
+}
+
+/** Whether Content-Type is JSON, which MCP requires of every POST. */
+export function isJson({ 'content-type': type }: IncomingHttpHeaders): boolean {
+  return type === 'application/json' || /^application\/json\s*(;|$)/i.test(type ?? '');
+}
+
+/** The header of W3C Trace Context. */
+export function traceparentOf({ traceparent }: IncomingHttpHeaders): string | undefined {
+  return typeof traceparent === 'string' ? traceparent : undefined;
 }

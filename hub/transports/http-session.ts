@@ -1,8 +1,7 @@
 import type { Clock } from '#core';
-import type { Session, Endpoint } from '#routing';
-import { type EventStream, type StreamBounds, createEventStream } from './event-stream.ts';
+import type { Endpoint, Session } from '#routing';
 import { stalledMs } from './answer.ts';
-import type { ReplayBudget } from './replay-budget.ts';
+import { type EventStream, type ReplayBudget, createEventStream } from './event-stream.ts';
 
 /** A session over streamable HTTP, with the streams that its client may resume. */
 export interface HttpSession {
@@ -32,7 +31,7 @@ export interface HttpSession {
   close(reason: string): void;
 }
 
-const bounds: StreamBounds = {
+const bounds = {
   maxEvents: 1_000,
   maxBytes: 4 * 1024 * 1024,
   maxUnsentBytes: 64 * 1024 * 1024,
@@ -40,7 +39,7 @@ const bounds: StreamBounds = {
 };
 
 /** Smaller, because most sessions never open that stream. */
-const standingBounds: StreamBounds = { ...bounds, maxEvents: 256, maxBytes: 1024 * 1024 };
+const standingBounds = { ...bounds, maxEvents: 256, maxBytes: 1024 * 1024 };
 
 /** Ended streams that are kept for each session. */
 const maxFinished = 16;

@@ -1,16 +1,15 @@
-export { idOf, sendJson } from './answer.ts';
+export { idOf, retryAfterSeconds, sendJson, stopping } from './answer.ts';
 export { type ByteBudget, createByteBudget, noBudget } from './byte-budget.ts';
 export {
-  type Connections,
+  type ClientConnections,
   type ConnectionsOptions,
   createConnections,
-} from './connection-table.ts';
-export { maxMessageBytes } from './connection.ts';
+  maxMessageBytes,
+} from './connection.ts';
 export type { HttpResponse } from './http-message.ts';
 export { createSavedSessions } from './saved-sessions.ts';
 export { type SessionIdsOptions, createSessionIds } from './session-id.ts';
 export { type Sse, createSse, messagesPath } from './sse.ts';
 export { openStdio } from './stdio.ts';
 export { type Streamable, type StreamableOptions, createStreamable } from './streamable.ts';
-export { retryAfterSeconds, stopping } from './unavailable.ts';
 export { type WebSockets, createWebSockets } from './websocket.ts';

@@ -4,7 +4,6 @@ import {
   type Message,
   type Request,
   RpcError,
-  type Span,
   membersOf,
   rpcCodes,
   stringAt,
@@ -18,16 +17,10 @@ import {
   modernVersion,
   readParamHeaders,
 } from '#mcp';
-import type { Router, Endpoint } from '#routing';
+import type { Endpoint, Router } from '#routing';
 
-/** The metadata of a request, as members by name; undefined if it has none or it cannot be read. */
-export type Claim = {
-  readonly params: ReadonlyMap<string, Span> | undefined;
-  readonly meta: ReadonlyMap<string, Span> | undefined;
-};
-
-/** Finds the metadata of a request without reading its other params. */
-export function claimOf(request: Request): Claim {
+/** Finds the metadata of a request without reading its other params; undefined if it cannot be read. */
+function metadataOf(request: Request) {
   const params = membersOf(request.bytes, request.params);
   return { params, meta: membersOf(request.bytes, params?.get('_meta')) };
 }
@@ -40,37 +33,27 @@ export function isModern(
   headers: IncomingHttpHeaders,
   messages: readonly (Message | Malformed)[],
 ): boolean {
-  return headers[mcpHeaders.version] === modernVersion || messages.some(claimsVersion);
+  return headers[mcpHeaders.version] === modernVersion || messages.some(namesVersion);
 }
 
 /** Finds requests without the name of the member quickly, as most requests of a session are. */
-function claimsVersion(message: Message | Malformed): boolean {
+function namesVersion(message: Message | Malformed): boolean {
   if (message.kind !== 'request' || !message.params) return false;
   const { bytes } = message;
   // A backslash can escape any character of the name.
   if (!bytes.includes(versionKey) && !bytes.includes(backslash)) return false;
-  return claimOf(message).meta?.has(metaKeys.protocolVersion) ?? false;
+  return metadataOf(message).meta?.has(metaKeys.protocolVersion) ?? false;
 }
-
-/** Why a request is refused; undefined if it is not. */
-export type RequestCheck = (
-  headers: IncomingHttpHeaders,
-  request: Request,
-  claim: Claim,
-  endpoint: Endpoint,
-) => RpcError | undefined;
 
 /**
  * Checks what MCP 2026-07-28 requires of a request over HTTP: a version, the client's capabilities, and headers that
- * agree with the body, because proxies route by the headers.
+ * agree with the body, because proxies route by the headers. The check returns the error, if any.
  */
-export function createRequestCheck(router: Pick<Router, 'describeTool'>): RequestCheck {
+export function createRequestCheck(router: Pick<Router, 'describeTool'>) {
   /** Keyed by the description, which the catalog keeps until the tool changes. */
   const declared = new WeakMap<Buffer, readonly ParamHeader[]>();
 
-  function declaredBy(request: Request, claim: Claim, endpoint: Endpoint): readonly ParamHeader[] {
-    if (request.method !== 'tools/call') return none;
-    const name = stringAt(request.bytes, claim.params?.get('name'));
+  function declaredBy(name: string | undefined, endpoint: Endpoint): readonly ParamHeader[] {
     const tool = name === undefined ? undefined : router.describeTool(endpoint, name);
     if (!tool) return none;
     const known = declared.get(tool);
@@ -82,15 +65,16 @@ export function createRequestCheck(router: Pick<Router, 'describeTool'>): Reques
     return headers;
   }
 
-  return (headers, request, claim, endpoint) => {
+  return (headers: IncomingHttpHeaders, request: Request, endpoint: Endpoint) => {
     const { bytes } = request;
-    if (request.params && !claim.params)
+    const { params, meta } = metadataOf(request);
+    if (request.params && !params)
       return new RpcError(
         rpcCodes.invalidParams,
         'HUB_REQUEST_INVALID',
         'a member of "params" stands twice',
       );
-    const metadata = checkMetadata(bytes, claim.meta);
+    const metadata = checkMetadata(bytes, meta);
     const { version } = metadata;
     const said = headers[mcpHeaders.version];
     if (version !== undefined && said !== version)
@@ -98,12 +82,9 @@ export function createRequestCheck(router: Pick<Router, 'describeTool'>): Reques
         `the header MCP-Protocol-Version is ${said === undefined ? 'missing' : JSON.stringify(said)}: it must repeat params._meta, ${JSON.stringify(version)}`,
       );
     if (!metadata.valid) return metadata.error;
-    const problem = headerMismatch(
-      headers,
-      request,
-      claim.params,
-      declaredBy(request, claim, endpoint),
-    );
+    const called =
+      request.method === 'tools/call' ? stringAt(bytes, params?.get('name')) : undefined;
+    const problem = headerMismatch(headers, request, params, declaredBy(called, endpoint));
     return problem === undefined ? undefined : mismatch(problem);
   };
 }

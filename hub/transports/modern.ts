@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import { type Clock, type Log, HubError } from '#core';
+import { type Clock, type Log, createTicker } from '#core';
 import {
   type Malformed,
   type Message,
@@ -11,45 +10,21 @@ import {
   rpcCodes,
   whole,
 } from '#jsonrpc';
-import type { Principal } from '#policy';
-import type { Router, Session, Endpoint } from '#routing';
+import type { Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
-import type { acceptedTypes } from './accepted.ts';
-import { refuse, sendJson, statusOf } from './answer.ts';
-import type { HttpResponse } from './http-message.ts';
-import { claimOf, createRequestCheck } from './modern-request.ts';
-import { beginEvents, sendComment, sendEvent, sendLastEvent } from './modern-stream.ts';
-import { refused } from './refusals.ts';
-import { traceparentOf } from './traceparent.ts';
-import { sendUnavailable } from './unavailable.ts';
-
-/** A POST of MCP 2026-07-28. */
-export type ModernPost = {
-  readonly headers: IncomingHttpHeaders;
-  readonly response: HttpResponse;
-  readonly endpoint: Endpoint;
-  readonly principal: Principal;
-  readonly accepts: ReturnType<typeof acceptedTypes>;
-  readonly batch: boolean;
-  readonly message: Message | Malformed | undefined;
-};
-
-/**
- * Streamable HTTP of MCP 2026-07-28: each request is a session that ends with its answer or its connection. The
- * answer is JSON, or the last event of a stream if a notification precedes it.
- */
-export interface Modern {
-  receive(post: ModernPost): void;
-  /** Whether a request is being answered. Requests to listen do not count, because they do not end. */
-  readonly isBusy: boolean;
-  /** Cancels all requests and stops the ticker. */
-  endAll(reason: string): void;
-}
-
-export type ModernOptions = {
-  /** Requests above this number are refused. */
-  readonly maxRequests: number;
-};
+import {
+  eventStreamHeaders,
+  keepAliveComment,
+  refuse,
+  refused,
+  retryable,
+  sendJson,
+  sendUnavailable,
+  stalledMs,
+  statusOf,
+} from './answer.ts';
+import { type EndpointRequest, type HttpResponse, traceparentOf } from './http-message.ts';
+import { createRequestCheck } from './modern-request.ts';
 
 export type ModernNeeds = {
   readonly router: Pick<Router, 'open' | 'describeTool'>;
@@ -63,7 +38,8 @@ type Answering = ResponseStream & {
   readonly session: Session;
   /** Start of the request on the monotonic clock. */
   readonly since: number;
-  readonly accepts: ModernPost['accepts'];
+  readonly acceptsJson: boolean;
+  readonly acceptsStream: boolean;
   readonly listens: boolean;
   /** True once the answer is a stream: after a notification, or after a long wait. */
   streams: boolean;
@@ -71,60 +47,64 @@ type Answering = ResponseStream & {
 
 /** Interval of keep-alive comments. A request that takes this long is answered on a stream. */
 const keepAliveMs = 15_000;
+/** A connection with more unsent bytes is dropped together with its request. */
+const maxUnsentBytes = 64 * 1024 * 1024;
+const eventStart = Buffer.from('data: ');
+const eventEnd = Buffer.from('\n\n');
 const nowhere: ResponseStream = { send() {} };
 
-export function createModern(options: ModernOptions, needs: ModernNeeds): Modern {
-  const { router, clock, log } = needs;
+/**
+ * Streamable HTTP of MCP 2026-07-28: each request is a session that ends with its answer or its connection. The
+ * answer is JSON, or the last event of a stream if a notification precedes it. Requests above `maxRequests` are
+ * refused.
+ */
+export function createModern(maxRequests: number, { router, clock, log }: ModernNeeds) {
   const check = createRequestCheck(router);
   const active = new Set<Answering>();
-  let ticking: Disposable | undefined;
-
-  function tick(): void {
-    ticking = undefined;
+  /** Runs while a request is being answered. */
+  const ticker = createTicker(clock, keepAliveMs, () => {
     const now = clock.monotonic();
     for (const one of active)
-      if (one.streams) sendComment(one.response);
-      else if (one.accepts.stream && now - one.since >= keepAliveMs) {
+      if (one.streams || (one.acceptsStream && now - one.since >= keepAliveMs)) {
         begin(one);
-        sendComment(one.response);
+        one.response.write(keepAliveComment);
       }
-    keepTicking();
-  }
+    return active.size > 0;
+  });
 
-  /** The ticker runs while a request is being answered. */
-  function keepTicking(): void {
-    if (!ticking && active.size > 0) ticking = clock.after(keepAliveMs, tick);
-  }
-
-  function answer(post: ModernPost, request: Request): void {
-    const { response, endpoint, principal, accepts } = post;
+  function answer(post: EndpointRequest, request: Request): void {
+    const { headers, response, endpoint, principal, acceptsJson, acceptsStream } = post;
     // The client left while its body was arriving.
     if (response.destroyed) return;
     const id = rawText(request.bytes, request.id);
-    const problem = check(post.headers, request, claimOf(request), endpoint);
+    const problem = check(headers, request, endpoint);
     if (problem) return sendJson(response, 400, errorAnswer(id, problem));
     const listens = request.method === 'subscriptions/listen';
-    if (listens && !accepts.stream)
+    if (listens && !acceptsStream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream', request.bytes);
-    if (active.size >= options.maxRequests)
-      return sendUnavailable(response, id, tooMany(active.size));
+    if (active.size >= maxRequests) {
+      const why = `${active.size} requests are being answered. Try again later`;
+      return sendUnavailable(response, id, retryable('HUB_SESSIONS_FULL', why));
+    }
     const session = router.open(endpoint, principal, () => {});
     const one: Answering = {
       response,
       session,
       since: clock.monotonic(),
-      accepts,
+      acceptsJson,
+      acceptsStream,
       listens,
       streams: false,
-      traceparent: traceparentOf(post.headers),
+      traceparent: traceparentOf(headers),
       send(bytes) {
-        if (!active.has(one) || !accepts.stream || response.destroyed) return;
+        if (!active.has(one) || !acceptsStream || response.destroyed) return;
         begin(one);
-        sendEvent(response, bytes);
+        if (response.writableLength > maxUnsentBytes) response.destroy();
+        else response.write(eventOf(bytes));
       },
     };
     active.add(one);
-    keepTicking();
+    ticker.start();
     // Closing the connection is how a client cancels.
     response.once('close', () => {
       if (active.delete(one)) session.close('the client hung up');
@@ -145,7 +125,7 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
   }
 
   /** Passes on a notification, which has no answer. */
-  function notify({ endpoint, principal, response }: ModernPost, message: Notification): void {
+  function notify({ endpoint, principal, response }: EndpointRequest, message: Notification): void {
     const session = router.open(endpoint, principal, () => {});
     void session.accept(message, nowhere, principal).then(() => {
       session.close('the notification is passed on');
@@ -154,55 +134,46 @@ export function createModern(options: ModernOptions, needs: ModernNeeds): Modern
   }
 
   return {
+    /** Answers a POST with one message. */
+    receive(post: EndpointRequest, message: Message | Malformed | undefined): void {
+      if (message?.kind === 'request') return answer(post, message);
+      if (message?.kind === 'notification') return notify(post, message);
+      const why =
+        'clients of this revision do not answer: what a server asks is in its results, and goes back as inputResponses';
+      refuse(post.response, 400, rpcCodes.invalidRequest, why);
+    },
+    /** Whether a request is being answered. Requests to listen do not count, because they do not end. */
     get isBusy() {
       for (const one of active) if (!one.listens) return true;
       return false;
     },
-    receive(post) {
-      const { response, message, batch } = post;
-      if (batch)
-        refuse(
-          response,
-          400,
-          rpcCodes.invalidRequest,
-          'MCP has no batches: send one message a POST',
-        );
-      else if (message?.kind === 'request') answer(post, message);
-      else if (message?.kind === 'notification') notify(post, message);
-      else
-        refuse(
-          response,
-          400,
-          rpcCodes.invalidRequest,
-          'clients of this revision do not answer: what a server asks is in its results, and goes back as inputResponses',
-        );
-    },
-    endAll(reason) {
+    /** Cancels all requests and stops the ticker. */
+    endAll(reason: string): void {
       for (const one of active) one.session.close(reason);
-      ticking?.[Symbol.dispose]();
-      ticking = undefined;
+      ticker[Symbol.dispose]();
     },
   };
 }
 
+/** Begins a stream of server-sent events, if none has begun. Its head and its first event are one write. */
 function begin(one: Answering): void {
   if (one.streams) return;
   one.streams = true;
-  beginEvents(one.response);
+  one.response.writeHead(200, eventStreamHeaders);
+  // Comments reset the timeout, unless the client does not read them.
+  one.response.setTimeout(stalledMs, () => one.response.destroy());
 }
+
+/** An event without an id, because streams of MCP 2026-07-28 cannot be resumed. */
+const eventOf = (message: Buffer) => Buffer.concat([eventStart, message, eventEnd]);
 
 /** Sends the answer as JSON, or on the stream if one was begun or the client accepts nothing else. */
 function send(one: Answering, reply: ReplyBytes): void {
-  const { response, streams, listens, accepts } = one;
+  const { response, streams, listens, acceptsJson } = one;
   // Proxies read the status and not the body. It is fixed once a stream has begun.
   const status = streams || !Buffer.isBuffer(reply) ? 200 : statusOf(reply);
-  if (!streams && (status !== 200 || (accepts.json && !listens)))
+  if (!streams && (status !== 200 || (acceptsJson && !listens)))
     return sendJson(response, status, reply);
   begin(one);
-  sendLastEvent(response, whole(reply));
+  response.end(eventOf(whole(reply)));
 }
-
-const tooMany = (count: number) =>
-  new HubError('HUB_SESSIONS_FULL', `${count} requests are being answered. Try again later`, {
-    data: { retryable: true },
-  });

@@ -1,45 +1,15 @@
-import { type Clock, HubError } from '#core';
-import type { Principal } from '#policy';
-import type { EarlierSession, Router, Endpoint } from '#routing';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock } from '#core';
+import { membersOf, stringAt } from '#jsonrpc';
+import type { EarlierSession, Endpoint, Router } from '#routing';
+import { retryable } from './answer.ts';
+import { createReplayBudget } from './event-stream.ts';
+import type { EndpointRequest } from './http-message.ts';
 import { type HttpSession, createHttpSession } from './http-session.ts';
-import { createReplayBudget } from './replay-budget.ts';
 import type { SavedSessions } from './saved-sessions.ts';
 import type { SealedSession } from './session-id.ts';
 
-/** The open sessions of streamable HTTP. */
-export interface SessionTable {
-  readonly size: number;
-  find(id: string): HttpSession | undefined;
-  /**
-   * Opens a session of the principal. `client` identifies the client, whose sessions are counted. Throws
-   * HUB_SESSIONS_FULL if the maximum is open and all are in use.
-   */
-  open(
-    endpoint: Endpoint,
-    principal: Principal,
-    client: string,
-    sealed: SealedSession,
-  ): HttpSession;
-  /**
-   * Resumes a session of an earlier run of the hub; undefined if there is none of that id. `clientOf` identifies its
-   * client. Throws as `open` does.
-   */
-  resume(
-    id: string,
-    endpoint: Endpoint,
-    principal: Principal,
-    clientOf: (clientInfo: string) => string,
-  ): HttpSession | undefined;
-  /** Resolves when no later run of the hub can resume the session; undefined if none could. */
-  end(http: HttpSession, reason: string): Promise<void> | undefined;
-  /** Ends the sessions of a endpoint, or all. */
-  endAll(reason: string, endpoint?: Endpoint): void;
-  /** The session may have changed in what the next run of the hub must know. */
-  touch(http: HttpSession): void;
-  /** Ends sessions that were idle for `idleMs`, and forgets old streams. */
-  expire(): void;
-  keepAlive(): void;
-}
+export type SessionTable = ReturnType<typeof createSessionTable>;
 
 export type SessionTableOptions = {
   /** A session without a stream or a request for this long ends. */
@@ -61,11 +31,9 @@ const defaultMaxPerClient = 1_000;
 /** Events that all streams together keep for clients that reconnect, in bytes. */
 const maxReplayBytes = 64 * 1024 * 1024;
 
-export function createSessionTable(
-  options: SessionTableOptions,
-  needs: SessionTableNeeds,
-): SessionTable {
-  const { clock, saved } = needs;
+/** The open sessions of streamable HTTP. */
+export function createSessionTable(options: SessionTableOptions, needs: SessionTableNeeds) {
+  const { clock, router, saved } = needs;
   const sessions = new Map<string, HttpSession>();
   const budget = createReplayBudget(maxReplayBytes);
   const maxPerClient = options.maxSessionsPerClient ?? defaultMaxPerClient;
@@ -99,9 +67,7 @@ export function createSessionTable(
 
   function endOne(http: HttpSession | undefined, open: string): void {
     if (http) return void end(http, 'too many sessions');
-    throw new HubError('HUB_SESSIONS_FULL', `${open} are open and all in use`, {
-      data: { retryable: true },
-    });
+    throw retryable('HUB_SESSIONS_FULL', `${open} are open and all in use`);
   }
 
   function idlestOfGreediest(): HttpSession | undefined {
@@ -112,8 +78,7 @@ export function createSessionTable(
 
   function add(
     id: string,
-    endpoint: Endpoint,
-    principal: Principal,
+    { endpoint, principal }: EndpointRequest,
     client: string,
     earlier?: EarlierSession,
   ): HttpSession {
@@ -121,7 +86,7 @@ export function createSessionTable(
       id,
       endpoint,
       (send, http) =>
-        needs.router.open(endpoint, principal, send, {
+        router.open(endpoint, principal, send, {
           isConnected: () => http().active > 0,
           clientRequestsChanged: () => saved?.touch(http()),
           earlier,
@@ -140,24 +105,28 @@ export function createSessionTable(
     get size() {
       return sessions.size;
     },
-    find(id) {
+    find(id: string): HttpSession | undefined {
       const http = sessions.get(id);
       if (http) http.isUsed = true;
       return http;
     },
-    open(endpoint, principal, client, sealed) {
+    /** Opens a session. Throws HUB_SESSIONS_FULL if the maximum is open and all are in use. */
+    open(request: EndpointRequest, sealed: SealedSession): HttpSession {
+      const client = clientKey(sealed, request.headers);
       makeRoom(client);
-      const id = saved?.seal(endpoint, principal, sealed);
-      const http = add(id ?? needs.newId(), endpoint, principal, client);
+      const id = saved?.seal(request.endpoint, request.principal, sealed);
+      const http = add(id ?? needs.newId(), request, client);
       if (id !== undefined) saved?.track(http);
       return http;
     },
-    resume(id, endpoint, principal, clientOf) {
+    /** Resumes a session of an earlier run of the hub; undefined if there is none of that id. Throws as `open` does. */
+    resume(id: string, request: EndpointRequest): HttpSession | undefined {
+      const { endpoint, principal, headers } = request;
       const earlier = saved?.find(id, endpoint, principal);
       if (!saved || !earlier) return undefined;
-      const client = clientOf(earlier.client.clientInfo);
+      const client = clientKey(earlier, headers);
       makeRoom(client);
-      const http = add(id, endpoint, principal, client, earlier);
+      const http = add(id, request, client, earlier);
       saved.track(http);
       saved.touch(http);
       if (endpoint === 'all')
@@ -166,14 +135,27 @@ export function createSessionTable(
         });
       return http;
     },
+    /** Resolves when no later run of the hub can resume the session; undefined if none could. */
     end,
-    endAll(reason, endpoint) {
+    /** Ends the sessions of an endpoint, or all. */
+    endAll(reason: string, endpoint?: Endpoint): void {
       for (const http of Array.from(sessions.values()))
         if (endpoint === undefined || http.endpoint === endpoint) void end(http, reason);
       if (endpoint !== undefined && endpoint !== 'all') saved?.forgetServer(endpoint.config.name);
     },
-    touch: http => saved?.touch(http),
-    expire() {
+    /** Counts a request or an open stream, until `release`. */
+    use(http: HttpSession): void {
+      http.active++;
+      http.usedAt = clock.monotonic();
+    },
+    release(http: HttpSession): void {
+      http.active--;
+      http.usedAt = clock.monotonic();
+    },
+    /** Saves the session soon, if it has changed in what the next run of the hub must know. */
+    touch: (http: HttpSession) => saved?.touch(http),
+    /** Ends sessions that were idle for `idleMs`, and forgets old streams. */
+    expire(): void {
       saved?.refresh();
       const now = clock.monotonic();
       for (const http of sessions.values()) {
@@ -182,7 +164,7 @@ export function createSessionTable(
           void end(http, 'the session was idle');
       }
     },
-    keepAlive() {
+    keepAlive(): void {
       for (const http of sessions.values()) http.keepAlive();
     },
   };
@@ -197,4 +179,12 @@ function idlest(all: Iterable<HttpSession>): HttpSession | undefined {
     else if (found.isUsed === http.isUsed && http.usedAt < found.usedAt) found = http;
   }
   return found;
+}
+
+/** Identifies a client, whose sessions are counted: by the name that it gives itself, its program and its credentials. */
+function clientKey({ client }: SealedSession, headers: IncomingHttpHeaders): string {
+  const bytes = Buffer.from(client.clientInfo);
+  const members = membersOf(bytes, { start: 0, end: bytes.length });
+  const name = stringAt(bytes, members?.get('name'));
+  return JSON.stringify([name, headers['user-agent'], headers.authorization]);
 }

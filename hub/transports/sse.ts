@@ -1,71 +1,60 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint } from '#routing';
-import { isJson } from './accepted.ts';
-import { refuse, stalledMs } from './answer.ts';
-import type { Connections } from './connection-table.ts';
-import type { Connection, Wire } from './connection.ts';
-import { refused } from './refusals.ts';
-import { sendUnavailable } from './unavailable.ts';
+import {
+  eventStreamHeaders,
+  keepAliveComment,
+  refuse,
+  refused,
+  sendUnavailable,
+  sessionUnknown,
+  stalledMs,
+} from './answer.ts';
+import type { ClientConnections, Connection } from './connection.ts';
+import { isJson } from './http-message.ts';
 
-/**
- * HTTP with server-sent events (MCP 2024-11-05): an event stream is the session. Its client sends messages by POST,
- * and all answers are events of the stream.
- */
-export interface Sse {
-  /** Opens the stream as the answer to a GET. */
-  open(response: ServerResponse, endpoint: Endpoint, principal: Principal): void;
-  /** Receives a POST to the session that the query of the URL names. */
-  post(
-    request: IncomingMessage,
-    response: ServerResponse,
-    body: Buffer,
-    principal: Principal,
-  ): void;
-}
+export type Sse = ReturnType<typeof createSse>;
 
 export type SseNeeds = {
-  readonly connections: Pick<Connections, 'open'>;
+  readonly connections: Pick<ClientConnections, 'open'>;
   readonly newId: () => string;
 };
 
 /** Path for the messages of clients. */
 export const messagesPath = '/messages';
-const headers = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-} as const;
 const messageStart = 'event: message\ndata: ';
 const eventEnd = '\n\n';
-const sessionUnknown = -32001;
 
-export function createSse({ connections, newId }: SseNeeds): Sse {
+/**
+ * HTTP with server-sent events (MCP 2024-11-05): an event stream is the session. Its client sends messages by POST,
+ * and all answers are events of the stream.
+ */
+export function createSse({ connections, newId }: SseNeeds) {
   const sessions = new Map<string, Connection>();
 
   return {
-    open(response, endpoint, principal) {
+    /** Opens the stream as the answer to a GET. */
+    open(response: ServerResponse, endpoint: Endpoint, principal: Principal): void {
       if (response.destroyed) return;
-      const wire: Wire = {
-        kind: 'sse',
-        write(messages) {
-          response.cork();
-          for (const message of messages) {
-            response.write(messageStart);
-            response.write(message);
-            response.write(eventEnd);
-          }
-          response.uncork();
-        },
-        unsentBytes: () => response.writableLength,
-        close: () => response.end(),
-        drop: () => response.destroy(),
-        keepAlive: () => void response.write(': keep-alive\n\n'),
-      };
       const id = newId();
       let connection: Connection;
       try {
-        connection = connections.open(endpoint, principal, wire);
+        connection = connections.open(endpoint, principal, {
+          kind: 'sse',
+          write(messages) {
+            response.cork();
+            for (const message of messages) {
+              response.write(messageStart);
+              response.write(message);
+              response.write(eventEnd);
+            }
+            response.uncork();
+          },
+          unsentBytes: () => response.writableLength,
+          close: () => response.end(),
+          drop: () => response.destroy(),
+          keepAlive: () => void response.write(keepAliveComment),
+        });
       } catch (error) {
         return sendUnavailable(response, 'null', error);
       }
@@ -79,10 +68,16 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
         connection.drop(`the client has taken nothing for ${stalledMs} ms`);
         response.destroy();
       });
-      response.writeHead(200, headers);
+      response.writeHead(200, eventStreamHeaders);
       response.write(`event: endpoint\ndata: ${messagesPath}?sessionId=${id}${eventEnd}`);
     },
-    post(request, response, body, principal) {
+    /** Receives a POST to the session that the query of the URL names. */
+    post(
+      request: IncomingMessage,
+      response: ServerResponse,
+      body: Buffer,
+      principal: Principal,
+    ): void {
       const query = new URLSearchParams((request.url ?? '').split('?')[1]);
       const connection = sessions.get(query.get('sessionId') ?? '');
       // The id authenticates nobody.
@@ -90,7 +85,7 @@ export function createSse({ connections, newId }: SseNeeds): Sse {
         const why = 'the session is unknown or over: open the stream again';
         return refuse(response, 404, sessionUnknown, why, body);
       }
-      if (!isJson(request))
+      if (!isJson(request.headers))
         return refuse(response, 415, refused, 'Content-Type must be application/json', body);
       response.writeHead(202).end();
       connection.receive(body);

@@ -1,15 +1,8 @@
-import type { Clock, Log } from '#core';
+import { type Clock, untilIdle } from '#core';
 import { type FramesOptions, type StdioStreams, openFrames } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
-import type { Connections } from './connection-table.ts';
-import type { Wire } from './connection.ts';
-
-/** The one client on stdin and stdout. */
-export interface Stdio {
-  /** Resolves with the reason when the connection has ended and everything is written. */
-  readonly over: Promise<string>;
-}
+import type { ClientConnections } from './connection.ts';
 
 export type StdioOptions = FramesOptions & {
   /** How long the hub answers calls in flight after the end of stdin, in milliseconds. */
@@ -17,35 +10,25 @@ export type StdioOptions = FramesOptions & {
 };
 
 export type StdioNeeds = {
-  readonly connections: Pick<Connections, 'open'>;
+  readonly connections: Pick<ClientConnections, 'open'>;
   readonly clock: Clock;
-  readonly log: Log;
 };
-
-const lookMs = 20;
 
 /** The client on stdin, which presents no key. */
 const principal: Principal = { kind: 'local', name: 'stdio', grants: { administer: false } };
 
-/** Connects the client on stdin and stdout. Throws if the hub refuses new connections. */
+/**
+ * Connects the client on stdin and stdout. Throws if the hub refuses new connections. `over` resolves with the reason when
+ * the connection has ended and everything is written.
+ */
 export function openStdio(
   streams: StdioStreams,
   endpoint: Endpoint,
   options: StdioOptions,
-  needs: StdioNeeds,
-): Stdio {
-  const { connections, clock } = needs;
+  { connections, clock }: StdioNeeds,
+): { readonly over: Promise<string> } {
   const { promise: over, resolve: settle } = Promise.withResolvers<string>();
   const finish = (reason: string): void => void frames.close().then(() => settle(reason));
-
-  const wire: Wire = {
-    kind: 'stdio',
-    write: messages => frames.write(messages),
-    unsentBytes: () => frames.unsentBytes(),
-    close: finish,
-    drop: finish,
-    keepAlive() {},
-  };
   const frames = openFrames(
     streams,
     options,
@@ -61,15 +44,19 @@ export function openStdio(
     },
     clock,
   );
-
-  const connection = connections.open(endpoint, principal, wire);
+  const connection = connections.open(endpoint, principal, {
+    kind: 'stdio',
+    write: messages => frames.write(messages),
+    unsentBytes: () => frames.unsentBytes(),
+    close: finish,
+    drop: finish,
+    keepAlive() {},
+  });
   frames.read();
 
   /** After the end of stdin the client may still read answers. */
   async function closeWhenAnswered(reason: string): Promise<void> {
-    const until = clock.monotonic() + options.graceMs;
-    while (connection.inFlight > 0 && clock.monotonic() < until)
-      await new Promise<void>(resolve => clock.after(lookMs, resolve));
+    await untilIdle(() => connection.inFlight > 0, options.graceMs, clock);
     connection.close(reason);
   }
 

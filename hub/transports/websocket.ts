@@ -5,32 +5,13 @@ import type { WebSocket, WebSocketServer } from 'ws';
 import { type Clock, type Log, messageOf, moveToPages } from '#core';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
-import type { ByteBudget } from './byte-budget.ts';
-import type { Connections } from './connection-table.ts';
-import type { Connection, Wire } from './connection.ts';
+import { type ByteBudget, noBudget } from './byte-budget.ts';
+import type { ClientConnections, Connection } from './connection.ts';
 
-/**
- * MCP over WebSocket, which clients use although no revision defines it: a text message is a JSON-RPC message. The
- * subprotocol `mcp` is accepted if the client offers it.
- */
-export interface WebSockets {
-  /** Takes over a connection whose upgrade the guard admitted for this principal. */
-  accept(
-    request: IncomingMessage,
-    socket: Duplex,
-    head: Buffer,
-    endpoint: Endpoint,
-    principal: Principal,
-  ): void;
-}
-
-export type WebSocketsOptions = {
-  /** A connection with a longer message is closed with 1009. */
-  readonly maxMessageBytes: number;
-};
+export type WebSockets = ReturnType<typeof createWebSockets>;
 
 export type WebSocketsNeeds = {
-  readonly connections: Pick<Connections, 'open'>;
+  readonly connections: Pick<ClientConnections, 'open'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
   /** The bytes of incomplete messages. Absent: they are not counted. */
@@ -53,8 +34,15 @@ const maxReasonBytes = 123;
 /** From this length on, the rest of a message is moved to its own pages, because it may stay unfinished for long. */
 const movedBytes = 256 * 1024;
 
-export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNeeds): WebSockets {
-  const { connections, clock, log } = needs;
+/**
+ * MCP over WebSocket, which clients use although no revision defines it: a text message is a JSON-RPC message. The
+ * subprotocol `mcp` is accepted if the client offers it. A connection with a message longer than `maxMessageBytes` is
+ * closed with 1009.
+ */
+export function createWebSockets(
+  { maxMessageBytes }: { readonly maxMessageBytes: number },
+  { connections, clock, log, unfinished = noBudget }: WebSocketsNeeds,
+) {
   let loading: Promise<WebSocketServer> | undefined;
 
   async function load(): Promise<WebSocketServer> {
@@ -66,7 +54,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
       perMessageDeflate: false,
       // Answered below, while the client reads the answers.
       autoPong: false,
-      maxPayload: options.maxMessageBytes,
+      maxPayload: maxMessageBytes,
       handleProtocols: offered => offered.has(subprotocol) && subprotocol,
     });
   }
@@ -85,30 +73,28 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     let unanswered = 0;
     // Protocol errors close the connection, which is handled below.
     ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
-    const wire: Wire = {
-      kind: 'websocket',
-      write(messages) {
-        socket.cork();
-        for (const message of messages) ws.send(message, asText);
-        socket.uncork();
-      },
-      unsentBytes: () => ws.bufferedAmount,
-      close: reason => close(ws, goingAway, reason),
-      drop: reason => close(ws, tryAgainLater, reason),
-      keepAlive() {
-        if (unanswered++ < maxUnansweredPings) ws.ping();
-        else connection.drop(`the client has answered none of ${maxUnansweredPings} pings`);
-      },
-    };
     let connection: Connection;
     try {
-      connection = connections.open(endpoint, principal, wire);
+      connection = connections.open(endpoint, principal, {
+        kind: 'websocket',
+        write(messages) {
+          socket.cork();
+          for (const message of messages) ws.send(message, asText);
+          socket.uncork();
+        },
+        unsentBytes: () => ws.bufferedAmount,
+        close: reason => close(ws, goingAway, reason),
+        drop: reason => close(ws, tryAgainLater, reason),
+        keepAlive() {
+          if (unanswered++ < maxUnansweredPings) ws.ping();
+          else connection.drop(`the client has answered none of ${maxUnansweredPings} pings`);
+        },
+      });
     } catch (error) {
       return close(ws, tryAgainLater, messageOf(error));
     }
-    const { unfinished } = needs;
     let unfinishedBytes = 0;
-    const held = unfinished?.hold({
+    const held = unfinished.hold({
       bytes: () => unfinishedBytes,
       pause: () => ws.pause(),
       resume: () => ws.resume(),
@@ -127,7 +113,7 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
       );
     socket.on('data', (chunk: Buffer) => {
       unfinishedBytes += chunk.length;
-      unfinished?.added(chunk.length);
+      unfinished.added(chunk.length);
     });
     ws.on('message', (data, isBinary) => {
       unanswered = 0;
@@ -139,13 +125,20 @@ export function createWebSockets(options: WebSocketsOptions, needs: WebSocketsNe
     ws.on('ping', createPonger(ws));
     ws.on('pong', () => (unanswered = 0));
     ws.on('close', () => {
-      held?.[Symbol.dispose]();
+      held[Symbol.dispose]();
       connection.gone('the client hung up');
     });
   }
 
   return {
-    accept(request, socket, head, endpoint, principal) {
+    /** Takes over a connection whose upgrade the guard admitted for this principal. */
+    accept(
+      request: IncomingMessage,
+      socket: Duplex,
+      head: Buffer,
+      endpoint: Endpoint,
+      principal: Principal,
+    ): void {
       // The client may leave while the package is being loaded.
       socket.on('error', () => {});
       loading ??= load();

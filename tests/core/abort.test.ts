@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import {
   DeadlineExceeded,
   createAbortScope,
   sleep,
   unlessAborted,
+  untilIdle,
   untilAborted,
   within,
 } from '#core';
@@ -166,6 +168,27 @@ describe('sleep', () => {
     await sleep(100, { clock, signal: controller.signal });
     assert.equal(clock.waiting, 0);
     assert.equal(listenersOf(controller.signal), 0);
+  });
+});
+
+describe('the wait until idle', () => {
+  test('is over at the first look at which there is no work, or after its limit', async () => {
+    for (const [busyLooks, overAfterMs] of [
+      [0, 0],
+      [2, 40],
+      [100, 60],
+    ] as const) {
+      const clock = createManualClock();
+      let looks = 0;
+      let isOver = false;
+      void untilIdle(() => looks++ < busyLooks, 50, clock).then(() => (isOver = true));
+      await turn();
+      while (!isOver) {
+        clock.advance(20);
+        await turn();
+      }
+      assert.equal(clock.monotonic(), overAfterMs);
+    }
   });
 });
 

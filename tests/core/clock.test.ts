@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { isObject, silent, systemClock } from '#core';
+import { createTicker, isObject, silent, systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { describe, test } from 'vitest';
 
 describe('the system clock', () => {
@@ -44,6 +45,40 @@ describe('the system clock', () => {
     using _timer = systemClock.after(2 ** 40, () => void (fired = true));
     await new Promise<void>(resolve => void systemClock.after(20, resolve));
     assert.equal(fired, false);
+  });
+});
+
+describe('a ticker', () => {
+  /** One that works three times, or until it is disposed. */
+  function create() {
+    const clock = createManualClock();
+    const at: number[] = [];
+    const ticker = createTicker(clock, 10, () => at.push(clock.monotonic()) % 3 !== 0);
+    return { clock, at, ticker };
+  }
+
+  test('works at its interval until it has no more work, and again once it is started', () => {
+    const { clock, at, ticker } = create();
+    ticker.start();
+    ticker.start();
+    assert.equal(clock.waiting, 1);
+    clock.advance(100);
+    assert.deepEqual(at, [10, 20, 30]);
+    assert.equal(clock.waiting, 0);
+    ticker.start();
+    clock.advance(10);
+    assert.deepEqual(at, [10, 20, 30, 110]);
+  });
+
+  test('that is disposed stops, and can be started again', () => {
+    const { clock, at, ticker } = create();
+    ticker.start();
+    ticker[Symbol.dispose]();
+    clock.advance(100);
+    assert.deepEqual(at, []);
+    ticker.start();
+    clock.advance(10);
+    assert.deepEqual(at, [110]);
   });
 });
 

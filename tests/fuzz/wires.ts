@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { WebSocket } from 'ws';
-import { silent, systemClock } from '#core';
+import { systemClock } from '#core';
 import { type TestHub, until } from '#helpers/hub';
 import { openStdio } from '#transports';
 import { openPipe } from './pipe.ts';
@@ -116,7 +116,7 @@ export const openOnStdio =
       { input, output },
       server === undefined ? 'all' : hub.server(server),
       { maxMessageBytes, graceMs: 50 },
-      { connections: hub.connections, clock: systemClock, log: silent },
+      { connections: hub.connections, clock: systemClock },
     );
     let chunk = 1;
     function write(bytes: Buffer): void {

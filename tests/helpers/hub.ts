@@ -21,7 +21,7 @@ import {
   planLaunch,
 } from '#servers';
 import {
-  type Connections,
+  type ClientConnections,
   type ConnectionsOptions,
   type StreamableOptions,
   createConnections,
@@ -94,7 +94,7 @@ export type TestHub = AsyncDisposable & {
   readonly shown: Servers;
   readonly router: ReturnType<typeof createRouter>;
   readonly streamable: ReturnType<typeof createStreamable>;
-  readonly connections: Connections;
+  readonly connections: ClientConnections;
   readonly http: Service;
   readonly logged: readonly Logged[];
   readonly activity: Activity;

@@ -253,14 +253,9 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'telemetry/log': ['telemetry/known-secrets'],
   'telemetry/metrics': ['telemetry/histogram', 'telemetry/otel/metrics'],
   'telemetry/otel/otel': ['telemetry/otel/spans', 'telemetry/trace'],
-  'transports/response-stream': ['transports/http-session', 'transports/replay-budget'],
-  'transports/modern': [
-    'transports/modern-request',
-    'transports/modern-stream',
-    'transports/traceparent',
-  ],
-  'transports/session-id': ['transports/connection-table'],
-  'transports/sse': ['transports/accepted'],
+  'transports/posts': ['transports/http-session'],
+  'transports/modern': ['transports/modern-request'],
+  'transports/sse': ['transports/http-message'],
   'transports/streamable': ['transports/session-table'],
   'upstream/ownership': ['upstream/caller'],
   'upstream/upstream': [

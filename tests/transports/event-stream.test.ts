@@ -6,9 +6,9 @@ import { until } from '#helpers/hub';
 import {
   type EventStream,
   createEventStream as create,
+  createReplayBudget,
   parseEventId,
 } from '../../hub/transports/event-stream.ts';
-import { createReplayBudget } from '../../hub/transports/replay-budget.ts';
 
 const bounds = { maxEvents: 5, maxBytes: 1_000, maxUnsentBytes: 1024 * 1024, stalledMs: 60_000 };
 

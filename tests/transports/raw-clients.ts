@@ -234,7 +234,7 @@ export async function openOnStdio(
     pipes.streams,
     server === undefined ? 'all' : hub.server(server),
     { maxMessageBytes, graceMs: ms },
-    { connections: hub.connections, clock: systemClock, log: silent },
+    { connections: hub.connections, clock: systemClock },
   );
   return Object.assign(pipes, { over });
 }

@@ -4,8 +4,8 @@ import { createManualClock } from '#helpers/clock';
 import { caller } from '#helpers/principal';
 import type { SessionSettings } from '#routing';
 import { createSavedSessions, createSessionIds } from '#transports';
+import { createReplayBudget } from '../../hub/transports/event-stream.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
-import { createReplayBudget } from '../../hub/transports/replay-budget.ts';
 
 const idleMs = 30 * 60_000;
 const none: SessionSettings = { logLevel: undefined, subscriptions: [] };

@@ -5,9 +5,9 @@ import { test } from 'vitest';
 import { systemClock } from '#core';
 import { caller } from '#helpers/principal';
 import { encodeCall, encodeResult } from '#jsonrpc';
-import { createPost, finish } from '../../hub/transports/response-stream.ts';
+import { createReplayBudget } from '../../hub/transports/event-stream.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
-import { createReplayBudget } from '../../hub/transports/replay-budget.ts';
+import { createPost, finish } from '../../hub/transports/posts.ts';
 import { send } from './raw.ts';
 
 test('what a server says of a request that is answered waits for the stream of the session', async () => {
@@ -31,7 +31,6 @@ test('what a server says of a request that is answered waits for the stream of t
       opening: false,
       acceptsJson: true,
       acceptsStream: true,
-      primes: false,
     });
     finish(post, [encodeResult('1', '{}')]);
     post.send(encodeCall(undefined, 'notifications/late'));
