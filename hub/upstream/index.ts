@@ -7,7 +7,8 @@ export type {
   ForwardedRequest,
   Relayed,
   ServerNotification,
-} from './caller.ts';
+  Upstream,
+} from './upstream-types.ts';
 export { type LimitedLog, createLimitedLog } from './limited-log.ts';
 export { createPace } from './pace.ts';
-export { type Upstream, createUpstream } from './upstream.ts';
+export { createUpstream } from './upstream.ts';

@@ -11,57 +11,18 @@ import {
   rawText,
   splice,
 } from '#jsonrpc';
-import { createAbandoned } from './abandoned.ts';
-import { aboutOf, onlyCaller } from './attribution.ts';
 import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';
-import type {
-  ServerRequest,
-  Caller,
-  Listening,
-  Outbound,
-  Owner,
-  Relayed,
-  ServerNotification,
-} from './caller.ts';
 import type { LimitedLog } from './limited-log.ts';
 import type { Pace } from './pace.ts';
-import { createCallTimer, createInFlight } from './pending-requests.ts';
-
-/** A JSON-RPC session with one server. Lives exactly as long as its channel. */
-export interface Upstream {
-  /**
-   * Relays a client's request that has already waited `waitedMs`. Throws HubError if the server cannot take the
-   * request.
-   */
-  relay<T>(outbound: Outbound<T>, caller: Caller, timeoutMs: number, waitedMs?: number): Relayed<T>;
-  /** Sends a request of the hub's own. Resolves with an answer whose payload is a result. Rejects with HubError. */
-  request(method: string, params: object | undefined, timeoutMs: number): Promise<Answer>;
-  /**
-   * Sends `subscriptions/listen` without a time limit. `cancel` ends the request without an answer. Throws HubError.
-   */
-  listen(params: object): Listening;
-  notify(method: string, params?: object): void;
-  /** Forwards a client's notification unchanged. Throws HubError if the server cannot take it. */
-  forward(notification: Notification): void;
-  /**
-   * The caller of the newest pending call, if all pending and abandoned calls belong to one client. The hub's own
-   * requests do not count.
-   */
-  onlyCaller(): Caller | 'none' | 'several';
-  /** The owner of all calls so far, if there is only one. */
-  onlyOwner(): Owner | 'none' | 'several';
-  /**
-   * True if the server may be silent because it is working: client calls are pending, and no call has timed out since
-   * the server's last message.
-   */
-  isAtWork(): boolean;
-  /** The number of pending client requests. */
-  inFlight(): number;
-  /** The number of client requests so far. */
-  relayed(): number;
-  /** Rejects all pending requests: the server is gone. */
-  fail(error: HubError): void;
-}
+import { createCallTimer, createPendingRequests } from './pending-requests.ts';
+import type {
+  Caller,
+  Outbound,
+  Owner,
+  ServerNotification,
+  ServerRequest,
+  Upstream,
+} from './upstream-types.ts';
 
 export type UpstreamOptions = {
   readonly server: string;
@@ -93,10 +54,7 @@ export function createUpstream(
 ): Upstream {
   const { server } = options;
   const { clock } = needs;
-  const pending = createInFlight(options.firstId);
-  const { calls } = pending;
-  const take = (id: number) => pending.take(id);
-  const abandoned = createAbandoned({ clock });
+  const pending = createPendingRequests(clock, options.firstId);
   let over: HubError | undefined;
   /** True if a call has timed out since the server's last message. */
   let isSilent = false;
@@ -128,7 +86,7 @@ export function createUpstream(
       entry.timeout?.refresh();
       return;
     }
-    take(id);
+    pending.take(id);
     // The protocol forbids cancelling `initialize`. The hub stops the server instead.
     if (method !== 'initialize') abandon(id, caller, 'the call timed out');
     if (caller) isSilent = true;
@@ -142,7 +100,7 @@ export function createUpstream(
     try {
       channel.send(bytes);
     } catch (error) {
-      take(id);
+      pending.take(id);
       throw error;
     }
   }
@@ -151,11 +109,11 @@ export function createUpstream(
   function abandon(id: number, caller: Caller | undefined, reason: string | undefined): void {
     tell(encodeCall(undefined, 'notifications/cancelled', { requestId: id, reason }));
     if (!caller || over) return;
-    abandoned.add(id, caller.owner);
+    pending.abandon(id, caller.owner);
     // If each request has its own stream, the answer to a ping says nothing about this request.
     if (channel.tellsWhose) return;
     // The answer to this ping shows that the server has read the cancellation.
-    const knows = () => abandoned.answered(id);
+    const knows = () => pending.forget(id);
     tell(encodeCall(begin('ping', undefined, knowsMs, knows, knows), 'ping'));
   }
 
@@ -174,14 +132,14 @@ export function createUpstream(
 
   function answered(answer: Answer): void {
     const id = answer.id ? Number(rawText(answer.bytes, answer.id)) : NaN;
-    const entry = take(id);
+    const entry = pending.take(id);
     if (entry) {
       entry.settle(answer);
       return;
     }
     // The server is not at fault if the client left, so the length of its answer does not count.
     needs.pace?.count(0);
-    abandoned.answered(id);
+    pending.forget(id);
     if (answer.failed)
       needs.output.warn(
         { answer: answer.bytes.toString('utf8', 0, 500) },
@@ -201,11 +159,11 @@ export function createUpstream(
 
   function receiveRequest(request: Request, id: string | undefined): void {
     if (request.method === 'ping') tell(encodeResult(rawText(request.bytes, request.id), '{}'));
-    else needs.serverRequest({ request, about: aboutOf(pending, id), answer: tell, tell });
+    else needs.serverRequest({ request, about: pending.aboutOf(id), answer: tell, tell });
   }
 
   function notified(notification: Notification, id: string | undefined): void {
-    const about = aboutOf(pending, id);
+    const about = pending.aboutOf(id);
     needs.notified(about === undefined ? notification : { ...notification, about });
   }
 
@@ -233,7 +191,7 @@ export function createUpstream(
       const [only] = pending.size === 1 ? pending.ids() : [];
       needs.pace?.count(bytes);
       const number = id === undefined ? only : Number(id);
-      const entry = number === undefined ? undefined : take(number);
+      const entry = number === undefined ? undefined : pending.take(number);
       const error = tooLong(server, bytes);
       needs.output.warn({ bytes, answered: entry?.method }, error.message);
       entry?.reject(error);
@@ -274,7 +232,7 @@ export function createUpstream(
       return {
         answer: promise,
         cancel(reason) {
-          const entry = take(id);
+          const entry = pending.take(id);
           if (!entry) return;
           abandon(id, caller, reason);
           entry.reject(cancelled(server, request.method, reason));
@@ -283,7 +241,7 @@ export function createUpstream(
     },
 
     request: ask,
-    isAtWork: () => !isSilent && calls.size > 0,
+    isAtWork: () => !isSilent && pending.callCount > 0,
 
     listen(params) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -294,30 +252,25 @@ export function createUpstream(
         id,
         over: promise,
         cancel(reason) {
-          if (!take(id)) return;
+          if (!pending.take(id)) return;
           abandon(id, undefined, reason);
           reject(cancelled(server, method, reason));
         },
       };
     },
 
-    notify(method, params) {
-      channel.send(encodeCall(undefined, method, params));
-    },
-
+    notify: (method, params) => channel.send(encodeCall(undefined, method, params)),
     forward: notification => channel.send(notification.bytes),
 
-    onlyCaller: () => onlyCaller(calls, abandoned),
-
+    onlyCaller: pending.onlyCaller,
     onlyOwner: () => onlyOwner,
-
-    inFlight: () => calls.size,
+    inFlight: () => pending.callCount,
     relayed: () => relayed,
 
     fail(error) {
       over ??= error;
-      abandoned.clear();
-      for (const id of pending.ids()) take(id)?.reject(error);
+      pending.forgetAll();
+      for (const id of pending.ids()) pending.take(id)?.reject(error);
     },
   };
 }

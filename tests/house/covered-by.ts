@@ -257,13 +257,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'transports/modern': ['transports/modern-request'],
   'transports/sse': ['transports/http-message'],
   'transports/streamable': ['transports/session-table'],
-  'upstream/ownership': ['upstream/caller'],
-  'upstream/upstream': [
-    'upstream/abandoned',
-    'upstream/attribution',
-    'upstream/call-errors',
-    'upstream/pending-requests',
-  ],
+  'upstream/upstream': ['upstream/call-errors'],
   'vectors/embedded': ['vectors/database', 'vectors/memory', 'vectors/nearest', 'vectors/points'],
   'vectors/qdrant': ['vectors/qdrant-link', 'vectors/qdrant-wire', 'vectors/vectors'],
 };

@@ -45,10 +45,6 @@ export interface ResponseStream {
   readonly traceparent?: string | undefined;
 }
 
-/** True if both owners are the same client. */
-export const isSameClient = (one: Owner, other: Owner): boolean =>
-  one === other || (one.identity !== undefined && one.identity === other.identity);
-
 /** A client that a server can address. Two callers with the same owner are the same client. */
 export interface Owner {
   /** Owners with the same identity are the same client. If absent, the owner is a client by itself. */
@@ -95,3 +91,39 @@ export type Listening = {
   readonly over: Promise<Answer>;
   cancel(reason: string): void;
 };
+
+/** A JSON-RPC session with one server. Lives exactly as long as its channel. */
+export interface Upstream {
+  /**
+   * Relays a client's request that has already waited `waitedMs`. Throws HubError if the server cannot take the
+   * request.
+   */
+  relay<T>(outbound: Outbound<T>, caller: Caller, timeoutMs: number, waitedMs?: number): Relayed<T>;
+  /** Sends a request of the hub's own. Resolves with an answer whose payload is a result. Rejects with HubError. */
+  request(method: string, params: object | undefined, timeoutMs: number): Promise<Answer>;
+  /**
+   * Sends `subscriptions/listen` without a time limit. `cancel` ends the request without an answer. Throws HubError.
+   */
+  listen(params: object): Listening;
+  notify(method: string, params?: object): void;
+  /** Forwards a client's notification unchanged. Throws HubError if the server cannot take it. */
+  forward(notification: Notification): void;
+  /**
+   * The caller of the newest pending call, if all pending and abandoned calls belong to one client. The hub's own
+   * requests do not count.
+   */
+  onlyCaller(): Caller | 'none' | 'several';
+  /** The owner of all calls so far, if there is only one. */
+  onlyOwner(): Owner | 'none' | 'several';
+  /**
+   * True if the server may be silent because it is working: client calls are pending, and no call has timed out since
+   * the server's last message.
+   */
+  isAtWork(): boolean;
+  /** The number of pending client requests. */
+  inFlight(): number;
+  /** The number of client requests so far. */
+  relayed(): number;
+  /** Rejects all pending requests: the server is gone. */
+  fail(error: HubError): void;
+}

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import type { Owner } from '#upstream';
-import { type Owned, type Place, createByOwner } from '../../hub/upstream/ownership.ts';
+import {
+  type OwnedNode,
+  type WithOwner,
+  createByOwner,
+} from '../../hub/upstream/pending-requests.ts';
 
 const owner = (): Owner => ({ serverRequest() {}, notification() {}, hasOpenRequest: false });
 
 test('tells whether all is of one owner as a search would, whatever comes and goes', () => {
   const owners = [owner(), owner(), owner()] as const;
-  const chain = createByOwner<Owned>();
-  let there: Place<Owned>[] = [];
+  const chain = createByOwner<WithOwner>();
+  let there: OwnedNode<WithOwner>[] = [];
   let seed = 1;
   const random = (below: number) => (seed = (seed * 48_271) % 0x7fffffff) % below;
   const seen = new Set<string>();
@@ -29,7 +33,7 @@ test('tells whether all is of one owner as a search would, whatever comes and go
 });
 
 test('what is gone keeps nothing alive that came after it', () => {
-  const chain = createByOwner<Owned>();
+  const chain = createByOwner<WithOwner>();
   const [first, second] = [chain.add({ owner: owner() }), chain.add({ owner: owner() })];
   chain.add({ owner: owner() });
   chain.remove(second);
