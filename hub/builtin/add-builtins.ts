@@ -1,14 +1,22 @@
 import { builtinNameOf } from '#config';
-import { type Clock, createEmitter } from '#core';
+import { type Clock, type Event, createEmitter } from '#core';
 import type { PromptSource } from '#routing';
-import { type Server, type Servers, describeServer } from '#servers';
-import { type Management, createAgentHub } from './agenthub.ts';
+import { type ListKind, type Server, type Servers, describeServer } from '#servers';
+import type { BuiltinPrompt, BuiltinServer, BuiltinTool } from './builtin-server.ts';
+import { createEnhancePrompt, createEnhanceTool } from './enhance-prompt.ts';
+import { createManagementTools } from './manage-servers.ts';
 import { createBuiltin } from './server.ts';
+import { createServersResource } from './servers-resource.ts';
+
+/** Whether the management tools are offered: `"management_tools"` of the config. */
+export type Management = { readonly isOn: () => boolean; readonly changed: Event<unknown> };
 
 export type AddBuiltinsNeeds = {
   readonly clock: Clock;
   readonly hubVersion: string;
+  /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptSource;
+  /** Absent: the hub cannot be managed over MCP. */
   readonly management?: Management;
 };
 
@@ -18,23 +26,67 @@ export type AddBuiltinsNeeds = {
  */
 export function addBuiltins(
   servers: Servers,
-  { clock, hubVersion, prompts, management }: AddBuiltinsNeeds,
+  needs: AddBuiltinsNeeds,
 ): { readonly all: Servers; readonly shown: Servers } {
   const agentHub = createBuiltin(
-    createAgentHub({
-      servers,
-      shown: () => shown,
-      snapshot: () => ({ servers: shown.all.map(describeServer) }),
-      clock,
-      prompts,
-      management,
-    }),
+    createAgentHub(servers, () => shown, needs),
     () => builtinNameOf('agenthub', name => servers.find(name) !== undefined),
-    { clock, hubVersion },
+    needs,
   );
   const builtins = [agentHub];
   const shown = join(servers, builtins, ({ listing }) => listing.tool.length > 0);
   return { all: join(servers, builtins, () => true), shown };
+}
+
+/** The server `agenthub`: it improves prompts, shows the servers of the hub, and manages them for its owner. */
+function createAgentHub(
+  servers: Servers,
+  shown: () => Servers,
+  { clock, prompts, management }: AddBuiltinsNeeds,
+): BuiltinServer {
+  const { event: changed, fire } = createEmitter<ListKind>();
+  // Made for the first list that has them.
+  let enhancing: { readonly tool: BuiltinTool; readonly prompt: BuiltinPrompt } | undefined;
+  let managing: readonly BuiltinTool[] | undefined;
+  let isManaged = management?.isOn() === true;
+
+  function offered() {
+    if (!prompts?.isOffered) return undefined;
+    return (enhancing ??= {
+      tool: createEnhanceTool(prompts),
+      prompt: createEnhancePrompt(prompts),
+    });
+  }
+
+  prompts?.changed(() => {
+    fire('tool');
+    fire('prompt');
+  });
+  management?.changed(() => {
+    if (management.isOn() === isManaged) return;
+    isManaged = !isManaged;
+    fire('tool');
+  });
+
+  return {
+    name: 'agenthub',
+    description: 'The hub itself: improves prompts and shows the servers of the hub.',
+    tools() {
+      const enhance = offered();
+      return [
+        ...(enhance ? [enhance.tool] : []),
+        ...(isManaged ? (managing ??= createManagementTools(shown)) : []),
+      ];
+    },
+    prompts() {
+      const enhance = offered();
+      return enhance ? [enhance.prompt] : [];
+    },
+    resources: [
+      createServersResource(servers, () => ({ servers: shown().all.map(describeServer) }), clock),
+    ],
+    changed,
+  };
 }
 
 function join(

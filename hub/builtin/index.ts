@@ -1,2 +1,1 @@
-export { addBuiltins } from './add-builtins.ts';
-export type { Management } from './agenthub.ts';
+export { type Management, addBuiltins } from './add-builtins.ts';

@@ -1,6 +1,6 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Event, HubError, createEmitter } from '#core';
-import { encodeCall, encodeResult, readMessage } from '#jsonrpc';
+import { encodeCall, encodeResult, readAnswer, readMessage } from '#jsonrpc';
 import { modernVersion } from '#mcp';
 import type { Instance } from '#runtimes';
 import {
@@ -14,7 +14,7 @@ import {
 } from '#servers';
 import type { ServerNotification } from '#upstream';
 import type { BuiltinItem, BuiltinServer } from './builtin-server.ts';
-import { createBuiltinUpstream, readAnswer } from './upstream.ts';
+import { createBuiltinUpstream } from './upstream.ts';
 
 export type BuiltinNeeds = {
   readonly clock: Clock;

@@ -1,17 +1,25 @@
 import { type Clock, HubError, createAbortScope, isObject, unlessAborted } from '#core';
+import type { Principal } from '#policy';
 import {
-  type Answer,
+  RpcError,
   encodeResult,
   membersOf,
   rawText,
-  readMessage,
+  readAnswer,
+  rpcCodes,
   splice,
   stringAt,
 } from '#jsonrpc';
-import { metaKeys } from '#mcp';
+import { latestVersion, metaKeys, modernVersions } from '#mcp';
+import { type ListKind, listMethods } from '#servers';
 import type { Caller, Upstream } from '#upstream';
-import { type Identity, answerRequest, asLegacyResult, paramsOf } from './answer.ts';
-import type { BuiltinContext, BuiltinServer } from './builtin-server.ts';
+import type { BuiltinContext, BuiltinServer, BuiltinTool } from './builtin-server.ts';
+
+/** What the server says of itself, in either era. */
+export type Identity = {
+  readonly capabilities: object;
+  readonly serverInfo: { readonly name: string; readonly version: string };
+};
 
 /** Answers requests in this process, in the era of each request: no bridge stands between. */
 export function createBuiltinUpstream(
@@ -122,9 +130,130 @@ function createProgress({ responseStream, progressToken }: Caller): BuiltinConte
     );
 }
 
-/** Reads an answer that the hub itself wrote. */
-export function readAnswer(bytes: Buffer): Answer {
-  const message = readMessage(bytes);
-  if (message.kind !== 'answer') throw new TypeError('an answer was expected');
-  return message;
+/** A request to a server of the hub's own. */
+type BuiltinRequest = {
+  readonly method: string;
+  readonly params: { readonly [name: string]: unknown };
+  /** The name that the client used for the item, on whichever endpoint. */
+  readonly publicName: string | undefined;
+  readonly context: BuiltinContext;
+};
+
+/** Whether a principal is listed an item and may use it. */
+const isAllowed = (scope: 'call' | 'administer', principal: Principal | undefined): boolean =>
+  scope === 'call' || principal?.grants.administer === true;
+
+/**
+ * The result of a request, without the members that only modern results have. Rejects with HubError for an error
+ * answer.
+ */
+async function answerRequest(
+  server: BuiltinServer,
+  identity: Identity,
+  { method, params, publicName, context }: BuiltinRequest,
+): Promise<object> {
+  const args = params['arguments'];
+  switch (method) {
+    case 'initialize':
+      return { protocolVersion: latestVersion, ...identity };
+    case 'server/discover':
+      return {
+        supportedVersions: modernVersions,
+        capabilities: identity.capabilities,
+        _meta: { [metaKeys.serverInfo]: identity.serverInfo },
+        ...notCached,
+      };
+    case 'ping':
+      return {};
+    case 'tools/list':
+      return listed(
+        'tool',
+        server.tools().filter(({ scope }) => isAllowed(scope, context.principal)),
+      );
+    case 'prompts/list':
+      return listed('prompt', server.prompts());
+    case 'resources/list':
+      return listed('resource', server.resources);
+    case 'resources/templates/list':
+      return listed('template', []);
+    case 'tools/call': {
+      const tool = server.tools().find(({ name }) => name === params['name']);
+      // Unknown, not forbidden: what a principal may not use does not exist for it.
+      if (!tool || !isAllowed(tool.scope, context.principal)) throw unknown('tool', publicName);
+      if (params['task'] !== undefined)
+        throw new RpcError(
+          rpcCodes.methodNotFound,
+          'HUB_REQUEST_INVALID',
+          `"params.task": ${publicName} makes no tasks. Leave "task" out`,
+        );
+      return await callTool(tool, args, context);
+    }
+    case 'prompts/get': {
+      const prompt = server.prompts().find(({ name }) => name === params['name']);
+      if (!prompt) throw unknown('prompt', publicName);
+      const { description, text } = await prompt.get(args, context);
+      return { description, messages: [{ role: 'user', content: { type: 'text', text } }] };
+    }
+    case 'resources/read': {
+      const { uri } = params;
+      const resource = server.resources.find(one => one.uri === uri);
+      if (!resource)
+        throw new RpcError(
+          rpcCodes.invalidParams,
+          'HUB_NAME_UNKNOWN',
+          `${server.name} has no resource ${JSON.stringify(uri)}`,
+          { uri },
+        );
+      const { mimeType } = resource;
+      return { contents: [{ uri, mimeType, text: resource.read() }], ...notCached };
+    }
+    case 'completion/complete':
+      return { completion: { values: [] } };
+  }
+  throw new RpcError(
+    rpcCodes.methodNotFound,
+    'HUB_REQUEST_INVALID',
+    `${server.name} has no method ${JSON.stringify(method)}`,
+  );
+}
+
+/** Members of MCP 2026-07-28: clients must ask again. */
+const notCached = { ttlMs: 0, cacheScope: 'private' } as const;
+
+/** Removes from a result what clients of 2025-11-25 and older do not know. */
+function asLegacyResult(result: object): object {
+  const { ttlMs: _ttl, cacheScope: _scope, ...rest } = { ...notCached, ...result };
+  return rest;
+}
+
+const listed = (kind: ListKind, items: readonly { readonly description: string }[]): object => ({
+  [listMethods[kind].member]: items.map(({ description }): unknown => JSON.parse(description)),
+  ...notCached,
+});
+
+async function callTool(
+  tool: BuiltinTool,
+  args: unknown,
+  context: BuiltinContext,
+): Promise<object> {
+  try {
+    const { text, structured } = await tool.call(args, context);
+    return { content: [{ type: 'text', text }], structuredContent: structured };
+  } catch (error) {
+    if (context.signal.aborted || !(error instanceof HubError)) throw error;
+    // A model can correct its call by the text of a tool error; a protocol error it may never see.
+    return { content: [{ type: 'text', text: error.message }], isError: true };
+  }
+}
+
+const unknown = (kind: ListKind, name: string | undefined) =>
+  new HubError(
+    'HUB_NAME_UNKNOWN',
+    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
+  );
+
+/** The params of a message, which is an object with or without them. */
+function paramsOf(message: unknown): BuiltinRequest['params'] {
+  const params = isObject(message) ? message['params'] : undefined;
+  return isObject(params) ? params : {};
 }

@@ -16,6 +16,7 @@ export {
   type Message,
   type Notification,
   type Request,
+  readAnswer,
   readMessage,
   readMessages,
 } from './message.ts';

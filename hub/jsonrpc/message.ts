@@ -50,6 +50,13 @@ export function readMessage(bytes: Buffer): Message | Malformed {
   return readEnvelope(bytes);
 }
 
+/** Reads a message that must be an answer. Throws a TypeError for any other message, which is a bug. */
+export function readAnswer(bytes: Buffer): Answer {
+  const message = readMessage(bytes);
+  if (message.kind !== 'answer') throw new TypeError('an answer was expected');
+  return message;
+}
+
 /**
  * Reads a message or a batch (JSON-RPC 2.0 section 6, in MCP until 2025-03-26). A batch that is not valid JSON counts as
  * one malformed message.

@@ -7,8 +7,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'activity/payload-ring',
   ],
   'app/wire-prompts': ['app/wire-enhancement'],
-  'builtin/add-builtins': ['builtin/agenthub'],
-  'builtin/server': ['builtin/answer', 'builtin/upstream'],
+  'builtin/server': ['builtin/upstream'],
   'cache/memory-cache': ['cache/entries'],
   'cache/redis-cache': [
     'cache/redis-client',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { z } from 'zod';
-import { describeArguments, parseArguments } from '../../hub/builtin/arguments.ts';
+import { describeArguments, parseArguments } from '../../hub/builtin/builtin-server.ts';
 
 const schema = z.strictObject({
   server: z.string().describe('Which one.'),
