@@ -1,9 +1,8 @@
 import { type Clock, HubError, type Log } from '#core';
 import { type ReplyBytes, errorAnswer, readMessage } from '#jsonrpc';
 import type { Tracer } from '#telemetry';
-import type { Answerer, ResolvedCall } from './call.ts';
+import { type Answerer, type ResolvedCall, FailedCall, type Reply } from './call.ts';
 import { type Observer, createClientNames, createEpoch } from './observer.ts';
-import { FailedCall, type Reply } from './reply.ts';
 import { createRequestIds } from './request-ids.ts';
 import { noteError, traced } from './trace.ts';
 

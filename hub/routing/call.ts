@@ -1,6 +1,7 @@
-import { HubError } from '#core';
+import { type Code, HubError } from '#core';
 import {
   type Edit,
+  type ReplyBytes,
   type Request,
   RpcError,
   type Span,
@@ -22,12 +23,10 @@ import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
 import type { ResponseStream } from '#upstream';
-import { type Cancellation, createCancellation } from './cancellation.ts';
-import type { Reply } from './reply.ts';
-import type { SessionState } from './session.ts';
+import { type Cancellation, type SessionState, createCancellation } from './session.ts';
 
-/** The members of an object, by name. */
-export type Members = ReadonlyMap<string, Span>;
+/** The spans of an object's members, by name. */
+export type MemberSpans = ReadonlyMap<string, Span>;
 
 /** A request of a client. */
 export type Call = {
@@ -36,9 +35,9 @@ export type Call = {
   readonly id: string;
   /** The era of the client, which each request states. */
   readonly era: Era;
-  readonly params: Members;
+  readonly params: MemberSpans;
   /** The members of `params._meta`; undefined if there is none. */
-  readonly meta: Members | undefined;
+  readonly meta: MemberSpans | undefined;
   /** The log level of a request of the stateless revision; undefined for all other requests. */
   readonly logLevel: LogLevel | 'none' | undefined;
   readonly session: SessionState;
@@ -85,7 +84,7 @@ export const noEdits: readonly Edit[] = [];
 
 /** A call that `server` answers. */
 export const callTo = (
-  server: Server,
+  server: Server | undefined,
   call: Call,
   edits: readonly Edit[] = noEdits,
   name = nameIn(call),
@@ -108,20 +107,9 @@ export const ownCall = (
   call: Call,
   answer: NonNullable<ResolvedCall['answer']>,
   server?: Server,
-  name = nameIn(call),
-): ResolvedCall => ({
-  call,
-  server,
-  instance: undefined,
-  name,
-  edits: noEdits,
-  remembered: undefined,
-  restored: undefined,
-  waitedMs: 0,
-  answer,
-});
+): ResolvedCall => ({ ...callTo(server, call), answer });
 
-const none: Members = new Map();
+const none: MemberSpans = new Map();
 
 /** Methods of the stateless revision only. They are refused without its metadata. */
 const modernMethods = new Set(['server/discover', 'subscriptions/listen']);
@@ -180,14 +168,14 @@ export const unreadCall = (
   trace: undefined,
 });
 
-function requestedLevel({ bytes }: Request, meta: Members | undefined): LogLevel | 'none' {
+function requestedLevel({ bytes }: Request, meta: MemberSpans | undefined): LogLevel | 'none' {
   const metadata = checkMetadata(bytes, meta);
   if (!metadata.valid) throw metadata.error;
   const level = stringAt(bytes, meta?.get(metaKeys.logLevel));
   return isLogLevel(level) ? level : 'none';
 }
 
-function metaOf(request: Request, params: Members): Members | undefined {
+function metaOf(request: Request, params: MemberSpans): MemberSpans | undefined {
   const span = params.get('_meta');
   // A `_meta` that is not an object is forwarded; the server validates it.
   if (!span || request.bytes[span.start] !== 0x7b) return undefined;
@@ -216,7 +204,7 @@ export function requireInitialized({ logLevel, request, session }: Call): void {
 /** The string under a key of params. Throws HUB_REQUEST_INVALID if there is none. */
 export function requireString(
   call: Call,
-  members: Members | undefined,
+  members: MemberSpans | undefined,
   key: string,
   path: string,
 ): { readonly span: Span; readonly text: string } {
@@ -231,4 +219,32 @@ export function requireString(
 export function nameIn({ request, params }: Call): string | undefined {
   const member = nameMember(request.method);
   return member === undefined ? undefined : stringAt(request.bytes, params.get(member));
+}
+
+/** The answer to a request, with its outcome and server time. */
+export type Reply = {
+  /** The whole JSON-RPC answer with the client's id. */
+  readonly bytes: ReplyBytes;
+  /** `tool_error`: a result with `isError`. `error`: an error of the server. A code: an error of the hub. */
+  readonly outcome: 'ok' | 'tool_error' | 'error' | Code;
+  /** Time that servers worked on the request, in milliseconds. */
+  readonly serverMs: number;
+};
+
+/** A reply made from the answer of a server. */
+export type ServerReply = Reply & { readonly bytes: Buffer };
+
+/** A reply with a result made by the hub. */
+export const hubReply = (bytes: ReplyBytes): Reply => ({ bytes, outcome: 'ok', serverMs: 0 });
+
+/** A request that failed after it was sent to a server. Steps read this error; clients get `error`. */
+export class FailedCall extends Error {
+  readonly error: unknown;
+  readonly serverMs: number;
+
+  constructor(error: unknown, serverMs: number) {
+    super('the call failed at its server', { cause: error });
+    this.error = error;
+    this.serverMs = serverMs;
+  }
 }

@@ -14,7 +14,7 @@ import { type Collision, assignNames, reservedNames } from './names.ts';
 import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 
 /** A tool, resource, template or prompt on the endpoint of all servers. */
-export type Entry = {
+export type CatalogEntry = {
   readonly server: Server;
   /** The server's own name for it. */
   readonly name: string;
@@ -36,8 +36,8 @@ export type Entry = {
 export interface Catalog extends Disposable {
   /** Fires with the kind of list that changed. */
   readonly changed: Event<ListKind>;
-  list(kind: ListKind): readonly Entry[];
-  find(kind: ListKind, publicName: string): Entry | undefined;
+  list(kind: ListKind): readonly CatalogEntry[];
+  find(kind: ListKind, publicName: string): CatalogEntry | undefined;
   /** The server of a resource: the server that lists it, else the first with a template that matches. */
   findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined;
   /** The public URI of a resource that a server lists under `uri`; undefined if the server does not list it. */
@@ -53,8 +53,8 @@ export interface Catalog extends Disposable {
 const stepsPerServer = 100_000;
 
 type Section = {
-  readonly entries: readonly Entry[];
-  readonly byName: ReadonlyMap<string, Entry>;
+  readonly entries: readonly CatalogEntry[];
+  readonly byName: ReadonlyMap<string, CatalogEntry>;
   readonly collisions: readonly Collision[];
 };
 
@@ -71,7 +71,7 @@ export function createCatalog(
 ): Catalog {
   const changed = createEmitter<ListKind>();
   const sections = new Map<ListKind, Section>();
-  let matchers: readonly { readonly entry: Entry; readonly matches: Matcher }[] = [];
+  let matchers: readonly { readonly entry: CatalogEntry; readonly matches: Matcher }[] = [];
 
   function build(kind: ListKind): void {
     // Uses the order of the config, so that the names are the same after every restart.
@@ -82,7 +82,7 @@ export function createCatalog(
       kind === 'tool' || kind === 'prompt'
         ? byPrefix(offers, reservedNames[kind])
         : byUri(offers, kind === 'resource' ? reservedUris : []);
-    const entries = offers.map(({ server, item }, index): Entry => {
+    const entries = offers.map(({ server, item }, index): CatalogEntry => {
       const publicName = named.names[index] ?? item.key;
       const { key, bytes, legacyBytes, faults, isAdministrative } = item;
       const publicly = (one: Buffer) => renamed(kind, key, one, publicName);
@@ -158,7 +158,7 @@ export function createCatalog(
   });
 
   /** Each server has its own budget: the templates of one cannot exhaust that of another. */
-  function findTemplate(uri: string): Entry | undefined {
+  function findTemplate(uri: string): CatalogEntry | undefined {
     const budgets = new Map<Server, Budget>();
     for (const { entry, matches } of matchers) {
       const budget = budgets.get(entry.server) ?? { stepsLeft: stepsPerServer };
@@ -199,7 +199,7 @@ export function createCatalog(
 }
 
 /** True if both lists have the same items of the same servers under the same names, in the same order. */
-function sameEntries(before: readonly Entry[], after: readonly Entry[]): boolean {
+function sameEntries(before: readonly CatalogEntry[], after: readonly CatalogEntry[]): boolean {
   return (
     before.length === after.length &&
     before.every(({ server, bytes, legacyBytes }, index) => {

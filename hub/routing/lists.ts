@@ -1,10 +1,11 @@
+import type { Naming } from '#config';
 import { type Clock, HubError } from '#core';
 import type { ReplyBytes } from '#jsonrpc';
 import { modernVersion } from '#mcp';
 import type { Grants } from '#policy';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
 import { isStateless } from './bridge/eras.ts';
-import type { Catalog, Entry } from './catalog.ts';
+import { type Catalog, type CatalogEntry, createCatalog } from './catalog.ts';
 
 /**
  * The lists of all servers as prepared answers. An answer is made at the first request after a change, and cached.
@@ -153,9 +154,9 @@ export function createLists(needs: ListsNeeds): Lists {
   };
 }
 
-const isForEveryRevision = ({ legacyBytes, faults }: Entry) => !legacyBytes && !faults;
+const isForEveryRevision = ({ legacyBytes, faults }: CatalogEntry) => !legacyBytes && !faults;
 
-const bytesFor = ({ bytes, legacyBytes }: Entry, revision: string) =>
+const bytesFor = ({ bytes, legacyBytes }: CatalogEntry, revision: string) =>
   revision === modernVersion ? bytes : (legacyBytes ?? bytes);
 
 /** True if the server announces changes of the list: the hub then reads the list again only after an announcement. */
@@ -170,3 +171,28 @@ function announces(capabilities: { readonly [name: string]: unknown }, kind: Lis
 }
 
 const cursorOf = (index: number) => Buffer.from(`page ${index}`).toString('base64url');
+
+/** The items on the endpoint of all servers, and their lists. */
+export type Offering = { readonly catalog: Catalog; readonly lists: Lists };
+
+export type OfferingNeeds = {
+  readonly servers: Pick<Servers, 'all' | 'changed'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+};
+
+/** Creates the offering of all servers. An instance that `instanceOf` returns replaces its server. */
+export function createOffering(
+  naming: () => Naming,
+  { servers, clock }: OfferingNeeds,
+  instanceOf?: (server: Server) => Server | undefined,
+): Offering {
+  const offersOf = (server: Server) => instanceOf?.(server) ?? server;
+  const catalog = createCatalog(servers, naming, [], offersOf);
+  const offering = {
+    get all() {
+      return servers.all.map(offersOf);
+    },
+  };
+  const isOwn = instanceOf !== undefined;
+  return { catalog, lists: createLists({ catalog, servers: offering, clock, isOwn }) };
+}

@@ -3,7 +3,7 @@ import type { Server } from '#servers';
 import { keepsSessions } from './bridge/eras.ts';
 import type { Call } from './call.ts';
 import { instanceKeyOf } from './client-identity.ts';
-import { type Offering, type OfferingNeeds, createOffering } from './offering.ts';
+import { type Offering, type OfferingNeeds, createOffering } from './lists.ts';
 import type { OlderClients } from './older-clients.ts';
 import type { InstanceHolder, SessionState } from './session.ts';
 import type { StatelessClients } from './stateless-clients.ts';

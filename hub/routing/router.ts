@@ -17,7 +17,18 @@ import { createAnnouncements } from './events/announcements.ts';
 import { createAnswering } from './answering.ts';
 import { createClientRequests } from './events/client-requests.ts';
 import { ownCall, readCall, unreadCall } from './call.ts';
-import { cancelCall } from './cancellation.ts';
+import {
+  cancelCall,
+  type SessionOptions,
+  createSessionState,
+  type EarlierSession,
+  type InstanceHolder,
+  type OpenSession,
+  type Over,
+  type Session,
+  type SessionState,
+  type Endpoint,
+} from './session.ts';
 import { changeMethods } from './events/changes.ts';
 import { createCollisionLog } from './collision-log.ts';
 import { createFromClients } from './events/from-clients.ts';
@@ -28,7 +39,7 @@ import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import type { MethodNeeds } from './methods/method.ts';
 import type { Collision } from './names.ts';
 import { type Observer, named } from './observer.ts';
-import { createOffering } from './offering.ts';
+import { createOffering } from './lists.ts';
 import { createOlderClients } from './older-clients.ts';
 import { createOwnOfferings } from './own-offerings.ts';
 import type { PromptSource } from './steps/prompt-source.ts';
@@ -36,16 +47,6 @@ import { createBridge, createResumeStep, instanceFor } from './bridge/bridge.ts'
 import { createRequestStates } from './bridge/request-state.ts';
 import { resolveCall } from './resolve.ts';
 import { createResumption } from './resume.ts';
-import { type SessionOptions, createSessionState } from './session-state.ts';
-import type {
-  EarlierSession,
-  InstanceHolder,
-  OpenSession,
-  Over,
-  Session,
-  SessionState,
-  Endpoint,
-} from './session.ts';
 import { createStatelessClients } from './stateless-clients.ts';
 import { createAdmissionStep } from './steps/admission.ts';
 import { compose } from './steps/compose.ts';

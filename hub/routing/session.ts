@@ -1,11 +1,10 @@
-import type { KeyedSlotMap } from '#core';
-import type { Message, ReplyBytes } from '#jsonrpc';
-import type { LogLevel } from '#mcp';
+import { HubError, type KeyedSlotMap, createKeyedSlotMap, isObject } from '#core';
+import { type Message, type ReplyBytes, valueOf } from '#jsonrpc';
+import { type LogLevel, isLogLevel, logLevels } from '#mcp';
 import type { Principal } from '#policy';
 import type { ClientOfSession, Server } from '#servers';
-import type { ResponseStream, Owner } from '#upstream';
-import type { Cancellation } from './cancellation.ts';
-import type { Offering } from './offering.ts';
+import type { ForwardedRequest, Owner, Relayed, ResponseStream } from '#upstream';
+import type { Offering } from './lists.ts';
 
 /** The endpoint of a client: all servers under public names, or one server unchanged. */
 export type Endpoint = 'all' | Server;
@@ -29,14 +28,12 @@ export type OpenSession = {
 /** Settings that a client made in its session after `initialize`. */
 export type SessionSettings = {
   readonly logLevel: LogLevel | undefined;
-  readonly subscriptions: readonly SavedSubscription[];
-};
-
-export type SavedSubscription = {
-  readonly server: string;
-  readonly uri: string;
-  /** The client's URI for the resource. */
-  readonly publicUri: string;
+  /** `publicUri`: the client's URI for the resource. */
+  readonly subscriptions: readonly {
+    readonly server: string;
+    readonly uri: string;
+    readonly publicUri: string;
+  }[];
 };
 
 /** A session of an earlier run of the hub. */
@@ -69,15 +66,6 @@ export interface Session {
   save(): SessionSettings | undefined;
   /** Cancels the requests in flight and removes the client. Safe to call twice. */
   close(reason: string): void;
-}
-
-/** A request of a server that waits for the client's answer. */
-export interface OpenRequest {
-  /**
-   * Ends the request without an answer. The client is told if it can still be reached, and the server gets the
-   * reason.
-   */
-  readonly giveUp: (reason: string) => void;
 }
 
 /** A holder of its own instances: a session, or a client without one. */
@@ -116,6 +104,94 @@ export type SessionState = Owner &
     readonly inFlight: KeyedSlotMap<Cancellation>;
     /** Called when the client gets a request, and when that request ends. */
     readonly clientRequestsChanged: () => void;
-    /** Open requests to the client, by the hub's id as JSON text. */
-    readonly clientRequests: Map<string, OpenRequest>;
+    /**
+     * Open requests to the client, by the hub's id as JSON text. `giveUp` ends the request without an answer: the
+     * client is told if it can still be reached, and the server gets the reason.
+     */
+    readonly clientRequests: Map<string, { readonly giveUp: (reason: string) => void }>;
   };
+
+export type SessionOptions = Pick<
+  SessionState,
+  'endpoint' | 'principal' | 'send' | 'isConnected' | 'isSessionless'
+> &
+  Partial<Pick<SessionState, 'over' | 'openedAt' | 'clientRequestsChanged'>>;
+
+/** Creates the state of a new session. `clientRequests` forwards requests of servers to the client. */
+export function createSessionState(
+  key: string,
+  options: SessionOptions,
+  clientRequests: {
+    forward(request: ForwardedRequest, session: SessionState, responseStream: ResponseStream): void;
+  },
+): SessionState {
+  const state: SessionState = {
+    over: 'http',
+    openedAt: 0,
+    clientRequestsChanged() {},
+    ...options,
+    key,
+    protocolVersion: undefined,
+    client: undefined,
+    logLevel: undefined,
+    requestLevel: undefined,
+    inFlight: createKeyedSlotMap(),
+    instances: new Map(),
+    own: undefined,
+    clientRequests: new Map(),
+    get hasOpenRequest() {
+      return state.clientRequests.size > 0;
+    },
+    serverRequest: (request, responseStream) =>
+      clientRequests.forward(request, state, responseStream),
+    notification({ method, bytes, params }, responseStream, defaultLevel) {
+      const level = state.requestLevel ?? state.logLevel ?? defaultLevel;
+      if (method !== 'notifications/message') responseStream.send(bytes);
+      else if (level !== 'none' && isWanted(level, valueOf(bytes, params)))
+        responseStream.send(bytes);
+    },
+  };
+  return state;
+}
+
+/** True if a log message with these params has the wanted level or a higher one. */
+export function isWanted(wanted: LogLevel | undefined, params: unknown): boolean {
+  if (wanted === undefined || !isObject(params)) return true;
+  const { level } = params;
+  return !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted);
+}
+
+/** Work that can be cancelled. */
+export type Cancellable = Pick<Relayed<unknown>, 'cancel'>;
+
+/** The cancellation state of a request, and the work to cancel. Only this file writes to it. */
+export type Cancellation = {
+  /** The work in progress for the request. */
+  work: Cancellable | undefined;
+  isCancelled: boolean;
+};
+
+export const createCancellation = (): Cancellation => ({ work: undefined, isCancelled: false });
+
+/** Sets the work to cancel if the client cancels the request; undefined if nothing can be cancelled. */
+export function setWork(cancellation: Cancellation, work: Cancellable | undefined): void {
+  cancellation.work = work;
+}
+
+/** Cancels the request, now or as soon as it is about to be sent. */
+export function cancelCall(cancellation: Cancellation, reason: string | undefined): void {
+  cancellation.isCancelled = true;
+  cancellation.work?.cancel(reason);
+}
+
+/** Throws HUB_CALL_CANCELLED if the client cancelled the request. Call it after each wait. */
+export function throwIfCancelled({
+  cancellation,
+  request,
+}: {
+  readonly cancellation: Cancellation;
+  readonly request: { readonly method: string };
+}): void {
+  if (cancellation.isCancelled)
+    throw new HubError('HUB_CALL_CANCELLED', `the client cancelled ${request.method}`);
+}

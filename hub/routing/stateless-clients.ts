@@ -1,6 +1,6 @@
 import { HubError } from '#core';
 import type { Instances, Server } from '#servers';
-import type { Offering } from './offering.ts';
+import type { Offering } from './lists.ts';
 import type { InstanceHolder } from './session.ts';
 
 /**

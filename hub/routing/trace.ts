@@ -1,9 +1,9 @@
 import {
+  setMembers,
   type Answer,
   type Edit,
   type Members,
   membersOf,
-  setMembers,
   stringAt,
   valueOf,
 } from '#jsonrpc';

@@ -1,12 +1,11 @@
 import { whole } from '#jsonrpc';
 import type { Running, Server } from '#servers';
 import { isStateless, keepsSessions } from './eras.ts';
-import type { Answerer, Call, ResolvedCall, Step } from '../call.ts';
+import type { Answerer, Call, ResolvedCall, Step, Reply } from '../call.ts';
 import { instanceKeyOf } from '../client-identity.ts';
 import type { SuspendedCalls } from './input-required.ts';
 import type { MethodNeeds } from '../methods/method.ts';
 import { whenReady } from './ready.ts';
-import type { Reply } from '../reply.ts';
 import { type SendNeeds, send } from './send.ts';
 import { admit } from '../steps/admission.ts';
 import { type ToModernNeeds, toModern } from './to-modern.ts';

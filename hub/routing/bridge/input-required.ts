@@ -2,13 +2,12 @@ import { type Clock, HubError, isObject } from '#core';
 import { type Notification, membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import type { Running, Server } from '#servers';
-import type { Call, ResolvedCall } from '../call.ts';
-import { throwIfCancelled } from '../cancellation.ts';
+import type { Call, ResolvedCall, ServerReply } from '../call.ts';
+import { throwIfCancelled } from '../session.ts';
 import { clientIdentityOf } from '../client-identity.ts';
 import type { SuspendedCall } from './suspended-call-types.ts';
 import { createSuspendedCall } from './suspended-call.ts';
 import type { LogLevels } from '../events/log-levels.ts';
-import type { ServerReply } from '../reply.ts';
 import { type RequestStates, invalid } from './request-state.ts';
 
 /**

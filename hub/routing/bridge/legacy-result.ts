@@ -1,11 +1,11 @@
 import {
+  setMembers,
   type Answer,
   type Edit,
   type Span,
   elementsOf,
   membersOf,
   rawText,
-  setMembers,
   splice,
   stringAt,
   valueOf,

@@ -1,15 +1,15 @@
-import { isObject } from '#core';
 import {
+  setMembers,
   type Answer,
   type Edit,
   dropMembers,
   membersOf,
   rpcCodes,
-  setMembers,
   splice,
   stringAt,
   valueOf,
 } from '#jsonrpc';
+import { isObject } from '#core';
 import { metaKeys } from '#mcp';
 import type { Call } from '../call.ts';
 import { readAnswer } from './send.ts';

@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import type { Running, Server } from '#servers';
 import type { Call } from '../call.ts';
-import { setWork } from '../cancellation.ts';
+import { setWork } from '../session.ts';
 
 /** Waits for a server to start. If the client cancels meanwhile, its request is not sent. */
 export async function whenReady(call: Call, server: Server): Promise<Running> {

@@ -3,8 +3,7 @@ import type { Span } from '#jsonrpc';
 import type { LogLevel } from '#mcp';
 import type { Server } from '#servers';
 import type { ServerRequest } from '#upstream';
-import type { Call } from '../call.ts';
-import type { ServerReply } from '../reply.ts';
+import type { Call, ServerReply } from '../call.ts';
 import type { RequestStates } from './request-state.ts';
 
 /** A call at a server, which may span several requests of its client. */

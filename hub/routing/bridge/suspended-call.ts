@@ -1,3 +1,4 @@
+import { withoutClientMetadata, clientMetadata, toModernResult } from './modern-result.ts';
 import { HubError, isObject } from '#core';
 import {
   type Answer,
@@ -11,8 +12,8 @@ import {
 import type { Running, Server } from '#servers';
 import type { ServerRequest, Caller, ResponseStream, Owner } from '#upstream';
 import { lacking } from '../events/client-requests.ts';
-import type { Call, ResolvedCall } from '../call.ts';
-import { setWork } from '../cancellation.ts';
+import { type Call, type ResolvedCall, FailedCall, type ServerReply } from '../call.ts';
+import { setWork, isWanted } from '../session.ts';
 import { callNeeds, refusedCapability } from '../events/capabilities.ts';
 import { carrierOf } from './carrier.ts';
 import type {
@@ -20,9 +21,6 @@ import type {
   SuspendedCallNeeds,
   SuspendedCallOptions,
 } from './suspended-call-types.ts';
-import { clientMetadata, toModernResult, withoutClientMetadata } from './modern-result.ts';
-import { isWanted } from '../events/log-levels.ts';
-import { FailedCall, type ServerReply } from '../reply.ts';
 import { invalid } from './request-state.ts';
 import { outcomeOf, readAnswer } from './send.ts';
 import { withTrace } from '../trace.ts';

@@ -1,3 +1,4 @@
+import { traceMembers } from '../trace.ts';
 import { randomUUID } from 'node:crypto';
 import { type Clock, HubError, backoffMs, isObject } from '#core';
 import {
@@ -14,14 +15,11 @@ import { metaKeys, modernVersion } from '#mcp';
 import type { Running, Server } from '#servers';
 import { asLegacy } from './legacy-result.ts';
 import { type ClientRequests, capabilitiesOf, lacking } from '../events/client-requests.ts';
-import type { Call, ResolvedCall } from '../call.ts';
-import { setWork, throwIfCancelled } from '../cancellation.ts';
+import { type Call, type ResolvedCall, FailedCall, type ServerReply } from '../call.ts';
+import { setWork, throwIfCancelled, type SessionState } from '../session.ts';
 import { refusedCapability } from '../events/capabilities.ts';
 import { notFoundAsBefore } from './modern-result.ts';
-import { FailedCall, type ServerReply } from '../reply.ts';
 import { type SendNeeds, readAnswer, send } from './send.ts';
-import type { SessionState } from '../session.ts';
-import { traceMembers } from '../trace.ts';
 
 /** Maximum number of times that a server may ask for input or time before it returns a result. */
 const maxRounds = 20;

@@ -4,9 +4,8 @@ import type { Servers } from '#servers';
 import type { Upstream } from '#upstream';
 import { keepsSessions } from '../bridge/eras.ts';
 import type { ClientRequests } from './client-requests.ts';
-import { cancelCall } from '../cancellation.ts';
+import { cancelCall, type SessionState } from '../session.ts';
 import type { OlderClients } from '../older-clients.ts';
-import type { SessionState } from '../session.ts';
 
 export type FromClientsNeeds = {
   readonly servers: Pick<Servers, 'all'>;

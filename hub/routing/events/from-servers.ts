@@ -1,3 +1,4 @@
+import { requestInTask, notificationInTask } from '../tasks/task-messages.ts';
 import { type Log, HubError } from '#core';
 import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
 import type { Server } from '#servers';
@@ -10,7 +11,6 @@ import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { SessionState } from '../session.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import { relatedTaskIn } from '../tasks/task-ids.ts';
-import { requestInTask, notificationInTask } from '../tasks/task-messages.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { UrlElicitations } from './url-elicitations.ts';
 

@@ -1,5 +1,5 @@
-import { type Clock, type Log, isObject, messageOf } from '#core';
-import { type LogLevel, isLogLevel, logLevels } from '#mcp';
+import { type Clock, type Log, messageOf } from '#core';
+import { type LogLevel, logLevels } from '#mcp';
 import type { Running, Server } from '#servers';
 import { keepsSessions } from '../bridge/eras.ts';
 import type { SessionState } from '../session.ts';
@@ -19,13 +19,6 @@ export type LogLevels = {
    */
   defaultLevel(server: Server): LogLevel | undefined;
 };
-
-/** True if a log message with these params has the wanted level or a higher one. */
-export function isWanted(wanted: LogLevel | undefined, params: unknown): boolean {
-  if (wanted === undefined || !isObject(params)) return true;
-  const { level } = params;
-  return !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted);
-}
 
 /** The default level. MCP has no way to restore the initial level of a server; most start with this one. */
 const defaultLevel: LogLevel = 'info';

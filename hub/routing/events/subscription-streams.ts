@@ -12,9 +12,8 @@ import {
 import { metaKeys } from '#mcp';
 import type { ListKind, Server } from '#servers';
 import type { Call } from '../call.ts';
-import { setWork } from '../cancellation.ts';
+import { setWork, type Endpoint } from '../session.ts';
 import { changeMethods } from './changes.ts';
-import type { Endpoint } from '../session.ts';
 import type { Subscriber } from './subscriptions.ts';
 import { withTaskId } from '../tasks/task-ids.ts';
 import type { Tasks } from '../tasks/tasks.ts';

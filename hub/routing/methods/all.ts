@@ -1,3 +1,4 @@
+import { tasksOfAll, modernTasksOfAll, knowsTasks } from './tasks.ts';
 import { HubError } from '#core';
 import { RpcError, membersOf, rpcCodes } from '#jsonrpc';
 import type { ListKind } from '#servers';
@@ -5,12 +6,11 @@ import { isStateless, revisionOf } from '../bridge/eras.ts';
 import { type Call, callTo, noEdits, requireString } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
 import { type Method, type MethodNeeds, own } from './method.ts';
-import type { Offering } from '../offering.ts';
+import type { Offering } from '../lists.ts';
 import { withUri } from './uris.ts';
 import { discoverAll, initializeAll, ping, setLevel } from './hub.ts';
 import { listenAll } from './listen.ts';
 import { subscribeAt, unsubscribeAt } from './subscribe.ts';
-import { knowsTasks, modernTasksOfAll, tasksOfAll } from './tasks.ts';
 
 /** The offering for the client of a call: its own if its instances offer different items, else the shared one. */
 const offeringFor = (call: Call, needs: MethodNeeds): Offering =>

@@ -1,3 +1,5 @@
+import { hubInfo, type ServerInfo, type Server } from '#servers';
+import { callTo, type Call, ownCall, type Reply, hubReply } from '../call.ts';
 import { HubError, isObject } from '#core';
 import { encodeResult, membersOf, rawText, setMembers, splice, stringAt, valueOf } from '#jsonrpc';
 import {
@@ -8,13 +10,10 @@ import {
   metaKeys,
   modernVersions,
 } from '#mcp';
-import { type ServerInfo, type Server, hubInfo } from '#servers';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
-import { type Call, callTo, ownCall } from '../call.ts';
 import { completeResult, discovered } from '../bridge/modern-result.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 import { startFor, workerFor } from '../bridge/bridge.ts';
-import { type Reply, hubReply } from '../reply.ts';
 import { readAnswer } from '../bridge/send.ts';
 import { admit } from '../steps/admission.ts';
 

@@ -2,13 +2,12 @@ import { isObject, messageOf } from '#core';
 import type { Server } from '#servers';
 import { keepsSessions } from '../bridge/eras.ts';
 import type { Call } from '../call.ts';
-import { throwIfCancelled } from '../cancellation.ts';
+import { throwIfCancelled, type Endpoint } from '../session.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 import { readFilter } from '../events/subscription-streams.ts';
 import { whenReady } from '../bridge/ready.ts';
 import { instanceKeyOf } from '../client-identity.ts';
 import { instanceFor } from '../bridge/bridge.ts';
-import type { Endpoint } from '../session.ts';
 
 /** A resource that a client wants to listen to, with its server. */
 type Wanted = { readonly server: Server; readonly uri: string; readonly publicUri: string };

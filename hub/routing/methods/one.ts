@@ -1,3 +1,4 @@
+import { tasksOfOne, modernTasksOfOne } from './tasks.ts';
 import { HubError } from '#core';
 import { RpcError, rpcCodes, stringAt } from '#jsonrpc';
 import { type Call, callTo, noEdits } from '../call.ts';
@@ -5,7 +6,6 @@ import { type Method, serverOf } from './method.ts';
 import { discoverOne, initializeOne, ping, setLevel } from './hub.ts';
 import { listenOne } from './listen.ts';
 import { subscribeAt, unsubscribeAt } from './subscribe.ts';
-import { modernTasksOfOne, tasksOfOne } from './tasks.ts';
 
 /** Forwards a call to the server, also if the hub does not know the method. */
 export const pass: Method = call => {

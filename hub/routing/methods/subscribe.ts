@@ -2,11 +2,10 @@ import { isObject } from '#core';
 import { type Edit, RpcError, encodeResult, rpcCodes } from '#jsonrpc';
 import type { Server } from '#servers';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
-import { type Call, type ResolvedCall, callTo, ownCall } from '../call.ts';
+import { type Call, type ResolvedCall, callTo, ownCall, type Reply, hubReply } from '../call.ts';
 import type { MethodNeeds } from './method.ts';
 import { whenReady } from '../bridge/ready.ts';
 import { instanceFor, workerFor } from '../bridge/bridge.ts';
-import { type Reply, hubReply } from '../reply.ts';
 
 /** A resource with the server's URI and the client's URI. */
 export type Resource = {

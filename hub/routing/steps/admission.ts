@@ -1,7 +1,6 @@
 import type { CallPermit, Server } from '#servers';
-import type { Call, Step } from '../call.ts';
-import { setWork, throwIfCancelled } from '../cancellation.ts';
-import { FailedCall } from '../reply.ts';
+import { type Call, type Step, FailedCall } from '../call.ts';
+import { setWork, throwIfCancelled } from '../session.ts';
 
 /** Passes each call through the breaker and the limits of the instance that serves its client. */
 export const createAdmissionStep =

@@ -1,11 +1,10 @@
 import { type Edit, type Span, elementsOf, membersOf, splice, stringAt, whole } from '#jsonrpc';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
-import type { Call, ResolvedCall, Step } from '../call.ts';
-import { setWork, throwIfCancelled } from '../cancellation.ts';
+import type { Call, ResolvedCall, Step, Reply } from '../call.ts';
+import { setWork, throwIfCancelled } from '../session.ts';
 import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-name.ts';
 import type { PromptSource } from './prompt-source.ts';
-import type { Reply } from '../reply.ts';
 import { readAnswer } from '../bridge/send.ts';
 
 /** Maximum number of texts in one call. If there are more, all are forwarded unchanged. */

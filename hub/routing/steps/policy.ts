@@ -2,9 +2,8 @@ import { HubError } from '#core';
 import type { Principal } from '#policy';
 import { elementsOf, membersOf, rawText, splice, stringAt, whole } from '#jsonrpc';
 import { type ListKind, type Server, listKinds, listMethods } from '#servers';
-import type { ResolvedCall, Step } from '../call.ts';
+import type { ResolvedCall, Step, Reply } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
-import type { Reply } from '../reply.ts';
 import { readAnswer } from '../bridge/send.ts';
 
 /** Returns true if a principal may use an item, given by its name on the endpoint of all servers. */

@@ -4,7 +4,7 @@ import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { encodeCall, readMessage } from '#jsonrpc';
-import { createSessionState } from '../../../hub/routing/session-state.ts';
+import { createSessionState } from '../../../hub/routing/session.ts';
 import { openClient } from '../clients.ts';
 import { at, openModern, textOf } from '../modern.ts';
 

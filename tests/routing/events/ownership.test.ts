@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { caller } from '#helpers/principal';
 import { createOwnership } from '../../../hub/routing/events/ownership.ts';
-import { createSessionState } from '../../../hub/routing/session-state.ts';
+import { createSessionState } from '../../../hub/routing/session.ts';
 
 const openSession = () =>
   createSessionState(

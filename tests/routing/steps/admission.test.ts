@@ -3,9 +3,8 @@ import { describe, test } from 'vitest';
 import { HubError, silent } from '#core';
 import { admitted } from '#helpers/calls';
 import { createFixtureServers } from '#helpers/hub';
-import { cancelCall } from '../../../hub/routing/cancellation.ts';
-import { callTo } from '../../../hub/routing/call.ts';
-import { FailedCall, hubReply } from '../../../hub/routing/reply.ts';
+import { cancelCall } from '../../../hub/routing/session.ts';
+import { callTo, FailedCall, hubReply } from '../../../hub/routing/call.ts';
 import { admit, createAdmissionStep } from '../../../hub/routing/steps/admission.ts';
 import { callOf } from './scripted-call.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { rawText } from '#jsonrpc';
-import { type Step, ownCall } from '../../../hub/routing/call.ts';
-import { hubReply } from '../../../hub/routing/reply.ts';
+import { type Step, ownCall, hubReply } from '../../../hub/routing/call.ts';
 import { compose } from '../../../hub/routing/steps/compose.ts';
 import { callOf } from './scripted-call.ts';
 

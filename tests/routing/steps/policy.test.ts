@@ -4,8 +4,7 @@ import { createFixtureServers } from '#helpers/hub';
 import { silent } from '#core';
 import { encodeResult, whole } from '#jsonrpc';
 import type { ListKind } from '#servers';
-import { type ResolvedCall, callTo, ownCall } from '../../../hub/routing/call.ts';
-import { hubReply } from '../../../hub/routing/reply.ts';
+import { type ResolvedCall, callTo, ownCall, hubReply } from '../../../hub/routing/call.ts';
 import { createPolicyStep } from '../../../hub/routing/steps/policy.ts';
 import { callOf } from './scripted-call.ts';
 

@@ -3,7 +3,7 @@ import { caller } from '#helpers/principal';
 import { readMessage } from '#jsonrpc';
 import type { Endpoint } from '#routing';
 import { type Call, readCall } from '../../../hub/routing/call.ts';
-import { createSessionState } from '../../../hub/routing/session-state.ts';
+import { createSessionState } from '../../../hub/routing/session.ts';
 
 /** A request of a client with a session, as the router reads it. */
 export function callOf(method: string, params: object = {}, endpoint: Endpoint = 'all'): Call {
