@@ -1,10 +1,9 @@
 import { HubError } from '#core';
+import { elementsOf, membersOf, rawText, readAnswer, splice, stringAt, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
-import { elementsOf, membersOf, rawText, splice, stringAt, whole } from '#jsonrpc';
 import { type ListKind, type Server, listKinds, listMethods } from '#servers';
-import type { ResolvedCall, Step, Reply } from '../call.ts';
+import type { Call, Reply, ResolvedCall, Step } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
-import { readAnswer } from '../bridge/send.ts';
 
 /** Returns true if a principal may use an item, given by its name on the endpoint of all servers. */
 export type Permits = (
@@ -14,12 +13,20 @@ export type Permits = (
   publicName: string,
 ) => boolean;
 
-/** The kind of item that a method uses, and the member of its params with the name. */
-const uses: ReadonlyMap<string, readonly [ListKind, string]> = new Map([
-  ['tools/call', ['tool', 'name']],
-  ['prompts/get', ['prompt', 'name']],
-  ['resources/read', ['resource', 'uri']],
-  ['resources/subscribe', ['resource', 'uri']],
+/** The kinds of item that a method uses, and the member of its params with the name. */
+type Use = { readonly kinds: readonly ListKind[]; readonly member: string };
+
+const uses: ReadonlyMap<string, Use> = new Map<string, Use>([
+  ['tools/call', { kinds: ['tool'], member: 'name' }],
+  ['prompts/get', { kinds: ['prompt'], member: 'name' }],
+  ['resources/read', { kinds: ['resource'], member: 'uri' }],
+  ['resources/subscribe', { kinds: ['resource'], member: 'uri' }],
+]);
+
+/** The same for `completion/complete`, by the type of `params.ref`. */
+const completions: ReadonlyMap<string | undefined, Use> = new Map<string, Use>([
+  ['ref/prompt', { kinds: ['prompt'], member: 'name' }],
+  ['ref/resource', { kinds: ['template', 'resource'], member: 'uri' }],
 ]);
 
 const lists = new Map(listKinds.map(kind => [listMethods[kind].method, kind]));
@@ -34,14 +41,15 @@ export function createPolicyStep(
 ): Step | undefined {
   if (!permits) return undefined;
 
+  const find = ({ session }: Call, kind: ListKind, name: string) =>
+    session.endpoint === 'all'
+      ? catalog.find(kind, name)
+      : catalog.list(kind).find(one => one.server === session.endpoint && one.name === name);
+
   const isPermitted = ({ call, server }: ResolvedCall, kind: ListKind, name: string): boolean => {
-    const { session, principal } = call;
-    const entry =
-      session.endpoint === 'all'
-        ? catalog.find(kind, name)
-        : catalog.list(kind).find(one => one.server === session.endpoint && one.name === name);
+    const entry = find(call, kind, name);
     const owner = entry?.server ?? server;
-    return !owner || permits(principal, owner, kind, entry?.publicName ?? name);
+    return !owner || permits(call.principal, owner, kind, entry?.publicName ?? name);
   };
 
   function withPermitted(resolved: ResolvedCall, kind: ListKind, reply: Reply): Reply {
@@ -58,19 +66,31 @@ export function createPolicyStep(
     return { ...reply, bytes: splice(bytes, [{ span, text }]) };
   }
 
+  /** Throws HUB_NAME_UNKNOWN if the call uses an item that is not permitted. */
+  function check(resolved: ResolvedCall): void {
+    const { call } = resolved;
+    const { bytes, method } = call.request;
+    const isCompletion = method === 'completion/complete';
+    const members = isCompletion ? membersOf(bytes, call.params.get('ref')) : call.params;
+    const use = isCompletion
+      ? completions.get(stringAt(bytes, members?.get('type')))
+      : uses.get(method);
+    const name = use && stringAt(bytes, members?.get(use.member));
+    if (!use || name === undefined) return;
+    const kind = use.kinds.find(one => find(call, one, name)) ?? use.kinds[0];
+    if (kind && !isPermitted(resolved, kind, name))
+      throw new HubError('HUB_NAME_UNKNOWN', `no ${kind} is called ${JSON.stringify(name)}`);
+  }
+
   return (resolved, next) => {
-    const { request, params } = resolved.call;
-    const kind = lists.get(request.method);
-    if (kind) {
-      const reply = next(resolved);
-      return reply instanceof Promise
-        ? reply.then(list => withPermitted(resolved, kind, list))
-        : withPermitted(resolved, kind, reply);
+    const kind = lists.get(resolved.call.request.method);
+    if (!kind) {
+      check(resolved);
+      return next(resolved);
     }
-    const [used, member = ''] = uses.get(request.method) ?? [];
-    const name = used && stringAt(request.bytes, params.get(member));
-    if (used && name !== undefined && !isPermitted(resolved, used, name))
-      throw new HubError('HUB_NAME_UNKNOWN', `no ${used} is called ${JSON.stringify(name)}`);
-    return next(resolved);
+    const reply = next(resolved);
+    return reply instanceof Promise
+      ? reply.then(list => withPermitted(resolved, kind, list))
+      : withPermitted(resolved, kind, reply);
   };
 }

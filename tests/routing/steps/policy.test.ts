@@ -72,6 +72,27 @@ describe('on the endpoint of all servers', () => {
   });
 });
 
+describe('completion of arguments', () => {
+  test.each([
+    ['ref/prompt', 'name', 'prompt'],
+    ['ref/resource', 'uri', 'template'],
+  ])('is refused for a %s that is not permitted', async (type, key, kind) => {
+    await using one = scene();
+    const of = (name: string) =>
+      callTo(one.server, callOf('completion/complete', { ref: { type, [key]: name } }));
+    assert.deepEqual(await one.pass(of('echo_read')), {});
+    await assert.rejects(one.pass(of('echo_write')), { code: 'HUB_NAME_UNKNOWN' });
+    const asked = one.asked.map(line => line.split(' ').slice(1).join(' '));
+    assert.deepEqual(asked, [`echo ${kind} echo_read`, `echo ${kind} echo_write`]);
+  });
+
+  test('without a reference is left to the server', async () => {
+    await using one = scene();
+    assert.deepEqual(await one.pass(callTo(one.server, callOf('completion/complete', {}))), {});
+    assert.deepEqual(one.asked, []);
+  });
+});
+
 describe('on the endpoint of one server', () => {
   test('the same is decided by the same names', async () => {
     await using one = scene();
