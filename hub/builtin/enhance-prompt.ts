@@ -1,6 +1,12 @@
 import { type ImprovedPrompt, type PromptSource, type PromptStep, reservedNames } from '#routing';
 import { z } from 'zod';
-import { type BuiltinContext, type BuiltinPrompt, type BuiltinTool, definePrompt, defineTool } from './builtin-server.ts';
+import {
+  type BuiltinContext,
+  type BuiltinPrompt,
+  type BuiltinTool,
+  definePrompt,
+  defineTool,
+} from './builtin-server.ts';
 
 const title = 'Improve a prompt';
 const described = 'The prompt to be improved.';

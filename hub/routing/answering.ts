@@ -1,22 +1,60 @@
-import { type Clock, HubError, type Log } from '#core';
-import { type ReplyBytes, errorAnswer, readMessage } from '#jsonrpc';
-import type { Tracer } from '#telemetry';
-import { type Answerer, type ResolvedCall, FailedCall, type Reply } from './call.ts';
-import { type Observer, createClientNames, createEpoch } from './observer.ts';
+import { type Clock, HubError, type Log, isObject } from '#core';
+import { type ReplyBytes, type Request, errorAnswer, rawText, readMessage } from '#jsonrpc';
+import { metaKeys } from '#mcp';
+import type { Principal } from '#policy';
+import { type Trace, type Tracer, redactText } from '#telemetry';
+import {
+  type Answerer,
+  type Call,
+  FailedCall,
+  type Reply,
+  type ResolvedCall,
+  type Step,
+} from './call.ts';
 import { createRequestIds } from './request-ids.ts';
+import type { SessionState } from './session.ts';
 import { noteError, traced } from './trace.ts';
 
-/** Answers each call exactly once, also if the call fails. */
-export interface Answering {
-  /** The bytes of the answer: exactly one, and never a rejection. */
-  answer(call: ResolvedCall): Promise<ReplyBytes>;
-  /** The answer to a request that cannot be read. */
-  refuse(call: ResolvedCall, error: unknown): ReplyBytes;
-  /** Requests that are being answered, without open subscription streams. */
-  readonly inFlight: number;
-  /** After this call, cancelled calls are reported as cancelled by the hub's shutdown. */
-  stop(): void;
-}
+/** An answered request of a client. */
+export type Observed = {
+  /** The method, such as `tools/call`. */
+  readonly method: string;
+  /**
+   * The name in the request: the public name of a tool or prompt, the URI of a resource that is read, or the id of a
+   * task; undefined for other methods.
+   */
+  readonly name: string | undefined;
+  /** The server that the request was for; undefined if the hub answered the request itself. */
+  readonly server: string | undefined;
+  /** Identifies the session within this run of the hub. A request without a session has its own id. */
+  readonly session: string;
+  /** The sender of the request. */
+  readonly principal: Principal;
+  /** Name and version of the client, such as `claude-code 2.1`; undefined if the client gave none. */
+  readonly client: string | undefined;
+  /** Arrival time, in milliseconds since the epoch. */
+  readonly at: number;
+  /** Time from arrival at the router to the answer, in milliseconds with fractions. */
+  readonly tookMs: number;
+  /** The server's part of `tookMs`: from sending the request to the channel until the answer was read from it. */
+  readonly serverMs: number;
+  /**
+   * `ok`; `tool_error` for a result with `isError`; `error` for an error of the server; or the code of a HubError.
+   */
+  readonly outcome: string;
+  /** The whole message as received. The buffer is not the observer's: its owner may overwrite it later. */
+  readonly request: Buffer;
+  /** The whole answer as sent. The buffer is not the observer's, like that of `request`. */
+  readonly reply: ReplyBytes;
+  /** The place of the request in a trace; undefined if tracing is off. */
+  readonly trace: Trace | undefined;
+};
+
+/**
+ * Called once for each answered request, in the turn of the answer. Not called for `subscriptions/listen`, which
+ * would seem to take hours. Must not throw, and must copy the bytes that it keeps.
+ */
+export type Observer = (call: Observed) => void;
 
 export type AnsweringNeeds = {
   readonly log: Log;
@@ -31,11 +69,11 @@ export type AnsweringNeeds = {
 const listening = 'subscriptions/listen';
 
 /**
- * Runs the steps of a call: registers the call in its session while it is being answered, turns errors into answers,
- * and calls the observer. All of this shares one `then`, because each turn and each frame costs time on the path of a
- * call.
+ * Answers each call exactly once, also if the call fails: runs its steps, registers it in its session while it is being
+ * answered, turns errors into answers, and calls the observer. All of this shares one `then`, because each turn and
+ * each frame costs time on the path of a call.
  */
-export function createAnswering(steps: Answerer, needs: AnsweringNeeds): Answering {
+export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
   const { clock, observer, tracer } = needs;
   const clientOf = createClientNames();
   const ids = createRequestIds(needs);
@@ -43,6 +81,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds): Answeri
   let answering = 0;
   let isStopping = false;
 
+  /** The bytes of the answer: exactly one, and never a rejection. */
   function answer(untraced: ResolvedCall): Promise<ReplyBytes> {
     const resolved = tracer ? traced(untraced, tracer) : untraced;
     const { id, session, cancellation, request } = resolved.call;
@@ -118,10 +157,13 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds): Answeri
 
   return {
     answer,
+    /** The answer to a request that cannot be read. */
     refuse: failed,
+    /** Requests that are being answered, without open subscription streams. */
     get inFlight() {
       return answering;
     },
+    /** After this call, cancelled calls are reported as cancelled by the hub's shutdown. */
     stop() {
       isStopping = true;
     },
@@ -131,3 +173,69 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds): Answeri
 /** The error of a call that was cancelled by the hub's shutdown, not by its client. */
 const stopping = ({ message, data }: HubError) =>
   new HubError('HUB_SHUTTING_DOWN', message, { data: { ...data, retryable: true } });
+
+/** Composes the steps into one function, the first outermost. Absent steps cost nothing. */
+export function compose(steps: readonly (Step | undefined)[], last: Answerer): Answerer {
+  return steps.reduceRight<Answerer>(
+    (next, step) => (step ? call => step(call, next) : next),
+    last,
+  );
+}
+
+/**
+ * Maximum number of cached names of clients that send their name in each request. Names beyond it are parsed again.
+ */
+const maxNames = 1_000;
+const maxNameLength = 100;
+
+/** Returns a function that reads the name of a client. Each name is parsed only once. */
+export function createClientNames(): (
+  session: SessionState,
+  request: Request,
+  meta: Call['meta'],
+) => string | undefined {
+  const ofSessions = new WeakMap<object, string>();
+  const ofRequests = new Map<string, string>();
+  return ({ client }, { bytes }, meta) => {
+    if (client) {
+      let name = ofSessions.get(client);
+      if (name === undefined) ofSessions.set(client, (name = named(client.clientInfo)));
+      return name || undefined;
+    }
+    const span = meta?.get(metaKeys.clientInfo);
+    if (!span) return undefined;
+    const text = rawText(bytes, span);
+    let name = ofRequests.get(text);
+    if (name === undefined) {
+      if (ofRequests.size >= maxNames) ofRequests.clear();
+      ofRequests.set(text, (name = named(text)));
+    }
+    return name || undefined;
+  };
+}
+
+/** Name and version from a `clientInfo`, which is JSON text; empty if the client gave no name. */
+export function named(clientInfo: string): string {
+  const info: unknown = JSON.parse(clientInfo);
+  const words = isObject(info) ? [info['name'], info['version']] : [];
+  const text = words.filter(word => typeof word === 'string' && word !== '').join(' ');
+  return redactText(text)
+    .replaceAll(/\p{Cc}/gu, ' ')
+    .slice(0, maxNameLength);
+}
+
+/** Time for which the difference of the two clocks is reused, in milliseconds. */
+const epochFreshMs = 1_000;
+
+/** The time at which the monotonic clock was at 0, computed at most once a second. */
+export function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: number) => number {
+  let epochMs = 0;
+  let knownMs = -Infinity;
+  return nowMs => {
+    if (nowMs - knownMs > epochFreshMs) {
+      epochMs = clock.now() - nowMs;
+      knownMs = nowMs;
+    }
+    return epochMs;
+  };
+}

@@ -3,6 +3,7 @@ import { isObject } from '#core';
 import { valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import { principalKey } from '#policy';
+import { isStateless } from './bridge/eras.ts';
 import type { Call } from './call.ts';
 
 /** Maximum length of an identity. A longer identity is replaced by its digest. */
@@ -26,3 +27,13 @@ export function clientIdentityOf(call: Call): string | undefined {
 /** The key for the instances of a client without a session. */
 export const instanceKeyOf = (call: Call): string =>
   clientIdentityOf(call) ?? principalKey(call.principal);
+
+/** The name of a call's client; undefined if the client gave none. */
+export function clientNameOf(call: Call): string | undefined {
+  const { request, meta, session } = call;
+  const info: unknown = isStateless(call)
+    ? valueOf(request.bytes, meta?.get(metaKeys.clientInfo))
+    : session.client && JSON.parse(session.client.clientInfo);
+  const name = isObject(info) ? info['name'] : undefined;
+  return typeof name === 'string' ? name : undefined;
+}

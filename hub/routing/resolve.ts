@@ -1,6 +1,43 @@
-import { type Call, type ResolvedCall, ownCall, requireInitialized } from './call.ts';
-import type { MethodNeeds } from './methods/method.ts';
-import { methodOf } from './methods/method-of.ts';
+import { HubError } from '#core';
+import {
+  type Edit,
+  RpcError,
+  type Span,
+  elementsOf,
+  membersOf,
+  readAnswer,
+  rpcCodes,
+  splice,
+  stringAt,
+} from '#jsonrpc';
+import type { ListKind } from '#servers';
+import { isStateless, revisionOf } from './bridge/eras.ts';
+import {
+  type Call,
+  type ResolvedCall,
+  callTo,
+  noEdits,
+  ownCall,
+  requireInitialized,
+  requireString,
+} from './call.ts';
+import {
+  discoverAll,
+  discoverOne,
+  initializeAll,
+  initializeOne,
+  ping,
+  setLevel,
+} from './methods/hub.ts';
+import { type Method, type MethodNeeds, own, serverOf } from './methods/method.ts';
+import { listenAll, listenOne, subscribeAt, unsubscribeAt } from './methods/subscriptions.ts';
+import {
+  knowsTasks,
+  modernTasksOfAll,
+  modernTasksOfOne,
+  tasksOfAll,
+  tasksOfOne,
+} from './methods/tasks.ts';
 
 /** Resolves a call. If the call cannot be resolved, the answer is the error. */
 export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {
@@ -13,3 +50,231 @@ export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {
     });
   }
 }
+
+/** Finds the method that answers a call, by name, era and endpoint. Throws if the method is unknown. */
+function methodOf(call: Call): Method {
+  const { request, session } = call;
+  const isModern = isStateless(call);
+  const { method } = request;
+  // A server that ignores the request's id would handle it as a notification, and act on ids of other clients.
+  if (method.startsWith('notifications/')) throw unknownMethod(method);
+  if (session.endpoint !== 'all')
+    return (isModern ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;
+  const found = (isModern ? modernMethodsOfAll : methodsOfAll).get(method);
+  if (found) return found;
+  throw unknownMethod(method);
+}
+
+const unknownMethod = (method: string) =>
+  new RpcError(
+    rpcCodes.methodNotFound,
+    'HUB_REQUEST_INVALID',
+    `the hub knows no method ${JSON.stringify(method)} that is answered`,
+  );
+
+/** The error for an unknown tool or prompt. MCP requires "invalid params". */
+const unknownName = (kind: ListKind, name: string) =>
+  new HubError(
+    'HUB_NAME_UNKNOWN',
+    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
+  );
+
+const list = (kind: ListKind): Method =>
+  own((call, needs) => {
+    const { lists } = needs.clients.offeringFor(call);
+    const cursor = call.params.has('cursor')
+      ? requireString(call, call.params, 'cursor', 'params.cursor').text
+      : undefined;
+    const answer = () =>
+      lists.answer(kind, cursor, call.id, revisionOf(call), call.principal.grants);
+    return lists.freshen(kind)?.then(answer) ?? answer();
+  });
+
+/** Resolves a tool or prompt by its public name, and replaces that with the server's own name. */
+const byName =
+  (kind: ListKind): Method =>
+  (call, needs) => {
+    const { span, text } = requireString(call, call.params, 'name', 'params.name');
+    const entry = needs.clients.offeringFor(call).catalog.find(kind, text);
+    if (!entry) throw unknownName(kind, text);
+    const edits = entry.name === text ? noEdits : [{ span, text: JSON.stringify(entry.name) }];
+    return callTo(entry.server, call, edits, text);
+  };
+
+const callByName = byName('tool');
+
+/** A call that may create a task. The hub remembers the server for later requests about the task. */
+const callTool: Method = (call, needs) => {
+  const resolved = callByName(call, needs);
+  const isModern = isStateless(call);
+  const makesTask = isModern ? knowsTasks(call) : call.params.has('task');
+  return makesTask
+    ? { ...resolved, remembered: { kind: isModern ? 'public_task' : 'task' } }
+    : resolved;
+};
+
+/** The server of the requested resource, and the edits that set the server's own URI. */
+function findResource(call: Call, needs: MethodNeeds) {
+  const { span, text } = requireString(call, call.params, 'uri', 'params.uri');
+  const found = needs.clients.offeringFor(call).catalog.findResource(text);
+  if (!found)
+    throw new RpcError(
+      // MCP 2026-07-28 has no separate code for an unknown resource.
+      isStateless(call) ? rpcCodes.invalidParams : rpcCodes.resourceNotFound,
+      'HUB_NAME_UNKNOWN',
+      `no server lists the resource ${JSON.stringify(text)} or a template for it`,
+      { uri: text },
+    );
+  const edits = found.uri === text ? noEdits : [{ span, text: JSON.stringify(found.uri) }];
+  return { ...found, publicUri: text, edits };
+}
+
+const read: Method = (call, needs) => {
+  const { server, uri, publicUri, edits } = findResource(call, needs);
+  const restored =
+    uri === publicUri ? undefined : (bytes: Buffer) => withUri(bytes, uri, publicUri);
+  return callTo(server, call, edits, publicUri, undefined, restored);
+};
+
+const subscribe: Method = (call, needs) => {
+  const { edits, ...resource } = findResource(call, needs);
+  return subscribeAt(call, edits, resource, needs);
+};
+
+const unsubscribe: Method = (call, needs) => {
+  const { edits, ...resource } = findResource(call, needs);
+  return unsubscribeAt(call, edits, resource, false, needs);
+};
+
+const complete: Method = (call, needs) => {
+  const { catalog } = needs.clients.offeringFor(call);
+  const ref = membersOf(call.request.bytes, call.params.get('ref'));
+  const type = requireString(call, ref, 'type', 'params.ref.type').text;
+  if (type !== 'ref/prompt' && type !== 'ref/resource')
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `"params.ref.type" is ${JSON.stringify(type)}; it must be ref/prompt or ref/resource`,
+    );
+  const isPrompt = type === 'ref/prompt';
+  const key = isPrompt ? 'name' : 'uri';
+  const { span, text } = requireString(call, ref, key, `params.ref.${key}`);
+  const entry = isPrompt
+    ? catalog.find('prompt', text)
+    : (catalog.find('template', text) ?? catalog.find('resource', text));
+  if (entry) return callTo(entry.server, call, [{ span, text: JSON.stringify(entry.name) }]);
+  if (isPrompt) throw unknownName('prompt', text);
+  throw new HubError('HUB_NAME_UNKNOWN', `no server has the template ${JSON.stringify(text)}`);
+};
+
+/** Methods of the endpoint of all servers for both kinds of clients. */
+const shared = [
+  ['tools/list', list('tool')],
+  ['resources/list', list('resource')],
+  ['resources/templates/list', list('template')],
+  ['prompts/list', list('prompt')],
+  ['tools/call', callTool],
+  ['prompts/get', byName('prompt')],
+  ['resources/read', read],
+  ['completion/complete', complete],
+] as const;
+
+/** Methods of the endpoint of all servers for clients with a session, by name. */
+const methodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ...shared,
+  ['initialize', initializeAll],
+  ['ping', ping],
+  ['logging/setLevel', setLevel],
+  ['resources/subscribe', subscribe],
+  ['resources/unsubscribe', unsubscribe],
+  ...tasksOfAll,
+]);
+
+/** Methods of the endpoint of all servers for clients without a session (MCP 2026-07-28). */
+const modernMethodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ...shared,
+  ['server/discover', discoverAll],
+  ['subscriptions/listen', listenAll],
+  ...modernTasksOfAll,
+]);
+
+/**
+ * Replaces the URI of a resource in the answer to `resources/read`: in the contents, in which other URIs are
+ * unchanged, and in the error for an unknown resource.
+ */
+function withUri(bytes: Buffer, from: string, to: string): Buffer {
+  const { payload, failed } = readAnswer(bytes);
+  const members = membersOf(bytes, payload);
+  const named = failed ? [members?.get('data')] : elementsOf(bytes, members?.get('contents'));
+  const text = JSON.stringify(to);
+  const edits = named.flatMap((object: Span | undefined): readonly Edit[] => {
+    const span = membersOf(bytes, object)?.get('uri');
+    return span && stringAt(bytes, span) === from ? [{ span, text }] : [];
+  });
+  return edits.length === 0 ? bytes : splice(bytes, edits);
+}
+
+/** Forwards a call to the server, also if the hub does not know the method. */
+const pass: Method = call => {
+  const makesTask = call.params.has('task');
+  if (makesTask && call.session.isSessionless)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      '"params.task": nobody could ask for the task later, as this request has no session. Leave "task" out, or open a session at the server',
+    );
+  return callTo(serverOf(call), call, noEdits, undefined, makesTask ? { kind: 'task' } : undefined);
+};
+
+/** A URI that is not a string is forwarded; the server refuses it. */
+const uriOf = ({ request, params }: Call) => stringAt(request.bytes, params.get('uri'));
+
+const subscribeOne: Method = (call, needs) => {
+  const uri = uriOf(call);
+  return uri === undefined
+    ? pass(call, needs)
+    : subscribeAt(call, noEdits, { server: serverOf(call), uri, publicUri: uri }, needs);
+};
+
+const unsubscribeOne: Method = (call, needs) => {
+  const uri = uriOf(call);
+  return uri === undefined
+    ? pass(call, needs)
+    : unsubscribeAt(call, noEdits, { server: serverOf(call), uri }, true, needs);
+};
+
+/** Methods that the stateless revision removed. They are refused whatever the server supports. */
+const removed = [
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+].map((name): readonly [string, Method] => [
+  name,
+  () => {
+    throw new RpcError(
+      rpcCodes.methodNotFound,
+      'HUB_REQUEST_INVALID',
+      `MCP 2026-07-28 has no method ${JSON.stringify(name)}`,
+    );
+  },
+]);
+
+/** Methods that the endpoint of one server does not simply forward, for clients with a session. */
+const methodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['initialize', initializeOne],
+  ['ping', ping],
+  ['logging/setLevel', setLevel],
+  ['resources/subscribe', subscribeOne],
+  ['resources/unsubscribe', unsubscribeOne],
+  ...tasksOfOne,
+]);
+
+/**
+ * Methods that the endpoint of one server does not simply forward, for clients without a session (MCP 2026-07-28).
+ */
+const modernMethodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['server/discover', discoverOne],
+  ['subscriptions/listen', listenOne],
+  ...modernTasksOfOne,
+  ...removed,
+]);

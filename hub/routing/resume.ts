@@ -1,7 +1,7 @@
 import { encodeCall } from '#jsonrpc';
 import { type Servers, listKinds } from '#servers';
-import { changeMethods } from './events/changes.ts';
-import type { OlderClients } from './older-clients.ts';
+import { changeMethods } from './events/subscription-streams.ts';
+import type { ClientInstances } from './client-instances.ts';
 import type { EarlierSession, SessionSettings, SessionState, Endpoint } from './session.ts';
 import type { Subscriptions } from './events/subscriptions.ts';
 import type { Tasks } from './tasks/tasks.ts';
@@ -23,7 +23,7 @@ export type ResumptionNeeds = {
   readonly subscriptions: Pick<Subscriptions, 'add' | 'listOf'>;
   readonly tasks: Pick<Tasks, 'has'>;
   readonly urlElicitations: Pick<UrlElicitations, 'of'>;
-  readonly olderClients: Pick<OlderClients, 'prepare'>;
+  readonly clients: Pick<ClientInstances, 'prepareOlder'>;
   readonly logLevelChanged: () => void;
 };
 
@@ -66,8 +66,7 @@ export function createResumption(needs: ResumptionNeeds): Resumption {
         const server = seen.find(({ config }) => config.name === name);
         if (server) subscriptions.add(server, uri, session, publicUri, false);
       }
-      if (session.endpoint === 'all')
-        for (const server of servers.all) needs.olderClients.prepare(server);
+      if (session.endpoint === 'all') needs.clients.prepareOlder();
       for (const method of listMethodsOf(session.endpoint))
         session.send(encodeCall(undefined, method));
     },

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Naming } from '#config';
-import { type Clock, type Log, HubError, createSlotMap } from '#core';
+import { type Clock, HubError, type Log, createSlotMap } from '#core';
 import {
   type Message,
   type ReplyBytes,
@@ -13,48 +13,41 @@ import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import type { ResponseStream } from '#upstream';
-import { createAnnouncements } from './events/announcements.ts';
-import { createAnswering } from './answering.ts';
-import { createClientRequests } from './events/client-requests.ts';
+import { type Observer, compose, createAnswering, named } from './answering.ts';
+import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
+import { createSuspendedCalls } from './bridge/input-required.ts';
+import { createRequestStates } from './bridge/request-state.ts';
 import { ownCall, readCall, unreadCall } from './call.ts';
+import { createClientInstances } from './client-instances.ts';
+import { createCollisionLog } from './collision-log.ts';
+import { createClientRequests } from './events/client-requests.ts';
+import { createLogLevels } from './events/log-levels.ts';
+import { createFromClients, createFromServers } from './events/messages.ts';
 import {
-  cancelCall,
-  type SessionOptions,
-  createSessionState,
+  changeMethods,
+  createAnnouncements,
+  createSubscriptionStreams,
+} from './events/subscription-streams.ts';
+import { createSubscriptions } from './events/subscriptions.ts';
+import { createUrlElicitations } from './events/url-elicitations.ts';
+import type { Collision } from './names.ts';
+import { resolveCall } from './resolve.ts';
+import { createResumption } from './resume.ts';
+import {
   type EarlierSession,
+  type Endpoint,
   type InstanceHolder,
   type OpenSession,
   type Over,
   type Session,
+  type SessionOptions,
   type SessionState,
-  type Endpoint,
+  cancelCall,
+  createSessionState,
 } from './session.ts';
-import { changeMethods } from './events/changes.ts';
-import { createCollisionLog } from './collision-log.ts';
-import { createFromClients } from './events/from-clients.ts';
-import { createFromServers } from './events/from-servers.ts';
-import { createSuspendedCalls } from './bridge/input-required.ts';
-import { createLogLevels } from './events/log-levels.ts';
-import { createSubscriptionStreams } from './events/subscription-streams.ts';
-import type { MethodNeeds } from './methods/method.ts';
-import type { Collision } from './names.ts';
-import { type Observer, named } from './observer.ts';
-import { createOffering } from './lists.ts';
-import { createOlderClients } from './older-clients.ts';
-import { createOwnOfferings } from './own-offerings.ts';
-import type { PromptSource } from './steps/prompt-source.ts';
-import { createBridge, createResumeStep, instanceFor } from './bridge/bridge.ts';
-import { createRequestStates } from './bridge/request-state.ts';
-import { resolveCall } from './resolve.ts';
-import { createResumption } from './resume.ts';
-import { createStatelessClients } from './stateless-clients.ts';
-import { createAdmissionStep } from './steps/admission.ts';
-import { compose } from './steps/compose.ts';
-import { createImproveStep } from './steps/improve.ts';
+import { type PromptSource, createImproveStep } from './steps/improve.ts';
 import { type Permits, createPolicyStep } from './steps/policy.ts';
-import { createSubscriptions } from './events/subscriptions.ts';
 import { createTasks } from './tasks/tasks.ts';
-import { createUrlElicitations } from './events/url-elicitations.ts';
 
 /** Routes messages from clients to servers and back. */
 export interface Router {
@@ -113,14 +106,19 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const { servers, log, clock } = needs;
   const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
-  const { catalog, lists } = createOffering(naming, needs);
+  const clients = createClientInstances(naming, { servers, clock, sessions });
+  const { catalog } = clients.shared;
   const levels = createLogLevels(sessions, needs);
   const tasks = createTasks();
   const urlElicitations = createUrlElicitations();
   const clientRequests = createClientRequests({ clock, tasks, urlElicitations });
-  const bases = new WeakMap<Server, Server>();
-  const baseOf = (server: Server) => bases.get(server) ?? server;
-  const streams = createSubscriptionStreams({ tasks, baseOf });
+  const streams = createSubscriptionStreams({
+    tasks,
+    baseOf: clients.baseOf,
+    tasksChanged(endpoint) {
+      for (const server of endpoint === 'all' ? servers.all : [endpoint]) forEach(server, watch);
+    },
+  });
   const watch = (server: Server) =>
     server.watch({ resources: subscriptions.urisOf(server), tasks: streams.tasksOf(server) });
   const subscriptions = createSubscriptions({
@@ -134,82 +132,36 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     states: createRequestStates(randomBytes(32), { clock }),
     newId: needs.newId,
   });
-  /**
-   * A session with a connected client keeps its instances. A client that reconnects finds its session, but its
-   * instances may have been stopped.
-   */
-  const mayEnd = (holder: object) =>
-    !sessions().some(session => session === holder && session.isConnected());
-  const olderClients = createOlderClients({
-    instances: servers.instances,
-    changed: () => ownOfferings.olderChanged(),
-  });
-  const statelessClients = createStatelessClients({ instances: servers.instances, mayEnd });
-  const ownOfferings = createOwnOfferings(naming, {
-    offering: needs,
-    sessions,
-    statelessClients,
-    olderClients,
-  });
-  const bridgeNeeds = {
+  const logLevelChanged = () => {
+    for (const server of servers.all) forEach(server, levels.update);
+  };
+  const parts = {
     servers,
-    statelessClients,
-    olderClients,
-    mayEnd,
+    clients,
     clock,
+    log,
     clientRequests,
     urlElicitations,
     tasks,
+    streams,
     subscriptions,
     suspendedCalls,
+    levels,
+    logLevelChanged,
   };
-  const bridge = createBridge(bridgeNeeds);
+  const bridge = createBridge(parts);
   const relay = compose(
     [
       createImproveStep({ source: needs.prompts, catalog }),
       createResumeStep(suspendedCalls),
-      createAdmissionStep((server, call) => instanceFor(server, call, bridgeNeeds)),
+      createAdmissionStep(clients.instanceFor),
     ],
     bridge,
   );
-  const methodNeeds: MethodNeeds = {
-    servers,
-    catalog,
-    lists,
-    subscriptions,
-    streams,
-    levels,
-    tasks,
-    clientRequests,
-    suspendedCalls,
-    urlElicitations,
-    statelessClients,
-    olderClients,
-    ownOfferingOf: call => ownOfferings.of(call),
-    mayEnd,
-    prompts: needs.prompts,
-    clock,
-    log,
-    hubVersion: needs.hubVersion,
-    watch,
-    logLevelChanged() {
-      for (const server of servers.all)
-        for (const one of [server, ...servers.instances.list(server)]) levels.update(one);
-    },
-    relay,
-    bridge,
-  };
-  const announce = createAnnouncements({
-    clock,
-    sessions,
-    streams,
-    ofOlderClients(instance) {
-      const base = baseOf(instance);
-      return olderClients.find(base) === instance ? base : undefined;
-    },
-  });
-  const notified = createFromClients(methodNeeds);
-  const fromServers = createFromServers({ sessions, baseOf, ...methodNeeds });
+  const methodNeeds = { ...parts, hubVersion: needs.hubVersion, relay, bridge };
+  const announce = createAnnouncements({ clock, sessions, streams, ...clients });
+  const notified = createFromClients(parts);
+  const fromServers = createFromServers({ sessions, baseOf: clients.baseOf, ...parts });
 
   const logCollisions = createCollisionLog(log);
   catalog.changed(kind => {
@@ -217,13 +169,18 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     logCollisions(catalog.collisions());
   });
 
+  /** Calls `work` for a server and each of its instances. */
+  function forEach(server: Server, work: (one: Server) => void): void {
+    for (const one of [server, ...servers.instances.list(server)]) work(one);
+  }
+
   /**
    * Handles the events of a server. If an instance serves only one client, `holder` is that client, and `session` is
    * the client's session, if it has one.
    */
   function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
-      if (holder && (!session || session.endpoint === 'all')) ownOfferings.differs(holder);
+      if (holder && (!session || session.endpoint === 'all')) clients.differs(holder);
       if (session) session.send(encodeCall(undefined, changeMethods[kind]));
       else announce(server, kind);
     });
@@ -254,19 +211,21 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   servers.changed(hearAll);
   servers.removed(server => {
     streams.endAll(server);
-    olderClients.holder.instances.delete(server);
+    clients.serverRemoved(server);
   });
   servers.instances.hearWith(
     one => subscriptions.isHeard(one) || streams.isHeard(one) || tasks.areAt(one),
   );
   servers.instances.opened(({ server, base, session }) => {
-    bases.set(server, base);
-    const holder = ownOfferings.opened(base, server, session);
-    const state = sessions().find(one => one === holder);
-    hear(server, state, holder);
+    const holder = clients.opened(base, server, session);
+    hear(
+      server,
+      sessions().find(one => one === holder),
+      holder,
+    );
   });
 
-  const resumption = createResumption(methodNeeds);
+  const resumption = createResumption(parts);
   let lastSession = 0;
   const answering = createAnswering(
     compose([createPolicyStep(needs.permits, catalog)], resolved =>
@@ -364,7 +323,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
         urlElicitations.removeAll(state);
         state.own?.catalog[Symbol.dispose]();
         servers.instances.release(state);
-        if (state.logLevel !== undefined) methodNeeds.logLevelChanged();
+        if (state.logLevel !== undefined) logLevelChanged();
       },
     };
   }

@@ -1,37 +1,37 @@
+import { HubError } from '#core';
 import { whole } from '#jsonrpc';
-import type { Running, Server } from '#servers';
-import { isStateless, keepsSessions } from './eras.ts';
-import type { Answerer, Call, ResolvedCall, Step, Reply } from '../call.ts';
-import { instanceKeyOf } from '../client-identity.ts';
-import type { SuspendedCalls } from './input-required.ts';
-import type { MethodNeeds } from '../methods/method.ts';
-import { whenReady } from './ready.ts';
-import { type SendNeeds, send } from './send.ts';
-import { admit } from '../steps/admission.ts';
-import { type ToModernNeeds, toModern } from './to-modern.ts';
+import type { CallPermit, Running, Server } from '#servers';
+import {
+  type Answerer,
+  type Call,
+  FailedCall,
+  type Reply,
+  type ResolvedCall,
+  type Step,
+} from '../call.ts';
+import type { ClientInstances } from '../client-instances.ts';
+import { setWork, throwIfCancelled } from '../session.ts';
 import { withTrace } from '../trace.ts';
+import { isStateless } from './eras.ts';
+import type { SuspendedCalls } from './input-required.ts';
+import { type SendNeeds, send } from './send.ts';
+import { type ToModernNeeds, toModern } from './to-modern.ts';
 
-export type InstanceNeeds = Pick<
-  MethodNeeds,
-  'servers' | 'statelessClients' | 'olderClients' | 'mayEnd'
->;
+type Instances = Pick<ClientInstances, 'instanceFor'>;
 
-/**
- * The instance that serves the client of a call. The config may give each client its own instance. Sessionless
- * clients are identified by their `clientInfo`; clients without one share an instance.
- */
-export function instanceFor(server: Server, call: Call, needs: InstanceNeeds): Server {
-  const { session } = call;
-  const { instance, launch } = server.config;
-  if (instance === 'shared')
-    return keepsSessions(call) && launch.kind === 'remote'
-      ? needs.olderClients.instanceOf(server)
-      : server;
-  if (keepsSessions(call))
-    return session.client
-      ? needs.servers.instances.of(server, session, session.client, needs.mayEnd)
-      : server;
-  return needs.statelessClients.instanceOf(server, instanceKeyOf(call));
+/** Waits for a server to start. If the client cancels meanwhile, its request is not sent. */
+export async function whenReady(call: Call, server: Server): Promise<Running> {
+  const cancelled = Promise.withResolvers<never>();
+  const { name } = server.config;
+  setWork(call.cancellation, {
+    cancel: () =>
+      cancelled.reject(
+        new HubError('HUB_CALL_CANCELLED', `the client cancelled while ${name} started`, {
+          data: { server: name },
+        }),
+      ),
+  });
+  return await Promise.race([server.ready(), cancelled.promise]);
 }
 
 /** Starts a stopped server, subject to the same admission as a call. */
@@ -45,11 +45,11 @@ export const startFor = (call: Call, server: Server): Running | Promise<Running>
 export async function workerFor(
   server: Server,
   call: Call,
-  needs: InstanceNeeds,
+  clients: Instances,
 ): Promise<{ readonly worker: Server; readonly running: Running }> {
-  for (let worker = instanceFor(server, call, needs); ;) {
+  for (let worker = clients.instanceFor(server, call); ;) {
     const running = worker.running ?? (await whenReady(call, worker));
-    const other = instanceFor(server, call, needs);
+    const other = clients.instanceFor(server, call);
     if (other === worker) return { worker, running };
     worker = other;
   }
@@ -70,7 +70,8 @@ export const createResumeStep =
  * bytes are forwarded unchanged except for the id, the progress token and the edits.
  */
 export function createBridge(
-  needs: InstanceNeeds & SendNeeds & ToModernNeeds & { readonly suspendedCalls: SuspendedCalls },
+  needs: { readonly clients: Instances } & SendNeeds &
+    ToModernNeeds & { readonly suspendedCalls: SuspendedCalls },
 ): Answerer {
   function sendTo(resolved: ResolvedCall, server: Server, running: Running): Promise<Reply> {
     const { serverInfo } = running;
@@ -89,7 +90,7 @@ export function createBridge(
     if (server.config.instance === 'session')
       return whenReady(call, server).then(ready => sendTo(resolved, server, ready));
     // An instance shared by older clients uses the gate of its server, which the call has already passed.
-    return workerFor(server, call, needs).then(({ worker, running: ready }) =>
+    return workerFor(server, call, needs.clients).then(({ worker, running: ready }) =>
       sendTo(resolved, worker, ready),
     );
   }
@@ -106,3 +107,60 @@ const restore = (reply: Reply, restored: (bytes: Buffer) => Buffer): Reply => ({
   ...reply,
   bytes: restored(whole(reply.bytes)),
 });
+
+/** Passes each call through the breaker and the limits of the instance that serves its client. */
+export const createAdmissionStep =
+  (instanceFor: (server: Server, call: Call) => Server): Step =>
+  (resolved, next) => {
+    if (!resolved.server) return next(resolved);
+    const { call } = resolved;
+    const server = instanceFor(resolved.server, call);
+    return admit(server, call, waitedMs =>
+      next(
+        server === resolved.server && waitedMs === 0
+          ? resolved
+          : { ...resolved, instance: server, waitedMs },
+      ),
+    );
+  };
+
+/** Runs work that uses a server like a call, once the server admits it. */
+export function admit<T>(
+  server: Server,
+  call: Call,
+  work: (waitedMs: number) => T | Promise<T>,
+): T | Promise<T> {
+  const entered = server.admission.enter(call.session.key);
+  if ('over' in entered) return workWith(entered, work);
+  setWork(call.cancellation, entered);
+  return entered.permit.then(permit => {
+    setWork(call.cancellation, undefined);
+    return workWith(permit, waitedMs => {
+      throwIfCancelled(call);
+      return work(waitedMs);
+    });
+  });
+}
+
+/** Releases the permit without delaying the reply. */
+function workWith<T>(
+  permit: CallPermit,
+  work: (waitedMs: number) => T | Promise<T>,
+): T | Promise<T> {
+  try {
+    const done = work(permit.waitedMs);
+    if (done instanceof Promise)
+      void done.then(
+        () => permit.over(undefined, true),
+        (error: unknown) => giveBack(permit, error),
+      );
+    else permit.over(undefined, true);
+    return done;
+  } catch (error) {
+    giveBack(permit, error);
+    throw error;
+  }
+}
+
+const giveBack = (permit: CallPermit, error: unknown): void =>
+  error instanceof FailedCall ? permit.over(error.error, true) : permit.over(error, false);

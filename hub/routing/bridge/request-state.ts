@@ -5,7 +5,7 @@ import { principalKey } from '#policy';
 import type { Call } from '../call.ts';
 
 /** The content of a `requestState` made by the hub. */
-export type State = {
+export type SuspendedState = {
   /** The suspended call. */
   readonly id: string;
   /** Counts the answers to the call, so that each answer is used only once; 0 if no call is waiting. */
@@ -17,11 +17,11 @@ export type State = {
 /** Issues and verifies the hub's `requestState` values (MCP 2026-07-28, multi round-trip requests). */
 export interface RequestStates {
   /** Issues a state that is valid only for this request. `lifeMs`: how long the state is valid, in milliseconds. */
-  issue(state: State, call: Call, lifeMs: number): string;
+  issue(state: SuspendedState, call: Call, lifeMs: number): string;
   /** The id of the call in a state. The state is not verified. */
   claimed(text: string): string | undefined;
   /** Throws HUB_STATE_INVALID if the hub did not issue the state for this request, or if the state has expired. */
-  verify(text: string, call: Call): State;
+  verify(text: string, call: Call): SuspendedState;
 }
 
 const shape = /^([\w-]{1,64})\.(\d{1,6})\.(\d{1,6})\.(\d{1,16})\.([\w-]{43})$/;

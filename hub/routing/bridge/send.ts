@@ -1,14 +1,21 @@
 import { type Clock, isObject } from '#core';
-import { type Answer, type Edit, rawText, readMessage, replace, rpcCodes, valueOf } from '#jsonrpc';
+import {
+  type Answer,
+  type Edit,
+  type Span,
+  membersOf,
+  rawText,
+  readAnswer,
+  replace,
+  rpcCodes,
+  valueOf,
+} from '#jsonrpc';
 import type { Running, Server } from '#servers';
 import { isStateless, keepsSessions } from './eras.ts';
 import { type Call, type ResolvedCall, FailedCall, type Reply, type ServerReply } from '../call.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
-import { adviseEra } from './era-advice.ts';
-import { saysError } from './says-error.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
-import { inPayload } from '../tasks/task-messages.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import { inPayload, type Tasks } from '../tasks/tasks.ts';
 import { noteError } from '../trace.ts';
 import { type UrlElicitations, keepPages } from '../events/url-elicitations.ts';
 
@@ -133,9 +140,78 @@ function remember(
   return undefined;
 }
 
-/** Parses an answer. Throws a TypeError if the message is not an answer, which is a bug. */
-export function readAnswer(bytes: Buffer): Answer {
-  const message = readMessage(bytes);
-  if (message.kind !== 'answer') throw new TypeError('an answer was expected');
-  return message;
+/** Errors of the official SDKs for server-to-client requests, which MCP 2026-07-28 does not have. */
+const refusals = [
+  // TypeScript: `elicitInput`, `requestSampling` and others; `server.request`; UrlElicitationRequiredError.
+  'Server-to-client requests are not available on protocol revision',
+  'is not supported by the negotiated protocol version (wire era',
+  'cannot be signalled by throwing UrlElicitationRequiredError on protocol revision',
+  // Python: `ctx.elicit`, `ctx.session.create_message` and others.
+  'no back-channel for server-initiated requests',
+];
+
+/** Maximum number of bytes of an error that are searched. */
+const maxSearchedErrorBytes = 16 * 1024;
+
+const advice =
+  'a call failed because the server sends requests to its client, which MCP 2026-07-28 does not have. Set "era": "legacy" in its entry, if it speaks MCP 2025-11-25 as well: then the hub passes such requests on to clients of every revision';
+
+/** Advises the operator to set another era if an error is caused by the current era of the server. */
+function adviseEra({ bytes, payload }: Answer, server: Server): void {
+  const { start, end } = payload;
+  const text = bytes.toString('latin1', start, Math.min(end, start + maxSearchedErrorBytes));
+  if (refusals.some(refusal => text.includes(refusal))) server.advise(advice);
 }
+
+/** In larger results, only the first and last `endBytes` are searched, by text alone. */
+const maxParsedBytes = 64 * 1024;
+const endBytes = 1024;
+
+const flag = Buffer.from('"isError"');
+/** A letter of the flag that is rare in text, and its index. Searching for one letter takes a fifth of the time. */
+const letter = 0x45;
+const letterAt = 3;
+/** If the letter occurs more often than this, the whole flag is searched for. */
+const maxLetters = 8;
+
+/**
+ * True if the result of a tool reports an error. The bytes are searched for the flag, and parsed as JSON only if the
+ * flag is present and true. In a result above 64 KiB, a nested `isError` within a kilobyte of either end counts as
+ * the flag, and a flag in the middle is missed. Servers do not write the flag there.
+ */
+export function saysError(bytes: Buffer, result: Span): boolean {
+  const { start, end } = result;
+  if (end - start <= maxParsedBytes)
+    return isRaised(bytes, start, end) && isTrue(bytes, membersOf(bytes, result)?.get('isError'));
+  return (
+    isRaised(bytes.subarray(0, start + endBytes), start, start + endBytes) ||
+    isRaised(bytes, end - endBytes, end)
+  );
+}
+
+/** True if a true member of that name stands between `start` and `end`. */
+function isRaised(bytes: Buffer, start: number, end: number): boolean {
+  let at = start;
+  for (let letters = 0; letters < maxLetters; letters++) {
+    at = bytes.indexOf(letter, at);
+    if (at < 0 || at >= end) return false;
+    if (isTrueAfter(bytes, at - letterAt)) return true;
+    at++;
+  }
+  for (at = bytes.indexOf(flag, at); at >= 0 && at < end; at = bytes.indexOf(flag, at + 1))
+    if (isTrueAfter(bytes, at)) return true;
+  return false;
+}
+
+/** True if the flag stands at `at`, followed by `true`. */
+function isTrueAfter(bytes: Buffer, at: number): boolean {
+  for (let index = 0; index < flag.length; index++)
+    if (bytes[at + index] !== flag[index]) return false;
+  let value = at + flag.length;
+  while (bytes[value] === 0x20 || bytes[value] === 0x3a || bytes[value] === 0x09) value++;
+  return bytes[value] === 0x74;
+}
+
+/** `true` is the only JSON value that begins with this letter. */
+const isTrue = (bytes: Buffer, span: Span | undefined) =>
+  span !== undefined && bytes[span.start] === 0x74;

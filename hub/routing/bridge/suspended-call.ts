@@ -1,6 +1,5 @@
-import { withoutClientMetadata, clientMetadata, toModernResult } from './modern-result.ts';
-import { HubError, isObject } from '#core';
 import {
+  readAnswer,
   type Answer,
   encodeResult,
   errorAnswer,
@@ -9,12 +8,13 @@ import {
   rpcCodes,
   valueOf,
 } from '#jsonrpc';
+import { withoutClientMetadata, clientMetadata, toModernResult } from './results.ts';
+import { HubError, isObject } from '#core';
 import type { Running, Server } from '#servers';
 import type { ServerRequest, Caller, ResponseStream, Owner } from '#upstream';
-import { lacking } from '../events/client-requests.ts';
+import { lacking, callNeeds, refusedCapability } from '../events/client-requests.ts';
 import { type Call, type ResolvedCall, FailedCall, type ServerReply } from '../call.ts';
 import { setWork, isWanted } from '../session.ts';
-import { callNeeds, refusedCapability } from '../events/capabilities.ts';
 import { carrierOf } from './carrier.ts';
 import type {
   SuspendedCall,
@@ -22,7 +22,7 @@ import type {
   SuspendedCallOptions,
 } from './suspended-call-types.ts';
 import { invalid } from './request-state.ts';
-import { outcomeOf, readAnswer } from './send.ts';
+import { outcomeOf } from './send.ts';
 import { withTrace } from '../trace.ts';
 import { pagesWanted } from '../events/url-elicitations.ts';
 

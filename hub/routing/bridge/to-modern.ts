@@ -1,7 +1,5 @@
-import { traceMembers } from '../trace.ts';
-import { randomUUID } from 'node:crypto';
-import { type Clock, HubError, backoffMs, isObject } from '#core';
 import {
+  readAnswer,
   type Answer,
   type Members as MemberTexts,
   type Span,
@@ -11,15 +9,21 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
+import { traceMembers } from '../trace.ts';
+import { randomUUID } from 'node:crypto';
+import { type Clock, HubError, backoffMs, isObject } from '#core';
 import { metaKeys, modernVersion } from '#mcp';
 import type { Running, Server } from '#servers';
-import { asLegacy } from './legacy-result.ts';
-import { type ClientRequests, capabilitiesOf, lacking } from '../events/client-requests.ts';
+import { asLegacy, notFoundAsBefore } from './results.ts';
+import {
+  type ClientRequests,
+  capabilitiesOf,
+  lacking,
+  refusedCapability,
+} from '../events/client-requests.ts';
 import { type Call, type ResolvedCall, FailedCall, type ServerReply } from '../call.ts';
 import { setWork, throwIfCancelled, type SessionState } from '../session.ts';
-import { refusedCapability } from '../events/capabilities.ts';
-import { notFoundAsBefore } from './modern-result.ts';
-import { type SendNeeds, readAnswer, send } from './send.ts';
+import { type SendNeeds, send } from './send.ts';
 
 /** Maximum number of times that a server may ask for input or time before it returns a result. */
 const maxRounds = 20;

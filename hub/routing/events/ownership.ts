@@ -1,7 +1,7 @@
 import type { SessionState } from '../session.ts';
 
 /** An object that a session has at a server, with the server's id for it. */
-export type Claim<About> = {
+export type OwnedId<About> = {
   /** The server or instance that issued the id. The id is valid only there. */
   readonly source: object;
   readonly id: string;
@@ -13,13 +13,13 @@ export interface Ownership<About> {
   /** Number of ids with an owner. */
   readonly size: number;
   /** Adds a claim, unless the session already has it. */
-  add(session: SessionState, claim: Claim<About>): void;
+  add(session: SessionState, claim: OwnedId<About>): void;
   /** The owner; also undefined if several sessions have the same id, because the owner is then ambiguous. */
   ownerOf(source: object, id: string): SessionState | undefined;
   /** True if any session has a claim at the source. */
   isHeld(source: object): boolean;
   /** The claims of a session, oldest first. */
-  of(session: SessionState): readonly Claim<About>[];
+  of(session: SessionState): readonly OwnedId<About>[];
   remove(session: SessionState, source: object, id: string): void;
   /** Removes all claims of a closed session. */
   removeAll(session: SessionState): void;
@@ -29,10 +29,10 @@ export interface Ownership<About> {
 
 /** Claims with a limit per session. The oldest claims beyond the limit are dropped. */
 export function createOwnership<About>(maxPerSession: number): Ownership<About> {
-  const bySession = new Map<SessionState, Claim<About>[]>();
+  const bySession = new Map<SessionState, OwnedId<About>[]>();
   const bySource = new Map<object, Map<string, Set<SessionState>>>();
 
-  function forget(session: SessionState, { source, id }: Claim<About>): void {
+  function forget(session: SessionState, { source, id }: OwnedId<About>): void {
     const ids = bySource.get(source);
     const holders = ids?.get(id);
     holders?.delete(session);
@@ -41,7 +41,7 @@ export function createOwnership<About>(maxPerSession: number): Ownership<About> 
   }
 
   /** Replaces the claims of a session. */
-  function keep(session: SessionState, claims: Claim<About>[]): void {
+  function keep(session: SessionState, claims: OwnedId<About>[]): void {
     if (claims.length > 0) bySession.set(session, claims);
     else bySession.delete(session);
   }

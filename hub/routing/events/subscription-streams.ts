@@ -1,4 +1,4 @@
-import { HubError, isObject } from '#core';
+import { type Clock, HubError, isObject } from '#core';
 import {
   type Notification,
   encodeCall,
@@ -12,11 +12,10 @@ import {
 import { metaKeys } from '#mcp';
 import type { ListKind, Server } from '#servers';
 import type { Call } from '../call.ts';
-import { setWork, type Endpoint } from '../session.ts';
-import { changeMethods } from './changes.ts';
+import { type Endpoint, type SessionState, setWork } from '../session.ts';
+import type { ClientInstances } from '../client-instances.ts';
 import type { Subscriber } from './subscriptions.ts';
-import { withTaskId } from '../tasks/task-ids.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import { withTaskId, type Tasks } from '../tasks/tasks.ts';
 
 /** The notifications that a listening client wants (MCP 2026-07-28, `subscriptions/listen`). */
 export type Filter = {
@@ -31,7 +30,6 @@ type ListMember = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChan
 export type SubscriptionStream = Subscriber & {
   /** True once the acknowledgement was sent. No notification is sent before. */
   isAcknowledged: boolean;
-  readonly endpoint: Endpoint;
   /** The source of list changes: all servers, or one instance. */
   readonly source: Endpoint;
   /** True if an instance serves only the client of this stream. */
@@ -39,41 +37,6 @@ export type SubscriptionStream = Subscriber & {
   readonly filter: Filter;
   /** Ends the stream normally: the client gets an empty result. */
   end(): void;
-};
-
-/** The open `subscriptions/listen` requests. */
-export interface SubscriptionStreams {
-  readonly size: number;
-  /**
-   * Opens a stream, which is answered when it ends. Nothing is sent before `acknowledge`. Throws
-   * HUB_SUBSCRIPTIONS_FULL if the maximum number of streams is open.
-   */
-  open(
-    call: Call,
-    source: Endpoint,
-    filter: Filter,
-    isOwn: SubscriptionStream['isOwn'],
-    closed: (listen: SubscriptionStream) => void,
-  ): Opened;
-  /** Notifies the streams of a source that a list changed. */
-  listChanged(source: Endpoint, kind: ListKind): void;
-  /** Forwards a task notification of the server to the streams that asked for the task. */
-  task(server: Server, notification: Notification): void;
-  /** The tasks of a server that any stream listens to. */
-  tasksOf(server: Server): readonly string[];
-  /** True if a stream listens to the lists of this instance. */
-  isHeard(instance: Server): boolean;
-  /** Ends the streams of a endpoint, or all streams. */
-  endAll(endpoint?: Endpoint): void;
-}
-
-export type Opened = {
-  readonly listen: SubscriptionStream;
-  readonly answer: Promise<Buffer>;
-  /** False once the stream has ended. */
-  readonly isOpen: () => boolean;
-  /** Sends the honoured part of the filter. Notifications follow after this. */
-  acknowledge(honoured: object): void;
 };
 
 /** Maximum number of streams. Each holds a connection open. */
@@ -90,13 +53,16 @@ const isTold = ({ source, filter, isOwn }: SubscriptionStream, kind: ListKind, o
   filter.lists.has(members[kind]) &&
   (source === of || (source === 'all' && of !== 'all' && isOwn(of)));
 
-export type SubscriptionStreamsNeeds = {
+export type SubscriptionStreams = ReturnType<typeof createSubscriptionStreams>;
+
+/** Holds the open `subscriptions/listen` requests. */
+export function createSubscriptionStreams(needs: {
   readonly tasks: Pick<Tasks, 'routeOf'>;
   /** The configured server of an instance. */
   readonly baseOf: (instance: Server) => Server;
-};
-
-export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): SubscriptionStreams {
+  /** Called when the tasks that an endpoint listens to have changed. */
+  readonly tasksChanged: (endpoint: Endpoint) => void;
+}) {
   const streams = new Set<SubscriptionStream>();
 
   const sees = ({ endpoint, isOwn }: SubscriptionStream, server: Server, base: Server) =>
@@ -118,7 +84,17 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
     get size() {
       return streams.size;
     },
-    open(call, source, filter, isOwn, closed) {
+    /**
+     * Opens a stream, which is answered when it ends. Nothing is sent before `acknowledge`. Throws
+     * HUB_SUBSCRIPTIONS_FULL if the maximum number of streams is open.
+     */
+    open(
+      call: Call,
+      source: Endpoint,
+      filter: Filter,
+      isOwn: SubscriptionStream['isOwn'],
+      closed: (listen: SubscriptionStream) => void,
+    ) {
       if (streams.size >= maxStreams)
         throw new HubError(
           'HUB_SUBSCRIPTIONS_FULL',
@@ -130,9 +106,10 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
       promise.catch(() => undefined); // It may be rejected before the answer is awaited.
       const over = (): boolean => {
-        const wasOpen = streams.delete(listen);
-        if (wasOpen) closed(listen);
-        return wasOpen;
+        if (!streams.delete(listen)) return false;
+        closed(listen);
+        if (filter.taskIds.length > 0) needs.tasksChanged(session.endpoint);
+        return true;
       };
       const listen: SubscriptionStream = {
         isAcknowledged: false,
@@ -160,20 +137,25 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
       return {
         listen,
         answer: promise,
+        /** False once the stream has ended. */
         isOpen: () => streams.has(listen),
-        acknowledge(honoured) {
+        /** Sends the honoured part of the filter. Notifications follow after this. */
+        acknowledge(honoured: object): void {
           if (!streams.has(listen)) return;
           const method = 'notifications/subscriptions/acknowledged';
           listen.isAcknowledged = true;
           listen.send(encodeCall(undefined, method, { notifications: honoured }));
+          if (filter.taskIds.length > 0) needs.tasksChanged(session.endpoint);
         },
       };
     },
-    listChanged(source, kind) {
+    /** Notifies the streams of a source that a list changed. */
+    listChanged(source: Endpoint, kind: ListKind): void {
       const bytes = encodeCall(undefined, changeMethods[kind]);
       for (const listen of streams) if (isTold(listen, kind, source)) listen.send(bytes);
     },
-    task(server, { bytes, params }) {
+    /** Forwards a task notification of the server to the streams that asked for the task. */
+    task(server: Server, { bytes, params }: Notification): void {
       const taskId = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
       if (taskId === undefined) return;
       const base = needs.baseOf(server);
@@ -184,7 +166,8 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
             listen.send(withTaskId(bytes, params, taskId, publicId));
       }
     },
-    tasksOf(server) {
+    /** The tasks of a server that any stream listens to. */
+    tasksOf(server: Server): readonly string[] {
       const ids = new Set<string>();
       const base = needs.baseOf(server);
       for (const listen of streams)
@@ -195,8 +178,10 @@ export function createSubscriptionStreams(needs: SubscriptionStreamsNeeds): Subs
           }
       return [...ids];
     },
-    isHeard: instance => [...streams].some(({ source }) => source === instance),
-    endAll(endpoint) {
+    /** True if a stream listens to the lists of this instance. */
+    isHeard: (instance: Server) => [...streams].some(({ source }) => source === instance),
+    /** Ends the streams of an endpoint, or all streams. */
+    endAll(endpoint?: Endpoint): void {
       for (const listen of Array.from(streams))
         if (endpoint === undefined || listen.endpoint === endpoint) listen.end();
     },
@@ -249,4 +234,55 @@ function strings(value: unknown, name: string): readonly string[] {
       `"params.notifications.${name}" must be a list of at most ${maxNamed} strings`,
     );
   return [...new Set(texts)];
+}
+
+/** The notification for each kind of changed list. */
+export const changeMethods: Readonly<Record<ListKind, string>> = {
+  tool: 'notifications/tools/list_changed',
+  prompt: 'notifications/prompts/list_changed',
+  resource: 'notifications/resources/list_changed',
+  template: 'notifications/resources/list_changed',
+};
+
+/** Changes within this time are announced together, in milliseconds. */
+const changeDelayMs = 100;
+
+/** Announces changed lists to the clients of an endpoint, several changes at once. */
+export function createAnnouncements(needs: {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly sessions: () => readonly SessionState[];
+  readonly streams: Pick<SubscriptionStreams, 'listChanged'>;
+  readonly olderBaseOf: ClientInstances['olderBaseOf'];
+}) {
+  const due = new Map<Endpoint, Set<ListKind>>();
+
+  function announce(endpoint: Endpoint, kinds: Iterable<ListKind>): void {
+    // Resources and their templates share a method.
+    const methods = new Map([...kinds].map(kind => [changeMethods[kind], kind] as const));
+    // Sessions with their own instance get the announcements of that instance.
+    const tellsSessions = endpoint === 'all' || endpoint.config.instance === 'shared';
+    const base = endpoint === 'all' ? undefined : needs.olderBaseOf(endpoint);
+    const concerns = (seen: Endpoint) =>
+      seen === endpoint || (base !== undefined && (seen === base || seen === 'all'));
+    for (const [method, kind] of methods) {
+      for (const session of needs.sessions())
+        if (tellsSessions && concerns(session.endpoint) && session.protocolVersion !== undefined)
+          session.send(encodeCall(undefined, method));
+      needs.streams.listChanged(endpoint, kind);
+    }
+  }
+
+  return (endpoint: Endpoint, kind: ListKind): void => {
+    const kinds = due.get(endpoint);
+    if (kinds) {
+      kinds.add(kind);
+      return;
+    }
+    due.set(endpoint, new Set([kind]));
+    needs.clock.after(changeDelayMs, () => {
+      const now = due.get(endpoint) ?? [];
+      due.delete(endpoint);
+      announce(endpoint, now);
+    });
+  };
 }

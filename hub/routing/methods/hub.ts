@@ -1,7 +1,16 @@
 import { hubInfo, type ServerInfo, type Server } from '#servers';
 import { callTo, type Call, ownCall, type Reply, hubReply } from '../call.ts';
 import { HubError, isObject } from '#core';
-import { encodeResult, membersOf, rawText, setMembers, splice, stringAt, valueOf } from '#jsonrpc';
+import {
+  encodeResult,
+  membersOf,
+  rawText,
+  setMembers,
+  splice,
+  stringAt,
+  valueOf,
+  readAnswer,
+} from '#jsonrpc';
 import {
   isKnownVersion,
   isLogLevel,
@@ -11,11 +20,9 @@ import {
   modernVersions,
 } from '#mcp';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
-import { completeResult, discovered } from '../bridge/modern-result.ts';
+import { completeResult, discovered } from '../bridge/results.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
-import { startFor, workerFor } from '../bridge/bridge.ts';
-import { readAnswer } from '../bridge/send.ts';
-import { admit } from '../steps/admission.ts';
+import { startFor, workerFor, admit } from '../bridge/bridge.ts';
 
 export const ping = own(({ id }) => encodeResult(id, '{}'));
 
@@ -57,7 +64,7 @@ export const initializeAll = own((call, needs) => {
   const protocolVersion = negotiate(call);
   introduce(call);
   call.session.protocolVersion = protocolVersion;
-  for (const server of needs.servers.all) needs.olderClients.prepare(server);
+  needs.clients.prepareOlder();
   return encodeResult(
     call.id,
     JSON.stringify({
@@ -104,7 +111,7 @@ async function answerInitialize(call: Call, needs: MethodNeeds): Promise<Buffer>
   const greeted = async () => {
     const running = await startFor(call, server);
     return server.config.instance === 'shared'
-      ? (await workerFor(server, call, needs)).running
+      ? (await workerFor(server, call, needs.clients)).running
       : running;
   };
   const { serverInfo } = await greeted().catch((error: unknown) => {

@@ -1,14 +1,11 @@
 import { HubError, isObject } from '#core';
-import { RpcError, encodeResult, rawText, rpcCodes, valueOf } from '#jsonrpc';
+import { RpcError, encodeResult, rawText, rpcCodes, valueOf, readAnswer } from '#jsonrpc';
 import { metaKeys, tasksExtension } from '#mcp';
 import type { Server } from '#servers';
 import { keepsSessions } from '../bridge/eras.ts';
 import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
 import { type Method, own, serverOf } from './method.ts';
-import { instanceFor } from '../bridge/bridge.ts';
-import { readAnswer } from '../bridge/send.ts';
-import { inPayload } from '../tasks/task-messages.ts';
-import { type Task, tasksIn } from '../tasks/tasks.ts';
+import { inPayload, type Task, tasksIn } from '../tasks/tasks.ts';
 
 const taskIdOf = (call: Call) => requireString(call, call.params, 'taskId', 'params.taskId');
 
@@ -51,7 +48,7 @@ const listAll = own(async (call, needs) => {
   const told = await Promise.all(
     known.map(async ({ server, taskId, publicId }) => {
       try {
-        const { config, running } = instanceFor(server, call, needs);
+        const { config, running } = needs.clients.instanceFor(server, call);
         const answer = await running?.upstream.request(
           'tasks/get',
           { taskId },

@@ -1,5 +1,17 @@
 import { HubError } from '#core';
-import { type Answer, elementsOf, membersOf, stringAt } from '#jsonrpc';
+import {
+  type Answer,
+  type Notification,
+  type Request,
+  type Span,
+  elementsOf,
+  membersOf,
+  readMessage,
+  splice,
+  stringAt,
+} from '#jsonrpc';
+import { metaKeys } from '#mcp';
+import type { ServerRequest } from '#upstream';
 import type { Server } from '#servers';
 import { createOwnership } from '../events/ownership.ts';
 import type { SessionState } from '../session.ts';
@@ -154,4 +166,73 @@ export function tasksIn(
       return taskId !== undefined && keep(taskId);
     })
     .map(({ start, end }) => bytes.toString('utf8', start, end));
+}
+
+/** Replaces the task id in a notification with the client's id. */
+export function notificationInTask(
+  notification: Notification,
+  task: Task | undefined,
+): Notification {
+  if (!isRenamed(task)) return notification;
+  const renamed = readMessage(
+    withTaskId(notification.bytes, notification.params, task.taskId, task.publicId),
+  );
+  return renamed.kind === 'notification' ? renamed : notification;
+}
+
+/** Replaces the task id in a request with the client's id, and in its answer with the server's id. */
+export function requestInTask(serverRequest: ServerRequest, task: Task | undefined): ServerRequest {
+  if (!isRenamed(task)) return serverRequest;
+  const { taskId, publicId } = task;
+  const { bytes, params } = serverRequest.request;
+  const renamed = readMessage(withTaskId(bytes, params, taskId, publicId));
+  const request: Request = renamed.kind === 'request' ? renamed : serverRequest.request;
+  return {
+    ...serverRequest,
+    request,
+    answer: reply => serverRequest.answer(inPayload(reply, publicId, taskId)),
+  };
+}
+
+/** Replaces the id of a task in a whole answer. */
+export function inPayload(bytes: Buffer, from: string, to: string): Buffer {
+  const answer = from === to ? undefined : readMessage(bytes);
+  return answer?.kind === 'answer' ? withTaskId(bytes, answer.payload, from, to) : bytes;
+}
+
+const isRenamed = (task: Task | undefined): task is Task =>
+  task !== undefined && task.publicId !== task.taskId;
+
+/** The id of the task that a message belongs to; `object` is the params or the result of the message. */
+export function relatedTaskIn(bytes: Buffer, object: Span | undefined): string | undefined {
+  return stringAt(bytes, relatedSpan(bytes, membersOf(bytes, object)));
+}
+
+/**
+ * Replaces the id of a task in the params or the result of a message: in `taskId`, in the created `task`, and in the
+ * `_meta` of related messages.
+ */
+export function withTaskId(
+  bytes: Buffer,
+  object: Span | undefined,
+  from: string,
+  to: string,
+): Buffer {
+  if (from === to) return bytes;
+  const members = membersOf(bytes, object);
+  const made = membersOf(bytes, members?.get('task'));
+  const spans = [members?.get('taskId'), made?.get('taskId'), relatedSpan(bytes, members)];
+  const text = JSON.stringify(to);
+  return splice(
+    bytes,
+    spans.flatMap(span => (span && stringAt(bytes, span) === from ? [{ span, text }] : [])),
+  );
+}
+
+function relatedSpan(
+  bytes: Buffer,
+  members: ReadonlyMap<string, Span> | undefined,
+): Span | undefined {
+  const related = membersOf(bytes, members?.get('_meta'))?.get(metaKeys.relatedTask);
+  return membersOf(bytes, related)?.get('taskId');
 }

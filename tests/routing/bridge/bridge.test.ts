@@ -5,8 +5,8 @@ import { admitted } from '#helpers/calls';
 import { createFixtureServers } from '#helpers/hub';
 import { cancelCall } from '../../../hub/routing/session.ts';
 import { callTo, FailedCall, hubReply } from '../../../hub/routing/call.ts';
-import { admit, createAdmissionStep } from '../../../hub/routing/steps/admission.ts';
-import { callOf } from './scripted-call.ts';
+import { admit, createAdmissionStep } from '../../../hub/routing/bridge/bridge.ts';
+import { callOf } from '../steps/scripted-call.ts';
 
 function scene() {
   const servers = createFixtureServers(

@@ -1,17 +1,23 @@
-import { requestInTask, notificationInTask } from '../tasks/task-messages.ts';
-import { type Log, HubError } from '#core';
+import type {
+  Upstream,
+  About,
+  ServerRequest,
+  ResponseStream,
+  Owner,
+  ServerNotification,
+} from '#upstream';
+import type { ClientInstances } from '../client-instances.ts';
+import { keepsSessions } from '../bridge/eras.ts';
+import { cancelCall, type SessionState } from '../session.ts';
+import { requestInTask, notificationInTask, relatedTaskIn, type Tasks } from '../tasks/tasks.ts';
+import { type Log, HubError, messageOf } from '#core';
 import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
-import type { Server } from '#servers';
-import type { About, ServerRequest, ResponseStream, Owner, ServerNotification } from '#upstream';
-import type { ClientRequests } from './client-requests.ts';
-import { isClientMethod } from './capabilities.ts';
+import type { Server, Servers } from '#servers';
+import { type ClientRequests, isClientMethod } from './client-requests.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
-import type { SessionState } from '../session.ts';
 import type { Subscriptions } from './subscriptions.ts';
-import { relatedTaskIn } from '../tasks/task-ids.ts';
-import type { Tasks } from '../tasks/tasks.ts';
 import type { UrlElicitations } from './url-elicitations.ts';
 
 /** Delivers requests and notifications of servers to the clients that they concern. */
@@ -235,5 +241,46 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
         found.owner.notification(renamed, found.responseStream, needs.levels.defaultLevel(server));
       }
     },
+  };
+}
+
+export type FromClientsNeeds = {
+  readonly servers: Pick<Servers, 'all'>;
+  readonly clientRequests: Pick<ClientRequests, 'progressed'>;
+  readonly clients: Pick<ClientInstances, 'findOlder'>;
+  readonly log: Log;
+};
+
+/** Handles notifications of clients, and forwards those that a server may handle. */
+export function createFromClients({ servers, clientRequests, clients, log }: FromClientsNeeds) {
+  function cancelled({ bytes, params }: Notification, { inFlight }: SessionState): void {
+    const members = membersOf(bytes, params);
+    const id = members?.get('requestId');
+    const call = id && inFlight.get(rawText(bytes, id));
+    if (call) cancelCall(call, stringAt(bytes, members?.get('reason')));
+  }
+
+  /** Errors are logged, because a notification has no answer that could report them. */
+  function tell(upstream: Upstream, notification: Notification): void {
+    try {
+      upstream.forward(notification);
+    } catch (error) {
+      log.debug({ method: notification.method, error: messageOf(error) }, 'a server was not told');
+    }
+  }
+
+  return (notification: Notification, session: SessionState): void => {
+    const { method } = notification;
+    if (method === 'notifications/cancelled') return cancelled(notification, session);
+    if (method === 'notifications/progress')
+      return clientRequests.progressed(session, notification);
+    if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
+    const shared = session.endpoint === 'all' ? servers.all : [session.endpoint];
+    const ofOlder = shared.flatMap(server => clients.findOlder(server) ?? []);
+    for (const { running } of [...session.instances.values(), ...shared, ...ofOlder]) {
+      // A notification about one client means nothing to a server that also serves others.
+      if (running && keepsSessions(running.serverInfo) && running.upstream.onlyOwner() === session)
+        tell(running.upstream, notification);
+    }
   };
 }

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { rawText } from '#jsonrpc';
+import { type Step, hubReply, ownCall } from '../../hub/routing/call.ts';
+import { compose } from '../../hub/routing/answering.ts';
+import { callOf } from './steps/scripted-call.ts';
 import { type Clock, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { saysError } from '../../hub/routing/bridge/says-error.ts';
+import { saysError } from '../../hub/routing/bridge/send.ts';
 import { openClient } from './clients.ts';
 import { openModern } from './modern.ts';
 
@@ -220,4 +224,32 @@ describe('a result says that its tool has failed', () => {
   ] as const)('%s', ([, text, expected]) => {
     assert.equal(inResult(text), expected);
   });
+});
+
+const pinged = ownCall(callOf('ping'), () => hubReply(Buffer.from('own')));
+
+test('the first step is the outermost, and a step that is absent is left out', async () => {
+  const passed: string[] = [];
+  const step =
+    (name: string): Step =>
+    (resolved, next) => {
+      passed.push(name);
+      return next(resolved);
+    };
+  const answer = compose([step('first'), undefined, step('second')], resolved => {
+    passed.push(rawText(resolved.call.request.bytes, resolved.call.request.id));
+    return hubReply(Buffer.from('last'));
+  });
+  const reply = await answer(pinged);
+  assert.deepEqual([...passed, String(reply.bytes)], ['first', 'second', '1', 'last']);
+});
+
+test('without steps the composition is the last function itself', () => {
+  const last = () => hubReply(Buffer.from('last'));
+  assert.equal(compose([undefined], last), last);
+});
+
+test('a step that passes a promise on returns that very promise', () => {
+  const reply = Promise.resolve(hubReply(Buffer.from('')));
+  assert.equal(compose([(resolved, next) => next(resolved)], () => reply)(pinged), reply);
 });

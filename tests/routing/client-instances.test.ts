@@ -5,10 +5,7 @@ import { asBytes } from '#helpers/calls';
 import { createFixtureServers, until } from '#helpers/hub';
 import { type Message, readMessage } from '#jsonrpc';
 import type { Instances, Server } from '#servers';
-import {
-  createStatelessClients,
-  maxStatelessClients,
-} from '../../hub/routing/stateless-clients.ts';
+import { createStatelessClients, maxStatelessClients } from '../../hub/routing/client-instances.ts';
 
 /** Clients of one server, whose instances are launched by their calls alone. */
 function scene(more: (instances: Instances) => Partial<Instances> = () => ({})) {

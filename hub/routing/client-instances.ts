@@ -1,0 +1,223 @@
+import type { Naming, ServerConfig } from '#config';
+import { type Clock, HubError } from '#core';
+import type { Instances, Server, Servers } from '#servers';
+import { isStateless, keepsSessions, maySpeakBoth } from './bridge/eras.ts';
+import type { Call } from './call.ts';
+import { instanceKeyOf } from './client-identity.ts';
+import { type Offering, createOffering } from './lists.ts';
+import type { InstanceHolder, SessionState } from './session.ts';
+
+export type ClientInstances = ReturnType<typeof createClientInstances>;
+
+/**
+ * Finds the instance that serves a client, and the client's offering: the endpoint of all servers, where an instance
+ * that offers other items replaces its server.
+ */
+export function createClientInstances(
+  naming: () => Naming,
+  {
+    servers,
+    clock,
+    sessions,
+  }: {
+    readonly servers: Servers;
+    readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+    readonly sessions: () => readonly SessionState[];
+  },
+) {
+  const { instances } = servers;
+  const shared = createOffering(naming, { servers, clock });
+  const bases = new WeakMap<Server, Server>();
+  const baseOf = (server: Server) => bases.get(server) ?? server;
+  /**
+   * A session with a connected client keeps its instances. A client that reconnects finds its session, but its
+   * instances may have been stopped.
+   */
+  const mayEnd = (holder: object) =>
+    !sessions().some(session => session === holder && session.isConnected());
+  const stateless = createStatelessClients({ instances, mayEnd });
+  const older = createOlderClients(instances, olderChanged);
+
+  function build(holder: InstanceHolder): void {
+    holder.own?.catalog[Symbol.dispose]();
+    const isOlder = stateless.find(holder) === undefined;
+    const instanceOf = (server: Server) =>
+      holder.instances.get(server) ?? (isOlder ? older.find(server) : undefined);
+    holder.own = createOffering(naming, { servers, clock }, instanceOf);
+  }
+
+  /** Called when another instance starts to serve clients of 2025-11-25 and older. */
+  function olderChanged(): void {
+    for (const holder of [older.holder, ...sessions()]) if (holder.own) build(holder);
+  }
+
+  return {
+    /** The offering of all clients without their own. */
+    shared,
+    /** The configured server of an instance. */
+    baseOf,
+    /**
+     * The instance that serves the client of a call. The config may give each client its own instance. Sessionless
+     * clients are identified by their `clientInfo`; clients without one share an instance. Throws HUB_INSTANCES_FULL.
+     */
+    instanceFor(server: Server, call: Call): Server {
+      const { session } = call;
+      const { instance, launch } = server.config;
+      if (instance === 'shared')
+        return keepsSessions(call) && launch.kind === 'remote' ? older.instanceOf(server) : server;
+      if (keepsSessions(call))
+        return session.client ? instances.of(server, session, session.client, mayEnd) : server;
+      return stateless.instanceOf(server, instanceKeyOf(call));
+    },
+    /** The offering for the client of a call: its own if its instances offer different items, else the shared one. */
+    offeringFor(call: Call): Offering {
+      if (keepsSessions(call)) return call.session.own ?? older.holder.own ?? shared;
+      const own = stateless.hasOfferings ? stateless.offeringOf(instanceKeyOf(call)) : undefined;
+      return own ?? shared;
+    },
+    /** True if the instance serves the client without a session that has this key. */
+    isOf: stateless.isOf,
+    /** Starts the instances for older clients that are separate from their servers. */
+    prepareOlder() {
+      for (const server of servers.all) older.prepare(server);
+    },
+    /** The instance for older clients; undefined before it was opened. */
+    findOlder: older.find,
+    /** The server for which older clients share this instance; undefined for any other instance. */
+    olderBaseOf(instance: Server): Server | undefined {
+      const base = baseOf(instance);
+      return older.find(base) === instance ? base : undefined;
+    },
+    /** An instance was opened for a session, or for another holder of instances. Returns the holder. */
+    opened(base: Server, instance: Server, session: object): InstanceHolder | undefined {
+      bases.set(instance, base);
+      const isOlder = session === older.holder;
+      const holder = isOlder
+        ? older.holder
+        : (sessions().find(one => one === session) ?? stateless.find(session));
+      holder?.instances.set(base, instance);
+      if (isOlder) olderChanged();
+      else if (holder?.own) build(holder);
+      return holder;
+    },
+    /** Called when an instance of the holder offers other items than its server. */
+    differs(holder: InstanceHolder): void {
+      if (!holder.own) build(holder);
+    },
+    serverRemoved(server: Server): void {
+      older.holder.instances.delete(server);
+    },
+  };
+}
+
+/**
+ * Manages clients of 2025-11-25 and older at remote servers that speak both eras. These clients share one connection
+ * in their own era to each such server, beside the connection of all other clients. `changed` is called when another
+ * instance starts to serve them.
+ */
+function createOlderClients(instances: Pick<Instances, 'forOlderClients'>, changed: () => void) {
+  /** The holder that represents all older clients. */
+  const holder: InstanceHolder = { instances: new Map(), own: undefined };
+  /** Entries of servers that only speak the newer era. */
+  const newerOnly = new WeakSet<ServerConfig>();
+
+  /** The instance for older clients: `server` itself if it does not speak both eras. Throws like `Instances.of`. */
+  function instanceOf(server: Server): Server {
+    if (!maySpeakBoth(server) || newerOnly.has(server.config)) return server;
+    const instance = instances.forOlderClients(server, holder);
+    if (!isStateless(instance.running?.serverInfo)) return instance;
+    newerOnly.add(server.config);
+    holder.instances.delete(server);
+    void instance.stop(false);
+    changed();
+    return server;
+  }
+
+  return {
+    holder,
+    find: (server: Server) => holder.instances.get(server),
+    instanceOf,
+    prepare(server: Server): void {
+      try {
+        const instance = instanceOf(server);
+        if (instance !== server) instance.start();
+      } catch (error) {
+        // Ignores a stopped or removed server. Calls to it get the error.
+        if (!(error instanceof HubError)) throw error;
+      }
+    },
+  };
+}
+
+/** Maximum number of clients without a session. Beyond it, the least recently used idle client is removed. */
+export const maxStatelessClients = 100;
+
+/**
+ * Manages clients without a session that have their own instances. All requests with one identity belong to one
+ * client.
+ */
+export function createStatelessClients({
+  instances,
+  mayEnd,
+}: {
+  readonly instances: Pick<Instances, 'of' | 'release' | 'isBusy'>;
+  readonly mayEnd: (holder: object) => boolean;
+}) {
+  /** Clients by identity, least recently used first. */
+  const clients = new Map<string, InstanceHolder>();
+  /** The client whose first instance is being opened. */
+  let opening: InstanceHolder | undefined;
+
+  /** The client to remove for a new client; undefined if there is room. Throws HUB_INSTANCES_FULL. */
+  function spareFor({ config }: Server): string | undefined {
+    if (clients.size < maxStatelessClients) return undefined;
+    for (const [client, holder] of clients)
+      if (![...holder.instances.values()].some(instance => instances.isBusy(instance)))
+        return client;
+    throw new HubError(
+      'HUB_INSTANCES_FULL',
+      `${config.name} works for ${clients.size} clients without a session already. Try again later, or let clients share it with "instance": "shared"`,
+      { data: { server: config.name, retryable: true } },
+    );
+  }
+
+  function forget(client: string): void {
+    const holder = clients.get(client);
+    if (!holder) return;
+    clients.delete(client);
+    holder.own?.catalog[Symbol.dispose]();
+    instances.release(holder);
+  }
+
+  return {
+    /** The instance that serves a client, given by its identity. Throws HUB_INSTANCES_FULL if all are in use. */
+    instanceOf(base: Server, client: string): Server {
+      const known = clients.get(client);
+      const spare = known ? undefined : spareFor(base);
+      const holder: InstanceHolder = known ?? { instances: new Map(), own: undefined };
+      opening = holder;
+      // The instance is opened first: a refused client is not stored, and no other client is removed for it.
+      const instance = instances.of(base, holder, undefined, mayEnd);
+      if (spare !== undefined) forget(spare);
+      holder.instances.set(base, instance);
+      clients.delete(client);
+      clients.set(client, holder);
+      return instance;
+    },
+    isOf(client: string, instance: Server): boolean {
+      const held = clients.get(client)?.instances.values() ?? [];
+      return [...held].includes(instance);
+    },
+    offeringOf: (client: string) => clients.get(client)?.own,
+    get hasOfferings() {
+      for (const { own } of clients.values()) if (own) return true;
+      return false;
+    },
+    /** The client that `instances` uses as this holder. */
+    find(holder: object): InstanceHolder | undefined {
+      if (opening === holder) return opening;
+      for (const one of clients.values()) if (one === holder) return one;
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { isObject, messageOf } from '#core';
+import { type Edit, RpcError, encodeResult, rpcCodes } from '#jsonrpc';
+import type { Server } from '#servers';
+import { whenReady, workerFor } from '../bridge/bridge.ts';
+import { isStateless, keepsSessions } from '../bridge/eras.ts';
+import { type Call, type ResolvedCall, callTo, hubReply, ownCall } from '../call.ts';
+import { instanceKeyOf } from '../client-identity.ts';
+import { readFilter } from '../events/subscription-streams.ts';
+import { type Endpoint, throwIfCancelled } from '../session.ts';
+import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
+
+/** A resource with the server's URI and the client's URI. */
+export type Resource = {
+  readonly server: Server;
+  readonly uri: string;
+  readonly publicUri: string;
+};
+
+const canSubscribe = ({ resources }: { readonly [name: string]: unknown }) =>
+  isObject(resources) && resources['subscribe'] === true;
+
+/**
+ * Subscribes a client with a session at the instance that serves it. A stateless instance is not asked: the hub
+ * listens there for all clients of the instance, and only checks that the instance supports subscriptions.
+ */
+export function subscribeAt(
+  resolved: Call,
+  edits: readonly Edit[],
+  { server, uri, publicUri }: Resource,
+  { clients, relay, subscriptions }: MethodNeeds,
+): ResolvedCall {
+  return ownCall(
+    resolved,
+    async call => {
+      const { session } = call;
+      using _ = subscriptions.claim(session);
+      const { worker, running } = await workerFor(server, call, clients);
+      const { serverInfo } = running;
+      if (keepsSessions(serverInfo)) {
+        const remembered = { kind: 'subscription', uri, publicUri } as const;
+        return await relay(callTo(server, call, edits, undefined, remembered));
+      }
+      if (!canSubscribe(serverInfo.capabilities))
+        throw new RpcError(
+          rpcCodes.methodNotFound,
+          'HUB_REQUEST_INVALID',
+          `${server.config.name} has no subscriptions to resources`,
+        );
+      if (!call.cancellation.isCancelled) subscriptions.add(worker, uri, session, publicUri);
+      return hubReply(encodeResult(call.id, '{}'));
+    },
+    server,
+  );
+}
+
+/**
+ * Unsubscribes a client at the instance that serves it. The server is told if this was the last subscriber there.
+ * With `isServerTold`, the server is also told if there was no subscriber, so that the server itself refuses an unknown
+ * URI. A stateless server is not told, because it has no such method.
+ */
+export function unsubscribeAt(
+  resolved: Call,
+  edits: readonly Edit[],
+  { server, uri }: Pick<Resource, 'server' | 'uri'>,
+  isServerTold: boolean,
+  { clients, relay, subscriptions }: MethodNeeds,
+): ResolvedCall {
+  return ownCall(
+    resolved,
+    async call => {
+      const worker = clients.instanceFor(server, call);
+      const wasLast = subscriptions.remove(worker, uri, call.session);
+      const isUnknown = isServerTold && !wasLast && subscriptions.of(worker, uri).size === 0;
+      const done = () => hubReply(encodeResult(call.id, '{}'));
+      // A stopped instance has lost its subscriptions.
+      if (!isUnknown && !(wasLast && worker.running)) return done();
+      const { serverInfo } = worker.running ?? (await whenReady(call, worker));
+      return isStateless(serverInfo) ? done() : await relay(callTo(server, call, edits));
+    },
+    server,
+  );
+}
+
+/**
+ * Handles `subscriptions/listen`. The hub announces changes of all lists of an endpoint, also for servers that announce
+ * none, and updates of resources whose servers support subscriptions.
+ */
+const listen = (
+  find: (uri: string, call: Call, needs: MethodNeeds) => Resource | undefined,
+): Method =>
+  own(async (call, needs) => {
+    const { clients, streams, subscriptions } = needs;
+    const filter = readFilter(call);
+    const source = await sourceOf(call, needs);
+    throwIfCancelled(call);
+    const client = instanceKeyOf(call);
+    const isOwn = (instance: Server) => clients.isOf(client, instance);
+    const opened = streams.open(call, source, filter, isOwn, subscriptions.removeAll);
+    const wanted = filter.uris.flatMap(uri => find(uri, call, needs) ?? []);
+    const uris: string[] = [];
+    try {
+      for (const { server: base, uri, publicUri } of wanted) {
+        const server = clients.instanceFor(base, call);
+        using _ = subscriptions.claim(opened.listen);
+        if (await isSubscribed(server, uri, needs)) {
+          uris.push(publicUri);
+          subscriptions.add(server, uri, opened.listen, publicUri);
+        }
+        if (opened.isOpen()) continue;
+        subscriptions.removeAll(opened.listen);
+        break;
+      }
+    } catch (error) {
+      // Closes the stream of a refused request.
+      opened.listen.end();
+      throw error;
+    }
+    opened.acknowledge({
+      ...Object.fromEntries([...filter.lists].map(member => [member, true])),
+      ...(filter.uris.length > 0 && { resourceSubscriptions: uris }),
+      ...(filter.taskIds.length > 0 && { taskIds: filter.taskIds }),
+    });
+    return await opened.answer;
+  });
+
+/** The source of a client's list changes: its own instance, if it has one, else the endpoint. */
+async function sourceOf(call: Call, { clients }: MethodNeeds): Promise<Endpoint> {
+  const { endpoint } = call.session;
+  if (endpoint === 'all' || endpoint.config.instance === 'shared') return endpoint;
+  const instance = clients.instanceFor(endpoint, call);
+  // Only a running instance announces changes.
+  if (!instance.running) await whenReady(call, instance);
+  return instance;
+}
+
+/** Subscribes to the resource at the server, if necessary. False if the server does not support that. */
+async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Promise<boolean> {
+  try {
+    const { serverInfo, upstream } = server.running ?? (await server.ready());
+    if (!canSubscribe(serverInfo.capabilities)) return false;
+    if (keepsSessions(serverInfo) && needs.subscriptions.of(server, uri).size === 0)
+      await upstream.request('resources/subscribe', { uri }, server.config.callTimeoutMs);
+    return true;
+  } catch (error) {
+    needs.log.debug({ server: server.config.name, uri, error: messageOf(error) }, 'not subscribed');
+    return false;
+  }
+}
+
+export const listenOne = listen((uri, call) => ({ server: serverOf(call), uri, publicUri: uri }));
+
+export const listenAll = listen((publicUri, call, { clients }) => {
+  const found = clients.offeringFor(call).catalog.findResource(publicUri);
+  return found && { ...found, publicUri };
+});
