@@ -51,24 +51,26 @@ export function createClientInstances(
     for (const holder of [older.holder, ...sessions()]) if (holder.own) build(holder);
   }
 
+  /**
+   * The instance that serves the client of a call. The config may give each client its own instance. Sessionless
+   * clients are identified by their `clientInfo`; clients without one share an instance. Throws HUB_INSTANCES_FULL.
+   */
+  function instanceFor(server: Server, call: Call): Server {
+    const { session } = call;
+    const { instance, launch } = server.config;
+    if (instance === 'shared')
+      return keepsSessions(call) && launch.kind === 'remote' ? older.instanceOf(server) : server;
+    if (keepsSessions(call))
+      return session.client ? instances.of(server, session, session.client, mayEnd) : server;
+    return stateless.instanceOf(server, instanceKeyOf(call));
+  }
+
   return {
     /** The offering of all clients without their own. */
     shared,
     /** The configured server of an instance. */
     baseOf,
-    /**
-     * The instance that serves the client of a call. The config may give each client its own instance. Sessionless
-     * clients are identified by their `clientInfo`; clients without one share an instance. Throws HUB_INSTANCES_FULL.
-     */
-    instanceFor(server: Server, call: Call): Server {
-      const { session } = call;
-      const { instance, launch } = server.config;
-      if (instance === 'shared')
-        return keepsSessions(call) && launch.kind === 'remote' ? older.instanceOf(server) : server;
-      if (keepsSessions(call))
-        return session.client ? instances.of(server, session, session.client, mayEnd) : server;
-      return stateless.instanceOf(server, instanceKeyOf(call));
-    },
+    instanceFor,
     /** The offering for the client of a call: its own if its instances offer different items, else the shared one. */
     offeringFor(call: Call): Offering {
       if (keepsSessions(call)) return call.session.own ?? older.holder.own ?? shared;
@@ -76,7 +78,7 @@ export function createClientInstances(
       return own ?? shared;
     },
     /** True if the instance serves the client without a session that has this key. */
-    isOf: stateless.isOf,
+    isOf: (client: string, instance: Server) => stateless.isOf(client, instance),
     /** Starts the instances for older clients that are separate from their servers. */
     prepareOlder() {
       for (const server of servers.all) older.prepare(server);

@@ -262,7 +262,7 @@ export function createUpstream(
     notify: (method, params) => channel.send(encodeCall(undefined, method, params)),
     forward: notification => channel.send(notification.bytes),
 
-    onlyCaller: pending.onlyCaller,
+    onlyCaller: () => pending.onlyCaller(),
     onlyOwner: () => onlyOwner,
     inFlight: () => pending.callCount,
     relayed: () => relayed,

@@ -4,22 +4,6 @@ import type { Running, Server } from '#servers';
 import { keepsSessions } from '../bridge/eras.ts';
 import type { SessionState } from '../session.ts';
 
-/** Sets the log level of servers to the level that their sessions want. */
-export type LogLevels = {
-  /** Call this when a session sets a level or closes, and when the server restarts. */
-  update(server: Server): void;
-  /**
-   * Sets a minimum level for a client that wants log messages for one request. The level holds until the returned
-   * Disposable is disposed, and for one more minute, because similar requests may follow.
-   */
-  atLeast(server: Server, running: Running, level: LogLevel): Promise<Disposable>;
-  /**
-   * The minimum level for a client that has set none. Undefined if no client has set a level: the client then gets
-   * everything that the server sends.
-   */
-  defaultLevel(server: Server): LogLevel | undefined;
-};
-
 /** The default level. MCP has no way to restore the initial level of a server; most start with this one. */
 const defaultLevel: LogLevel = 'info';
 
@@ -29,13 +13,13 @@ const lingerMs = 60_000;
 /** A level that sessionless clients want: the number of their open requests, or the timer after the last one. */
 type Floor = { requests: number; lingering: Disposable | undefined };
 
-export type LogLevelsNeeds = { readonly log: Log; readonly clock: Pick<Clock, 'after'> };
+export type LogLevels = ReturnType<typeof createLogLevels>;
 
 /** Sets each server to the most verbose level that any of its sessions wants. */
 export function createLogLevels(
   sessions: () => Iterable<SessionState>,
-  { log, clock }: LogLevelsNeeds,
-): LogLevels {
+  { log, clock }: { readonly log: Log; readonly clock: Pick<Clock, 'after'> },
+) {
   const asked = new WeakMap<Running, LogLevel>();
   const floors = new WeakMap<Running, Map<LogLevel, Floor>>();
 
@@ -69,6 +53,7 @@ export function createLogLevels(
   const takesLevels = ({ serverInfo }: Running) =>
     keepsSessions(serverInfo) && 'logging' in serverInfo.capabilities;
 
+  /** Call this when a session sets a level or closes, and when the server restarts. */
   function update(server: Server): void {
     const { running } = server;
     if (running && takesLevels(running)) void ask(server, running, wantedOf(server, running));
@@ -96,11 +81,20 @@ export function createLogLevels(
 
   return {
     update,
-    async atLeast(server, running, level) {
+    /**
+     * Sets a minimum level for a client that wants log messages for one request. The level holds until the returned
+     * Disposable is disposed, and for one more minute, because similar requests may follow.
+     */
+    async atLeast(server: Server, running: Running, level: LogLevel): Promise<Disposable> {
       const held = hold(server, running, level);
       if (takesLevels(running)) await ask(server, running, wantedOf(server, running));
       return held;
     },
-    defaultLevel: ({ running }) => (running && asked.has(running) ? defaultLevel : undefined),
+    /**
+     * The minimum level for a client that has set none. Undefined if no client has set a level: the client then gets
+     * everything that the server sends.
+     */
+    defaultLevel: ({ running }: Server) =>
+      running && asked.has(running) ? defaultLevel : undefined,
   };
 }

@@ -12,49 +12,6 @@ export interface Subscriber {
   isConnected(): boolean;
 }
 
-/** The subscribers of each resource of each server. */
-export interface Subscriptions {
-  /**
-   * Reserves one subscription while the server is asked, until disposed. Throws HUB_SUBSCRIPTIONS_FULL if the
-   * subscriber has reached the limit.
-   */
-  claim(subscriber: Subscriber): Disposable;
-  /**
-   * `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub subscribes at the
-   * server, unless another subscriber already exists. A stopped server is subscribed to when it starts.
-   */
-  add(
-    server: Server,
-    uri: string,
-    subscriber: Subscriber,
-    publicUri: string,
-    isServerTold?: boolean,
-  ): void;
-  /** The subscriptions of a subscriber. */
-  listOf(
-    subscriber: Subscriber,
-  ): readonly { readonly server: Server; readonly uri: string; readonly publicUri: string }[];
-  /**
-   * Removes a subscription. True if it was the last one for the resource, so that the hub may unsubscribe at the
-   * server.
-   */
-  remove(server: Server, uri: string, subscriber: Subscriber): boolean;
-  of(server: Server, uri: string): ReadonlyMap<Subscriber, string>;
-  /**
-   * The subscribers to notify of an updated resource, with the URI that each knows: those of the resource itself, and
-   * those of a resource that contains it (MCP, resources: a server may send updates for sub-resources).
-   */
-  concernedBy(server: Server, uri: string): ReadonlyMap<Subscriber, string>;
-  /** The URIs of a server that have subscribers. */
-  urisOf(server: Server): readonly string[];
-  /** True if a connected subscriber has subscribed to a resource of the server. */
-  isHeard(server: Server): boolean;
-  /** Subscribes again at a server that restarted. */
-  renew(server: Server): void;
-  /** Removes a subscriber, and unsubscribes from resources without other subscribers. */
-  removeAll(subscriber: Subscriber): void;
-}
-
 /** Maximum number of subscriptions per subscriber, so that a client cannot fill the hub's memory. */
 const maxPerSubscriber = 1_000;
 
@@ -66,19 +23,19 @@ type Topic = {
   readonly subscribers: Map<Subscriber, string>;
 };
 
-export type SubscriptionsNeeds = {
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
+
+/**
+ * Holds the subscribers of each resource of each server. Keeps a server subscribed while a resource has subscribers,
+ * also across restarts of the server.
+ */
+export function createSubscriptions(needs: {
   readonly log: Log;
-  /**
-   * The URI of a server's resource on the endpoint of all servers; undefined if the endpoint does not list the
-   * resource.
-   */
+  /** The URI of a server's resource on the endpoint of all servers; undefined if the endpoint does not list it. */
   readonly publicUriOf: (server: Server, uri: string) => string | undefined;
   /** Called when the set of URIs changes for a server that the hub listens to with `subscriptions/listen`. */
   readonly changed: (server: Server) => void;
-};
-
-/** Keeps a server subscribed while a resource has subscribers, also across restarts of the server. */
-export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
+}) {
   const byServer = new Map<Server, Map<string, Topic>>();
   const bySubscriber = new Map<Subscriber, Set<Topic>>();
   const claims = new Map<Subscriber, number>();
@@ -112,8 +69,24 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
     return true;
   }
 
+  /** Removes a subscriber, and unsubscribes from resources without other subscribers. */
+  function removeAll(subscriber: Subscriber): void {
+    for (const topic of Array.from(bySubscriber.get(subscriber) ?? [])) {
+      const { server, uri } = topic;
+      if (leave(topic, subscriber) && !isModern(server))
+        void tell(server, 'resources/unsubscribe', uri);
+    }
+  }
+
+  const subscribersOf = (server: Server, uri: string): ReadonlyMap<Subscriber, string> =>
+    topicOf(server, uri)?.subscribers ?? none;
+
   return {
-    claim(subscriber) {
+    /**
+     * Reserves one subscription while the server is asked, until disposed. Throws HUB_SUBSCRIPTIONS_FULL if the
+     * subscriber has reached the limit.
+     */
+    claim(subscriber: Subscriber): Disposable {
       const claimed = claims.get(subscriber) ?? 0;
       if ((bySubscriber.get(subscriber)?.size ?? 0) + claimed >= maxPerSubscriber)
         throw new HubError(
@@ -129,7 +102,17 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
         },
       };
     },
-    add(server, uri, subscriber, publicUri, isServerTold = true) {
+    /**
+     * `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub subscribes at the
+     * server, unless another subscriber already exists. A stopped server is subscribed to when it starts.
+     */
+    add(
+      server: Server,
+      uri: string,
+      subscriber: Subscriber,
+      publicUri: string,
+      isServerTold = true,
+    ): void {
       const uris = byServer.get(server) ?? new Map<string, Topic>();
       byServer.set(server, uris);
       const known = uris.get(uri);
@@ -142,53 +125,54 @@ export function createSubscriptions(needs: SubscriptionsNeeds): Subscriptions {
       if (isModern(server)) needs.changed(server);
       else if (!isServerTold) void tell(server, 'resources/subscribe', uri);
     },
-    listOf: subscriber =>
+    /** The subscriptions of a subscriber. */
+    listOf: (subscriber: Subscriber) =>
       Array.from(bySubscriber.get(subscriber) ?? [], ({ server, uri, subscribers }) => ({
         server,
         uri,
         publicUri: subscribers.get(subscriber) ?? uri,
       })),
-    remove(server, uri, subscriber) {
+    /** Removes a subscription. True if it was the last one for the resource: the hub may unsubscribe at the server. */
+    remove(server: Server, uri: string, subscriber: Subscriber): boolean {
       const topic = topicOf(server, uri);
       return topic !== undefined && leave(topic, subscriber);
     },
-    of: (server, uri) => topicOf(server, uri)?.subscribers ?? none,
-    concernedBy(server, uri) {
-      const exact = topicOf(server, uri)?.subscribers ?? none;
+    of: subscribersOf,
+    /**
+     * The subscribers to notify of an updated resource, with the URI that each knows: those of the resource itself, and
+     * those of a resource that contains it (MCP, resources: a server may send updates for sub-resources).
+     */
+    concernedBy(server: Server, uri: string): ReadonlyMap<Subscriber, string> {
+      const exact = subscribersOf(server, uri);
       const topics = byServer.get(server);
       const parents = topics ? wholesOf(uri).flatMap(whole => topics.get(whole) ?? []) : [];
       if (parents.length === 0) return exact;
       const listed = needs.publicUriOf(server, uri);
       const concerned = new Map<Subscriber, string>();
       for (const { uri: whole, subscribers } of parents)
-        for (const [subscriber, publicUri] of subscribers)
-          concerned.set(
-            subscriber,
-            (subscriber.endpoint === 'all' ? listed : uri) ??
-              `${publicUri}${uri.slice(whole.length)}`,
-          );
+        for (const [subscriber, publicUri] of subscribers) {
+          const known = subscriber.endpoint === 'all' ? listed : uri;
+          concerned.set(subscriber, known ?? `${publicUri}${uri.slice(whole.length)}`);
+        }
       // A subscriber to the resource itself gets its own URI.
       for (const [subscriber, publicUri] of exact) concerned.set(subscriber, publicUri);
       return concerned;
     },
-    urisOf: server => [...(byServer.get(server)?.keys() ?? [])],
-    isHeard: server =>
+    /** The URIs of a server that have subscribers. */
+    urisOf: (server: Server): readonly string[] => [...(byServer.get(server)?.keys() ?? [])],
+    /** True if a connected subscriber has subscribed to a resource of the server. */
+    isHeard: (server: Server): boolean =>
       [...(byServer.get(server)?.values() ?? [])].some(({ subscribers }) =>
         [...subscribers.keys()].some(subscriber => subscriber.isConnected()),
       ),
-    renew(server) {
+    /** Subscribes again at a server that restarted. */
+    renew(server: Server): void {
       if (isModern(server)) needs.changed(server);
       else
         for (const uri of byServer.get(server)?.keys() ?? [])
           void tell(server, 'resources/subscribe', uri);
     },
-    removeAll(subscriber) {
-      for (const topic of Array.from(bySubscriber.get(subscriber) ?? [])) {
-        const { server, uri } = topic;
-        if (leave(topic, subscriber) && !isModern(server))
-          void tell(server, 'resources/unsubscribe', uri);
-      }
-    },
+    removeAll,
   };
 }
 
