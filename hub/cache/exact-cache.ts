@@ -1,14 +1,14 @@
 import type { Service } from '#core';
 
 /** The result of a fill. */
-export type Filled = {
+export type FilledValue = {
   readonly value: string;
   /** False if only the calls that wait now get the value. */
   readonly isKept: boolean;
 };
 
 /** Makes the value of a key. Its signal is aborted once no call waits for the value. */
-export type Fill = (signal: AbortSignal) => Promise<Filled>;
+export type Fill = (signal: AbortSignal) => Promise<FilledValue>;
 
 /** A value and its source. */
 export type Found = {
@@ -88,3 +88,7 @@ export interface ExactCache extends Service {
   isForgetPending?(tag?: string): boolean;
   stats(): Promise<CacheStats>;
 }
+
+/** Whether UTF-8 gives the same value back, which it does not for half of a surrogate pair. */
+export const isKeepable = (value: string, { ttlMs }: KeepOptions): boolean =>
+  ttlMs >= 1 && value.isWellFormed();

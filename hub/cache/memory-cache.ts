@@ -1,26 +1,52 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#core';
-import { type EntriesOptions, createEntries, isKeepable } from './entries.ts';
-import type { ExactCache, Found } from './exact-cache.ts';
+import { type ExactCache, type Found, isKeepable } from './exact-cache.ts';
 import { createTaggedFlights } from './single-flight.ts';
 
-/** A cache of one hub, empty after a restart. A hit starts no timer and waits for no turn of the event loop. */
+/** A cached value. Times are monotonic. */
+type CachedValue = {
+  readonly value: string;
+  readonly tag: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+};
+
+/**
+ * A cache of one hub, empty after a restart. A hit starts no timer and waits for no turn of the event loop. Expiry is
+ * handled here: the package keeps entries in the last millisecond of their time.
+ */
 export function createMemoryCache(
-  options: EntriesOptions,
-  needs: { readonly clock: Pick<Clock, 'now' | 'monotonic'> },
+  { maxEntries, maxBytes }: { readonly maxEntries: number; readonly maxBytes: number },
+  { clock }: { readonly clock: Pick<Clock, 'now' | 'monotonic'> },
 ): ExactCache {
-  const { clock } = needs;
-  const { maxEntries, maxBytes } = options;
-  const entries = createEntries(options, clock);
-  const counted = { hits: 0, misses: 0, joined: 0 };
+  const counted = { hits: 0, misses: 0, joined: 0, evictions: 0 };
   const singleFlight = createTaggedFlights(() => counted.joined++);
-  const since = clock.now();
-  const ageMs = (createdAt: number) => Math.floor(clock.monotonic() - createdAt);
+  const status = { kind: 'up', since: clock.now() } as const;
+  const entries = new LRUCache<string, CachedValue>({
+    max: maxEntries,
+    maxSize: maxBytes,
+    // At least 1, which the package demands.
+    sizeCalculation: ({ value }, key) =>
+      Math.max(1, Buffer.byteLength(key) + Buffer.byteLength(value)),
+    dispose(_entry, _key, reason) {
+      if (reason === 'evict') counted.evictions++;
+    },
+  });
+
+  const isExpired = ({ expiresAt }: CachedValue) => expiresAt <= clock.monotonic();
+  const ageOf = ({ createdAt }: CachedValue) => Math.floor(clock.monotonic() - createdAt);
+
+  function removeIf(isRemoved: (entry: CachedValue) => boolean): number {
+    const removed = Array.from(entries.entries()).filter(([, entry]) => isRemoved(entry));
+    for (const [key] of removed) entries.delete(key);
+    return removed.length;
+  }
 
   function hit(key: string): Found | undefined {
-    const entry = entries.use(key);
-    if (!entry) return undefined;
+    const entry = entries.get(key);
+    if (!entry || isExpired(entry)) return undefined;
     counted.hits++;
-    return { value: entry.value, from: 'hit', ageMs: ageMs(entry.createdAt) };
+    return { value: entry.value, from: 'hit', ageMs: ageOf(entry) };
   }
 
   return {
@@ -31,26 +57,31 @@ export function createMemoryCache(
     getOrFill(key, keep, fill, signal) {
       const found = signal.aborted ? undefined : hit(key);
       if (found) return Promise.resolve(found);
-      return singleFlight.join(key, keep.tag, signal, async flight => {
+      return singleFlight.join(key, keep.tag, signal, async (ended, flight) => {
         counted.misses++;
-        const { value, isKept } = await fill(flight.signal);
-        const isWanted = isKept && !flight.isForgotten && !flight.signal.aborted;
-        if (isWanted && isKeepable(value, keep)) entries.put(key, value, keep);
+        const { value, isKept } = await fill(ended);
+        const isWanted = isKept && !flight.isForgotten && !ended.aborted;
+        if (isWanted && isKeepable(value, keep)) {
+          // Entries that have expired make room first.
+          removeIf(isExpired);
+          const createdAt = clock.monotonic();
+          entries.set(key, { value, tag: keep.tag, createdAt, expiresAt: createdAt + keep.ttlMs });
+        }
         return { value, from: 'filled', ageMs: 0 };
       });
     },
     async peek(key) {
-      const entry = entries.find(key);
-      return entry && { value: entry.value, ageMs: ageMs(entry.createdAt) };
+      const entry = entries.peek(key);
+      return entry && !isExpired(entry) ? { value: entry.value, ageMs: ageOf(entry) } : undefined;
     },
     async forget(tag) {
       singleFlight.forget(tag);
-      return entries.forget(tag);
+      removeIf(isExpired);
+      return removeIf(entry => tag === undefined || entry.tag === tag);
     },
     async stats() {
-      entries.sweep();
-      const { size, bytes, evictions } = entries;
-      const status = { kind: 'up', since } as const;
+      removeIf(isExpired);
+      const { size, calculatedSize: bytes } = entries;
       return {
         backend: 'memory',
         status,
@@ -59,7 +90,6 @@ export function createMemoryCache(
         maxEntries,
         maxBytes,
         ...counted,
-        evictions,
         errors: 0,
       };
     },

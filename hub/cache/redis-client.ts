@@ -1,20 +1,31 @@
-import { type Clock, messageOf } from '#core';
-import { type RedisLinkEvents, createDeadlines, createRedisLink } from '#redis';
+import { messageOf } from '#core';
+import { type RedisNeeds, createDeadlines, createRedisLink } from '#redis';
+import type { CacheStatus } from './exact-cache.ts';
 
-export type RedisClientOptions = {
+export type RedisCacheOptions = {
+  /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
   readonly url: string;
-  readonly channel: string;
-  /** All key names begin with this prefix. Every script gets it as its only key. */
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  /** The names of all keys in Redis begin with it. Caches of one prefix are one cache. */
   readonly prefix: string;
-  /** No caller waits longer for an answer. */
-  readonly reachMs: number;
-  /** An answer that takes longer ends the connection; the client opens another one. */
-  readonly answerMs: number;
-  readonly maxRetryMs: number;
+  /** The longest time that a call waits for an answer of Redis; default 25 ms. */
+  readonly reachMs?: number;
+  /** A connection on which an answer takes longer counts as broken; default 1 s. */
+  readonly answerMs?: number;
+  /** The longest wait between two attempts to connect; default 2 s. */
+  readonly maxRetryMs?: number;
+  /** Other hubs take over from a hub that died during a fill after this time; default 2 s. */
+  readonly lockMs?: number;
+  /** Interval at which a call that waits for another hub looks by itself; default 250 ms. */
+  readonly pollMs?: number;
 };
 
+/** The options with their defaults. The prefix names the layout too, and is the only key of each script. */
+export type RedisCacheSettings = Required<RedisCacheOptions> & { readonly channel: string };
+
 /** The answer of a script. Neither promise rejects; without an answer both give undefined. */
-export type Answer<T> = {
+export type RedisAnswer<T> = {
   /** Waits for the answer for at most `reachMs`. */
   readonly inTime: () => Promise<T | undefined>;
   /** Waits for the answer until it arrives or the connection is lost. */
@@ -23,13 +34,13 @@ export type Answer<T> = {
 
 export type RedisClient = ReturnType<typeof createRedisClient>;
 
-type Needs = RedisLinkEvents & {
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** Called for each failed question, with the script if Redis answered with an error, and for each late answer. */
-  failed(reason: string, script?: string): void;
-  /** Called for each answer within `reachMs`, with the first word of a script's answer. */
-  answered(script: string | undefined, status: string | undefined): void;
+type Needs = Pick<RedisNeeds, 'clock' | 'log' | 'random'> & {
+  up(): void;
+  down(): void;
+  /** Called with each message on the channel. */
+  heard(message: string): void;
+  /** Called for each failed question, and for each late answer. */
+  failed(): void;
 };
 
 const probeScript = `return { 'here' }`;
@@ -40,57 +51,77 @@ const probeMs = 500;
  * Redis for callers that cannot wait: after one late answer it sends no questions until Redis is quick again. `open`
  * connects it.
  */
-export function createRedisClient(options: RedisClientOptions, needs: Needs) {
-  const { prefix, reachMs, answerMs, maxRetryMs } = options;
-  const { clock } = needs;
+export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
+  const { prefix, reachMs } = options;
+  const { clock, log } = needs;
   const address = new URL(options.url).host;
-  const link = createRedisLink(
-    { url: options.url, channel: options.channel, answerMs, maxRetryMs },
-    {
-      clock,
-      random: needs.random,
-      heard: message => needs.heard(message),
-      down: reason => needs.down(reason),
-      up() {
-        isLate = false;
-        needs.up();
-      },
-    },
-  );
   const deadlines = createDeadlines(reachMs, clock);
+  let status: CacheStatus = { kind: 'down', since: clock.now(), error: 'not connected yet' };
+  let logged: CacheStatus['kind'] | undefined;
+  /** The script that caused the error of the status; undefined if any answer in time ends the error. */
+  let failing: string | undefined;
   let isLate = false;
   let probing: Disposable | undefined;
+
+  const link = createRedisLink(options, {
+    clock,
+    random: needs.random,
+    heard: message => needs.heard(message),
+    down(reason) {
+      become('down', reason);
+      needs.down();
+    },
+    up() {
+      isLate = false;
+      become('up');
+      needs.up();
+    },
+  });
+
+  function become(kind: CacheStatus['kind'], error?: string): void {
+    const since = status.kind === kind ? status.since : clock.now();
+    status = error === undefined ? { kind, since } : { kind, since, error };
+    if (logged === kind) return;
+    logged = kind;
+    if (kind === 'up') log.info({}, 'the exact cache is shared through Redis');
+    else log.warn({ reason: error }, 'the exact cache is out of reach: Redis cannot be used');
+  }
+
+  function failed(error: string, script?: string): void {
+    needs.failed();
+    failing = script;
+    if (status.kind === 'up') status = { ...status, error };
+  }
 
   /** Resolves with the answer to a question; with undefined if it failed. */
   async function answerTo<T>(
     question: Promise<T>,
-    { script, statusOf }: { script?: string; statusOf?: (answer: T) => string | undefined },
+    script?: string,
+    isRefusal: (answer: T) => boolean = () => false,
   ): Promise<T | undefined> {
     const since = clock.monotonic();
     try {
       const answer = await question;
-      if (clock.monotonic() - since <= reachMs) {
-        isLate = false;
-        needs.answered(script, statusOf?.(answer));
-      }
+      if (clock.monotonic() - since > reachMs) return answer;
+      isLate = false;
+      const endsError = failing === undefined || (failing === script && !isRefusal(answer));
+      if (endsError && status.kind === 'up' && 'error' in status)
+        status = { kind: 'up', since: status.since };
       return answer;
     } catch (error) {
-      needs.failed(messageOf(error), script);
+      failed(messageOf(error), script);
       return undefined;
     }
   }
 
-  function evaluate(
+  function tell(
     script: string,
     values: readonly (string | number)[],
-  ): Promise<readonly string[] | undefined> {
-    const words = link.evaluate(script, [prefix], values).then(wordsOf);
-    return answerTo(words, { script, statusOf: ([status]) => status });
-  }
-
-  function tell(script: string, values: readonly (string | number)[]): Answer<readonly string[]> {
+    isRefusal?: (answer: readonly string[]) => boolean,
+  ): RedisAnswer<readonly string[]> {
     if (!link.isUp) return unanswered;
-    const atLast = evaluate(script, values);
+    const words = link.evaluate(script, [prefix], values).then(wordsOf);
+    const atLast = answerTo(words, script, isRefusal);
     return { atLast, inTime: () => (isLate ? nothing : withinReach(atLast)) };
   }
 
@@ -98,7 +129,7 @@ export function createRedisClient(options: RedisClientOptions, needs: Needs) {
     const { promise, resolve } = Promise.withResolvers<T | undefined>();
     const waiting = deadlines.begin(() => {
       resolve(undefined);
-      needs.failed(`${address} did not answer within ${reachMs} ms`);
+      failed(`${address} did not answer within ${reachMs} ms`);
       if (isLate) return;
       isLate = true;
       probeLater();
@@ -116,12 +147,15 @@ export function createRedisClient(options: RedisClientOptions, needs: Needs) {
 
   /** Asks Redis again and again until an answer comes in time. A new connection ends the lateness too. */
   async function probe(): Promise<void> {
-    if (!link.isUp || !isLate) return;
-    await evaluate(probeScript, []);
+    if (!isLate) return;
+    await tell(probeScript, []).atLast;
     if (link.isUp && isLate) probeLater();
   }
 
   return {
+    get status() {
+      return status;
+    },
     /** Whether questions are sent: there is a connection, and the last answer was not late. */
     get isAsked() {
       return link.isUp && !isLate;
@@ -134,7 +168,9 @@ export function createRedisClient(options: RedisClientOptions, needs: Needs) {
     tell,
     /** The value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
     read: (key: string): Promise<string | undefined> =>
-      isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key), {})),
+      isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key))),
+    /** Records that Redis answered a script with a refusal. */
+    failed,
     async close(): Promise<void> {
       deadlines[Symbol.dispose]();
       probing?.[Symbol.dispose]();
@@ -144,7 +180,7 @@ export function createRedisClient(options: RedisClientOptions, needs: Needs) {
 }
 
 const nothing = Promise.resolve(undefined);
-const unanswered: Answer<never> = { inTime: () => nothing, atLast: nothing };
+const unanswered: RedisAnswer<never> = { inTime: () => nothing, atLast: nothing };
 
 const wordsOf = (answer: unknown): readonly string[] =>
   Array.isArray(answer) ? answer.map(String) : [];

@@ -1,17 +1,9 @@
 import type { Clock } from '#core';
-import type { Answer, RedisClient } from './redis-client.ts';
+import type { RedisAnswer, RedisClient } from './redis-client.ts';
 import { indexScript } from './redis-scripts.ts';
 
-const names = ['hits', 'misses', 'joined', 'errors'] as const;
-type Counts = Readonly<Record<(typeof names)[number], number>>;
-const none: Counts = { hits: 0, misses: 0, joined: 0, errors: 0 };
-
-/** The statistics of all hubs. */
-export type Figures = Counts & {
-  readonly entries: number;
-  readonly bytes: number;
-  readonly evictions: number;
-};
+const noCounts = { hits: 0, misses: 0, joined: 0, errors: 0 };
+type Counts = Readonly<typeof noCounts>;
 
 /** What `indexScript` does besides counting; all fields are optional. Tags are JSON. */
 export type IndexChange = {
@@ -31,7 +23,7 @@ export type IndexChange = {
   readonly drop?: string;
 };
 
-export type IndexAnswer = {
+type IndexAnswer = {
   /** Why Redis took no writes; undefined if it took them. */
   readonly refusal: string | undefined;
   readonly forgotten: number;
@@ -52,55 +44,94 @@ const soonMs = 20;
 const maxUses = 500;
 /** Most runs of `flush`. */
 const maxFlushes = 100;
+/** The tag of a forget of all entries. */
+const all = '';
+/** If more tags are pending, all entries are removed. */
+const maxPending = 100;
+/** Delay until the next attempt after Redis refused a forget. */
+const againMs = 1_000;
 
-/** The index of the shared cache. It tells Redis of counts and uses a few milliseconds later, many at once. */
+/**
+ * The index of the shared cache. It tells Redis of counts and uses a few milliseconds later, many at once. While Redis
+ * is away, removals stay pending until it is back.
+ */
 export function createRedisIndex(
   client: Pick<RedisClient, 'tell'>,
   channel: string,
   clock: Pick<Clock, 'after' | 'monotonic'>,
 ) {
   /** Counts that were not sent, and those whose answer is missing. */
-  let unsent = none;
-  let sent = none;
+  let unsent: Counts = noCounts;
+  let sent: Counts = noCounts;
   /** In the order of their last use. */
   const uses = new Set<string>();
   let epoch: string | undefined;
   /** By how much the time of Redis was ahead of the monotonic time of this process. */
   let aheadMs = 0;
-  let seen: Figures = { ...none, entries: 0, bytes: 0, evictions: 0 };
+  let seen = { ...noCounts, entries: 0, bytes: 0, evictions: 0 };
   let soon: Disposable | undefined;
+  /** Tags to forget, as JSON, or `all`. */
+  const pending = new Set<string>();
+  let again: Disposable | undefined;
+  let isStopped = false;
 
-  function apply(change: IndexChange, value = ''): Answer<IndexAnswer> {
+  function apply(change: IndexChange, value = ''): RedisAnswer<IndexAnswer> {
     soon?.[Symbol.dispose]();
     soon = undefined;
     const sending = unsent;
-    unsent = none;
+    unsent = noCounts;
     sent = sum(sent, sending);
     const counts = Object.fromEntries(Object.entries(sending).filter(([, count]) => count > 0));
     const request = JSON.stringify({ counts, uses: [...uses], ...change });
     uses.clear();
-    const { inTime, atLast } = client.tell(indexScript, [request, value, channel]);
+    const { inTime, atLast } = client.tell(indexScript, [request, value, channel], isRefusal);
     const answer = atLast.then(words => {
       sent = sum(sent, sending, -1);
-      if (words?.[0] !== 'done') unsent = sum(unsent, sending);
+      if (!words || isRefusal(words)) unsent = sum(unsent, sending);
       return words && read(words);
     });
     return { inTime: async () => (await inTime()) && answer, atLast: answer };
   }
 
   function read(words: readonly string[]): IndexAnswer {
-    const [status = '', at, time, forgotten, cursor = '0', more, ...figures] = words;
+    const [status, at, time, forgotten, cursor = '0', more, ...figures] = words;
     const [entries = 0, bytes = 0, hits = 0, misses = 0, joined = 0, evictions = 0, errors = 0] =
       figures.map(Number);
     epoch = at || undefined;
     aheadMs = Number(time) - clock.monotonic();
     seen = { entries, bytes, hits, misses, joined, evictions, errors };
-    const refusal = status === 'done' ? undefined : status;
+    const refusal = isRefusal(words) ? status : undefined;
     return { refusal, forgotten: Number(forgotten), cursor, isMore: more === 'more' };
   }
 
   function applySoon(): void {
     soon ??= clock.after(soonMs, () => void apply({}));
+  }
+
+  async function forgetTag(tag: string): Promise<number> {
+    let forgotten = 0;
+    for (let cursor = '0'; ;) {
+      const answer = await apply({ forget: { tag, cursor } }).atLast;
+      if (!answer) {
+        pending.add(pending.size < maxPending ? tag : all);
+        // A Redis that refuses keeps its connection, so that no reconnection starts the next attempt.
+        if (!isStopped) again ??= clock.after(againMs, () => void forgetPending());
+        return forgotten;
+      }
+      forgotten += answer.forgotten;
+      cursor = answer.cursor;
+      if (cursor !== '0') continue;
+      if (tag === all) pending.clear();
+      else pending.delete(tag);
+      return forgotten;
+    }
+  }
+
+  /** Retries pending removals. Never rejects: after a refusal by Redis there is another attempt. */
+  async function forgetPending(): Promise<void> {
+    again?.[Symbol.dispose]();
+    again = undefined;
+    await Promise.all(Array.from(pending, forgetTag));
   }
 
   return {
@@ -110,6 +141,7 @@ export function createRedisIndex(
     },
     /** The time of Redis in milliseconds, as far as the last answer tells. */
     redisTime: () => clock.monotonic() + aheadMs,
+    /** Counts one more. Redis hears of it with the next change. */
     count(name: keyof Counts): void {
       unsent = { ...unsent, [name]: unsent[name] + 1 };
     },
@@ -123,18 +155,27 @@ export function createRedisIndex(
     /** Runs a change, with all counts and uses up to now. */
     apply,
     applySoon,
-    /** Tells Redis all counts, also those that come meanwhile. For a hub that stops. */
-    async flush(): Promise<void> {
+    /** Removes the entries of a tag, or all; resolves with their number. */
+    forget: (tag?: string) => forgetTag(tag === undefined ? all : JSON.stringify(tag)),
+    forgetPending,
+    /** Whether entries of a tag, or any, must still be removed, and therefore must not be found. */
+    isForgetPending: (tag?: string) =>
+      pending.size > 0 &&
+      (tag === undefined || pending.has(all) || pending.has(JSON.stringify(tag))),
+    /** Ends the retries, and tells Redis all counts, also those that come meanwhile. */
+    async stop(): Promise<void> {
+      isStopped = true;
+      again?.[Symbol.dispose]();
       // Redis answers the reads of the last hits before the first run, and they are counted before the second.
       let isIdle = false;
       for (let run = 0; run < maxFlushes; run++) {
         const answer = await apply({}).inTime();
-        if (!answer || answer.refusal !== undefined || (isIdle && unsent === none)) return;
-        isIdle = unsent === none;
+        if (!answer || answer.refusal !== undefined || (isIdle && unsent === noCounts)) return;
+        isIdle = unsent === noCounts;
       }
     },
     /** The statistics of all hubs, or the latest known ones, with the counts that Redis has not taken yet. */
-    async figures(): Promise<Figures> {
+    async figures() {
       // More entries may have expired than one run removes.
       while ((await apply({}).inTime())?.isMore);
       return { ...seen, ...sum(seen, sum(sent, unsent)) };
@@ -147,11 +188,11 @@ export function createRedisIndex(
   };
 }
 
-function sum(counts: Counts, more: Counts, times: 1 | -1 = 1): Counts {
-  return {
-    hits: counts.hits + times * more.hits,
-    misses: counts.misses + times * more.misses,
-    joined: counts.joined + times * more.joined,
-    errors: counts.errors + times * more.errors,
-  };
-}
+const isRefusal = ([status]: readonly string[]) => status !== 'done';
+
+const sum = (counts: Counts, more: Counts, times: 1 | -1 = 1): Counts => ({
+  hits: counts.hits + times * more.hits,
+  misses: counts.misses + times * more.misses,
+  joined: counts.joined + times * more.joined,
+  errors: counts.errors + times * more.errors,
+});

@@ -2,31 +2,32 @@ import { HubError, createAbortScope, createSingleFlight } from '#core';
 import type { Found } from './exact-cache.ts';
 
 /** One search for a value, with the fill if one is needed, for all calls that wait for it. */
-export type Flight = {
-  /** Aborted when the last call has left. */
-  readonly signal: AbortSignal;
+type Flight = {
+  /** Its key in the single flight. */
+  readonly id: string;
+  readonly tag: string;
   /** Whether its tag was forgotten in the meantime: the value must not be kept. */
-  readonly isForgotten: boolean;
+  isForgotten: boolean;
 };
 
 /** Single flights by key that can be forgotten by tag. `joined` is called for each call that got the value of a flight that it did not start. */
 export function createTaggedFlights(joined: (found: Found) => void) {
   const flights = createSingleFlight<Found>();
-  /** The flights that calls can join, by key. The id is their key in `flights`. */
-  const open = new Map<
-    string,
-    { readonly id: string; readonly tag: string; isForgotten: boolean }
-  >();
+  /** The flights that calls can join, by key. */
+  const open = new Map<string, Flight>();
   const stopping = new AbortController();
   let started = 0;
 
   return {
-    /** Joins the flight of a key, or starts `run` as one. Rejects with the reason of `signal` once that aborts. */
+    /**
+     * Joins the flight of a key, or starts `run` as one, whose signal aborts when the last call has left. Rejects with
+     * the reason of `signal` once that aborts.
+     */
     async join(
       key: string,
       tag: string,
       signal: AbortSignal,
-      run: (flight: Flight) => Promise<Found>,
+      run: (signal: AbortSignal, flight: Readonly<Flight>) => Promise<Found>,
     ): Promise<Found> {
       signal.throwIfAborted();
       stopping.signal.throwIfAborted();
@@ -39,12 +40,7 @@ export function createTaggedFlights(joined: (found: Found) => void) {
       const start = async (ended: AbortSignal) => {
         ended.addEventListener('abort', close);
         try {
-          return await run({
-            signal: ended,
-            get isForgotten() {
-              return flight.isForgotten;
-            },
-          });
+          return await run(ended, flight);
         } finally {
           close();
         }

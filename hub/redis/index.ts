@@ -1,2 +1,2 @@
 export { createDeadlines } from './deadlines.ts';
-export { type RedisLinkEvents, createRedisLink } from './link.ts';
+export { type RedisNeeds, createRedisLink } from './link.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { type Clock, backoffMs, messageOf } from '#core';
+import { type Clock, type Log, backoffMs, messageOf } from '#core';
 import { createDeadlines } from './deadlines.ts';
 
 type Options = {
@@ -13,8 +13,17 @@ type Options = {
   readonly maxRetryMs: number;
 };
 
-/** Events of a link. */
-export type RedisLinkEvents = {
+/** What the parts of the hub need that use Redis. */
+export type RedisNeeds = {
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  /** Unique among all hubs. */
+  readonly newId: () => string;
+};
+
+type Needs = Pick<RedisNeeds, 'clock' | 'random'> & {
   /** There is a connection, and it receives the messages of the channel. */
   up(): void;
   /** The connection is lost, or an attempt to connect failed. */
@@ -31,10 +40,7 @@ const disconnectMs = 250;
 const timedOut = 'Command timed out';
 
 /** One connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
-export function createRedisLink(
-  { url, channel, answerMs, maxRetryMs }: Options,
-  needs: { readonly clock: Clock; readonly random: () => number } & RedisLinkEvents,
-) {
+export function createRedisLink({ url, channel, answerMs, maxRetryMs }: Options, needs: Needs) {
   const address = new URL(url).host;
   const lost = `the connection to ${address} was lost`;
   const late = `${address} did not answer within ${answerMs} ms`;

@@ -1,6 +1,6 @@
-import { type Clock, type Log, createEmitter, messageOf, tryParseJson } from '#core';
+import { createEmitter, messageOf, tryParseJson } from '#core';
 import type { Breaker } from './breaker.ts';
-import { createRedisLink } from '#redis';
+import { type RedisNeeds, createRedisLink } from '#redis';
 import { type TrialHold, meetScript, parseDecision, reportText } from './redis-scripts.ts';
 import type { Claim, Decision, Membership, Sharing, SharingStatus } from './shared-breakers.ts';
 
@@ -21,15 +21,6 @@ export type RedisSharingOptions = {
   readonly maxRetryMs?: number;
   /** Lifetime in Redis of a state that no hub brings back, counted from its next trial; default 10 min. */
   readonly keptMs?: number;
-};
-
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Pick<Log, 'info' | 'warn'>;
-  /** From 0 to 1. */
-  readonly random: () => number;
-  /** Unique among all hubs. */
-  readonly newId: () => string;
 };
 
 type Member = {
@@ -59,7 +50,7 @@ const maxBatch = 100;
  * connection, and every `syncMs`, hubs report what they know and read what they missed. That also repairs a
  * flush or a restart of Redis. `redis-scripts.ts` has the order of decisions: the later one wins.
  */
-export function createRedisSharing(options: RedisSharingOptions, needs: Needs): Sharing {
+export function createRedisSharing(options: RedisSharingOptions, needs: RedisNeeds): Sharing {
   const { syncMs = 2_000, answerMs = 1_000, claimMs = 150, startMs = 1_000 } = options;
   const { maxRetryMs = 2_000, keptMs = 600_000 } = options;
   const { clock } = needs;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { readEntry } from '../../hub/cache/redis-entry.ts';
+import { readEntry } from '../../hub/cache/redis-scripts.ts';
 
 const hourMs = 3_600_000;
 const text = `${hourMs} ${2 * hourMs} of a`;
