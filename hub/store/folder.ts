@@ -3,25 +3,14 @@ import { join } from 'node:path';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
-/** A folder of texts, one file for each name. Contents are read from disk, not cached. */
-export interface Folder {
-  /** Undefined if the file is absent or cannot be read. */
-  read(name: string): Promise<string | undefined>;
-  /**
-   * Resolves once this text, or a later one for the same name, is on disk. Never rejects: a failed write is
-   * logged, and the next run of the hub starts without that text.
-   */
-  write(name: string, text: string): Promise<void>;
-  /** Deletes the file of this name. Resolves and logs as `write` does. */
-  remove(name: string): Promise<void>;
-}
+export type Folder = ReturnType<typeof createFolder>;
 
 /**
- * A folder at `path`, created by the first write. Names must be server names: they are not checked for path
- * separators. Only this object may write there: on first use it removes all temporary files in the folder. If
- * `needs` has a backlog, a text whose write failed stays in memory for the backlog to retry.
+ * A folder of texts at `path`, one file for each name, which the first write creates. Names must be server names: they
+ * are not checked for path separators. Only this object may write there: on first use it removes all temporary files in
+ * the folder. A text whose write failed stays in memory for the backlog to retry.
  */
-export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
+export function createFolder(path: string, needs: WriteFailureNeeds) {
   const failures = createWriteFailures(needs);
   /** Pending writes by name: the newest text (undefined deletes the file) and the write in progress. */
   const pending = new Map<string, { text: string | undefined; done: Promise<void> }>();
@@ -66,7 +55,8 @@ export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
   }
 
   return {
-    async read(name) {
+    /** Reads the text from disk. Undefined if the file is absent or cannot be read. */
+    async read(name: string): Promise<string | undefined> {
       try {
         await prepare();
         return await readFile(fileOf(name), 'utf8');
@@ -74,7 +64,12 @@ export function createFolder(path: string, needs: WriteFailureNeeds): Folder {
         return undefined; // A missing file has no text.
       }
     },
-    write: queueWrite,
-    remove: name => queueWrite(name, undefined),
+    /**
+     * Resolves once this text, or a later one for the same name, is on disk. Never rejects: a failed write is logged, and
+     * the next run of the hub starts without that text.
+     */
+    write: (name: string, text: string) => queueWrite(name, text),
+    /** Deletes the file of this name. Resolves and logs as `write` does. */
+    remove: (name: string) => queueWrite(name, undefined),
   };
 }

@@ -5,27 +5,9 @@ import { isCode } from './key-file.ts';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { syncFolder } from './write-whole.ts';
 
-/**
- * An append-only file of records, one line of JSON each. A record that was appended survives a crash and a power
- * failure: its line is synced before `append` resolves.
- */
-export interface Journal {
-  /**
-   * Reads the records of earlier runs, oldest first. Call it once, before the first `append`. A last line that a
-   * crash cut off is dropped. Never rejects: a file that cannot be read counts as empty, and the log says so.
-   */
-  open(): Promise<readonly unknown[]>;
-  /**
-   * Resolves with true when the record is on the disk, and with false when it could not be written. Never rejects.
-   * After a failure the next append, or the next retry of the backlog, writes a new file from the snapshot, so a
-   * missed record is not lost while the hub runs.
-   */
-  append(record: object): Promise<boolean>;
-  /** Waits for appends under way, retries what could not be written, and closes the file. */
-  close(): Promise<void>;
-}
+export type Journal = ReturnType<typeof createJournal>;
 
-export type JournalOptions = {
+type JournalOptions = {
   readonly file: string;
   /** The file never grows beyond this, in bytes: an append that would exceed it compacts the file instead. */
   readonly maxBytes: number;
@@ -71,8 +53,11 @@ export type JournalNeeds = WriteFailureNeeds & {
 
 const lineFeed = 0x0a;
 
-/** Does no I/O before `open`, and creates no file before the first `append`. */
-export function createJournal(options: JournalOptions, needs: JournalNeeds): Journal {
+/**
+ * Creates an append-only file of records, one line of JSON each. A record that was appended survives a crash and a power
+ * failure: its line is synced before `append` resolves. Creates no file before the first `append`.
+ */
+export function createJournal(options: JournalOptions, needs: JournalNeeds) {
   const { file: path, maxBytes, snapshot } = options;
   const { log, disk = systemDisk } = needs;
   const failures = createWriteFailures(needs);
@@ -150,7 +135,11 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
   }
 
   return {
-    async open() {
+    /**
+     * Reads the records of earlier runs, oldest first. Call it once, before the first `append`. A last line that a crash
+     * cut off is dropped. Never rejects: a file that cannot be read counts as empty, and the log says so.
+     */
+    async open(): Promise<readonly unknown[]> {
       try {
         const bytes = await disk.read(path);
         if (!bytes) return [];
@@ -169,8 +158,14 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds): Jou
         return [];
       }
     },
-    append: record => enqueue(lineOf(record)),
-    async close() {
+    /**
+     * Resolves with true when the record is on the disk, and with false when it could not be written. Never rejects.
+     * After a failure the next append, or the next retry of the backlog, writes a new file from the snapshot, so a missed
+     * record is not lost while the hub runs.
+     */
+    append: (record: object) => enqueue(lineOf(record)),
+    /** Waits for appends under way, retries what could not be written, and closes the file. */
+    async close(): Promise<void> {
       await lastWrite;
       if (failures.has(path)) await enqueue('');
       await file?.close().catch(() => undefined); // Every line is synced already.

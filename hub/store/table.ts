@@ -4,29 +4,20 @@ import { isCode } from './key-file.ts';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { writeWhole } from './write-whole.ts';
 
-/** A small key-value table in one JSON file. Use it as a cache: a lost entry must only cost time. */
-export interface Table {
-  find(key: string): Promise<string | undefined>;
-  /** All entries, the oldest first. */
-  entries(): Promise<readonly (readonly [key: string, value: string])[]>;
-  /**
-   * Sets an entry. Resolves once the file is written: to true, or to false if the write failed. Never rejects:
-   * after a failed write the entry stays in memory and is written with the next change.
-   */
-  put(key: string, value: string): Promise<boolean>;
-  remove(key: string): Promise<void>;
-}
+export type Table = ReturnType<typeof createTable>;
 
-export type TableOptions = {
+type TableOptions = {
   /** Path of the JSON file. Undefined keeps the table in memory only. */
   readonly file: string | undefined;
   /** Above this many entries the oldest is dropped. */
   readonly maxEntries: number;
 };
 
-/** Creates a table. Its file is read on first use; an unreadable file counts as empty. */
-export function createTable(options: TableOptions, needs: WriteFailureNeeds): Table {
-  const { file, maxEntries } = options;
+/**
+ * Creates a small key-value table in one JSON file, which is read on first use; an unreadable file counts as empty. Use it
+ * as a cache: a lost entry must only cost time.
+ */
+export function createTable({ file, maxEntries }: TableOptions, needs: WriteFailureNeeds) {
   const failures = createWriteFailures(needs);
   let loaded: Promise<Map<string, string>> | undefined;
   /** Resolves when the last write is done, to false if it failed. */
@@ -57,13 +48,18 @@ export function createTable(options: TableOptions, needs: WriteFailureNeeds): Ta
   const isUnsaved = () => file !== undefined && failures.has(file);
 
   return {
-    async find(key) {
+    async find(key: string): Promise<string | undefined> {
       return (await load()).get(key);
     },
-    async entries() {
+    /** All entries, the oldest first. */
+    async entries(): Promise<readonly (readonly [key: string, value: string])[]> {
       return Array.from(await load());
     },
-    async put(key, value) {
+    /**
+     * Sets an entry. Resolves once the file is written: to true, or to false if the write failed. Never rejects: after a
+     * failed write the entry stays in memory and is written with the next change.
+     */
+    async put(key: string, value: string): Promise<boolean> {
       const entries = await load();
       if (entries.get(key) === value && !isUnsaved()) return await lastWrite;
       entries.delete(key);
@@ -74,7 +70,7 @@ export function createTable(options: TableOptions, needs: WriteFailureNeeds): Ta
       }
       return await write(entries);
     },
-    async remove(key) {
+    async remove(key: string): Promise<void> {
       const entries = await load();
       if (entries.delete(key) || isUnsaved()) await write(entries);
     },

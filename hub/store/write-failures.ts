@@ -7,29 +7,26 @@ export type WriteFailure = {
   readonly reason: string;
 };
 
-/** Failed writes of several writers, for a health check to retry. Holds at most one entry for each file. */
-export interface Backlog {
-  /** `retryWrite` writes the file again, then calls `add` or `remove` for it. It must not reject. */
-  add(failure: WriteFailure, retryWrite: () => Promise<unknown>): void;
-  remove(file: string): void;
-  /** Retries all failed writes. Resolves to those that still fail. */
-  retry(): Promise<readonly WriteFailure[]>;
-}
+type RetryWrite = () => Promise<unknown>;
 
-/** Creates an empty backlog. */
-export function createBacklog(): Backlog {
-  const failed = new Map<string, WriteFailure & { readonly retryWrite: () => Promise<unknown> }>();
+export type Backlog = ReturnType<typeof createBacklog>;
+
+/** Failed writes of several writers, for a health check to retry. Holds at most one entry for each file. */
+export function createBacklog() {
+  const failed = new Map<string, WriteFailure & { readonly retryWrite: RetryWrite }>();
   return {
-    add: (failure, retryWrite) => void failed.set(failure.file, { ...failure, retryWrite }),
-    remove: file => void failed.delete(file),
-    async retry() {
+    /** `retryWrite` writes the file again, then calls `add` or `remove` for it. It must not reject. */
+    add: (failure: WriteFailure, retryWrite: RetryWrite) =>
+      void failed.set(failure.file, { ...failure, retryWrite }),
+    remove: (file: string) => void failed.delete(file),
+    /** Retries all failed writes. Resolves to those that still fail. */
+    async retry(): Promise<readonly WriteFailure[]> {
       for (const { retryWrite } of Array.from(failed.values())) await retryWrite();
       return Array.from(failed.values(), ({ file, reason }) => ({ file, reason }));
     },
   };
 }
 
-/** What a table or a folder needs in order to report failed writes. */
 export type WriteFailureNeeds = {
   readonly log: Log;
   /** If absent, failed writes are not retried until the next change. */
@@ -43,7 +40,7 @@ export function createWriteFailures({ log, backlog }: WriteFailureNeeds) {
     /** Whether the last write of this file failed. */
     has: (file: string) => failed.has(file),
     /** Records a failed write. `retryWrite` is passed to `Backlog.add`. */
-    record(file: string, error: unknown, retryWrite: () => Promise<unknown>): void {
+    record(file: string, error: unknown, retryWrite: RetryWrite): void {
       const isFirst = failed.size === 0;
       const reason = messageOf(error);
       failed.add(file);

@@ -1,14 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import {
-  type FileHandle,
-  open,
-  readdir,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  stat,
-} from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /** The number of symbolic links that Linux follows in one path (path_resolution(7)). */
@@ -19,12 +12,11 @@ const staleAfterMs = 60_000;
 const tempSuffix = /\.[0-9a-f]{12}\.new$/;
 
 /**
- * Replaces a file atomically: writes a temporary file beside it, syncs it and renames it over the target, so
- * that readers see the old or the new text, also after a crash. An existing file keeps its mode and, if this
- * user may set it, its owner; a new file is private to this user. A symbolic link is followed, not replaced.
- * `check` is awaited just before the rename; if it throws, the file stays as it was. Rejects with the error of
- * the system (a full disk, no permission, EBUSY for a file that is a mount point) and then leaves no temporary
- * file. Also removes stale temporary files of killed writers.
+ * Replaces a file atomically: writes a temporary file beside it, syncs it and renames it over the target, so that readers
+ * see the old or the new text, also after a crash. An existing file keeps its mode and, if this user may set it, its
+ * owner; a new file is private to this user. A symbolic link is followed, not replaced. `check` is awaited just before the
+ * rename; if it throws, the file stays as it was. Rejects with the error of the system (a full disk, no permission, EBUSY
+ * for a mount point) and then leaves no temporary file. Also removes stale temporary files of killed writers.
  */
 export async function writeWhole(
   file: string,
@@ -54,7 +46,7 @@ export async function writeWhole(
 }
 
 /** Creates a file. Returns the time of the write on the clock of the file system. */
-async function writeSynced(file: string, text: string, owner: Ownership | undefined) {
+async function writeSynced(file: string, text: string, owner: Stats | undefined) {
   await using handle = await open(file, 'wx', 0o600);
   await handle.writeFile(text);
   if (owner) await copyOwnership(handle, owner);
@@ -63,8 +55,8 @@ async function writeSynced(file: string, text: string, owner: Ownership | undefi
 }
 
 /**
- * Removes the temporary files of `writeWhole` in a folder: all of them by default, which is safe only where
- * nobody else writes, or those that `shouldRemove` accepts. Never rejects.
+ * Removes the temporary files of `writeWhole` in a folder: all of them by default, which is safe only for the only writer,
+ * or those that `shouldRemove` accepts. Never rejects.
  */
 export async function removeTempFiles(
   folder: string,
@@ -91,10 +83,8 @@ async function followLink(path: string, linksLeft = maxLinks): Promise<string> {
     : await followLink(resolve(dirname(path), target), linksLeft - 1);
 }
 
-type Ownership = { readonly uid: number; readonly gid: number; readonly mode: number };
-
 /** Sets the owner before the mode, because chown clears the set-user-id bit. */
-async function copyOwnership(handle: FileHandle, { uid, gid, mode }: Ownership): Promise<void> {
+async function copyOwnership(handle: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
   const now = await handle.stat();
   if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid).catch(() => {}); // Only root may change owners.
   await handle.chmod(mode & 0o7777);
