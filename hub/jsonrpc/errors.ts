@@ -79,11 +79,5 @@ export function encodeResult(id: string, result: string): Buffer {
 
 /** Creates a request, or a notification if there is no id. */
 export function encodeCall(id: number | undefined, method: string, params?: object): Buffer {
-  return Buffer.from(
-    JSON.stringify(
-      id === undefined
-        ? { jsonrpc: '2.0', method, params }
-        : { jsonrpc: '2.0', id, method, params },
-    ),
-  );
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
 }

@@ -1,12 +1,11 @@
-import { createHeaderSplitter } from './header-splitter.ts';
 import { createLineSplitter } from './lines.ts';
 
-export type FramingOptions = {
+export type FramesOptions = {
   /** Maximum size of a message in bytes. Longer messages are discarded while they arrive. */
   readonly maxMessageBytes: number;
 };
 
-export type FramingHandlers = {
+type Handlers = {
   /** Called for each message. The receiver owns the buffer. */
   message(bytes: Buffer): void;
   /** Called for an oversized message, with its start, end and length. */
@@ -15,19 +14,12 @@ export type FramingHandlers = {
   broken(reason: string): void;
 };
 
-/** Frames messages as lines, or with `Content-Length` headers, like the other end. */
-export interface Framing {
-  /** Takes ownership of the chunk. */
-  push(chunk: Buffer): void;
-  /** Returns the bytes of messages, in the framing of the other end as soon as it is known. */
-  piecesOf(messages: readonly Buffer[]): readonly (Buffer | string)[];
-}
-
 /**
- * MCP over stdio uses one line per message. Some clients send headers like the Language Server Protocol. JSON cannot begin
- * like a header, so the first byte decides.
+ * Frames messages as lines, or with `Content-Length` headers, like the other end. MCP over stdio uses one line per
+ * message. Some clients send headers like the Language Server Protocol. JSON cannot begin like a header, so the first byte
+ * decides.
  */
-export function createFraming(options: FramingOptions, on: FramingHandlers): Framing {
+export function createFraming(options: FramesOptions, on: Handlers) {
   let reader: { push(chunk: Buffer): void } | undefined;
   let hasHeaders = false;
 
@@ -44,14 +36,16 @@ export function createFraming(options: FramingOptions, on: FramingHandlers): Fra
   }
 
   return {
-    push(chunk) {
+    /** Takes ownership of the chunk. */
+    push(chunk: Buffer): void {
       const at = reader ? 0 : chunk.findIndex(byte => !isSpace(byte));
       const first = chunk[at];
       if (first === undefined) return;
       reader ??= openReader(first);
       reader.push(at === 0 ? chunk : chunk.subarray(at));
     },
-    piecesOf: messages =>
+    /** Returns the bytes of messages, in the framing of the other end as soon as it is known. */
+    piecesOf: (messages: readonly Buffer[]): readonly (Buffer | string)[] =>
       messages.flatMap(message =>
         hasHeaders ? [`Content-Length: ${message.length}\r\n\r\n`, message] : [message, '\n'],
       ),
@@ -60,3 +54,90 @@ export function createFraming(options: FramingOptions, on: FramingHandlers): Fra
 
 const isLetterC = (byte: number) => byte === 0x43 || byte === 0x63;
 const isSpace = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+
+/** Length of the start and end of an oversized message, which identify its call. */
+const keptBytes = 1024;
+/** Maximum length of headers: `Content-Length` and `Content-Type`. */
+const maxHeaderBytes = 1024;
+
+/** The current message. `whole` is undefined if it is oversized. */
+type Body = {
+  readonly length: number;
+  readonly whole: Buffer | undefined;
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  filled: number;
+};
+
+/** Splits a stream of messages with `Content-Length` headers (LSP 3.17, base protocol). */
+export function createHeaderSplitter({ maxMessageBytes }: FramesOptions, on: Handlers) {
+  let header = '';
+  let body: Body | undefined;
+  let isBroken = false;
+
+  /** Reads headers. Returns the index after the bytes that were read. */
+  function readHeader(chunk: Buffer, from: number): number {
+    for (let at = from; at < chunk.length; at++) {
+      header += String.fromCharCode(chunk[at] ?? 0);
+      if (header.endsWith('\n\r\n') || header.endsWith('\n\n')) {
+        beginBody();
+        return at + 1;
+      }
+      // Skips empty lines between messages.
+      if (header.trim() === '') header = '';
+      if (header.length > maxHeaderBytes) break;
+    }
+    if (header.length > maxHeaderBytes) fail('a header does not end');
+    return chunk.length;
+  }
+
+  function beginBody(): void {
+    const text = /^content-length:\s*(\d{1,15})\s*$/im.exec(header)?.[1];
+    header = '';
+    if (text === undefined) return fail('a header without a Content-Length');
+    const length = Number(text);
+    if (length === 0) return;
+    const isKept = length <= maxMessageBytes;
+    const kept = isKept ? 0 : Math.min(keptBytes, length);
+    body = {
+      length,
+      whole: isKept ? Buffer.allocUnsafe(length) : undefined,
+      head: Buffer.alloc(kept),
+      tail: Buffer.alloc(kept),
+      filled: 0,
+    };
+  }
+
+  function readBody(chunk: Buffer, from: number, into: Body): number {
+    const { length, whole, head, tail, filled } = into;
+    const end = Math.min(chunk.length, from + length - filled);
+    if (whole) chunk.copy(whole, filled, from, end);
+    else {
+      chunk.copy(head, Math.min(filled, head.length), from, end);
+      // The remaining bytes are the end of the message.
+      const skipped = Math.max(0, length - tail.length - filled);
+      if (from + skipped < end)
+        chunk.copy(tail, filled + skipped - (length - tail.length), from + skipped, end);
+    }
+    into.filled += end - from;
+    if (into.filled === length) {
+      body = undefined;
+      if (whole) on.message(whole);
+      else on.oversized(head, tail, length);
+    }
+    return end;
+  }
+
+  function fail(reason: string): void {
+    isBroken = true;
+    on.broken(reason);
+  }
+
+  return {
+    push(chunk: Buffer): void {
+      let at = 0;
+      while (at < chunk.length && !isBroken)
+        at = body ? readBody(chunk, at, body) : readHeader(chunk, at);
+    },
+  };
+}

@@ -9,7 +9,21 @@ export {
   rpcCodes,
 } from './errors.ts';
 export { type LineChannelOptions, createLineChannel, idAtAnEnd } from './line-channel.ts';
-export { type Members, dropMembers, setMembers } from './members.ts';
+export {
+  type Edit,
+  type Members,
+  type ReplyBytes,
+  dropMembers,
+  elementsOf,
+  membersOf,
+  rawText,
+  replace,
+  setMembers,
+  splice,
+  stringAt,
+  valueOf,
+  whole,
+} from './spans.ts';
 export {
   type Answer,
   type Malformed,
@@ -20,16 +34,6 @@ export {
   readMessage,
   readMessages,
 } from './message.ts';
-export { type ReplyBytes, whole } from './reply.ts';
 export type { Span } from './scan.ts';
-export {
-  type Edit,
-  elementsOf,
-  membersOf,
-  rawText,
-  replace,
-  splice,
-  stringAt,
-  valueOf,
-} from './spans.ts';
-export { type FramesOptions, type StdioStreams, openFrames } from './stdio-frames.ts';
+export type { FramesOptions } from './framing.ts';
+export { type StdioStreams, openFrames } from './stdio-frames.ts';

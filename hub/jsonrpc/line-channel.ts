@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { HubError, createWriteBatch } from '#core';
+import { type Code, HubError, createWriteBatch } from '#core';
 import type { Channel, Closed, Receiver } from './channel.ts';
 import { createLineSplitter } from './lines.ts';
 import { readMessages } from './message.ts';
@@ -19,7 +19,7 @@ export type LineChannelOptions = {
 };
 
 /** The byte stream under a channel. */
-export type LineSink = {
+type LineSink = {
   /** Must not throw. A broken stream is reported through `ended`. */
   write(chunk: Buffer): void;
   /** Bytes passed to `write` that were not sent yet. */
@@ -31,22 +31,14 @@ export type LineSink = {
   resume?(): void;
 };
 
-/** A channel over byte streams, and the functions that feed it. */
-export type LineChannel = {
-  readonly channel: Channel;
-  /** Receives bytes of the other end. Chunks may end anywhere. */
-  push(chunk: Buffer): void;
-  /** Call it at the end of the stream. */
-  ended(closed: Closed): void;
-};
-
 const newline = 0x0a;
 /** Maximum number of messages that are queued before `listen`. */
 const maxEarly = 1000;
 const noiseBytes = 2000;
 
-/** Creates a channel of newline-delimited JSON-RPC (MCP stdio transport). */
-export function createLineChannel(options: LineChannelOptions, sink: LineSink): LineChannel {
+/** Creates a channel of newline-delimited JSON-RPC (MCP stdio transport), and the functions that feed it. */
+export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
+  const { server } = options;
   let receiver: Receiver | undefined;
   let early: ((receiver: Receiver) => void)[] = [];
   let over: Closed | undefined;
@@ -105,45 +97,42 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink): 
     sink.resume?.();
   }
 
-  return {
-    channel: {
-      closed,
-      pause() {
-        if (!over) sink.pause?.();
-      },
-      resume: () => sink.resume?.(),
-      listen(to) {
-        receiver = to;
-        const kept = early;
-        early = [];
-        for (const give of kept) give(to);
-      },
-      send(bytes) {
-        if (over)
-          throw new HubError(
-            'HUB_SERVER_DOWN',
-            `${options.server} is not connected: ${over.reason}`,
-            {
-              data: { server: options.server, retryable: true },
-            },
-          );
-        if (batch.send(bytes)) return;
-        const waiting = batch.queuedBytes + sink.waitingBytes();
-        throw new HubError(
-          'HUB_SERVER_BUSY',
-          `${options.server} does not read its input: ${waiting} bytes wait already. Try again later`,
-          { data: { server: options.server, retryable: true } },
-        );
-      },
-      close(reason) {
-        if (over) return;
-        batch.flush();
-        finish({ reason });
-        sink.end();
-      },
+  const refusal = (code: Code, why: string) =>
+    new HubError(code, `${server} ${why}`, { data: { server, retryable: true } });
+
+  const channel: Channel = {
+    closed,
+    pause() {
+      if (!over) sink.pause?.();
     },
-    push: chunk => splitter.push(chunk),
-    ended(reason) {
+    resume: () => sink.resume?.(),
+    listen(to) {
+      receiver = to;
+      const kept = early;
+      early = [];
+      for (const give of kept) give(to);
+    },
+    send(bytes) {
+      if (over) throw refusal('HUB_SERVER_DOWN', `is not connected: ${over.reason}`);
+      if (batch.send(bytes)) return;
+      const waiting = batch.queuedBytes + sink.waitingBytes();
+      const why = `does not read its input: ${waiting} bytes wait already. Try again later`;
+      throw refusal('HUB_SERVER_BUSY', why);
+    },
+    close(reason) {
+      if (over) return;
+      batch.flush();
+      finish({ reason });
+      sink.end();
+    },
+  };
+
+  return {
+    channel,
+    /** Receives bytes of the other end. Chunks may end anywhere. */
+    push: (chunk: Buffer) => splitter.push(chunk),
+    /** Call it at the end of the stream. */
+    ended(reason: Closed): void {
       const rest = splitter.end();
       // A partial message may contain private data.
       if (rest.length > 0) hand(to => to.noise(`${rest.length} bytes of a line without an end`));
@@ -163,9 +152,15 @@ export function idAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
   return idLast.exec(tail.toString())?.[1];
 }
 
+/** The id of a discarded request, which clients write first (Python, Go) or last (TypeScript). */
+export function requestIdAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
+  return requestIdFirst.exec(head.toString())?.[1] ?? idLast.exec(tail.toString())?.[1];
+}
+
 const id = String.raw`"id"\s*:\s*(-?\d+|"[^"\\]*")`;
 const version = String.raw`(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?`;
 const payload = String.raw`"(?:result|error)"\s*:`;
 const idFirst = new RegExp(String.raw`^\s*\{\s*${version}${id}\s*,\s*${version}${payload}`);
+const requestIdFirst = new RegExp(String.raw`^\s*\{\s*${version}${id}\s*,`);
 const payloadFirst = new RegExp(String.raw`^\s*\{\s*${version}${payload}`);
 const idLast = new RegExp(String.raw`${id}\s*\}\s*$`);

@@ -1,46 +1,32 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, HubError } from '#core';
 import { encodeError, errorAnswer, rpcCodes } from './errors.ts';
-import { createFraming } from './framing.ts';
-import { idAtAnEnd } from './line-channel.ts';
+import { type FramesOptions, createFraming } from './framing.ts';
+import { idAtAnEnd, requestIdAtAnEnd } from './line-channel.ts';
 
 /** The streams to the client: stdin and stdout of this process. */
 export type StdioStreams = { readonly input: Readable; readonly output: Writable };
 
-export type FramesOptions = {
-  /** Maximum size of a message in bytes. A longer one is discarded and answered with an error. */
-  readonly maxMessageBytes: number;
-};
-
-export type FramesHandlers = {
+type Handlers = {
   /** Called for each message or batch. The receiver owns the buffer. */
   message(bytes: Buffer): void;
   /** Called once, when the client has closed one of the streams. */
   ended(end: { readonly reason: string; readonly reads: boolean }): void;
 };
 
-/** Sends and receives messages over stdin and stdout. */
-export interface Frames {
-  /** Starts reading. */
-  read(): void;
-  /** Sends messages in one write. */
-  write(messages: readonly Buffer[]): void;
-  /** Bytes that the client has not read yet. */
-  unsentBytes(): number;
-  /** Stops reading. Resolves when the client has read all output, or after a timeout. */
-  close(): Promise<void>;
-}
-
 /** Timeout in ms for the client to read the rest of the output. */
 const closeMs = 1_000;
 
-/** Reads nothing before `read`. */
+/**
+ * Sends and receives messages over stdin and stdout. Reads nothing before `read`. A message that is too long is discarded
+ * and answered with an error.
+ */
 export function openFrames(
   { input, output }: StdioStreams,
   options: FramesOptions,
-  on: FramesHandlers,
+  on: Handlers,
   clock: Pick<Clock, 'after'>,
-): Frames {
+) {
   let isOver = false;
 
   function end(reason: string, reads: boolean): void {
@@ -85,10 +71,14 @@ export function openFrames(
   output.on('error', outputEnded).on('close', outputEnded);
 
   return {
+    /** Starts reading. */
     read: () => void input.on('data', take),
+    /** Sends messages in one write. */
     write,
+    /** Bytes that the client has not read yet. */
     unsentBytes: () => output.writableLength,
-    async close() {
+    /** Stops reading. Resolves when the client has read all output, or after a timeout. */
+    async close(): Promise<void> {
       isOver = true;
       input.off('data', take);
       input.pause();
@@ -100,12 +90,3 @@ export function openFrames(
     },
   };
 }
-
-/** The id of a discarded request, which clients write first (Python, Go) or last (TypeScript). */
-function requestIdAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
-  return idFirst.exec(head.toString())?.[1] ?? idLast.exec(tail.toString())?.[1];
-}
-
-const id = String.raw`"id"\s*:\s*(-?\d+|"[^"\\]*")`;
-const idFirst = new RegExp(String.raw`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?${id}\s*,`);
-const idLast = new RegExp(String.raw`${id}\s*\}\s*$`);

@@ -113,7 +113,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'installs/pins': ['installs/folder-upkeep', 'installs/lazy', 'installs/trial'],
   'installs/source': ['installs/in-clear'],
   'jobs/jobs': ['jobs/job'],
-  'jsonrpc/spans': ['jsonrpc/reply', 'jsonrpc/stdio-frames'],
+  'jsonrpc/spans': ['jsonrpc/stdio-frames'],
   'mcp/headers': ['mcp/metadata'],
   'models/models': [
     'models/complete',
