@@ -1,7 +1,6 @@
-import { parseObject } from './query.ts';
-import { refusal } from './refusal.ts';
-import { baseLabel } from './schema.ts';
-import { show } from './target.ts';
+import { refusal, show } from './refusal.ts';
+import { baseLabel, managedLabel, packageLabel } from './schema.ts';
+import { parseObject } from './target.ts';
 
 /** A build of an image: a package installed on one of the hub's base images. */
 export type Build = {
@@ -25,24 +24,13 @@ const maxExtras = 50;
 
 const mebibyte = 2 ** 20;
 /** Limits for each build step: the default, the minimum and the maximum. */
-const defaultLimits = { memoryBytes: 2048 * mebibyte, cpuQuotaUs: 200_000 };
-const minLimits = { memoryBytes: 64 * mebibyte, cpuQuotaUs: 1_000 };
-const maxLimits = { memoryBytes: 32 * 1024 * mebibyte, cpuQuotaUs: 6_400_000 };
+const memoryLimits = [2048 * mebibyte, 64 * mebibyte, 32 * 1024 * mebibyte] as const;
+const cpuQuotaLimitsUs = [200_000, 1_000, 6_400_000] as const;
 const cpuPeriodUs = 100_000;
 
-const allowedParameters = [
-  't',
-  'buildargs',
-  'labels',
-  'forcerm',
-  'rm',
-  'version',
-  'networkmode',
-  'memory',
-  'memswap',
-  'cpuperiod',
-  'cpuquota',
-];
+const allowedParameters =
+  't buildargs labels forcerm rm version networkmode memory memswap cpuperiod cpuquota'.split(' ');
+const allowedLabels = [baseLabel, managedLabel, packageLabel];
 
 /**
  * Rebuilds the parameters of a build from checked values. The client's context is discarded: the broker sends
@@ -50,22 +38,21 @@ const allowedParameters = [
  * HUB_BROKER_REFUSED.
  */
 export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
-  for (const name of given.keys()) {
-    if (!allowedParameters.includes(name)) throw refusal(`the parameter ${show(name)} of a build`);
-  }
+  const parameter = otherThan(given.keys(), allowedParameters);
+  if (parameter !== undefined) throw refusal(`the parameter ${show(parameter)} of a build`);
   const labels = parseObject(given.get('labels') ?? '{}', 'labels');
   const base = labels[baseLabel];
-  if (base !== 'npm' && base !== 'python') {
+  if (base !== 'npm' && base !== 'python')
     throw refusal(
       `a build whose label ${baseLabel} is ${show(base)}: it must be "npm" or "python"`,
     );
-  }
   const args = parseObject(given.get('buildargs') ?? '{}', 'buildargs');
-  refuseOthers(args, ['PACKAGE', 'EXTRAS', ...(base === 'python' ? ['BASE'] : [])]);
+  const allowed = ['PACKAGE', 'EXTRAS', ...(base === 'python' ? ['BASE'] : [])];
+  const argument = otherThan(Object.keys(args), allowed);
+  if (argument !== undefined) throw refusal(`the build argument ${show(argument)}`);
   const { PACKAGE: spec, EXTRAS: extras, BASE: image } = args;
-  if (typeof spec !== 'string' || !specs[base].test(spec)) {
+  if (typeof spec !== 'string' || !specs[base].test(spec))
     throw refusal(`a build of ${show(spec)}: it must be a package name with an optional version`);
-  }
   if (extras !== undefined && !areExtras(extras, base))
     throw refusal(
       `a build with ${show(extras)}: name at most ${maxExtras} packages, each with an optional version, separated by single spaces`,
@@ -74,28 +61,16 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
     throw refusal(`a build on ${show(image)}: it must be python:3.x-slim`);
   // The hub's own images are in other namespaces, so no build can replace them.
   const tag = given.get('t') ?? '';
-  if (
-    !new RegExp(`^agenthub/${base}-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127}$`).test(
-      tag,
-    )
-  ) {
+  const ownTag = `^agenthub/${base}-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127}$`;
+  if (!new RegExp(ownTag).test(tag))
     throw refusal(`the tag ${show(tag)} of a build: it must begin with "agenthub/${base}-"`);
-  }
-  const known = [baseLabel, 'io.agenthub.managed', 'io.agenthub.package'];
-  const unknown = Object.keys(labels).find(key => !known.includes(key));
-  if (unknown !== undefined) throw refusal(`the label ${show(unknown)} of a build`);
+  const label = otherThan(Object.keys(labels), allowedLabels);
+  if (label !== undefined) throw refusal(`the label ${show(label)} of a build`);
   const query = new URLSearchParams({
     t: tag,
-    buildargs: JSON.stringify({
-      PACKAGE: spec,
-      ...(extras !== undefined && { EXTRAS: extras }),
-      ...(image !== undefined && { BASE: image }),
-    }),
-    labels: JSON.stringify({
-      'io.agenthub.managed': 'true',
-      [baseLabel]: base,
-      'io.agenthub.package': spec,
-    }),
+    // JSON omits the absent ones.
+    buildargs: JSON.stringify({ PACKAGE: spec, EXTRAS: extras, BASE: image }),
+    labels: JSON.stringify({ [managedLabel]: 'true', [baseLabel]: base, [packageLabel]: spec }),
     // Otherwise a failed build leaves a container without the hub's label.
     rm: '1',
     forcerm: '1',
@@ -109,34 +84,24 @@ function limits(given: ReadonlyMap<string, string>) {
   const version = given.get('version') ?? '1';
   if (version !== '1')
     throw refusal(`the builder ${show(version)}: it must be "1", the classic one`);
-  const within = (name: string, fallback: number, [from, to]: readonly [number, number]) => {
+  const within = (name: string, [fallback, from, to]: readonly [number, number, number]) => {
     const text = given.get(name) ?? String(fallback);
     if (/^\d{1,15}$/.test(text) && Number(text) >= from && Number(text) <= to) return text;
     throw refusal(`${show(text)} as the parameter ${show(name)} of a build`);
   };
-  const memory = within('memory', defaultLimits.memoryBytes, [
-    minLimits.memoryBytes,
-    maxLimits.memoryBytes,
-  ]);
+  const exactly = (name: string, value: number) => within(name, [value, value, value]);
+  const memory = within('memory', memoryLimits);
   return {
     version,
     memory,
-    memswap: within('memswap', Number(memory), [Number(memory), Number(memory)]),
-    cpuperiod: within('cpuperiod', cpuPeriodUs, [cpuPeriodUs, cpuPeriodUs]),
-    cpuquota: within('cpuquota', defaultLimits.cpuQuotaUs, [
-      minLimits.cpuQuotaUs,
-      maxLimits.cpuQuotaUs,
-    ]),
+    memswap: exactly('memswap', Number(memory)),
+    cpuperiod: exactly('cpuperiod', cpuPeriodUs),
+    cpuquota: within('cpuquota', cpuQuotaLimitsUs),
   };
 }
 
-function refuseOthers(
-  value: { readonly [key: string]: unknown },
-  allowed: readonly string[],
-): void {
-  const other = Object.keys(value).find(each => !allowed.includes(each));
-  if (other !== undefined) throw refusal(`the build argument ${show(other)}`);
-}
+const otherThan = (names: Iterable<string>, allowed: readonly string[]) =>
+  Array.from(names).find(name => !allowed.includes(name));
 
 const areExtras = (text: unknown, base: Build['base']) =>
   typeof text === 'string' &&

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { HubError } from '#core';
 import type { EngineSocket } from './engine-socket.ts';
 import { isIn } from './mounts.ts';
-import { refusal } from './refusal.ts';
+import { refusal, show } from './refusal.ts';
 import { hubLabel, managedLabel } from './schema.ts';
-import { show } from './target.ts';
 
 /** A folder or file of the engine's machine that is mounted in a container. */
 export type Bind = { readonly source: string; readonly readOnly: boolean };
@@ -12,27 +11,16 @@ export type Bind = { readonly source: string; readonly readOnly: boolean };
 /** A container that exists or is being created. `name` is undefined for a container of another hub. */
 type BoundContainer = { readonly name?: string | undefined; readonly binds: readonly Bind[] };
 
-/** The containers of this engine and the folders they mount. */
-export interface ContainerRegistry {
-  /**
-   * Reserves a place for a new container until the returned function is called. Rejects with HUB_BROKER_REFUSED
-   * above the container limit, and if a mounted folder lies below a folder that a container of any hub may
-   * write to: that container could replace the inner folder by a symbolic link between the broker's check and
-   * the engine's mount.
-   */
-  reserve(name: string, binds: readonly Bind[]): Promise<() => void>;
-}
-
 /** Limit of containers for one hub, far above what a workstation runs. */
 export const maxContainers = 256;
 
+type Engine = Pick<EngineSocket, 'getJson'>;
+
 /**
- * Creates the registry. It lists the engine's containers on each call, because containers outlive the broker.
+ * The containers of this engine and the folders they mount. Lists the containers on each call, because containers outlive
+ * the broker.
  */
-export function createContainerRegistry(
-  engine: Pick<EngineSocket, 'getJson'>,
-  hubId: string,
-): ContainerRegistry {
+export function createContainerRegistry(engine: Engine, hubId: string) {
   const starting = new Set<BoundContainer>();
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
@@ -58,7 +46,13 @@ export function createContainerRegistry(
   }
 
   return {
-    reserve(name, binds) {
+    /**
+     * Reserves a place for a new container until the returned function is called. Rejects with HUB_BROKER_REFUSED
+     * above the container limit, and if a mounted folder lies below a folder that a container of any hub may
+     * write to: that container could replace the inner folder by a symbolic link between the broker's check and
+     * the engine's mount.
+     */
+    reserve(name: string, binds: readonly Bind[]): Promise<() => void> {
       const admitted = lastAdmission.then(() => admit(name, binds));
       lastAdmission = admitted.catch(() => undefined); // Its caller gets the error.
       return admitted;
@@ -96,10 +90,7 @@ const listSchema = z.array(
   }),
 );
 
-async function listContainers(
-  engine: Pick<EngineSocket, 'getJson'>,
-  hubId: string,
-): Promise<readonly BoundContainer[]> {
+async function listContainers(engine: Engine, hubId: string): Promise<readonly BoundContainer[]> {
   const filters = JSON.stringify({ label: [`${managedLabel}=true`] });
   const { status, body } = await engine.getJson(
     `/containers/json?all=1&filters=${encodeURIComponent(filters)}`,
@@ -114,18 +105,15 @@ async function listContainers(
   );
 }
 
+const mountSchema = z.object({
+  Type: z.string(),
+  Source: z.string().default(''),
+  ReadOnly: z.boolean().default(false),
+});
 const inspectSchema = z.object({
   HostConfig: z.object({
     Binds: z.array(z.string()).nullish(),
-    Mounts: z
-      .array(
-        z.object({
-          Type: z.string(),
-          Source: z.string().optional(),
-          ReadOnly: z.boolean().optional(),
-        }),
-      )
-      .nullish(),
+    Mounts: z.array(mountSchema).nullish(),
   }),
 });
 
@@ -133,10 +121,7 @@ const inspectSchema = z.object({
  * The bind mounts of a container, as named at its creation: other fields of an engine in a virtual machine show
  * paths of that machine. Empty for a container that no longer exists.
  */
-export async function bindsOf(
-  engine: Pick<EngineSocket, 'getJson'>,
-  id: string,
-): Promise<readonly Bind[]> {
+export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind[]> {
   const { status, body } = await engine.getJson(`/containers/${id}/json`);
   if (status === 404) return [];
   const found = inspectSchema.safeParse(body);
@@ -147,13 +132,12 @@ export async function bindsOf(
     ...(Binds ?? []).map(bind => ({ source: bind.split(':')[0] ?? '', readOnly: false })),
     ...(Mounts ?? [])
       .filter(mount => mount.Type === 'bind')
-      .map(({ Source = '', ReadOnly = false }) => ({ source: Source, readOnly: ReadOnly })),
+      .map(({ Source, ReadOnly }) => ({ source: Source, readOnly: ReadOnly })),
   ];
 }
 
-function unreadable(what: string, status: number): HubError {
-  return new HubError(
+const unreadable = (what: string, status: number) =>
+  new HubError(
     'HUB_ENGINE_REFUSED',
     `the engine did not ${what} for the broker (status ${status})`,
   );
-}

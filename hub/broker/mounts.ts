@@ -1,8 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { HubError } from '#core';
-import { refusal } from './refusal.ts';
+import { refusal, show } from './refusal.ts';
 import { isPlainPath } from './schema.ts';
-import { show } from './target.ts';
 
 /**
  * Folders with the engine's socket, the engine's data or kernel files. Neither these nor their parents are ever
@@ -18,6 +17,9 @@ const forbidden = [
   '/var/lib/containerd',
 ];
 
+/** True if a path is, lies in or contains a forbidden folder. */
+const isForbidden = (path: string) => forbidden.some(each => isIn(each, path) || isIn(path, each));
+
 /** The setting of the shipped compose files. */
 const remedy =
   'Set AGENTHUB_MOUNT_ROOT to a folder that holds it, and start the hub with -f compose/mounts.yml as well ' +
@@ -26,8 +28,7 @@ const remedy =
 /** Checks the configured mount roots. Throws HUB_CONFIG_INVALID for a root that would expose the engine. */
 export function parseMountRoots(roots: readonly string[]): readonly string[] {
   for (const root of roots) {
-    const bad = !isPlainPath(root) || forbidden.some(path => isIn(path, root) || isIn(root, path));
-    if (!bad) continue;
+    if (isPlainPath(root) && !isForbidden(root)) continue;
     throw new HubError(
       'HUB_CONFIG_INVALID',
       `AGENTHUB_MOUNT_ROOT, which is BROKER_MOUNT_ROOTS here: ${show(root)} cannot be a root. Name absolute folders, without a slash at the end, ` +
@@ -43,32 +44,26 @@ export function parseMountRoots(roots: readonly string[]): readonly string[] {
  * that the broker cannot see can only be mounted whole. Rejects with HUB_BROKER_REFUSED.
  */
 export async function resolveSource(source: string, roots: readonly string[]): Promise<string> {
+  const refuse = (problem: string) => refusal(`a mount of ${show(source)}: ${problem}`);
   const root = roots.find(each => isIn(source, each));
   if (root === undefined) {
     const known = roots.length === 0 ? 'none is configured' : `roots: ${roots.join(', ')}`;
-    const isForbidden = forbidden.some(path => isIn(path, source) || isIn(source, path));
-    throw refusal(
-      `a mount of ${show(source)}: it is not below a mount root (${known})${isForbidden ? '' : `. ${remedy}`}`,
-    );
+    const advice = isForbidden(source) ? '' : `. ${remedy}`;
+    throw refuse(`it is not below a mount root (${known})${advice}`);
   }
   const rootPath = await realpath(root).catch(() => undefined); // The root may not exist yet.
   if (source === root && rootPath === undefined) return source;
   const found = rootPath === undefined ? undefined : await realpath(source).catch(() => undefined); // Refused below.
-  if (found === undefined) {
-    throw refusal(
-      `a mount of ${show(source)}: it is not there, or the broker cannot see it. ` +
+  if (found === undefined)
+    throw refuse(
+      'it is not there, or the broker cannot see it. ' +
         `The broker needs ${root} mounted at the same path (compose/mounts.yml)`,
     );
-  }
   const realRoots = await resolveRoots(roots);
-  const isOutside = !realRoots.some(each => isIn(found, each));
-  if (isOutside || forbidden.some(path => isIn(path, found) || isIn(found, path))) {
-    throw refusal(`a mount of ${show(source)}: a link in it leads to ${show(found)}`);
-  }
+  if (!realRoots.some(each => isIn(found, each)) || isForbidden(found))
+    throw refuse(`a link in it leads to ${show(found)}`);
   const status = await stat(found);
-  if (!status.isDirectory() && !status.isFile()) {
-    throw refusal(`a mount of ${show(source)}: it is neither a folder nor a file`);
-  }
+  if (!status.isDirectory() && !status.isFile()) throw refuse('it is neither a folder nor a file');
   return found;
 }
 
@@ -83,9 +78,8 @@ export async function checkSource(source: string, roots: readonly string[]): Pro
     throw refusal(`a mount of ${show(source)}: it has become a link to ${show(found)}`);
 }
 
-function resolveRoots(roots: readonly string[]): Promise<readonly string[]> {
-  return Promise.all(roots.map(each => realpath(each).catch(() => each)));
-}
+const resolveRoots = (roots: readonly string[]) =>
+  Promise.all(roots.map(each => realpath(each).catch(() => each)));
 
 /** Whether a path is the folder itself or lies in it. */
 export function isIn(path: string, folder: string): boolean {

@@ -1,8 +1,13 @@
 import { HubError, isObject } from '#core';
 import type { EngineSocket } from './engine-socket.ts';
-import { refusal, unknownObject } from './refusal.ts';
+import { refusal, show, unknownObject } from './refusal.ts';
 import { type HubIdentity, hubLabel, managedLabel, nameLabel } from './schema.ts';
-import { show } from './target.ts';
+
+type Engine = Pick<EngineSocket, 'getJson'>;
+type Labels = { readonly [label: string]: unknown };
+
+const labelsIn = (value: unknown): Labels =>
+  isObject(value) && isObject(value['Labels']) ? value['Labels'] : {};
 
 /** For each kind of object: its inspect path, and the field with its id. */
 const objectKinds = {
@@ -17,7 +22,7 @@ const objectKinds = {
  * another object in the meantime. A volume has no id but its name.
  */
 export async function findOwned(
-  engine: EngineSocket,
+  engine: Engine,
   kind: keyof typeof objectKinds,
   name: string,
   hubId: string,
@@ -25,59 +30,54 @@ export async function findOwned(
   const { path, id: key } = objectKinds[kind];
   const { status, body } = await engine.getJson(path(name));
   if (status === 200 && isObject(body)) {
-    const config = kind === 'container' ? body['Config'] : body;
     const id = body[key];
-    if (isObject(config) && isOurs(config['Labels'], hubId) && typeof id === 'string') return id;
+    const labels = labelsIn(kind === 'container' ? body['Config'] : body);
+    if (labels[hubLabel] === hubId && typeof id === 'string') return id;
   }
   throw unknownObject(kind, name);
 }
 
 /** Rejects with HUB_BROKER_UNKNOWN unless a hub built this image. Any hub will do: hubs share images. */
-export async function checkBuilt(engine: EngineSocket, reference: string): Promise<void> {
+export async function checkBuilt(engine: Engine, reference: string): Promise<void> {
   const { status, body } = await engine.getJson(`/images/${reference}/json`);
-  const config = isObject(body) ? body['Config'] : undefined;
-  const labels = isObject(config) ? config['Labels'] : undefined;
-  if (status !== 200 || !isObject(labels) || labels[managedLabel] !== 'true')
-    throw unknownObject('image', reference);
+  const labels = labelsIn(isObject(body) ? body['Config'] : undefined);
+  if (status !== 200 || labels[managedLabel] !== 'true') throw unknownObject('image', reference);
 }
+
+/** True for the labels of a volume of this hub. It may have been created when the hub had another id. */
+const isOwnVolume = (labels: Labels, { hubId, hubName }: HubIdentity) =>
+  labels[managedLabel] === 'true' && (labels[hubLabel] === hubId || labels[nameLabel] === hubName);
 
 /**
  * Rejects with HUB_BROKER_REFUSED unless this hub created the volume or it does not exist yet; the engine then
- * creates it with the hub's labels. The hub may have had another id when it created the volume, so the name on
- * the volume's label counts too. The volume's own name proves nothing: volumes of "agenthub-test" also begin
+ * creates it with the hub's labels. The volume's own name proves nothing: volumes of "agenthub-test" also begin
  * with "agenthub-". Volumes with driver options are refused: no hub sets them, and they can turn a volume into
  * any folder.
  */
-export async function checkVolume(
-  engine: Pick<EngineSocket, 'getJson'>,
-  name: string,
-  { hubId, hubName }: HubIdentity,
-): Promise<void> {
+export async function checkVolume(engine: Engine, name: string, hub: HubIdentity): Promise<void> {
   const { status, body } = await engine.getJson(`/volumes/${name}`);
   if (status === 404) return;
+  const refuse = (problem: string) =>
+    refusal(
+      `the volume ${show(name)}: it ${problem}. Choose another name in "volumes", or remove this volume with its data (docker volume rm ${name})`,
+    );
   const found = status === 200 && isObject(body) ? body : {};
-  const labels = isObject(found['Labels']) ? found['Labels'] : {};
-  const isOurs = labels[hubLabel] === hubId || labels[nameLabel] === hubName;
-  if (labels[managedLabel] !== 'true' || !isOurs) {
+  const labels = labelsIn(found);
+  if (!isOwnVolume(labels, hub)) {
     const owner = labels[nameLabel] ?? labels[hubLabel];
-    const state =
+    throw refuse(
       typeof owner === 'string' && labels[managedLabel] === 'true'
-        ? `belongs to the hub ${show(owner)}`
-        : 'was not made for a server';
-    throw refusal(`the volume ${show(name)}: it exists and ${state}. ${volumeRemedy(name)}`);
+        ? `exists and belongs to the hub ${show(owner)}`
+        : 'exists and was not made for a server',
+    );
   }
   const options = found['Options'] ?? {};
   if (found['Driver'] !== 'local' || !isObject(options) || Object.keys(options).length > 0)
-    throw refusal(
-      `the volume ${show(name)}: it has options of its driver (${show(options)}), which no hub gives it. ${volumeRemedy(name)}`,
-    );
+    throw refuse(`has options of its driver (${show(options)}), which no hub gives it`);
 }
 
 /** Name and size of each volume that carries this hub's id or name on its labels. */
-export async function ownVolumes(
-  engine: Pick<EngineSocket, 'getJson'>,
-  { hubId, hubName }: HubIdentity,
-): Promise<readonly { readonly Name: unknown; readonly UsageData: unknown }[]> {
+export async function ownVolumes(engine: Engine, hub: HubIdentity) {
   const { status, body } = await engine.getJson('/system/df?type=volume');
   if (status !== 200 || !isObject(body))
     throw new HubError(
@@ -85,18 +85,7 @@ export async function ownVolumes(
       `the engine did not report volume sizes to the broker (status ${status})`,
     );
   const volumes = Array.isArray(body['Volumes']) ? body['Volumes'].filter(isObject) : [];
-  const isOwn = (labels: unknown) =>
-    isObject(labels) &&
-    labels[managedLabel] === 'true' &&
-    (labels[hubLabel] === hubId || labels[nameLabel] === hubName);
   return volumes
-    .filter(({ Labels }) => isOwn(Labels))
+    .filter(volume => isOwnVolume(labelsIn(volume), hub))
     .map(({ Name, UsageData }) => ({ Name, UsageData }));
-}
-
-const volumeRemedy = (name: string) =>
-  `Choose another name in "volumes", or remove this volume with its data (docker volume rm ${name})`;
-
-function isOurs(labels: unknown, hubId: string): boolean {
-  return isObject(labels) && labels[hubLabel] === hubId;
 }

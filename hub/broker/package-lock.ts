@@ -1,6 +1,5 @@
-import { isObject } from '#core';
-import { refusal } from './refusal.ts';
-import { show } from './target.ts';
+import { isObject, tryParseJson } from '#core';
+import { refusal, show } from './refusal.ts';
 
 const integrityHash = /^sha(1|256|384|512)-[A-Za-z0-9+/]{27,86}={0,2}$/;
 /** npm writes this address into a lock even when another registry is configured. */
@@ -26,12 +25,8 @@ function checkPython(lock: string): void {
 }
 
 function checkNpm(text: string): void {
-  let lock: unknown;
-  try {
-    lock = JSON.parse(text);
-  } catch {
-    throw refusal('a lock of a build that is not JSON');
-  }
+  const lock = tryParseJson(text);
+  if (lock === undefined) throw refusal('a lock of a build that is not JSON');
   if (!isObject(lock) || lock['lockfileVersion'] !== 3 || !isObject(lock['packages']))
     throw refusal('a lock of a build that does not have lockfileVersion 3');
   for (const [path, entry] of Object.entries(lock['packages'])) {

@@ -1,6 +1,5 @@
 import { HubError } from '#core';
-import { refusal } from './refusal.ts';
-import { show } from './target.ts';
+import { refusal, show } from './refusal.ts';
 
 /** The registries of most public MCP server images. */
 const defaultRegistries = [
@@ -14,15 +13,19 @@ const defaultRegistries = [
 
 const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
+/** Splits a comma-separated list. */
+export const splitList = (text = ''): readonly string[] =>
+  text
+    .split(',')
+    .map(entry => entry.trim())
+    .filter(entry => entry !== '');
+
 /**
  * Parses a comma-separated list of registry hosts. Returns the default registries for an empty text. Throws
  * HUB_CONFIG_INVALID for an invalid host.
  */
 export function readRegistries(text: string | undefined): readonly string[] {
-  const names = (text ?? '')
-    .split(',')
-    .map(name => name.trim().toLowerCase())
-    .filter(name => name !== '');
+  const names = splitList(text?.toLowerCase());
   const bad = names.find(name => !hostPattern.test(name));
   if (bad !== undefined)
     throw new HubError(
