@@ -1,42 +1,17 @@
-import { chmod } from 'node:fs/promises';
+import { once } from 'node:events';
+import { chmod, lstat, unlink } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Server, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Log, type Service, HubError, http, kindOf } from '#core';
+import { type Log, type Service, HubError, http, kindOf, messageOf } from '#core';
 import { createEngineSocket, readAll } from './engine-socket.ts';
-import { type AdmittedCall, createGate } from './gate.ts';
+import { type AdmittedCall, type BuildContexts, createGate } from './gate.ts';
 import { parseMountRoots } from './mounts.ts';
-import { errorResponseOf, refusal } from './refusal.ts';
-import { freeSocket, listen } from './socket.ts';
-import { show } from './target.ts';
+import { errorResponseOf, refusal, show } from './refusal.ts';
+import type { BrokerOptions } from './settings.ts';
 import { errorBody, openTunnel, respondAndClose } from './tunnel.ts';
 
-export type BrokerOptions = {
-  /** Path of the socket that the broker listens on, in a folder shared only with the hub. */
-  readonly socketPath: string;
-  /** Path of the engine's own socket. */
-  readonly enginePath: string;
-  /** Value of the label on every object of the hub. */
-  readonly hubId: string;
-  /** Prefix of the name of every object of the hub, and its compose project. */
-  readonly hubName: string;
-  /** Folders on the engine's machine below which servers may mount folders. Empty by default. */
-  readonly mountRoots: readonly string[];
-  /** Hosts of the registries that images may be pulled from. */
-  readonly registries: readonly string[];
-  /** The folder with the build contexts npm/ and python/. */
-  readonly imagesDir: string;
-};
-
-type BrokerNeeds = {
-  readonly log: Log;
-  /**
-   * Packs a folder and an optional package lock into a tar archive. It is the same function as the hub's own
-   * driver uses, so that a package always gives the same image.
-   */
-  readonly readBuildContext: (folder: string, lock?: string) => Promise<Buffer>;
-  /** Returns the package lock in such an archive. */
-  readonly readLock: (context: Buffer) => string | undefined;
-};
+type BrokerNeeds = BuildContexts & { readonly log: Log };
 
 /** Maximum size of a request body in bytes. The largest one is the creation of a container. */
 const maxBodyBytes = 1024 * 1024;
@@ -50,12 +25,10 @@ const maxConnectionCount = 1024;
  * listens, and with HUB_LISTEN_REFUSED where it cannot listen.
  */
 export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Service {
-  const { log, readBuildContext, readLock } = needs;
+  const { log } = needs;
   const engine = createEngineSocket(options.enginePath);
-  const gate = createGate(
-    { ...options, mountRoots: parseMountRoots(options.mountRoots) },
-    { engine, readBuildContext, readLock },
-  );
+  const mountRoots = parseMountRoots(options.mountRoots);
+  const gate = createGate({ ...options, mountRoots }, { ...needs, engine });
   const tunnels = new Set<Duplex>();
 
   const server = http.createServer((request, response) => {
@@ -192,4 +165,45 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
     request.resume();
     return promise;
   }
+}
+
+/**
+ * Removes the socket file of a broker that was killed. Rejects with HUB_PORT_TAKEN if a broker still listens
+ * there or the path is another kind of file.
+ */
+async function freeSocket(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined); // No file: the path is free.
+  if (found === undefined) return;
+  const taken = (what: string) =>
+    new HubError(
+      'HUB_PORT_TAKEN',
+      `BROKER_SOCKET: ${what} at ${path}. Stop it or choose another path`,
+    );
+  if (!found.isSocket()) throw taken('there is a file that is not a socket');
+  if (await isListening(path)) throw taken('another broker listens');
+  await unlink(path);
+}
+
+/** Listens on a unix socket. Rejects with HUB_LISTEN_REFUSED. */
+async function listen(server: Server, path: string): Promise<void> {
+  try {
+    const listening = once(server, 'listening');
+    server.listen({ path });
+    await listening;
+  } catch (cause) {
+    throw new HubError(
+      'HUB_LISTEN_REFUSED',
+      `BROKER_SOCKET: the broker cannot listen at ${path} (${messageOf(cause)}). ` +
+        'Its folder must exist and be writable',
+      { cause },
+    );
+  }
+}
+
+function isListening(path: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({ path });
+  socket.on('connect', () => resolve(true));
+  socket.on('error', () => resolve(false));
+  return promise.finally(() => socket.destroy());
 }

@@ -20,7 +20,7 @@ const nanoCpusPerCpu = 1_000_000_000;
  * HUB_BROKER_REFUSED. The caller checks what only the engine or the file system knows: the owner of networks
  * and volumes, and symbolic links in paths.
  */
-export function rebuildContainer(body: string, owner: HubIdentity): Container {
+export function rebuildContainer(body: string, owner: HubIdentity): CheckedContainer {
   return rebuildBody(body, containerSchema(owner), 'a container');
 }
 
@@ -29,7 +29,7 @@ export function containerName(name: string | undefined, owner: HubIdentity): boo
   return ownName(owner).safeParse(name).success;
 }
 
-export type Container = z.infer<ReturnType<typeof containerSchema>>;
+export type CheckedContainer = z.infer<ReturnType<typeof containerSchema>>;
 
 function containerSchema(owner: HubIdentity) {
   return z.strictObject({

@@ -1,61 +1,62 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import { http, tryParseJson } from '#core';
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { HubError, messageOf } from '#core';
+import { HubError, http, messageOf, tryParseJson } from '#core';
 
 /** Maximum size in bytes of an answer that the broker itself reads. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
-export type EngineCall = {
+/** A request to the engine. */
+type EngineRequest = {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
 /** The connection to the engine, on the socket that only the broker can open. */
-export interface EngineSocket {
-  /** Opens a request, which the caller must end. It never times out, because an event stream lasts for ever. */
-  open(call: EngineCall): ClientRequest;
-  /**
-   * Requests one JSON value. The body is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE if
-   * the engine does not answer.
-   */
-  getJson(path: string): Promise<{ readonly status: number; readonly body: unknown }>;
-  /** Wraps a connection error as HUB_ENGINE_UNREACHABLE. */
-  unreachable(cause: unknown): HubError;
-}
+export type EngineSocket = ReturnType<typeof createEngineSocket>;
 
 /** Creates the connection to an engine on a unix socket. Nothing is opened before a call. */
-export function createEngineSocket(socketPath: string): EngineSocket {
-  const engine: EngineSocket = {
-    open: call =>
-      http.request({
-        ...call,
-        headers: { Host: 'engine', ...call.headers },
-        // Each call gets its own connection instead of an agent's. It allows half-open streams: an attached
-        // client that has closed its sending side still receives output.
-        createConnection: () => connect({ path: socketPath, allowHalfOpen: true }),
-      }),
-    async getJson(path) {
+export function createEngineSocket(socketPath: string) {
+  /** Opens a request, which the caller must end. It never times out, because an event stream lasts for ever. */
+  const open = (request: EngineRequest) =>
+    http.request({
+      ...request,
+      headers: { Host: 'engine', ...request.headers },
+      // Each call gets its own connection instead of an agent's. It allows half-open streams: an attached
+      // client that has closed its sending side still receives output.
+      createConnection: () => connect({ path: socketPath, allowHalfOpen: true }),
+    });
+
+  /** Wraps a connection error as HUB_ENGINE_UNREACHABLE. */
+  const unreachable = (cause: unknown) =>
+    new HubError(
+      'HUB_ENGINE_UNREACHABLE',
+      `the broker cannot reach the Docker engine at ${socketPath}: ${messageOf(cause)}`,
+      { cause },
+    );
+
+  return {
+    open,
+    unreachable,
+    /**
+     * Requests one JSON value. The body is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE if
+     * the engine does not answer.
+     */
+    async getJson(path: string) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-      const request = engine.open({ method: 'GET', path });
+      const request = open({ method: 'GET', path });
       request.on('response', resolve);
-      request.on('error', error => reject(engine.unreachable(error)));
+      request.on('error', reject);
       request.end();
-      const answer = await promise;
-      const text = await readAll(answer, maxAnswerBytes).catch((error: unknown) => {
-        throw engine.unreachable(error);
-      });
-      return { status: answer.statusCode ?? 0, body: tryParseJson(text) };
+      try {
+        const answer = await promise;
+        const body: unknown = tryParseJson(await readAll(answer, maxAnswerBytes));
+        return { status: answer.statusCode ?? 0, body };
+      } catch (error) {
+        throw unreachable(error);
+      }
     },
-    unreachable: cause =>
-      new HubError(
-        'HUB_ENGINE_UNREACHABLE',
-        `the broker cannot reach the Docker engine at ${socketPath}: ${messageOf(cause)}`,
-        { cause },
-      ),
   };
-  return engine;
 }
 
 /**

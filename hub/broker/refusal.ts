@@ -5,6 +5,12 @@ export function refusal(what: string): HubError {
   return new HubError('HUB_BROKER_REFUSED', `the broker does not admit ${what}`);
 }
 
+/** Formats a value for messages: as JSON without control characters, at most 120 characters. */
+export function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 120 ? `${text.slice(0, 120)}...` : text;
+}
+
 /**
  * The engine's own error for a missing object. Objects of others get it too, so that a client cannot find out
  * whether they exist.

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { refusal } from './refusal.ts';
-import { show } from './target.ts';
+import { tryParseJson } from '#core';
+import { refusal, show } from './refusal.ts';
 
 /** Labels that mark objects of a hub. The hub's driver writes the same ones. */
 export const hubLabel = 'io.agenthub.hub';
 export const managedLabel = 'io.agenthub.managed';
 export const baseLabel = 'io.agenthub.base';
+export const packageLabel = 'io.agenthub.package';
 /**
  * On volumes: the name of the hub that created it. Unlike the id, it stays the same however the hub is started.
  */
@@ -18,7 +19,7 @@ export type HubIdentity = {
   readonly hubName: string;
 };
 
-export const text = z
+const text = z
   .string()
   .max(65_536)
   .regex(/^[^\0]*$/);
@@ -34,35 +35,34 @@ export const containerPath = z
 
 /** Whether a path is absolute, not the root itself, and without empty, "." or ".." parts. */
 export function isPlainPath(path: string): boolean {
-  if (!path.startsWith('/') || path.includes('\0')) return false;
-  return path
-    .slice(1)
-    .split('/')
-    .every(part => part !== '' && part !== '.' && part !== '..');
+  const [first, ...parts] = path.split('/');
+  const isPlain = (part: string) => part !== '' && part !== '.' && part !== '..';
+  return first === '' && parts.length > 0 && parts.every(isPlain) && !path.includes('\0');
 }
 
 /** Schema of an object name of this hub. */
-export function ownName({ hubName }: HubIdentity) {
-  return z
+export const ownName = ({ hubName }: HubIdentity) =>
+  z
     .string()
     .max(255)
     .regex(/^[a-zA-Z0-9_.-]*$/)
     .startsWith(`${hubName}-`);
-}
 
-/**
- * Schema of an object's labels: only those of the hub and of compose, because other tools act on labels. The
- * hub's own labels are always added.
- */
-export function ownLabels({ hubId, hubName }: HubIdentity) {
-  return z
+/** Labels of every object of this hub. They are always added. */
+const hubLabels = ({ hubId }: HubIdentity) => ({
+  [hubLabel]: z.literal(hubId).default(hubId),
+  [managedLabel]: z.literal('true').default('true'),
+});
+
+/** Schema of an object's labels: only those of the hub and of compose, because other tools act on labels. */
+export const ownLabels = (owner: HubIdentity) =>
+  z
     .strictObject({
-      [hubLabel]: z.literal(hubId).default(hubId),
-      [managedLabel]: z.literal('true').default('true'),
+      ...hubLabels(owner),
       'io.agenthub.server': text.optional(),
       'io.agenthub.instance': text.optional(),
       'io.agenthub.digest': text.optional(),
-      'com.docker.compose.project': z.literal(hubName).optional(),
+      'com.docker.compose.project': z.literal(owner.hubName).optional(),
       // Never a service name of the compose file: compose would adopt the container as that service.
       'com.docker.compose.service': z.string().startsWith('mcp-').max(255).optional(),
       'com.docker.compose.oneoff': z.literal('False').optional(),
@@ -74,18 +74,15 @@ export function ownLabels({ hubId, hubName }: HubIdentity) {
       'com.docker.compose.project.config_files': z.literal('').optional(),
     })
     .prefault({});
-}
 
 /** Schema of a volume's labels. A volume outlives the hub's id, so it also carries the hub's name. */
-export function volumeLabels({ hubId, hubName }: HubIdentity) {
-  return z
+export const volumeLabels = (owner: HubIdentity) =>
+  z
     .strictObject({
-      [hubLabel]: z.literal(hubId).default(hubId),
-      [managedLabel]: z.literal('true').default('true'),
-      [nameLabel]: z.literal(hubName).default(hubName),
+      ...hubLabels(owner),
+      [nameLabel]: z.literal(owner.hubName).default(owner.hubName),
     })
     .prefault({});
-}
 
 /** A list of strings: arguments or variables. */
 export const words = z.array(text).max(4096);
@@ -96,12 +93,8 @@ export const words = z.array(text).max(4096);
  * names the object in messages.
  */
 export function rebuildBody<T>(body: string, schema: z.ZodType<T>, what: string): T {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    throw refusal(`a body of ${what} that is not JSON`);
-  }
+  const value = tryParseJson(body);
+  if (value === undefined) throw refusal(`a body of ${what} that is not JSON`);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0];

@@ -1,7 +1,20 @@
 import { HubError } from '#core';
-import type { BrokerOptions } from './broker.ts';
-import { readRegistries } from './registries.ts';
-import { show } from './target.ts';
+import { readRegistries, splitList } from './registries.ts';
+import { show } from './refusal.ts';
+import type { HubIdentity } from './schema.ts';
+
+export type BrokerOptions = HubIdentity & {
+  /** Path of the socket that the broker listens on, in a folder shared only with the hub. */
+  readonly socketPath: string;
+  /** Path of the engine's own socket. */
+  readonly enginePath: string;
+  /** Folders on the engine's machine below which servers may mount folders. Empty by default. */
+  readonly mountRoots: readonly string[];
+  /** Hosts of the registries that images may be pulled from. */
+  readonly registries: readonly string[];
+  /** The folder with the build contexts npm/ and python/. */
+  readonly imagesDir: string;
+};
 
 /**
  * Reads the broker's options from environment variables. Throws HUB_CONFIG_INVALID with variable, value and
@@ -11,20 +24,17 @@ export function readBrokerOptions(
   env: Readonly<Record<string, string | undefined>>,
   imagesDir: string,
 ): BrokerOptions {
-  const read = (name: string, allowed: RegExp, what: string, fallback?: string): string => {
+  const read = (name: string, allowed: RegExp, expected: string, fallback?: string): string => {
     const value = env[name] || fallback;
     if (value !== undefined && allowed.test(value)) return value;
     const given = value === undefined ? 'is not set' : `is ${show(value)}`;
-    throw new HubError('HUB_CONFIG_INVALID', `${name} ${given}. Set it to ${what}`);
+    throw new HubError('HUB_CONFIG_INVALID', `${name} ${given}. Set it to ${expected}`);
   };
   const path = /^\/[^\0]+$/;
+  const shared = 'an absolute path in a folder shared with the hub';
+  const letters = 'small letters, digits, "_"';
   return {
-    socketPath: read(
-      'BROKER_SOCKET',
-      path,
-      'an absolute path in a folder shared with the hub',
-      '/run/agenthub/docker.sock',
-    ),
+    socketPath: read('BROKER_SOCKET', path, shared, '/run/agenthub/docker.sock'),
     enginePath: read(
       'DOCKER_SOCKET',
       path,
@@ -34,18 +44,15 @@ export function readBrokerOptions(
     hubId: read(
       'HUB_ID',
       /^[a-z0-9][a-z0-9_.-]{0,63}$/,
-      'the HUB_ID of the hub: up to 64 small letters, digits, "_", "." and "-"',
+      `the HUB_ID of the hub: up to 64 ${letters}, "." and "-"`,
     ),
     hubName: read(
       'HUB_NAME',
       /^[a-z0-9][a-z0-9_-]{0,31}$/,
-      'the HUB_NAME of the hub: up to 32 small letters, digits, "_" and "-"',
+      `the HUB_NAME of the hub: up to 32 ${letters} and "-"`,
       'agenthub',
     ),
-    mountRoots: (env['BROKER_MOUNT_ROOTS'] ?? '')
-      .split(',')
-      .map(root => root.trim())
-      .filter(root => root !== ''),
+    mountRoots: splitList(env['BROKER_MOUNT_ROOTS']),
     registries: readRegistries(env['BROKER_REGISTRIES']),
     imagesDir,
   };

@@ -1,4 +1,5 @@
-import { refusal } from './refusal.ts';
+import { isObject, tryParseJson } from '#core';
+import { refusal, show } from './refusal.ts';
 
 /** A parsed request target. `path` has no version and no escapes; parameter names are unique. */
 export type RequestTarget = {
@@ -22,20 +23,62 @@ export function parseTarget(target: string): RequestTarget {
   if (segments.some(segment => segment === '' || segment === '.' || segment === '..')) {
     throw refusal(`the path ${show(raw)}`);
   }
-  return { version: match?.[1] ?? '', path, query: parseQuery(queryText ?? '') };
+  const query = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(queryText)) {
+    if (query.has(name)) throw refusal(`the parameter ${show(name)} twice`);
+    query.set(name, value);
+  }
+  return { version: match?.[1] ?? '', path, query };
 }
 
-function parseQuery(text: string): ReadonlyMap<string, string> {
-  const query = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams(text)) {
-    if (query.has(name)) throw refusal(`the parameter ${show(name)} twice`);
+/** The allowed parameters of a call, each with a check of its value. */
+export type QueryRules = { readonly [parameter: string]: Pick<RegExp, 'test'> };
+
+/** A boolean as the engine reads it. */
+export const flag = /^(?:0|1|true|false)$/;
+
+/** Rebuilds a query from allowed parameters. Throws HUB_BROKER_REFUSED for any other parameter or value. */
+export function rebuildQuery(
+  given: ReadonlyMap<string, string>,
+  allowed: QueryRules,
+): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of given) {
+    const rule = Object.hasOwn(allowed, name) ? allowed[name] : undefined;
+    if (rule === undefined) throw refusal(`the parameter ${show(name)}`);
+    if (!rule.test(value)) throw refusal(`${show(value)} as the parameter ${show(name)}`);
     query.set(name, value);
   }
   return query;
 }
 
-/** Formats a value for messages: as JSON without control characters, at most 120 characters. */
-export function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > 120 ? `${text.slice(0, 120)}...` : text;
+/**
+ * Rebuilds the `filters` of a list or of the event stream, adding `label`, so that only objects with it are
+ * visible: the engine combines labels with "and". `others` are further filters that a client may set.
+ */
+export function rebuildFilters(
+  text: string | undefined,
+  label: string,
+  others: readonly string[],
+): string {
+  const rebuilt: Record<string, readonly string[]> = {};
+  const labels = new Set([label]);
+  for (const [name, values] of Object.entries(parseObject(text ?? '{}', 'filters'))) {
+    if (!isStrings(values)) throw refusal(`filters that are not lists of words: ${show(values)}`);
+    if (name === 'label') for (const each of values) labels.add(each);
+    else if (others.includes(name)) rebuilt[name] = values;
+    else throw refusal(`the filter ${show(name)}`);
+  }
+  return JSON.stringify({ ...rebuilt, label: Array.from(labels) });
 }
+
+/** Parses a parameter that must be a JSON object. Throws HUB_BROKER_REFUSED. */
+export function parseObject(text: string, parameter: string): { readonly [key: string]: unknown } {
+  const value = tryParseJson(text);
+  if (isObject(value)) return value;
+  const problem = value === undefined ? ': it is not JSON' : '';
+  throw refusal(`${show(text)} as the parameter ${show(parameter)}${problem}`);
+}
+
+const isStrings = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every(each => typeof each === 'string');

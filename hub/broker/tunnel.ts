@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { readAll, type EngineCall, type EngineSocket } from './engine-socket.ts';
+import { type EngineSocket, readAll } from './engine-socket.ts';
+import type { AdmittedCall } from './gate.ts';
 
 const maxRefusalBytes = 64 * 1024;
 
@@ -11,12 +12,12 @@ const maxRefusalBytes = 64 * 1024;
  */
 export function openTunnel(
   engine: EngineSocket,
-  call: EngineCall,
+  { method, path }: AdmittedCall,
   client: Duplex,
   early: Buffer,
 ): void {
   if (client instanceof Socket) client.setTimeout(0).setNoDelay(true);
-  const request = engine.open({ ...call, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } });
+  const request = engine.open({ method, path, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } });
   const cancel = () => request.destroy();
   client.on('close', cancel);
   request.on('error', error =>

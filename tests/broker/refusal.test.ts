@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError } from '#core';
-import { errorResponseOf, refusal, unknownObject } from '../../hub/broker/refusal.ts';
+import { errorResponseOf, refusal, show, unknownObject } from '../../hub/broker/refusal.ts';
 
 test.each([
   [refusal('a privileged container'), 403, 'the broker does not admit a privileged container'],
@@ -10,4 +10,10 @@ test.each([
   [new TypeError('a bug with details'), 500, 'internal error of the broker; see its log'],
 ])('%s has its status', (error, status, message) => {
   assert.deepEqual(errorResponseOf(error), { status, message });
+});
+
+test('a value is shown as JSON, and a long one is cut', () => {
+  assert.equal(show('a\n'), '"a\\n"');
+  assert.equal(show(undefined), 'undefined');
+  assert.equal(show('x'.repeat(200)), `"${'x'.repeat(119)}...`);
 });

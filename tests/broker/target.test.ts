@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
-import { parseTarget, show } from '../../hub/broker/target.ts';
+import { describe, test } from 'vitest';
+import { flag, parseTarget, rebuildFilters, rebuildQuery } from '../../hub/broker/target.ts';
 
 test.each([
   ['/_ping', '', '/_ping', {}],
@@ -33,8 +33,43 @@ test.each([
   assert.throws(() => parseTarget(target), { code: 'HUB_BROKER_REFUSED' });
 });
 
-test('a value is shown as JSON, and a long one is cut', () => {
-  assert.equal(show('a\n'), '"a\\n"');
-  assert.equal(show(undefined), 'undefined');
-  assert.equal(show('x'.repeat(200)), `"${'x'.repeat(119)}...`);
+describe('a query', () => {
+  test('is written again from what is admitted', () => {
+    assert.equal(rebuildQuery(new Map([['all', '1']]), { all: flag }).toString(), 'all=1');
+  });
+
+  test.each([
+    ['an unknown parameter', 'limit', '1', /the parameter "limit"/],
+    ['a parameter in another case', 'ALL', '1', /the parameter "ALL"/],
+    ['a parameter that every object has', 'constructor', '1', /the parameter "constructor"/],
+    ['a value that is not admitted', 'all', '1&size=1', /"1&size=1" as the parameter "all"/],
+  ])('is refused with %s', (_, name, value, message) => {
+    assert.throws(() => rebuildQuery(new Map([[name, value]]), { all: flag }), { message });
+  });
+});
+
+describe('filters', () => {
+  const label = 'io.agenthub.hub=a';
+
+  test.each([
+    ['nothing', undefined, { label: [label] }],
+    ['the label itself', `{"label":["${label}"]}`, { label: [label] }],
+    ["another hub's label, which is joined by and", '{"label":["b=c"]}', { label: [label, 'b=c'] }],
+    ['a kind of event', '{"type":["container"]}', { type: ['container'], label: [label] }],
+  ])('hold the label of the hub, given %s', (_, text, expected) => {
+    assert.deepEqual(JSON.parse(rebuildFilters(text, label, ['type', 'event'])), expected);
+  });
+
+  test.each([
+    '[]',
+    'null',
+    '{',
+    '{"name":["x"]}',
+    '{"Label":["x"]}',
+    '{"label":"x"}',
+    '{"label":[1]}',
+    '{"label":{"x":true}}',
+  ])('are refused: %s', text => {
+    assert.throws(() => rebuildFilters(text, label, ['type']), { code: 'HUB_BROKER_REFUSED' });
+  });
 });
