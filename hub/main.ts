@@ -96,7 +96,7 @@ function ownPlacesIn(env: Environment): readonly GuardedPlace[] {
 /** The config files of MCP clients. */
 async function clientFiles(home: string): Promise<readonly string[]> {
   const { allConfigFiles } = await import('#clients');
-  return allConfigFiles({ ...(await machineHere()), home });
+  return allConfigFiles({ ...(await machineHere()), home }).map(({ file }) => file);
 }
 
 async function machineHere(): Promise<ClientMachine> {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
 import { HubError } from '#core';
-import { type ClientName, type ClientScope, clientNames } from './client/client.ts';
+import { type ClientMachine, allConfigFiles } from './client/client.ts';
 import {
   type FileChange,
   type WriteWhole,
@@ -12,7 +12,6 @@ import {
   writeWithBackup,
 } from './client/file.ts';
 import { withValue } from './client/text.ts';
-import { type ClientMachine, configFileOf } from './config-locations.ts';
 import {
   type ConnectPlan,
   type ConnectTarget,
@@ -21,64 +20,22 @@ import {
   serversIn,
   sourceOf,
 } from './connect-plan.ts';
-import { valuesOf, withVariables } from './dotenv.ts';
-import type { Variable } from './extract-secrets.ts';
 import { type FoundServers, type ImportSelection, findServers } from './find-servers.ts';
 import { type HubAddress, pointsToHub } from './hub-entry.ts';
-import { type ImportItem, type ImportPlan, planImport } from './import-plan.ts';
-import { type ImportRecord, type UndoableImport, createImportRecords } from './import-record.ts';
-import { type IsAllowed, tighten } from './tighten.ts';
-
-/** One client file, and whether the hub is in it. */
-export type ClientState = {
-  readonly client: ClientName;
-  readonly scope: ClientScope;
-  readonly file: string;
-  readonly state: 'absent' | 'unconnected' | 'connected' | 'unreadable';
-};
+import {
+  type ImportItem,
+  type ImportPlan,
+  type IsAllowed,
+  planImport,
+  tighten,
+} from './import-plan.ts';
+import { type ImportRecord, createImportRecords } from './import-record.ts';
+import { type Variable, valuesOf, withVariables } from './secrets.ts';
 
 /** The hub's config file and its `.env` file. */
 export type HubFiles = { readonly config: string; readonly dotenv: string };
 
-/** The result of an import. */
-export type ImportResult = {
-  readonly added: readonly string[];
-  /**
-   * Removes imported servers from the clients' files. Resolves to the backups of those files. Undoing the
-   * import also restores these files.
-   */
-  readonly removeFromClients: (items: readonly ImportItem[]) => Promise<readonly string[]>;
-};
-
-/**
- * The files of MCP clients on this machine. Methods named `plan` write nothing. All methods reject with
- * HubError.
- */
-export interface Clients {
-  planConnect(target: ConnectTarget, hub: HubAddress): Promise<ConnectPlan>;
-  planDisconnect(
-    target: ConnectTarget,
-    hub: Pick<HubAddress, 'url'>,
-  ): Promise<ConnectPlan & { readonly others: readonly string[] }>;
-  /** Carries out a plan. Resolves to the path of the backup, if there is one. */
-  carryOut(plan: ConnectPlan): Promise<string | undefined>;
-  /** The current state of every client file. */
-  overview(hub: Pick<HubAddress, 'url'>): Promise<readonly ClientState[]>;
-  find(selection: ImportSelection): Promise<FoundServers>;
-  planImport(
-    found: FoundServers,
-    files: HubFiles,
-    hub: Pick<HubAddress, 'url'>,
-  ): Promise<ImportPlan>;
-  /** Removes from a plan the settings that are not allowed. */
-  tighten(plan: ImportPlan, files: HubFiles, isAllowed: IsAllowed): Promise<ImportPlan>;
-  /** Writes an undo record, then the secrets, then the servers. If it rejects, all files are as before. */
-  carryOutImport(plan: ImportPlan, files: HubFiles): Promise<ImportResult>;
-  /** The newest import that can be undone; undefined if there is none. */
-  newestImport(): Promise<UndoableImport | undefined>;
-  /** Undoes the newest import. Rejects with HUB_CONFIG_CONFLICT if a file changed since. */
-  undoImport(): Promise<UndoableImport | undefined>;
-}
+type HubUrl = Pick<HubAddress, 'url'>;
 
 type ClientsNeeds = {
   readonly machine: ClientMachine;
@@ -90,89 +47,25 @@ type ClientsNeeds = {
   readonly now: () => number;
 };
 
-export function createClients(needs: ClientsNeeds): Clients {
-  const { machine, writeWhole, readOptions } = needs;
-  const records = createImportRecords({
-    folder: needs.recordsFolder,
-    writeWhole,
-    now: needs.now,
-  });
+/**
+ * The files of MCP clients on this machine. Methods named `plan` write nothing. All methods reject with HubError.
+ */
+export type Clients = ReturnType<typeof createClients>;
+
+export function createClients({
+  machine,
+  writeWhole,
+  readOptions,
+  recordsFolder: folder,
+  now,
+}: ClientsNeeds) {
+  const records = createImportRecords({ folder, writeWhole, now });
   const withVariablesSet = (variables: readonly Variable[]) => async () => {
     const options = await readOptions();
     return { ...options, env: { ...options.env, ...valuesOf(variables) } };
   };
   const editorWith = (variables: readonly Variable[]): ConfigEditor =>
     createConfigEditor({ readOptions: withVariablesSet(variables), writeWhole });
-
-  async function carryOut(plan: ConnectPlan): Promise<string | undefined> {
-    if (plan.after === plan.before) return undefined;
-    // A file that returns to an earlier text already has its backup.
-    const isRestored = plan.after === undefined || plan.restores.length > 0;
-    if (!isRestored) return await writeWithBackup(plan, writeWhole);
-    await writeBack(plan, writeWhole);
-    for (const path of plan.restores) await rm(path, { force: true });
-    return undefined;
-  }
-
-  return {
-    carryOut,
-    planConnect: async (target, hub) => await planConnect(target, hub, machine),
-    planDisconnect: async (target, hub) => await planDisconnect(target, hub, machine),
-    find: async selection => await findServers(selection, machine),
-    newestImport: async () => await records.newest(),
-    undoImport: async () => await records.undo(),
-
-    async overview(hub) {
-      const states: ClientState[] = [];
-      for (const client of clientNames)
-        for (const scope of ['user', 'workspace'] as const) {
-          const file = configFileOf(client, scope, machine);
-          if (file !== undefined)
-            states.push({ client, scope, file, state: await stateOf(client, scope, hub) });
-        }
-      return states;
-    },
-
-    async planImport(found, files, { url }) {
-      const options = await readOptions();
-      const { home, folder } = machine;
-      return await planImport(found, {
-        config: await loadConfig(files.config, options),
-        configFile: files.config,
-        dotenv: (await readExactly(files.dotenv)) ?? '',
-        env: options.env,
-        home,
-        folder,
-        hubUrl: url,
-        editorWith,
-        exists: async path =>
-          await access(path.replace(/^~/, () => home)).then(
-            () => true,
-            () => false,
-          ),
-      });
-    },
-
-    async tighten(plan, { config: configFile }, isAllowed) {
-      const config = await loadConfig(configFile, await readOptions());
-      return await tighten(plan, isAllowed, { config, configFile, editorWith });
-    },
-
-    async carryOutImport(plan, files) {
-      const changes = await changesOf(plan, files);
-      const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
-      const record = await records.begin(added, changes);
-      try {
-        // No backups: a copy of `.env` would hold keys under a name that no ignore rule keeps out of version
-        // control.
-        for (const change of changes) await writeBack(change, writeWhole);
-      } catch (error) {
-        await records.undo().catch(() => undefined); // The first error tells more.
-        throw error;
-      }
-      return { added, removeFromClients: async items => await removeFromClients(items, record) };
-    },
-  };
 
   /**
    * Computes the new texts of the config and `.env` in memory, so that errors show before anything is written.
@@ -200,11 +93,14 @@ export function createClients(needs: ClientsNeeds): Clients {
       : [...changes, { file: resolve(files.config), before: config, after: text }];
   }
 
-  async function stateOf(client: ClientName, scope: ClientScope, hub: Pick<HubAddress, 'url'>) {
+  async function stateOf(
+    target: Omit<ConnectTarget, 'name'>,
+    hub: HubUrl,
+  ): Promise<'absent' | 'unconnected' | 'connected' | 'unreadable'> {
     try {
-      const source = await sourceOf({ client, scope }, machine);
+      const source = await sourceOf(target, machine);
       if (source.text === undefined) return 'absent';
-      const servers = Object.values(await serversIn(source, client));
+      const servers = Object.values(await serversIn(source, target.client));
       return servers.some(entry => pointsToHub(entry, hub)) ? 'connected' : 'unconnected';
     } catch (error) {
       if (error instanceof HubError) return 'unreadable';
@@ -223,7 +119,10 @@ export function createClients(needs: ClientsNeeds): Clients {
     );
   }
 
-  /** Reads the files again, because clients write theirs at any time. Writes each file once. */
+  /**
+   * Removes imported servers from the clients' files. Resolves to the backups of those files. Undoing the import also
+   * restores these files. Reads the files again, because clients write theirs at any time, and writes each file once.
+   */
   async function removeFromClients(
     items: readonly ImportItem[],
     record: ImportRecord,
@@ -251,4 +150,78 @@ export function createClients(needs: ClientsNeeds): Clients {
     }
     return backups;
   }
+
+  return {
+    planConnect: async (target: ConnectTarget, hub: HubAddress) =>
+      await planConnect(target, hub, machine),
+    planDisconnect: async (target: ConnectTarget, hub: HubUrl) =>
+      await planDisconnect(target, hub, machine),
+    find: async (selection: ImportSelection) => await findServers(selection, machine),
+    newestImport: records.newest,
+    undoImport: records.undo,
+
+    /** Carries out a plan. Resolves to the path of the backup, if there is one. */
+    async carryOut(plan: ConnectPlan): Promise<string | undefined> {
+      if (plan.after === plan.before) return undefined;
+      // A file that returns to an earlier text already has its backup.
+      const isRestored = plan.after === undefined || plan.restores.length > 0;
+      if (!isRestored) return await writeWithBackup(plan, writeWhole);
+      await writeBack(plan, writeWhole);
+      for (const path of plan.restores) await rm(path, { force: true });
+      return undefined;
+    },
+
+    /** The current state of every client file. */
+    overview: async (hub: HubUrl) =>
+      await Array.fromAsync(allConfigFiles(machine), async place => ({
+        ...place,
+        state: await stateOf(place, hub),
+      })),
+
+    async planImport(found: FoundServers, files: HubFiles, { url }: HubUrl): Promise<ImportPlan> {
+      const options = await readOptions();
+      const { home, folder } = machine;
+      return await planImport(found, {
+        config: await loadConfig(files.config, options),
+        configFile: files.config,
+        dotenv: (await readExactly(files.dotenv)) ?? '',
+        env: options.env,
+        home,
+        folder,
+        hubUrl: url,
+        editorWith,
+        exists: async path =>
+          await access(path.replace(/^~/, () => home)).then(
+            () => true,
+            () => false,
+          ),
+      });
+    },
+
+    /** Removes from a plan the settings that are not allowed. */
+    async tighten(plan: ImportPlan, { config: configFile }: HubFiles, isAllowed: IsAllowed) {
+      const config = await loadConfig(configFile, await readOptions());
+      return await tighten(plan, isAllowed, { config, configFile, editorWith });
+    },
+
+    /** Writes an undo record, then the secrets, then the servers. If it rejects, all files are as before. */
+    async carryOutImport(plan: ImportPlan, files: HubFiles) {
+      const changes = await changesOf(plan, files);
+      const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
+      const record = await records.begin(added, changes);
+      try {
+        // No backups: a copy of `.env` would hold keys under a name that no ignore rule keeps out of version
+        // control.
+        for (const change of changes) await writeBack(change, writeWhole);
+      } catch (error) {
+        await records.undo().catch(() => undefined); // The first error tells more.
+        throw error;
+      }
+      return {
+        added,
+        removeFromClients: async (items: readonly ImportItem[]) =>
+          await removeFromClients(items, record),
+      };
+    },
+  };
 }

@@ -1,9 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { HubError, type JsonObject, isObject } from '#core';
-import { type ClientName, type ClientScope, clients } from './client/client.ts';
+import {
+  type ClientMachine,
+  type ClientName,
+  type ClientScope,
+  clients,
+  configFileOf,
+} from './client/client.ts';
 import { backupsOf, readExactly } from './client/file.ts';
 import { type ClientSource, isBlank, valueAt, valueOf, withValue } from './client/text.ts';
-import { type ClientMachine, configFileOf } from './config-locations.ts';
 import {
   type HubAddress,
   hubEntry,
@@ -103,20 +108,20 @@ async function isResultOf(
 ): Promise<boolean> {
   const entry = await entryIn(made, path);
   if (!isObject(entry)) return false;
-  try {
-    return (await withValue(original, path, toJson(entry))) === made.text;
-  } catch (error) {
-    if (error instanceof HubError) return false;
-    throw error;
-  }
+  const result = await unlessInvalid(withValue(original, path, toJson(entry)));
+  return result !== undefined && result === made.text;
 }
 
 const toJson = (entry: object): JsonObject => JSON.parse(JSON.stringify(entry));
 
 /** The entry at the path, 'none' if there is none, undefined if the text cannot be parsed. */
-async function entryIn(source: ClientSource, path: readonly string[]): Promise<unknown> {
+const entryIn = async (source: ClientSource, path: readonly string[]): Promise<unknown> =>
+  await unlessInvalid(valueOf(source).then(value => valueAt(source, value, path) ?? 'none'));
+
+/** The result of the work; undefined if it rejects with HubError. */
+async function unlessInvalid<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    return valueAt(source, await valueOf(source), path) ?? 'none';
+    return await work;
   } catch (error) {
     if (error instanceof HubError) return undefined;
     throw error;

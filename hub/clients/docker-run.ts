@@ -1,17 +1,5 @@
 /** The parts of a `docker run` command line that the hub's config can express. */
-export type DockerRun = {
-  readonly image: string;
-  readonly args: readonly string[];
-  /** Variables that the command sets, and names of those it passes through from its environment. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly passedThrough: readonly string[];
-  readonly mounts: readonly string[];
-  readonly volumes: Readonly<Record<string, string>>;
-  readonly network: 'none' | 'bridge' | undefined;
-  readonly user: string | undefined;
-  readonly cwd: string | undefined;
-  readonly command: string | undefined;
-};
+export type DockerRun = NonNullable<ReturnType<typeof readDockerRun>>;
 
 /** Options without a value. The hub handles all of them in its own way. */
 const switches = new Set(['--interactive', '--rm', '--tty', '--init', '--read-only']);
@@ -27,8 +15,9 @@ const longNames = new Map([
 const withoutEffect = new Set(['--name', '--pull', '--label', '-l']);
 
 /** Reads the arguments of `docker`. Returns undefined if the hub's config cannot express them. */
-export function readDockerRun([verb, ...rest]: readonly string[]): DockerRun | undefined {
+export function readDockerRun([verb, ...rest]: readonly string[]) {
   if (verb !== 'run') return undefined;
+  /** Variables that the command sets, and names of those it passes through from its environment. */
   const env: Record<string, string> = {};
   const passedThrough: string[] = [];
   const mounts: string[] = [];
@@ -74,40 +63,32 @@ export function readDockerRun([verb, ...rest]: readonly string[]): DockerRun | u
 }
 
 /** Reads an option in the forms `--env=X`, `-eX`, `--env` and `-e`. */
-function optionOf(word: string): { readonly name: string; readonly value?: string | undefined } {
+function optionOf(word: string) {
   const [, written = word, value] =
     /^(--[^=]+)=([^]*)$/.exec(word) ?? /^(-[a-z])(.+)$/s.exec(word) ?? [];
-  const name = longNames.get(written) ?? written;
-  return value === undefined ? { name } : { name, value };
+  return { name: longNames.get(written) ?? written, value };
 }
 
-type Mount = {
-  readonly source: string;
-  readonly target: string;
-  readonly readOnly: boolean;
-  readonly isFolder: boolean;
-};
-
-function volumeOf(text: string): Mount | undefined {
+function volumeOf(text: string) {
   const [, source, target, mode] =
     /^((?:[A-Za-z]:)?[^:]+):(\/[^:]*)(?::(ro|rw|z|Z))?$/.exec(text) ?? [];
   if (source === undefined || target === undefined) return undefined;
   return { source, target, readOnly: mode === 'ro', isFolder: /[\\/~.]/.test(source) };
 }
 
-function mountOf(text: string): Mount | undefined {
-  const said = new Map(
+function mountOf(text: string) {
+  const fields = new Map(
     text.split(',').map(part => {
       const [key = '', ...value] = part.split('=');
       return [key, value.join('=')] as const;
     }),
   );
-  const of = (...keys: readonly string[]) => keys.map(key => said.get(key)).find(Boolean);
+  const of = (...keys: readonly string[]) => keys.map(key => fields.get(key)).find(Boolean);
   const source = of('source', 'src');
   const target = of('target', 'dst', 'destination');
   if (source === undefined || target === undefined) return undefined;
   const readOnly = ['readonly', 'ro'].some(key =>
-    ['', 'true', '1'].includes(said.get(key) ?? 'no'),
+    ['', 'true', '1'].includes(fields.get(key) ?? 'no'),
   );
-  return { source, target, readOnly, isFolder: said.get('type') === 'bind' };
+  return { source, target, readOnly, isFolder: fields.get('type') === 'bind' };
 }

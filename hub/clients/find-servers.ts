@@ -1,9 +1,15 @@
 import { access } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { HubError } from '#core';
-import { type ClientName, type ClientScope, clientNames, clients } from './client/client.ts';
+import {
+  type ClientMachine,
+  type ClientName,
+  type ClientScope,
+  allConfigFiles,
+  clients,
+  configFileOf,
+} from './client/client.ts';
 import type { ClientSource } from './client/text.ts';
-import { type ClientMachine, configFileOf } from './config-locations.ts';
 import { serversIn, sourceOf } from './connect-plan.ts';
 
 /** A server entry found in a client's file. */
@@ -73,28 +79,19 @@ export async function findServers(
   return { servers, files, unread, problems };
 }
 
-type ClientLocation = {
-  readonly client: ClientName;
-  readonly scope: ClientScope;
-  readonly file: string;
-  readonly isNamed: boolean;
-};
-
-function locationsOf(
-  { names, scopes, paths }: ImportSelection,
-  machine: ClientMachine,
-): readonly ClientLocation[] {
-  const found: ClientLocation[] = paths.map(path => {
+/** The files to read, each once. */
+function locationsOf({ names, scopes, paths }: ImportSelection, machine: ClientMachine) {
+  const named = paths.map(path => {
     const file = absolute(path, machine);
-    return { client: clientOfFile(file), scope: 'workspace', file, isNamed: true };
+    return { client: clientOfFile(file), scope: 'workspace' as const, file, isNamed: true };
   });
-  for (const client of clientNames.filter(name => names.includes(name)))
-    for (const scope of scopes) {
-      const file = configFileOf(client, scope, machine);
-      if (file !== undefined && !found.some(other => other.file === file))
-        found.push({ client, scope, file, isNamed: false });
-    }
-  return found;
+  const usual = allConfigFiles(machine)
+    .filter(({ client, scope }) => names.includes(client) && scopes.includes(scope))
+    .map(place => ({ ...place, isNamed: false }));
+  const all = [...named, ...usual];
+  return all.filter(
+    ({ file, isNamed }, at) => isNamed || all.findIndex(other => other.file === file) === at,
+  );
 }
 
 /** Project files of two clients have the same layout, so the folder name decides. */
@@ -117,11 +114,10 @@ async function unreadOf(
   machine: ClientMachine,
 ): Promise<readonly string[]> {
   const found: string[] = [];
-  for (const client of clientNames) {
-    const file = configFileOf(client, 'workspace', machine);
-    if (file === undefined || read.includes(file)) continue;
+  for (const { client, scope, file } of allConfigFiles(machine)) {
     // In the home folder, both scopes have the same file.
-    if (file === configFileOf(client, 'user', machine)) continue;
+    const isOwn = scope === 'user' || file === configFileOf(client, 'user', machine);
+    if (isOwn || read.includes(file)) continue;
     const isThere = await access(file).then(
       () => true,
       () => false,

@@ -1,3 +1,5 @@
+import { readFile, realpath } from 'node:fs/promises';
+import { join, sep } from 'node:path';
 import { type JsonObject, isObject } from '#core';
 import type { ClientName } from './client/client.ts';
 
@@ -22,23 +24,27 @@ export const tokenVariable = 'ROUTER_TOKEN';
 
 /** The hub's entry in a client's file. */
 export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
+  const { token, isTokenMade } = hub;
   const url = endpointOf(hub);
-  const headers = headersOf(client, hub);
+  const reference = client === 'claude-code' ? `\${${tokenVariable}}` : `\${env:${tokenVariable}}`;
+  const authorization = { Authorization: `Bearer ${isTokenMade === true ? token : reference}` };
+  const headers = token === undefined ? {} : { headers: authorization };
   switch (client) {
     case 'claude-desktop':
       return bridgeEntry(hub);
+    case 'raycast':
+      return { type: 'http', url };
     case 'claude-code':
     case 'vscode':
-    case 'raycast':
       return { type: 'http', url, ...headers };
     case 'windsurf':
       return { serverUrl: url, ...headers };
     case 'cursor':
       return { url, ...headers };
     case 'codex':
-      if (hub.token === undefined) return { url };
-      return hub.isTokenMade === true
-        ? { url, http_headers: { Authorization: `Bearer ${hub.token}` } }
+      if (token === undefined) return { url };
+      return isTokenMade === true
+        ? { url, http_headers: authorization }
         : { url, bearer_token_env_var: tokenVariable };
   }
 }
@@ -61,14 +67,6 @@ export function tokenIn(
   return client === 'claude-desktop' || isTokenMade === true ? 'value' : 'variable';
 }
 
-function headersOf(client: ClientName, hub: HubAddress): JsonObject {
-  const { token } = hub;
-  if (token === undefined || client === 'raycast') return {};
-  if (hub.isTokenMade === true) return { headers: { Authorization: `Bearer ${token}` } };
-  const reference = client === 'claude-code' ? `\${${tokenVariable}}` : `\${env:${tokenVariable}}`;
-  return { headers: { Authorization: `Bearer ${reference}` } };
-}
-
 function bridgeEntry({ url, server, token, bridge }: HubAddress): JsonObject {
   const chosen = server === undefined ? [] : ['--server', server];
   return {
@@ -80,29 +78,13 @@ function bridgeEntry({ url, server, token, bridge }: HubAddress): JsonObject {
 }
 
 /** Keys that describe how to reach the server. A new entry replaces all of them. */
-const transportKeys = new Set([
-  'type',
-  'transport',
-  'command',
-  'args',
-  'env',
-  'env_vars',
-  'envFile',
-  'cwd',
-  'url',
-  'serverUrl',
-  'headers',
-  'http_headers',
-  'env_http_headers',
-  'bearer_token_env_var',
-  'auth',
-  'oauth',
-]);
+const transportKeys =
+  /^(?:type|transport|command|args|env|env_vars|envFile|cwd|url|serverUrl|headers|http_headers|env_http_headers|bearer_token_env_var|auth|oauth)$/;
 
 /** Adds the user's other settings of the earlier entry, such as tools that run without confirmation. */
 export function keepUserSettings(entry: JsonObject, before: unknown): JsonObject {
   if (!isObject(before)) return entry;
-  const kept = Object.entries(before).filter(([key]) => !transportKeys.has(key));
+  const kept = Object.entries(before).filter(([key]) => !transportKeys.test(key));
   // The entry was read from JSON, or from TOML without dates.
   const choices: JsonObject = JSON.parse(JSON.stringify(Object.fromEntries(kept)));
   return { ...entry, ...choices };
@@ -110,67 +92,59 @@ export function keepUserSettings(entry: JsonObject, before: unknown): JsonObject
 
 /** Whether an entry points to the same endpoint of the hub, under any name. */
 export function isSameHub(entry: unknown, hub: HubAddress): boolean {
-  const address = addressIn(entry);
-  if (address !== undefined) return sameEndpoint(address, endpointOf(hub));
-  const args = argsIn(entry);
+  const { address, args } = readEntry(entry);
+  if (address !== undefined) return isSameEndpoint(address, endpointOf(hub));
   const at = args.indexOf('connect-stdio');
   if (at === -1 || !pointsToHub(entry, hub)) return false;
   const option = (name: string) =>
     args.includes(name, at) ? args[args.indexOf(name, at) + 1] : undefined;
-  return (
-    option('--server') === hub.server && originOf(option('--url') ?? hub.url) === originOf(hub.url)
-  );
+  const url = option('--url') ?? hub.url;
+  return option('--server') === hub.server && originOf(url) === originOf(hub.url);
 }
 
 /** Whether an entry points to the hub: to all of it, to one server, or through a bridge. */
 export function pointsToHub(entry: unknown, { url }: Pick<HubAddress, 'url'>): boolean {
-  const line = lineIn(entry);
-  const bridged = line.indexOf('connect-stdio');
-  if (bridged !== -1 && line.slice(0, bridged).some(word => /agenthub|hub[\\/]main/.test(word)))
-    return true;
-  return addressesIn(entry).some(address => originOf(address) === originOf(url));
+  const { command = '', args, addresses } = readEntry(entry);
+  const words = [command, ...args];
+  const program = words.slice(0, Math.max(0, words.indexOf('connect-stdio')));
+  return (
+    program.some(word => /agenthub|hub[\\/]main/.test(word)) ||
+    addresses.some(address => originOf(address) === originOf(url))
+  );
 }
 
 /**
  * Whether `connect` wrote this entry: it points to the hub, or has the default name and points to another port
  * of this machine.
  */
-export function isConnectEntry(
+export const isConnectEntry = (
   name: string,
   entry: unknown,
   hub: Pick<HubAddress, 'url'>,
-): boolean {
-  return (
-    pointsToHub(entry, hub) ||
-    (name === defaultEntryName && addressesIn(entry).some(isEndpointHere))
-  );
-}
+): boolean =>
+  pointsToHub(entry, hub) ||
+  (name === defaultEntryName && readEntry(entry).addresses.some(isEndpointHere));
 
 const isEndpointHere = (address: string) =>
   /^https?:\/\/localhost:/.test(originOf(address) ?? '') &&
   /\/mcp(?:\/[^/]+)?$/.test(pathOf(address) ?? '');
 
-const addressIn = (entry: unknown): string | undefined => {
-  if (!isObject(entry)) return undefined;
-  const address = entry['url'] ?? entry['serverUrl'];
-  return typeof address === 'string' ? address : undefined;
-};
+/** The parts of an entry that may refer to the hub. */
+function readEntry(entry: unknown) {
+  const { url, serverUrl, command, args } = isObject(entry) ? entry : {};
+  const texts = Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
+  const address = textOf(url ?? serverUrl);
+  return {
+    command: textOf(command),
+    args: texts,
+    address,
+    addresses: [address ?? [], texts].flat(),
+  };
+}
 
-const argsIn = (entry: unknown): readonly string[] => {
-  const args = isObject(entry) ? entry['args'] : undefined;
-  return Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
-};
+const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
-/** The command and arguments of an entry. */
-const lineIn = (entry: unknown): readonly string[] => {
-  const command = isObject(entry) ? entry['command'] : undefined;
-  return [...(typeof command === 'string' ? [command] : []), ...argsIn(entry)];
-};
-
-const addressesIn = (entry: unknown): readonly string[] =>
-  [addressIn(entry), ...argsIn(entry)].filter(text => text !== undefined);
-
-const sameEndpoint = (one: string, other: string) =>
+const isSameEndpoint = (one: string, other: string) =>
   originOf(one) === originOf(other) && pathOf(one) === pathOf(other);
 
 const pathOf = (address: string) => URL.parse(address)?.pathname.replace(/\/+$/, '');
@@ -183,4 +157,54 @@ function originOf(address: string): string | undefined {
   const isHere = ['127.0.0.1', '[::1]', '0.0.0.0', '[::]'].includes(url.hostname);
   const host = isHere ? 'localhost' : url.hostname;
   return `${url.protocol}//${host}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`;
+}
+
+/** How the current process was started. */
+type Program = {
+  /** The absolute path of Node. */
+  readonly node: string;
+  /** The script that Node runs. */
+  readonly script: string;
+  /** A value of `process.platform`. */
+  readonly platform: string;
+};
+
+/**
+ * The command with which a client starts this program later. It uses absolute paths, because desktop programs
+ * have another search path. A program that npx runs from its cache is started through npx again, because npx
+ * may clear the cache.
+ */
+export async function findBridge({ node, script, platform }: Program) {
+  const real = await realpath(script);
+  const spec = await npxSpecOf(real);
+  if (spec === undefined) return { command: node, args: [real] };
+  const args = ['-y', spec];
+  return platform === 'win32'
+    ? { command: 'cmd', args: ['/c', 'npx', ...args] }
+    : { command: 'npx', args };
+}
+
+/**
+ * The package spec that the user gave to npx, if the script is in the npx cache. Undefined if it is not, or if
+ * the spec is a folder or an archive.
+ */
+async function npxSpecOf(script: string): Promise<string | undefined> {
+  const [, cache, key] = /^(.*[\\/]_npx)[\\/]([^\\/]+)[\\/]/.exec(script) ?? [];
+  if (cache === undefined || key === undefined) return undefined;
+  try {
+    const manifest: unknown = JSON.parse(await readFile(join(cache, key, 'package.json'), 'utf8'));
+    const npx = isObject(manifest) ? manifest['_npx'] : undefined;
+    const packages = isObject(npx) ? npx['packages'] : undefined;
+    const packageName = script.slice(join(cache, key, 'node_modules').length).split(sep)[1] ?? '';
+    const specs = Array.isArray(packages) ? packages.map(String) : [];
+    return specs.find(
+      spec =>
+        spec === packageName ||
+        (/^[\w.+-]+$/.test(spec.slice(`${packageName}@`.length)) &&
+          spec.startsWith(`${packageName}@`)),
+    );
+  } catch {
+    // Without a readable lock file the version is unknown.
+    return undefined;
+  }
 }

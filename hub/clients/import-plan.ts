@@ -5,14 +5,14 @@ import {
   type Loosening,
   type ServerConfig,
   findLoosenings,
+  variablesIn,
   warningsOf,
 } from '#config';
-import { HubError, type JsonObject } from '#core';
+import { HubError, type Json, type JsonObject } from '#core';
 import { readClientEntry } from './client/entry.ts';
-import { withVariables } from './dotenv.ts';
-import { type Variable, createSecretExtractor } from './extract-secrets.ts';
 import type { FoundServer, FoundServers } from './find-servers.ts';
 import { isConnectEntry } from './hub-entry.ts';
+import { type Variable, createSecretExtractor, withVariables } from './secrets.ts';
 import { translate } from './translate.ts';
 
 /** What an import does with a found server. */
@@ -75,18 +75,14 @@ export async function planImport(
   return { items, variables };
 }
 
-type PlannedItem = { readonly item: ImportItem; readonly variables: readonly Variable[] };
-
 async function planOne(
   found: FoundServer,
   known: readonly ServerConfig[],
   earlier: readonly Variable[],
   needs: ImportNeeds,
-): Promise<PlannedItem> {
-  const skip = (why: string): PlannedItem => ({
-    item: { found, action: 'skip', why },
-    variables: [],
-  });
+): Promise<{ readonly item: ImportItem; readonly variables: readonly Variable[] }> {
+  const without = (item: ImportItem) => ({ item, variables: [] });
+  const skip = (why: string) => without({ found, action: 'skip', why });
   if (isConnectEntry(found.name, found.entry, { url: needs.hubUrl })) return skip('it is this hub');
   const clientEntry = readClientEntry(found.entry, found.client);
   if ('why' in clientEntry) return skip(clientEntry.why);
@@ -96,7 +92,7 @@ async function planOne(
   const secrets = createSecretExtractor(name, valueOf);
   const translated = translate(clientEntry, found.client, needs, secrets);
   if ('why' in translated) return skip(translated.why);
-  const { variables } = secrets;
+  const { variables, names } = secrets;
   const { entry } = translated;
   let server: ServerConfig;
   try {
@@ -113,13 +109,12 @@ async function planOne(
         `it runs ${JSON.stringify(launch.command)} from this machine, which containers do not have. Add it by hand with "image" or "package", or with "runtime": "process", which is not isolated`,
     );
   const duplicate = known.find(other => isDeepStrictEqual(identityOf(other), identityOf(server)));
-  if (duplicate) return { item: { found, action: 'present', name: duplicate.name }, variables: [] };
+  if (duplicate) return without({ found, action: 'present', name: duplicate.name });
   if (withVariables(needs.dotenv, [...earlier, ...variables]) === undefined)
     return skip('one of its keys cannot be written into .env. Set it there by hand');
   const hints = await hintsFor(server, variables, needs);
   const loosenings = findLoosenings(entry, server, known).filter(
-    ({ kind, name: what }) =>
-      kind !== 'variable' || !secrets.names.has(what.slice('variable:'.length)),
+    ({ kind, name: what }) => kind !== 'variable' || !names.has(what.slice('variable:'.length)),
   );
   return {
     item: { found, action: 'add', name, entry, server, loosenings, dropped: [], hints },
@@ -154,10 +149,10 @@ async function hintsFor(
   { config, exists }: ImportNeeds,
 ): Promise<readonly string[]> {
   const { launch, name } = server;
-  const warnings = warningsOf({ ...config, servers: [server] }).filter(text =>
-    text.startsWith(`${name}: `),
-  );
-  const hints = warnings.map(text => text.slice(`${name}: `.length));
+  const prefix = `${name}: `;
+  const hints = warningsOf({ ...config, servers: [server] })
+    .filter(text => text.startsWith(prefix))
+    .map(text => text.slice(prefix.length));
   if (launch.kind === 'remote') return hints;
   const { network, mounts } = launch.sandbox;
   const hasAddress = [...launch.args, ...Object.values(launch.env)].some(text =>
@@ -183,3 +178,105 @@ const targetOf = (path: string) =>
   path
     .replace(/^([A-Za-z]):/, (_, drive: string) => `/${drive.toLowerCase()}`)
     .replaceAll('\\', '/');
+
+/** Whether a server (by its name in the hub) may have a setting beyond the default sandbox. */
+export type IsAllowed = (server: string, loosening: Loosening) => boolean;
+
+/**
+ * Removes from a plan the loosenings that are not allowed. A server that cannot do without one is skipped.
+ * Writes nothing.
+ */
+export async function tighten(
+  plan: ImportPlan,
+  isAllowed: IsAllowed,
+  { config, configFile, editorWith }: Pick<ImportNeeds, 'config' | 'configFile' | 'editorWith'>,
+): Promise<ImportPlan> {
+  const editor = editorWith(plan.variables);
+  const items = await Array.fromAsync(plan.items, async item => {
+    const refused =
+      item.action === 'add' ? item.loosenings.filter(one => !isAllowed(item.name, one)) : [];
+    if (item.action !== 'add' || refused.length === 0) return item;
+    const { found, name } = item;
+    const skip = (why: string): ImportItem => ({ found, action: 'skip', why });
+    const entry = withoutLoosenings(item, refused);
+    const required = refused.filter(one => isRequired(one.name, entry));
+    if (required.length > 0) return skip(cannotBeWithout(name, required));
+    try {
+      const server = await editor.preview(configFile, name, entry);
+      const left = findLoosenings(entry, server, config.servers).map(one => one.name);
+      const loosenings = item.loosenings.filter(one => left.includes(one.name));
+      return { ...item, entry, server, loosenings, dropped: refused };
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      return skip(error.message);
+    }
+  });
+  const entries = items.flatMap(item => (item.action === 'add' ? [item.entry] : []));
+  const used = new Set(entries.flatMap(variablesOf));
+  return { items, variables: plan.variables.filter(({ name }) => used.has(name)) };
+}
+
+type Added = Extract<ImportItem, { readonly action: 'add' }>;
+
+/** The entry without the keys that cause these loosenings. */
+function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening[]): JsonObject {
+  const names = new Set(refused.map(({ name }) => name));
+  const kinds = new Set(refused.map(({ kind }) => kind));
+  const isRefused = (text: Json | undefined) =>
+    typeof text === 'string' && variablesIn(text).some(name => names.has(`variable:${name}`));
+  const {
+    network,
+    user,
+    mounts,
+    volumes,
+    env,
+    headers,
+    allow_sensitive: allowSensitive,
+    ...rest
+  } = entry;
+  const sources = server.launch.kind === 'local' ? server.launch.sandbox.mounts : [];
+  const keptMounts = (Array.isArray(mounts) ? mounts : []).filter((_, index) => {
+    const { source = '', target = '', readOnly = true } = sources[index] ?? {};
+    return !names.has(`mount:${source}:${target}:${readOnly ? 'ro' : 'rw'}`);
+  });
+  const kept = (texts: Json | undefined, isKept: (name: string, text: Json) => boolean) =>
+    Object.fromEntries(
+      Object.entries(objectOf(texts)).filter(([name, text]) => isKept(name, text)),
+    );
+  const lists = {
+    mounts: keptMounts,
+    volumes: kept(volumes, name => !names.has(`volume:${name}`)),
+    env: kept(env, (_, text) => !isRefused(text)),
+    headers: kept(headers, (name, text) => !names.has(`header:${name}`) && !isRefused(text)),
+  };
+  return {
+    ...rest,
+    ...(network !== undefined && !kinds.has('network') && { network }),
+    ...(user !== undefined && !kinds.has('user') && { user }),
+    ...(allowSensitive !== undefined &&
+      !kinds.has('sensitive') && { allow_sensitive: allowSensitive }),
+    ...Object.fromEntries(Object.entries(lists).filter(([, list]) => Object.keys(list).length > 0)),
+  };
+}
+
+const objectOf = (value: Json | undefined): JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value))
+    : {};
+
+/** Whether the entry still contains the loosening: as a variable in an argument, or as its URL. */
+function isRequired(name: string, entry: JsonObject): boolean {
+  if (name.startsWith('variable:'))
+    return variablesOf(entry).includes(name.slice('variable:'.length));
+  const { url } = entry;
+  return typeof url === 'string' && name === `url:${url}`;
+}
+
+const variablesOf = (value: Json): readonly string[] => {
+  if (typeof value === 'string') return variablesIn(value);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(variablesOf);
+};
+
+const cannotBeWithout = (server: string, required: readonly Loosening[]) =>
+  `it cannot run without ${required.map(({ name }) => name).join(', ')}, which was not allowed. Add ${required.map(({ name }) => `--allow '${server}/${name}'`).join(' ')}`;

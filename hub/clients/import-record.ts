@@ -4,34 +4,6 @@ import { join } from 'node:path';
 import { HubError, isObject } from '#core';
 import { type FileChange, type WriteWhole, readExactly, writeBack } from './client/file.ts';
 
-/** What an import changed, as `import --undo` shows it. */
-export type UndoableImport = {
-  readonly at: string;
-  /** Names of the servers that the import added to the config. */
-  readonly added: readonly string[];
-  readonly files: readonly string[];
-};
-
-/** The undo record of one import. It is on disk before any file is changed. */
-export interface ImportRecord {
-  /** Adds files that are about to be changed. */
-  add(changes: readonly FileChange[]): Promise<void>;
-  /** Adds the backup of a file, which an undo removes. */
-  addBackup(file: string, copy: string): Promise<void>;
-}
-
-/** Undo records of imports. An undo restores files byte for byte. */
-export interface ImportRecords {
-  begin(added: readonly string[], changes: readonly FileChange[]): Promise<ImportRecord>;
-  /** The newest import that is not undone; undefined if there is none. */
-  newest(): Promise<UndoableImport | undefined>;
-  /**
-   * Restores every file of the newest import. Rejects with HUB_CONFIG_CONFLICT, changing nothing, if one of
-   * them changed after the import.
-   */
-  undo(): Promise<UndoableImport | undefined>;
-}
-
 type Needs = {
   /**
    * The folder of the records, an absolute path. Records contain earlier texts of files, which may include
@@ -53,6 +25,7 @@ type RecordedFile = {
 
 type StoredRecord = {
   readonly at: string;
+  /** Names of the servers that the import added to the config. */
   readonly added: readonly string[];
   readonly files: readonly RecordedFile[];
 };
@@ -61,8 +34,11 @@ type StoredRecord = {
 const maxRecords = 20;
 const numbered = /^(\d{1,9})\.json$/;
 
-/** Creates the records: one file for each import, numbered in order. */
-export function createImportRecords({ folder, writeWhole, now }: Needs): ImportRecords {
+/** The undo record of one import. It is on disk before any file is changed. */
+export type ImportRecord = Awaited<ReturnType<ReturnType<typeof createImportRecords>['begin']>>;
+
+/** Creates the undo records: one file for each import, numbered in order. An undo restores files byte for byte. */
+export function createImportRecords({ folder, writeWhole, now }: Needs) {
   const save = async (path: string, stored: StoredRecord) =>
     await writeWhole(path, `${JSON.stringify(stored, undefined, 2)}\n`, async () => {});
 
@@ -73,7 +49,7 @@ export function createImportRecords({ folder, writeWhole, now }: Needs): ImportR
   }
 
   return {
-    async begin(added, changes) {
+    async begin(added: readonly string[], changes: readonly FileChange[]) {
       const records = await folder();
       await mkdir(records, { recursive: true, mode: 0o700 });
       const numbers = await numbersIn(records);
@@ -87,11 +63,13 @@ export function createImportRecords({ folder, writeWhole, now }: Needs): ImportR
       };
       await save(path, stored);
       return {
-        async add(more) {
+        /** Adds files that are about to be changed. */
+        async add(more: readonly FileChange[]) {
           stored = { ...stored, files: [...stored.files, ...more.map(recordOf)] };
           await save(path, stored);
         },
-        async addBackup(file, copy) {
+        /** Adds the backup of a file, which an undo removes. */
+        async addBackup(file: string, copy: string) {
           const files = stored.files.map(one => (one.file === file ? { ...one, copy } : one));
           stored = { ...stored, files };
           await save(path, stored);
@@ -99,41 +77,42 @@ export function createImportRecords({ folder, writeWhole, now }: Needs): ImportR
       };
     },
 
-    async newest() {
+    /** The newest import that is not undone, without texts; undefined if there is none. */
+    newest: async () => {
       const path = await newestPath();
       return path === undefined ? undefined : summaryOf(await read(path));
     },
 
-    async undo() {
+    /**
+     * Restores every file of the newest import. Rejects with HUB_CONFIG_CONFLICT, changing nothing, if one of them
+     * changed after the import.
+     */
+    undo: async () => {
       const path = await newestPath();
       if (path === undefined) return undefined;
       const stored = await read(path);
       // In reverse order: clients get their servers back before the hub loses them; secrets go last.
-      const files = stored.files.toReversed();
-      const found: { readonly one: RecordedFile; readonly text: string | undefined }[] = [];
-      for (const one of files) found.push({ one, text: await readExactly(one.file) });
-      const changed = found.filter(({ one, text }) => !isBefore(one, text) && !isAfter(one, text));
+      const found = await Array.fromAsync(stored.files.toReversed(), async each => ({
+        ...each,
+        text: (await readExactly(each.file)) ?? null,
+      }));
+      const changed = found.filter(({ before, after, text }) => {
+        const digest = text === null ? null : digestOf(text);
+        return text !== before && digest !== after;
+      });
       if (changed.length > 0) throw conflictError(changed, stored);
-      for (const { one, text } of found) {
+      for (const { file, text, before, copy } of found) {
+        const change = { file, before: text ?? undefined, after: before ?? undefined };
         // An interrupted undo may have restored this file already.
-        if (!isBefore(one, text))
-          await writeBack(
-            { file: one.file, before: text, after: one.before ?? undefined },
-            writeWhole,
-          );
-        if (one.copy !== undefined && (await readExactly(one.copy)) === one.before)
-          await rm(one.copy, { force: true });
+        if (text !== before) await writeBack(change, writeWhole);
+        if (copy !== undefined && (await readExactly(copy)) === before)
+          await rm(copy, { force: true });
       }
       await rm(path);
       return summaryOf(stored);
     },
   };
 }
-
-const isBefore = ({ before }: RecordedFile, text: string | undefined) =>
-  text === (before ?? undefined);
-const isAfter = ({ after }: RecordedFile, text: string | undefined) =>
-  (text === undefined ? null : digestOf(text)) === after;
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
@@ -143,7 +122,7 @@ const recordOf = ({ file, before, after }: FileChange): RecordedFile => ({
   after: after === undefined ? null : digestOf(after),
 });
 
-const summaryOf = ({ at, added, files }: StoredRecord): UndoableImport => ({
+const summaryOf = ({ at, added, files }: StoredRecord) => ({
   at,
   added,
   files: files.map(({ file }) => file),
@@ -191,12 +170,9 @@ const unreadable = (path: string, cause?: unknown) =>
     { cause },
   );
 
-function conflictError(
-  changed: readonly { readonly one: RecordedFile }[],
-  { added, at }: StoredRecord,
-): HubError {
-  const names = changed.map(({ one }) => one.file).join(', ');
-  const copies = changed.flatMap(({ one }) => one.copy ?? []);
+function conflictError(changed: readonly RecordedFile[], { added, at }: StoredRecord): HubError {
+  const names = changed.map(({ file }) => file).join(', ');
+  const copies = changed.flatMap(({ copy }) => copy ?? []);
   const taking =
     added.length > 0 ? ` take the servers out by "agenthub remove ${added.join(' ')}"` : '';
   const copied = copies.length > 0 ? ` and restore the copies by hand: ${copies.join(', ')}` : '';

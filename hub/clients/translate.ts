@@ -1,26 +1,43 @@
-import { type CommandLine, plainLine } from '#config';
+import { plainLine } from '#config';
 import { type JsonObject, isSecretName } from '#core';
 import type { ClientName } from './client/client.ts';
-import type { ClientEntry } from './client/entry.ts';
-import { type ClientFolders, hubText } from './client/variables.ts';
+import { type ClientEntry, type ClientFolders, hubText } from './client/entry.ts';
 import { type DockerRun, readDockerRun } from './docker-run.ts';
-import type { SecretExtractor } from './extract-secrets.ts';
-
-/** An entry of the hub's config, or the reason why there is none. */
-export type Translated = { readonly entry: JsonObject } | { readonly why: string };
+import type { SecretExtractor } from './secrets.ts';
 
 /** Variables of this machine that are useless or harmful in a container. */
-const machineVariables = new Set([
-  'PATH',
-  'HOME',
-  'USERPROFILE',
-  'APPDATA',
-  'LOCALAPPDATA',
-  'SHELL',
-]);
+const machineVariables = /^(?:PATH|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|SHELL)$/i;
 
 /** Thrown for a variable that only the client can expand. */
 class UnknownVariable extends Error {}
+
+type Converter = ReturnType<typeof createConverter>;
+type Texts = Readonly<Record<string, string>>;
+
+/** Creates functions that convert texts to the hub's syntax, with references in place of secrets. */
+function createConverter(client: ClientName, folders: ClientFolders, secrets: SecretExtractor) {
+  function text(name: string, written: string): string {
+    const converted = hubText(written, client, folders);
+    if ('unknown' in converted) throw new UnknownVariable(converted.unknown);
+    return converted.isLiteral ? secrets.extract(name, converted.text, written) : converted.text;
+  }
+  return {
+    text,
+    all: (texts: Texts): Texts =>
+      Object.fromEntries(
+        Object.entries(texts).map(([name, written]) => [name, text(name, written)]),
+      ),
+    /** A value after an option such as `--token` takes its name from it. */
+    line: (args: readonly string[]): readonly string[] =>
+      args.map((arg, index) => {
+        const [, option, value] = /^(--?[\w-]+=)([^]*)$/.exec(arg) ?? [];
+        if (option !== undefined && value !== undefined)
+          return option + text(option.slice(0, -1), value);
+        const before = args[index - 1] ?? '';
+        return text(/^--?[\w-]+$/.test(before) && isSecretName(before) ? before : 'argument', arg);
+      }),
+  };
+}
 
 /**
  * Translates a client's entry to one of the hub, which runs the server in a container or reaches it remotely.
@@ -31,40 +48,33 @@ export function translate(
   client: ClientName,
   folders: ClientFolders,
   secrets: SecretExtractor,
-): Translated {
-  /** Converts a text to the hub's syntax, with a reference in place of a secret. */
-  const text = (name: string, written: string): string => {
-    const converted = hubText(written, client, folders);
-    if ('unknown' in converted) throw new UnknownVariable(converted.unknown);
-    return converted.isLiteral ? secrets.extract(name, converted.text, written) : converted.text;
-  };
-  const all = (texts: Readonly<Record<string, string>>) =>
-    Object.fromEntries(Object.entries(texts).map(([name, written]) => [name, text(name, written)]));
-  /** A value after an option such as `--token` takes its name from it. */
-  const line = (args: readonly string[]) =>
-    args.map((arg, index) => {
-      const [, option, value] = /^(--?[\w-]+=)([^]*)$/.exec(arg) ?? [];
-      if (option !== undefined && value !== undefined)
-        return option + text(option.slice(0, -1), value);
-      const before = args[index - 1] ?? '';
-      return text(/^--?[\w-]+$/.test(before) && isSecretName(before) ? before : 'argument', arg);
-    });
-
+): { readonly entry: JsonObject } | { readonly why: string } {
+  const convert = createConverter(client, folders, secrets);
+  const { isDisabled, url, command = '', args, cwd } = clientEntry;
   try {
-    const common = { ...(clientEntry.isDisabled && { disabled: true }), auto_start: true };
-    if (clientEntry.url !== undefined)
-      return { entry: { ...remoteEntry(clientEntry, text, all), ...common } };
-    const plain = plainLine({ command: clientEntry.command ?? '', args: clientEntry.args });
-    const docker = plain.command === 'docker' ? readDockerRun(plain.args) : undefined;
-    if (plain.command === 'docker' && !docker)
+    const common = { ...(isDisabled && { disabled: true }), auto_start: true };
+    if (url !== undefined)
+      return { entry: { ...remoteEntry(url, clientEntry, convert), ...common } };
+    const plain = plainLine({ command, args });
+    const isDocker = plain.command === 'docker';
+    const docker = isDocker ? readDockerRun(plain.args) : undefined;
+    if (isDocker && !docker)
       return {
         why: 'the hub does not support all options of its "docker" command. Add the server by hand, with "image"',
       };
-    const env = { ...all(clientEntry.env), ...passThrough(clientEntry.passedThrough) };
-    if (docker) return { entry: { ...imageEntry(docker, env, all, line), ...common } };
-    const entry = { command: text('command', plain.command), args: line(plain.args) };
+    const passed = clientEntry.passedThrough.map(name => [name, `\${${name}:-}`]);
+    const env = { ...convert.all(clientEntry.env), ...Object.fromEntries(passed) };
+    if (docker) return { entry: { ...imageEntry(docker, env, convert), ...common } };
+    // npx and uvx packages run in a folder of their own, where this machine's folders do not exist.
+    const hasFolder = cwd !== undefined && plain.command !== 'npx' && plain.command !== 'uvx';
     return {
-      entry: { ...entry, ...withEnv(env), ...withCwd(clientEntry, plain, text), ...common },
+      entry: {
+        command: convert.text('command', plain.command),
+        args: convert.line(plain.args),
+        ...withEnv(env),
+        ...(hasFolder && { cwd: convert.text('cwd', cwd) }),
+        ...common,
+      },
     };
   } catch (error) {
     if (!(error instanceof UnknownVariable)) throw error;
@@ -72,16 +82,15 @@ export function translate(
   }
 }
 
-type Text = (name: string, written: string) => string;
-type Texts = (texts: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
-
-function remoteEntry(clientEntry: ClientEntry, text: Text, all: Texts): JsonObject {
-  const { url = '', headersFrom, tokenFrom, transport } = clientEntry;
+function remoteEntry(
+  url: string,
+  { headersFrom, tokenFrom, transport, headers: written }: ClientEntry,
+  { text, all }: Converter,
+): JsonObject {
+  const references = Object.entries(headersFrom).map(([name, from]) => [name, `\${${from}}`]);
   const headers = {
-    ...all(clientEntry.headers),
-    ...Object.fromEntries(
-      Object.entries(headersFrom).map(([header, variable]) => [header, `\${${variable}}`]),
-    ),
+    ...all(written),
+    ...Object.fromEntries(references),
     ...(tokenFrom !== undefined && { Authorization: `Bearer \${${tokenFrom}}` }),
   };
   return {
@@ -91,12 +100,7 @@ function remoteEntry(clientEntry: ClientEntry, text: Text, all: Texts): JsonObje
   };
 }
 
-function imageEntry(
-  docker: DockerRun,
-  env: Readonly<Record<string, string>>,
-  all: Texts,
-  line: (args: readonly string[]) => readonly string[],
-): JsonObject {
+function imageEntry(docker: DockerRun, env: Texts, { all, line }: Converter): JsonObject {
   // Docker passes only named variables on.
   const passed = docker.passedThrough.map(name => [name, env[name] ?? `\${${name}:-}`] as const);
   const { mounts, volumes, network, user, cwd, command } = docker;
@@ -113,14 +117,7 @@ function imageEntry(
   };
 }
 
-function withEnv(env: Readonly<Record<string, string>>): JsonObject {
-  const kept = Object.entries(env).filter(([name]) => !machineVariables.has(name.toUpperCase()));
+function withEnv(env: Texts): JsonObject {
+  const kept = Object.entries(env).filter(([name]) => !machineVariables.test(name));
   return kept.length > 0 ? { env: Object.fromEntries(kept) } : {};
 }
-
-const passThrough = (names: readonly string[]) =>
-  Object.fromEntries(names.map(name => [name, `\${${name}:-}`]));
-
-/** npx and uvx packages run in a folder of their own, where this machine's folders do not exist. */
-const withCwd = ({ cwd }: ClientEntry, { command }: CommandLine, text: Text): JsonObject =>
-  cwd === undefined || command === 'npx' || command === 'uvx' ? {} : { cwd: text('cwd', cwd) };

@@ -13,7 +13,7 @@ export { type Environment, mergeEnvironment, variablesIn } from './variables.ts'
 export { type Loosening, findLoosenings } from './loosenings.ts';
 export { pathsOfKnownPackage } from './package-spec.ts';
 export { type ShippedFiles, createShippedFiles, readSecretFiles, snapshotOf } from './files.ts';
-export { type CommandLine, plainLine } from './package-line.ts';
+export { plainLine } from './package-line.ts';
 export type { GuardedPlace } from './guarded-places.ts';
 export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';

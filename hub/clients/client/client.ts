@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises';
+import { posix, win32 } from 'node:path';
 import type { ClientFormat } from './text.ts';
 
 /** Clients that the hub can be connected to. */
@@ -17,59 +19,132 @@ export type ClientName = (typeof clientNames)[number];
 export type ClientScope = 'user' | 'workspace';
 
 /** The name of a client and the layout of its file. */
-export type ClientProfile = {
+type ClientProfile = {
   readonly title: string;
+  /** How the user makes the client reload its file, as a sentence. */
+  readonly next: string;
   readonly format: ClientFormat;
   /** Path of the object with its servers, by name. */
   readonly servers: readonly string[];
-  /** How the user makes the client reload its file, as a sentence. */
-  readonly next: string;
 };
 
-const mcpServers = ['mcpServers'];
+const json = { format: 'json', servers: ['mcpServers'] } as const;
 
 /** The profile of each client. */
 export const clients: Readonly<Record<ClientName, ClientProfile>> = {
   'claude-code': {
+    ...json,
     title: 'Claude Code',
-    format: 'json',
-    servers: mcpServers,
     next: 'Start a new session of Claude Code; /mcp shows it there.',
   },
   'claude-desktop': {
+    ...json,
     title: 'Claude Desktop',
-    format: 'json',
-    servers: mcpServers,
     next: 'Quit Claude Desktop, not only its window, and open it again.',
   },
   vscode: {
-    title: 'VS Code',
     format: 'json',
     servers: ['servers'],
+    title: 'VS Code',
     next: 'In VS Code, start it with "MCP: List Servers".',
   },
-  cursor: {
-    title: 'Cursor',
-    format: 'json',
-    servers: mcpServers,
-    next: 'Switch it on in the MCP settings of Cursor.',
-  },
+  cursor: { ...json, title: 'Cursor', next: 'Switch it on in the MCP settings of Cursor.' },
   windsurf: {
+    ...json,
     title: 'Windsurf',
-    format: 'json',
-    servers: mcpServers,
     next: 'Press "Refresh" in the MCP server list of Windsurf.',
   },
   codex: {
-    title: 'Codex',
     format: 'toml',
     servers: ['mcp_servers'],
+    title: 'Codex',
     next: 'Start Codex again; /mcp shows it there.',
   },
-  raycast: {
-    title: 'Raycast',
-    format: 'json',
-    servers: mcpServers,
-    next: 'In Raycast, add it with "Install MCP Server".',
-  },
+  raycast: { ...json, title: 'Raycast', next: 'In Raycast, add it with "Install MCP Server".' },
 };
+
+/** The properties of a machine that decide where clients keep their files. */
+export type ClientMachine = {
+  /** A value of `process.platform`. */
+  readonly platform: string;
+  /** The user's home folder, absolute. */
+  readonly home: string;
+  /** The workspace folder, absolute. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** On Windows, the folder names in `%LOCALAPPDATA%\Packages`. Store apps have their files there. */
+  readonly packages: readonly string[];
+};
+
+/** Adds the app packages of the Windows store, which decide where some clients keep their files. */
+export async function findMachine(known: Omit<ClientMachine, 'packages'>): Promise<ClientMachine> {
+  if (known.platform !== 'win32') return { ...known, packages: [] };
+  return { ...known, packages: await readdir(packagesFolder(known)).catch(() => []) };
+}
+
+/** The file with a client's servers; undefined if the client has none of that scope. */
+export function configFileOf(
+  client: ClientName,
+  scope: ClientScope,
+  machine: ClientMachine,
+): string | undefined {
+  const join = joinOf(machine);
+  const { home, folder } = machine;
+  const fromEnv = (name: string) => machine.env[name]?.trim() || undefined;
+  const places: Readonly<Record<ClientName, Readonly<Partial<Record<ClientScope, string>>>>> = {
+    'claude-code': {
+      user: join(fromEnv('CLAUDE_CONFIG_DIR') ?? home, '.claude.json'),
+      workspace: join(folder, '.mcp.json'),
+    },
+    'claude-desktop': { user: join(claudeFolder(machine), 'claude_desktop_config.json') },
+    vscode: {
+      user: join(appFolder(machine), 'Code', 'User', 'mcp.json'),
+      workspace: join(folder, '.vscode', 'mcp.json'),
+    },
+    cursor: {
+      user: join(home, '.cursor', 'mcp.json'),
+      workspace: join(folder, '.cursor', 'mcp.json'),
+    },
+    windsurf: { user: join(home, '.codeium', 'windsurf', 'mcp_config.json') },
+    codex: {
+      user: join(fromEnv('CODEX_HOME') ?? join(home, '.codex'), 'config.toml'),
+      workspace: join(folder, '.codex', 'config.toml'),
+    },
+    raycast: {},
+  };
+  return places[client][scope];
+}
+
+/** The files of all clients, existing or not. */
+export const allConfigFiles = (machine: ClientMachine) =>
+  clientNames.flatMap(client =>
+    (['user', 'workspace'] as const).flatMap(scope => {
+      const file = configFileOf(client, scope, machine);
+      return file === undefined ? [] : [{ client, scope, file }];
+    }),
+  );
+
+const joinOf =
+  ({ platform }: ClientMachine) =>
+  (...parts: readonly string[]) =>
+    (platform === 'win32' ? win32 : posix).join(...parts);
+
+/** The folder for settings of desktop apps. */
+function appFolder({ platform, home, env }: ClientMachine): string {
+  if (platform === 'win32') return env['APPDATA'] || win32.join(home, 'AppData', 'Roaming');
+  if (platform === 'darwin') return posix.join(home, 'Library', 'Application Support');
+  return env['XDG_CONFIG_HOME'] || posix.join(home, '.config');
+}
+
+/** On Windows, Claude Desktop may be a store app, whose files are in its own package folder. */
+function claudeFolder(machine: ClientMachine): string {
+  const { platform, home, env, packages } = machine;
+  const join = joinOf(machine);
+  const own = platform === 'win32' ? packages.find(name => /^Claude_\w+$/.test(name)) : undefined;
+  if (own === undefined) return join(appFolder(machine), 'Claude');
+  return join(packagesFolder({ home, env }), own, 'LocalCache', 'Roaming', 'Claude');
+}
+
+/** The folder of store app data on Windows. */
+const packagesFolder = ({ home, env }: Pick<ClientMachine, 'home' | 'env'>): string =>
+  win32.join(env['LOCALAPPDATA'] || win32.join(home, 'AppData', 'Local'), 'Packages');

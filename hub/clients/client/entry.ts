@@ -2,22 +2,7 @@ import { isObject } from '#core';
 import type { ClientName } from './client.ts';
 
 /** A server entry of a client, in one shape for all clients. Texts are as the client wrote them. */
-export type ClientEntry = {
-  readonly command: string | undefined;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** Names of variables that the client passes through from its own environment. */
-  readonly passedThrough: readonly string[];
-  readonly cwd: string | undefined;
-  readonly url: string | undefined;
-  readonly transport: 'http' | 'sse' | undefined;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Headers whose values come from variables: header name to variable name. */
-  readonly headersFrom: Readonly<Record<string, string>>;
-  /** Name of the variable with the bearer token. */
-  readonly tokenFrom: string | undefined;
-  readonly isDisabled: boolean;
-};
+export type ClientEntry = Exclude<ReturnType<typeof readClientEntry>, { readonly why: string }>;
 
 /** Keys of features that the hub cannot take over, with the reason. */
 const unsupported: Readonly<Record<string, string>> = {
@@ -27,10 +12,7 @@ const unsupported: Readonly<Record<string, string>> = {
 };
 
 /** Reads one server entry of a client. Returns a reason if the hub cannot take it over. */
-export function readClientEntry(
-  entry: unknown,
-  client: ClientName,
-): ClientEntry | { readonly why: string } {
+export function readClientEntry(entry: unknown, client: ClientName) {
   if (!isObject(entry)) return { why: 'it is not an object' };
   for (const [key, why] of Object.entries(unsupported)) if (isObject(entry[key])) return { why };
   if (entry['envFile'] !== undefined)
@@ -45,17 +27,21 @@ export function readClientEntry(
   const args = entry['args'] ?? [];
   if (!Array.isArray(args) || !args.every(arg => typeof arg === 'string'))
     return { why: '"args" is not a list of strings' };
+  const isCodex = client === 'codex';
   return {
     command: url === undefined ? command : undefined,
     args,
     env: textsOf(entry['env']),
-    passedThrough: client === 'codex' ? namesOf(entry['env_vars']) : [],
+    /** Names of variables that the client passes through from its own environment. */
+    passedThrough: isCodex ? namesOf(entry['env_vars']) : [],
     cwd: textOf(entry['cwd']),
     url,
-    transport: url === undefined ? undefined : type === 'sse' ? 'sse' : 'http',
-    headers: textsOf(client === 'codex' ? entry['http_headers'] : entry['headers']),
-    headersFrom: client === 'codex' ? textsOf(entry['env_http_headers']) : {},
-    tokenFrom: client === 'codex' ? textOf(entry['bearer_token_env_var']) : undefined,
+    transport: type === 'sse' ? 'sse' : 'http',
+    headers: textsOf(isCodex ? entry['http_headers'] : entry['headers']),
+    /** Headers whose values come from variables: header name to variable name. */
+    headersFrom: isCodex ? textsOf(entry['env_http_headers']) : {},
+    /** Name of the variable with the bearer token. */
+    tokenFrom: isCodex ? textOf(entry['bearer_token_env_var']) : undefined,
     isDisabled: entry['disabled'] === true || entry['enabled'] === false,
   };
 }
@@ -78,3 +64,63 @@ function namesOf(value: unknown): readonly string[] {
   const names: readonly unknown[] = Array.isArray(value) ? value : [];
   return names.flatMap(name => textOf(isObject(name) ? name['name'] : name) ?? []);
 }
+
+/** The folders that variables of a client may refer to. */
+export type ClientFolders = { readonly home: string; readonly folder: string };
+
+/** The variable syntax of each client: `${NAME}`, `${env:NAME}`, or none. */
+const syntaxes: Readonly<Record<ClientName, 'plain' | 'named' | 'none'>> = {
+  'claude-code': 'plain',
+  'claude-desktop': 'none',
+  vscode: 'named',
+  cursor: 'named',
+  windsurf: 'named',
+  codex: 'none',
+  raycast: 'none',
+};
+
+const variablePattern = /\$\{([^{}]*)\}/g;
+const plainName = /^[A-Za-z_][A-Za-z0-9_]*(?::-[^]*)?$/;
+const upperCaseName = /^[A-Z_][A-Z0-9_]*$/;
+
+/**
+ * Converts a client's text to the hub's syntax. `${NAME}` stays a variable; any other dollar sign is escaped where
+ * needed. Returns the variable if only the client knows it.
+ */
+export function hubText(
+  text: string,
+  client: ClientName,
+  folders: ClientFolders,
+): { readonly text: string; readonly isLiteral: boolean } | { readonly unknown: string } {
+  const syntax = syntaxes[client];
+  if (syntax === 'none') return { text: escapeDollars(text), isLiteral: true };
+  let isLiteral = true;
+  let unknown: string | undefined;
+  let done = 0;
+  const parts: string[] = [];
+  for (const { 0: whole, 1: inside = '', index } of text.matchAll(variablePattern)) {
+    const converted = convertVariable(inside, syntax, folders);
+    parts.push(escapeDollars(text.slice(done, index)));
+    if (converted === undefined && syntax === 'named') unknown ??= whole;
+    if (converted?.startsWith('${')) isLiteral = false;
+    parts.push(converted ?? escapeDollars(whole));
+    done = index + whole.length;
+  }
+  if (unknown !== undefined) return { unknown };
+  return { text: parts.join('') + escapeDollars(text.slice(done)), isLiteral };
+}
+
+function convertVariable(
+  inside: string,
+  syntax: 'plain' | 'named',
+  places: ClientFolders,
+): string | undefined {
+  if (syntax === 'plain') return plainName.test(inside) ? `\${${inside}}` : undefined;
+  const [, name] = /^env:([A-Za-z_][A-Za-z0-9_]*)$/.exec(inside) ?? [];
+  if (name !== undefined || upperCaseName.test(inside)) return `\${${name ?? inside}}`;
+  if (inside === 'userHome') return escapeDollars(places.home);
+  return /^workspace(?:Folder|Root)$/.test(inside) ? escapeDollars(places.folder) : undefined;
+}
+
+/** Escapes dollar signs, so that the hub finds no variable in the text: `$$` is a literal dollar sign. */
+const escapeDollars = (text: string) => text.replaceAll(/\$(?=[${])/g, () => '$$');

@@ -1,14 +1,4 @@
-import type { Stats } from 'node:fs';
-import {
-  type FileHandle,
-  mkdir,
-  open,
-  readFile,
-  readdir,
-  realpath,
-  rm,
-  stat,
-} from 'node:fs/promises';
+import { mkdir, open, readFile, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { unwritable } from '#config';
 import { HubError, messageOf } from '#core';
@@ -23,9 +13,6 @@ export type FileChange = {
   readonly before: string | undefined;
   readonly after: string | undefined;
 };
-
-/** A backup file and its text. */
-export type Backup = { readonly path: string; readonly text: string };
 
 /** Maximum size of a client file in bytes. Some clients also store long histories in these files. */
 const maxFileBytes = 256 * 1024 * 1024;
@@ -48,7 +35,7 @@ export async function readExactly(file: string): Promise<string | undefined> {
     return text;
   } catch (error) {
     if (error instanceof HubError) throw error;
-    const code = codeOf(error);
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT') return undefined;
     if (code === 'EISDIR') throw unreadable(file, 'it is a folder. Name a file in it', error);
     throw unreadable(file, `it cannot be read (${messageOf(error)}). Let this user read it`, error);
@@ -64,14 +51,15 @@ const unreadable = (file: string, why: string, cause?: unknown) =>
  * cannot be written; the file is then unchanged and the backup removed.
  */
 export async function writeWithBackup(
-  { file, before, after }: FileChange,
+  change: FileChange,
   writeWhole: WriteWhole,
 ): Promise<string | undefined> {
+  const { file, before } = change;
   let backup: string | undefined;
   try {
     if (before === undefined) await mkdir(dirname(file), { recursive: true });
     else backup = await saveBackup(file, before);
-    await write({ file, before, after }, writeWhole);
+    await writeBack(change, writeWhole);
     return backup;
   } catch (error) {
     if (backup !== undefined) await rm(backup, { force: true });
@@ -80,15 +68,10 @@ export async function writeWithBackup(
 }
 
 /** Like `writeWithBackup`, but without a backup, for a text that has one already. */
-export async function writeBack(change: FileChange, writeWhole: WriteWhole): Promise<void> {
-  try {
-    await write(change, writeWhole);
-  } catch (error) {
-    throw unwritable(change.file, error);
-  }
-}
-
-async function write({ file, before, after }: FileChange, writeWhole: WriteWhole): Promise<void> {
+export async function writeBack(
+  { file, before, after }: FileChange,
+  writeWhole: WriteWhole,
+): Promise<void> {
   const check = async () => {
     if ((await readExactly(file)) !== before)
       throw new HubError(
@@ -97,21 +80,26 @@ async function write({ file, before, after }: FileChange, writeWhole: WriteWhole
         { data: { retryable: true } },
       );
   };
-  if (after !== undefined) return await writeWhole(file, after, check);
-  await check();
-  // Remove the target of a symbolic link, not the link: the link is the user's.
-  await rm(await realpath(file));
+  try {
+    if (after !== undefined) return await writeWhole(file, after, check);
+    await check();
+    // Remove the target of a symbolic link, not the link: the link is the user's.
+    await rm(await realpath(file));
+  } catch (error) {
+    throw unwritable(file, error);
+  }
 }
 
 /** The backups of a file, the newest first. Unreadable backups are left out. */
-export async function backupsOf(file: string): Promise<readonly Backup[]> {
-  const backups: Backup[] = [];
-  for (const number of (await backupNumbersOf(file)).toReversed()) {
-    const path = `${file}${suffix}${number}`;
-    const text = await readExactly(path).catch(() => undefined); // An unreadable backup is left out.
-    if (text !== undefined) backups.push({ path, text });
-  }
-  return backups;
+export async function backupsOf(file: string) {
+  const numbers = (await backupNumbersOf(file)).toReversed();
+  return (
+    await Array.fromAsync(numbers, async number => {
+      const path = `${file}${suffix}${number}`;
+      const text = await readExactly(path).catch(() => undefined); // An unreadable backup is left out.
+      return text === undefined ? [] : [{ path, text }];
+    })
+  ).flat();
 }
 
 /** The numbers of a file's backups, ascending. */
@@ -137,26 +125,17 @@ async function saveBackup(file: string, text: string): Promise<string> {
       `${file}: there are ${maxBackups} backups of it already (${join(dirname(file), `${basename(file)}${suffix}*`)}). Remove those that you do not need`,
     );
   const path = `${file}${suffix}${(numbers.at(-1) ?? 0) + 1}`;
-  const before = await stat(file);
-  const handle = await open(path, 'wx', 0o600);
+  const { uid, gid, mode } = await stat(file);
+  await using handle = await open(path, 'wx', 0o600);
   try {
     await handle.writeFile(text);
-    await copyOwnership(handle, before);
+    const own = await handle.stat();
+    if (own.uid !== uid || own.gid !== gid) await handle.chown(uid, gid).catch(() => {}); // Only root may change owners.
+    await handle.chmod(mode & 0o777);
     await handle.sync();
+    return path;
   } catch (error) {
     await rm(path, { force: true });
     throw error;
-  } finally {
-    await handle.close();
   }
-  return path;
 }
-
-async function copyOwnership(handle: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
-  const now = await handle.stat();
-  if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid).catch(() => {}); // Only root may change owners.
-  await handle.chmod(mode & 0o777);
-}
-
-const codeOf = (error: unknown) =>
-  error instanceof Error && 'code' in error ? error.code : undefined;

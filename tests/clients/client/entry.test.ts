@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { hubText } from '../../../hub/clients/client/variables.ts';
+import { hubText } from '../../../hub/clients/client/entry.ts';
 
 const folders = { home: '/home/ada', folder: '/work/$x' };
 
