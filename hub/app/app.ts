@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { addBuiltins } from '#builtin';
 import { warningsOf } from '#config';
-import { type Clock, type Log, type Service, startAll, systemClock } from '#core';
+import { type Log, type Service, startAll, systemClock } from '#core';
 import { createHttp, createSocketTables } from '#http';
-import { createLazyInstalls, createPins, registriesOf } from '#installs';
+import { createLazyInstalls } from '#installs';
 import { createJobs } from '#jobs';
 import type { StdioStreams } from '#jsonrpc';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
@@ -20,7 +20,7 @@ import { createPrompts, withRules } from './wire-prompts.ts';
 import { type ServersOptions, wireServers } from './wire-servers.ts';
 import { wireTransports } from './wire-transports.ts';
 
-export type AppOptions = Omit<ServersOptions, 'configs'> & {
+export type AppOptions = ServersOptions & {
   readonly files: ConfigFiles;
   readonly log: Log;
   /** Removes secrets from everything that is displayed. */
@@ -29,18 +29,6 @@ export type AppOptions = Omit<ServersOptions, 'configs'> & {
   readonly listens: boolean;
   /** The client on stdin and stdout, if any. */
   readonly stdio: StdioStreams | undefined;
-};
-
-/** The running hub. */
-export type App = {
-  /** Undefined if the hub does not listen. */
-  readonly address: string | undefined;
-  /** Creates a login link for the dashboard. Undefined without administration over HTTP. */
-  readonly loginLink?: (() => string) | undefined;
-  readonly inContainer: boolean;
-  /** Resolves when the client on stdin and stdout has disconnected. Undefined without such a client. */
-  readonly clientGone?: Promise<unknown>;
-  stop(): Promise<void>;
 };
 
 const probeMs = 3_000;
@@ -55,42 +43,48 @@ const jobsFile = 'jobs.jsonl';
 const maxJobsBytes = 4 * 2 ** 20;
 
 /** Starts the hub: opens its data folder, connects to the engine, listens, and starts the servers. */
-export async function startApp(options: AppOptions, signal: AbortSignal): Promise<App> {
-  const { files, settings, version, log } = options;
-  for (const warning of warningsOf(files.first.config)) log.warn({}, warning);
-  const clock: Clock = systemClock;
+export async function startApp(options: AppOptions, signal: AbortSignal) {
+  const { files, settings, version, log, redaction, listens } = options;
+  const { config } = files.first;
+  for (const warning of warningsOf(config)) log.warn({}, warning);
+  const clock = systemClock;
   const newId = () => randomUUID();
+  const { random } = Math;
+  const redact = (text: string) => redaction.text(text);
 
   await using opened = new AsyncDisposableStack();
   const dataDir = opened.use(
-    await openDataDir(settings.dataDir, () => randomUUID().replaceAll('-', '').slice(0, 16)),
+    await openDataDir(settings.dataDir, () => newId().replaceAll('-', '').slice(0, 16)),
   );
   const sharing =
     settings.redisUrl === undefined
       ? createMemorySharing(clock)()
       : (await loadRedisSharing())(
           { url: settings.redisUrl, deployment: settings.deployment },
-          { clock, log: log.child({ part: 'redis' }), random: Math.random, newId },
+          { clock, log: log.child({ part: 'redis' }), random, newId },
         );
-  const pins = createPins(registriesOf(options.environment), { clock, fetch });
   const { servers, docker, place, listings, backlog, ...wired } = await wireServers(
-    { ...options, configs: files.first.config.servers },
+    config.servers,
+    options,
     {
       dataDir,
       clock,
       log,
-      redact: text => options.redaction.text(text),
-      findElsewhere: async (source, signal) => await pins.findElsewhere(source, signal),
-      breakerOf: config =>
-        createSharedBreaker(breakerKeyOf(config), settings.breaker, { clock, sharing }),
+      redact,
+      breakerOf: server =>
+        createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
     },
   );
   const prompts = await createPrompts(
     { settings, dataFolder: dataDir.path },
-    { clock, log, random: Math.random, newId, readText: files.shipped?.readText },
+    { clock, log, random, newId, readText: files.shipped?.readText },
   );
-  const configuration = createConfiguration(files, { servers, settings, clock, log });
-  const { source, control, editing } = configuration;
+  const { source, control, editing } = createConfiguration(files, {
+    servers,
+    settings,
+    clock,
+    log,
+  });
   const { all, shown } = addBuiltins(servers, {
     clock,
     hubVersion: version,
@@ -100,16 +94,13 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       changed: source.changed,
     },
   });
-  const { activity, metrics, telemetry, observe } = await wireObservers(
-    { otlp: settings.otlp, version },
-    {
-      servers: () => all.all.map(({ config }) => config.name),
-      measure: () => http.measure(),
-      redaction: options.redaction,
-      clock,
-      log,
-    },
-  );
+  const { activity, metrics, telemetry, observe } = await wireObservers(settings, version, {
+    servers: () => all.all.map(({ config }) => config.name),
+    families: () => http.measure(),
+    redaction,
+    clock,
+    log,
+  });
   const router = createRouter(() => source.current.naming, {
     servers: all,
     log,
@@ -124,7 +115,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     clock,
     log,
     newId,
-    redaction: options.redaction,
+    redaction,
     openJournal: snapshot =>
       createJournal(
         { file: join(dataDir.path, jobsFile), maxBytes: maxJobsBytes, snapshot },
@@ -133,7 +124,6 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
   });
   const installs = createLazyInstalls({
     log,
-    pins,
     ...editing,
     ...wired,
     servers,
@@ -156,18 +146,11 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
     log,
     newId,
   });
-  const { connections, callToken } = transports;
+  const { callToken } = transports;
   const http = createHttp(
     {
-      host: settings.host,
-      networks: settings.networks,
-      port: settings.port,
-      tls: settings.tls,
-      token: settings.token,
+      ...settings,
       ownerKey: dataDir.ownerKey,
-      administration: settings.administration,
-      allowedHosts: settings.allowedHosts,
-      allowedOrigins: settings.allowedOrigins,
       maxBodyBytes: maxMessageBytes,
       maxConnections: settings.limits.maxConnections,
     },
@@ -193,61 +176,50 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       installs,
       jobs,
       prompts,
-      telemetry: { activity, metrics, redact: text => options.redaction.text(text) },
+      telemetry: { activity, metrics, redact },
       system: { clock, log, newId },
     },
   );
-  const running: Service = {
-    name: 'servers',
-    async start() {
-      servers.startAll();
-      begun.resolve();
-    },
-    stop: () => servers.stopAll(),
-  };
+  const noWork = async () => {};
   let soon: Disposable | undefined;
-  const routes: Service = {
-    name: 'routes',
-    async start() {
-      soon = clock.after(routesAfterMs, () => void http.load());
+  const listening: readonly Service[] = [
+    http,
+    {
+      name: 'announcement',
+      start: () => announceRunning(dataDir.path, { url: http.url, sockets: http.sockets }),
+      stop: noWork,
     },
-    stop: async () => soon?.[Symbol.dispose](),
-  };
-  const announcement: Service = {
-    name: 'announcement',
-    start: () => announceRunning(dataDir.path, { url: http.url, sockets: http.sockets }),
-    stop: async () => {},
-  };
-  const meeting: Service = {
-    name: 'redis',
-    start: () => sharing.start(),
-    stop: () => sharing.stop(),
-  };
-  opened.use(
-    await startAll(
-      [
-        ...(telemetry ? [telemetry] : []),
-        jobs,
-        transports.saved,
-        meeting,
-        docker,
-        ...(options.listens ? [http, announcement, routes] : []),
-        running,
-        source,
-        prompts,
-        transports.sessions,
-        installs,
-        createIdleGc({
-          servers,
-          lastCall: () => activity.lastId,
-          collect: collectGarbage,
-          clock,
-          log,
-        }),
-      ],
-      signal,
-    ),
-  );
+    {
+      name: 'routes',
+      async start() {
+        soon = clock.after(routesAfterMs, () => void http.load());
+      },
+      stop: async () => soon?.[Symbol.dispose](),
+    },
+  ];
+  const lastCall = () => activity.lastId;
+  const services: readonly Service[] = [
+    ...(telemetry ? [telemetry] : []),
+    jobs,
+    transports.saved,
+    { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() },
+    docker,
+    ...(listens ? listening : []),
+    {
+      name: 'servers',
+      async start() {
+        servers.startAll();
+        begun.resolve();
+      },
+      stop: () => servers.stopAll(),
+    },
+    source,
+    prompts,
+    { name: 'sessions', start: noWork, stop: () => transports.drain() },
+    installs,
+    createIdleGc({ servers, lastCall, collect: collectGarbage, clock, log }),
+  ];
+  opened.use(await startAll(services, signal));
   // Some clients list tools only once, so the first request waits for the servers.
   if (options.stdio) await servers.settled(firstListsMs, signal);
   const client =
@@ -256,21 +228,24 @@ export async function startApp(options: AppOptions, signal: AbortSignal): Promis
       options.stdio,
       'all',
       { maxMessageBytes, graceMs: stdioGraceMs },
-      { connections, clock },
+      { connections: transports.connections, clock },
     );
   const started = opened.move();
-  const address = options.listens ? http.url : undefined;
-  const isAdministered = options.listens && settings.administration === 'on';
+  const address = listens ? http.url : undefined;
   log.info(
     { address, data: settings.dataDir },
     client ? 'AgentHub serves stdin' : 'AgentHub listens',
   );
   return {
+    /** Undefined if the hub does not listen. */
     address,
-    ...(isAdministered && { loginLink: () => http.createLoginLink() }),
+    /** Creates a login link for the dashboard. Undefined without administration over HTTP. */
+    loginLink:
+      listens && settings.administration === 'on' ? () => http.createLoginLink() : undefined,
     inContainer: settings.inContainer,
+    /** Resolves when the client on stdin and stdout has disconnected. Absent without such a client. */
     ...(client && { clientGone: client.over }),
-    async stop() {
+    async stop(): Promise<void> {
       await started.disposeAsync();
       await client?.over;
     },

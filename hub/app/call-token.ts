@@ -18,20 +18,12 @@ export type CallTokenNeeds = {
   readonly endOpen: (reason: string) => void;
 };
 
-/** The token that calls require if ROUTER_TOKEN is not set and containers can reach the hub. */
-export interface CallTokenSource {
-  /** Undefined while calls need no token. Read for every request. */
-  current(): CallToken | undefined;
-  /** Call it after a config change. Resolves when the token is ready, if one is needed. */
-  look(): Promise<void>;
-}
-
 /**
- * Some engines forward connections of containers to the loopback interface of the hub's machine, where calls are open: a
+ * The token that calls require if ROUTER_TOKEN is not set and containers can reach the hub. Some engines forward connections of containers to the loopback interface of the hub's machine, where calls are open: a
  * server or build step with a network could call the hub like its user. In that case the hub requires a token, which it
  * creates and `connect` writes to the files of clients.
  */
-export function createCallToken(needs: CallTokenNeeds): CallTokenSource {
+export function createCallToken(needs: CallTokenNeeds) {
   const { exposure, log } = needs;
   let token: string | undefined;
   let making: Promise<void> | undefined;
@@ -84,11 +76,13 @@ export function createCallToken(needs: CallTokenNeeds): CallTokenSource {
 
   exposure.changed(look);
   return {
-    current() {
+    /** Undefined while calls need no token. Read for every request. */
+    current(): CallToken | undefined {
       if (exposure.forwarder !== undefined && needs.configs() !== seen) look();
       return current;
     },
-    async look() {
+    /** Call it after a config change. Resolves when the token is ready, if one is needed. */
+    async look(): Promise<void> {
       look();
       await making;
     },

@@ -1,19 +1,28 @@
 import { executionAsyncResource } from 'node:async_hooks';
 import { type Clock, type Log, type Service, messageOf } from '#core';
 
-export type IdleGcNeeds = {
-  readonly servers: { readonly all: readonly { readonly status: { readonly state: string } }[] };
-  /** A number that changes with each call. */
-  readonly lastCall: () => number;
+type CollectNeeds = {
   readonly collect: () => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
+};
+
+export type IdleGcNeeds = CollectNeeds & {
+  readonly servers: { readonly all: readonly { readonly status: { readonly state: string } }[] };
+  /** A number that changes with each call. */
+  readonly lastCall: () => number;
 };
 
 /** Required idle time in ms: the collection blocks the hub for a twentieth of a second. */
 const quietMs = 3_000;
 /** Delays of the collections after a flood, each after the previous one: servers still answer cancelled calls. */
 const reliefsMs = [1_000, 4_000, 6_000] as const;
+
+function collectQuietly({ collect, log }: CollectNeeds): void {
+  collect().catch((error: unknown) =>
+    log.debug({ error: messageOf(error) }, 'no memory could be given back'),
+  );
+}
 
 /**
  * Collects the garbage of the start once, when no server is starting and no calls arrive. In an idle hub V8 would keep it
@@ -27,12 +36,8 @@ export function createIdleGc(needs: IdleGcNeeds): Service {
     waiting = needs.clock.after(quietMs, () => {
       const now = needs.lastCall();
       const isStarting = needs.servers.all.some(({ status }) => status.state === 'starting');
-      if (now !== before || isStarting) return wait(now);
-      needs
-        .collect()
-        .catch((error: unknown) =>
-          needs.log.debug({ error: messageOf(error) }, 'no memory could be given back'),
-        );
+      if (now !== before || isStarting) wait(now);
+      else collectQuietly(needs);
     });
   }
 
@@ -50,11 +55,7 @@ export function createIdleGc(needs: IdleGcNeeds): Service {
 }
 
 /** Collects the garbage of a flood of requests after its end, because an idle hub would keep it for days. */
-export function createRelief({
-  collect,
-  clock,
-  log,
-}: Pick<IdleGcNeeds, 'collect' | 'clock' | 'log'>): () => void {
+export function createRelief(needs: CollectNeeds): () => void {
   let isWaiting = false;
   /** Another flood was reported while collections were waiting. It may end after the last of them. */
   let isReportedAgain = false;
@@ -65,10 +66,8 @@ export function createRelief({
       if (isReportedAgain) relieve();
       return;
     }
-    clock.after(delayMs, () => {
-      collect().catch((error: unknown) =>
-        log.debug({ error: messageOf(error) }, 'no memory could be given back'),
-      );
+    needs.clock.after(delayMs, () => {
+      collectQuietly(needs);
       collectAfter(later);
     });
   }
@@ -88,13 +87,8 @@ export function createRelief({
  * and then never optimizes `nextTick` again: requests would permanently cost a fifth more. Keeping one object alive
  * prevents that.
  */
-export function queuedTick(): Promise<object> {
-  return new Promise(resolve =>
-    process.nextTick(() => {
-      resolve(executionAsyncResource());
-    }),
-  );
-}
+export const queuedTick = () =>
+  new Promise<object>(resolve => process.nextTick(() => resolve(executionAsyncResource())));
 
 /** Collects all garbage and shrinks the heap. Rejects in a Node without inspector. */
 export async function collectGarbage(): Promise<void> {

@@ -2,7 +2,6 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import {
   type Config,
-  type ConfigSource,
   type LoadOptions,
   type ConfigReading,
   type ServerConfig,
@@ -39,13 +38,6 @@ export type ConfigFiles = {
   readonly tags?: readonly string[] | undefined;
 };
 
-/** The current config: read from files, applied to the servers, and changed by the API. */
-export type Configuration = {
-  readonly source: ConfigSource;
-  readonly control: ConfigControl;
-  readonly editing: Pick<InstallsNeeds, 'check' | 'add' | 'remove' | 'configs'>;
-};
-
 type Needs = {
   readonly servers: Pick<Servers, 'all' | 'apply'>;
   readonly settings: Settings;
@@ -53,13 +45,15 @@ type Needs = {
   readonly log: Log;
 };
 
-/** Connects the config files with the servers. */
-export function createConfiguration(files: ConfigFiles, needs: Needs): Configuration {
+const nothingApplied: Applied = { added: [], removed: [], changed: [], failed: [], unchanged: 0 };
+
+/** The current config: read from files, applied to the servers, and changed by the API. */
+export function createConfiguration(files: ConfigFiles, needs: Needs) {
   const { servers, log } = needs;
-  const { read, shipped } = files;
+  const { shipped } = files;
   const gate = createProcessGate(files.first.config);
   const readHeld = async () => {
-    const reading = await read();
+    const reading = await files.read();
     return reading.error ? reading : { ...reading, config: gate.hold(reading.config) };
   };
   const source = createConfigSource(files.first, {
@@ -85,28 +79,29 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
   let applied: Promise<Applied | undefined> = Promise.resolve(undefined);
   let over = applied;
 
-  const apply = (config: Config) => {
-    const own = servers.apply(config).then(
-      done => {
-        const { failed, unchanged: _, ...names } = done;
-        log.info(names, 'the config was changed');
-        for (const { server, error } of failed)
-          log.error(
-            { server, error: error.message },
-            'the new entry did not come up: the server stays as it was',
-          );
-        return done;
-      },
-      (error: unknown) => {
-        log.error({ error: messageOf(error) }, 'a new config could not be applied');
-        return undefined;
-      },
-    );
+  /** Never rejects. */
+  async function applyTo(config: Config): Promise<Applied | undefined> {
+    try {
+      const done = await servers.apply(config);
+      const { failed, unchanged: _, ...names } = done;
+      log.info(names, 'the config was changed');
+      const stays = 'the new entry did not come up: the server stays as it was';
+      for (const { server, error } of failed) log.error({ server, error: error.message }, stays);
+      return done;
+    } catch (error) {
+      log.error({ error: messageOf(error) }, 'a new config could not be applied');
+      return undefined;
+    }
+  }
+
+  function apply(config: Config): void {
+    const own = applyTo(config);
     applied = own;
     void own.then(() => {
       over = own;
     });
-  };
+  }
+
   source.changed(({ before, after }) => {
     const known = before.servers.map(({ heldBack }) => heldBack);
     for (const { name, heldBack } of after.servers)
@@ -147,50 +142,45 @@ export function createConfiguration(files: ConfigFiles, needs: Needs): Configura
       if (refused().length === 0) return { status: 'unchanged', ...waiting };
       apply(source.current);
     }
-    const done = await applied;
+    const done = (await applied) ?? nothingApplied;
     return {
       status: 'changed',
-      added: done?.added ?? [],
-      removed: done?.removed ?? [],
-      changed: done?.changed ?? [],
-      failed: (done?.failed ?? []).map(({ server, error }) => ({
+      ...done,
+      failed: done.failed.map(({ server, error: { code, message } }) => ({
         server,
-        code: error.code,
-        message: error.message,
+        code,
+        message,
       })),
-      unchanged: done?.unchanged ?? 0,
       ...waiting,
     };
   }
 
-  return {
-    source,
-    control: {
-      reload,
-      status: () => ({
-        loadedAt: source.status.loadedAt,
-        error:
-          source.status.error?.message ??
-          ([...refused(), ...held().map(({ message }) => message)].join('. ') || undefined),
-      }),
-    },
-    editing: {
-      async check(name, entry) {
-        const server = await editor.preview(files.file, name, entry);
-        if (files.tags) requireTag(server, files.tags);
-        return server;
-      },
-      async add(name, entry) {
-        // The installer has confirmed it by name.
-        gate.accept(await editor.preview(files.file, name, entry));
-        await editor.addServer(files.file, name, entry);
-        await reload();
-      },
-      async remove(name) {
-        await editor.removeServer(files.file, name);
-        await reload();
-      },
-      configs: files.servers,
-    },
+  const control: ConfigControl = {
+    reload,
+    status: () => ({
+      loadedAt: source.status.loadedAt,
+      error:
+        source.status.error?.message ??
+        ([...refused(), ...held().map(({ message }) => message)].join('. ') || undefined),
+    }),
   };
+  const editing: Pick<InstallsNeeds, 'check' | 'add' | 'remove' | 'configs'> = {
+    async check(name, entry) {
+      const server = await editor.preview(files.file, name, entry);
+      if (files.tags) requireTag(server, files.tags);
+      return server;
+    },
+    async add(name, entry) {
+      // The installer has confirmed it by name.
+      gate.accept(await editor.preview(files.file, name, entry));
+      await editor.addServer(files.file, name, entry);
+      await reload();
+    },
+    async remove(name) {
+      await editor.removeServer(files.file, name);
+      await reload();
+    },
+    configs: files.servers,
+  };
+  return { source, control, editing };
 }

@@ -3,7 +3,6 @@ import { createMemoryCache, loadRedisCache } from '#cache';
 import { type RulesSource, type Settings, modelsOf } from '#config';
 import { type Clock, type Log, startAll } from '#core';
 import { createEnhancer, createSemanticLoader, loadSemanticCache } from '#enhance';
-import type { Prompts } from '#http';
 import { createFetching, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import type { Vectors } from '#vectors';
@@ -22,9 +21,6 @@ export type EnhancementNeeds = {
   readonly newId: () => string;
 };
 
-/** The running enhancer. */
-export type Enhancement = AsyncDisposable & Prompts;
-
 /** A trial may have to load a model first. */
 const trialMs = 60_000;
 
@@ -32,15 +28,8 @@ const trialMs = 60_000;
 export async function startEnhancement(
   { settings, dataFolder }: EnhancementOptions,
   { rules, clock, log, random, newId }: EnhancementNeeds,
-): Promise<Enhancement> {
-  const {
-    ollama,
-    cache,
-    redisUrl,
-    deployment = 'agenthub',
-    qdrantUrl,
-    qdrantKey: apiKey,
-  } = settings;
+) {
+  const { ollama, cache, redisUrl, deployment = 'agenthub', qdrantUrl, qdrantKey } = settings;
   const life = new AbortController();
   const breaker = createBreaker({ ...settings.breaker, trialMs }, clock);
   // Node loads its fetch when it is first named.
@@ -65,7 +54,7 @@ export async function startEnhancement(
       qdrantUrl === undefined
         ? createEmbeddedVectors(join(dataFolder, 'semantic.sqlite'), { clock, log })
         : createQdrantVectors(
-            { url: qdrantUrl, ...(apiKey !== undefined && { apiKey }) },
+            { url: qdrantUrl, ...(qdrantKey !== undefined && { apiKey: qdrantKey }) },
             { clock, log },
           );
     await opened.start(life.signal);
@@ -76,11 +65,8 @@ export async function startEnhancement(
     async ({ embeddingModel, judgeModel: model }) => {
       const { createSemanticCache, createJudge } = await loadSemanticCache();
       const judge = model === undefined ? undefined : createJudge({ model }, { models, clock });
-      const opened = await (vectors ??= openVectors());
-      return createSemanticCache(
-        { embeddingModel },
-        { models, vectors: opened, judge, clock, log },
-      );
+      const needs = { models, vectors: await (vectors ??= openVectors()), judge, clock, log };
+      return createSemanticCache({ embeddingModel }, needs);
     },
   );
   const fetching = ollama.isPulling
@@ -90,7 +76,7 @@ export async function startEnhancement(
     { rules: () => rules.current, model: ollama.model, threshold: cache.similarityThreshold },
     { models, exact, semantic, clock, log },
   );
-  const parts = [models, exact, enhancer, ...(fetching ? [fetching] : [])];
+  const parts = [models, exact, enhancer, fetching].filter(part => part !== undefined);
   const started = await startAll(parts, life.signal);
   await semantic.load();
   const subscription = rules.changed(() => fetching?.recheck());
@@ -98,7 +84,7 @@ export async function startEnhancement(
     enhancer,
     models,
     ...(fetching && { fetching }),
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       life.abort();
       subscription[Symbol.dispose]();
       await started[Symbol.asyncDispose]();

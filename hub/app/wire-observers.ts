@@ -1,34 +1,18 @@
 import { randomFillSync } from 'node:crypto';
-import { type Activity, createActivity } from '#activity';
-import { type Clock, type Log, systemClock } from '#core';
+import { createActivity } from '#activity';
+import type { Settings } from '#config';
+import type { Clock, Log } from '#core';
 import type { Observer } from '#routing';
-import {
-  type Metrics,
-  type OtlpExporter,
-  type OtlpNeeds,
-  type OtlpOptions,
-  type Redaction,
-  createMetrics,
-  loadOtlpExporter,
-} from '#telemetry';
+import { type OtlpNeeds, type Redaction, createMetrics, loadOtlpExporter } from '#telemetry';
 
 type Needs = {
   /** Names of all servers. */
   readonly servers: () => readonly string[];
   /** The measured values, for the exporter. */
-  readonly measure: OtlpNeeds['families'];
+  readonly families: OtlpNeeds['families'];
   readonly redaction: Redaction;
   readonly clock: Clock;
   readonly log: Log;
-};
-
-/** What records calls: the activity log, the metrics, and the OTLP exporter if an endpoint is configured. */
-export type Observers = {
-  readonly activity: Activity;
-  readonly metrics: Metrics;
-  readonly telemetry: OtlpExporter | undefined;
-  /** Called with each call when it is answered. */
-  readonly observe: Observer;
 };
 
 /** Number of recorded calls, and the size of their payloads in bytes. */
@@ -38,42 +22,34 @@ const activityBounds = {
   maxKeptBytes: 4 * 2 ** 10,
 } as const;
 
-/** Creates what records calls. */
+/** Creates what records calls: the activity log, the metrics, and the OTLP exporter if an endpoint is configured. */
 export async function wireObservers(
-  options: { readonly otlp: OtlpOptions | undefined; readonly version: string },
-  needs: Needs,
-): Promise<Observers> {
-  const { clock, redaction } = needs;
-  const activity = createActivity(activityBounds, { redaction });
-  const metrics = createMetrics({ clock, servers: needs.servers });
-  const telemetry = options.otlp && (await createExporter(options.otlp, options.version, needs));
-  return {
-    activity,
-    metrics,
-    telemetry,
-    observe(call) {
-      metrics.record(call);
-      activity.record(call);
-      telemetry?.record(call);
-    },
-  };
-}
-
-async function createExporter(
-  otlp: OtlpOptions,
+  { otlp }: Pick<Settings, 'otlp'>,
   version: string,
-  { log, measure, redaction }: Needs,
-): Promise<OtlpExporter> {
-  const createOtlpExporter = await loadOtlpExporter();
-  return await createOtlpExporter(
-    { ...otlp, resource: { 'service.version': version, ...otlp.resource } },
-    {
-      clock: systemClock,
-      log: log.child({ part: 'telemetry' }),
-      fill: bytes => void randomFillSync(bytes),
-      families: measure,
-      redaction,
-      version,
-    },
-  );
+  { servers, families, redaction, clock, log }: Needs,
+) {
+  const activity = createActivity(activityBounds, { redaction });
+  const metrics = createMetrics({ clock, servers });
+  const telemetry =
+    otlp &&
+    (await (
+      await loadOtlpExporter()
+    )(
+      { ...otlp, resource: { 'service.version': version, ...otlp.resource } },
+      {
+        clock,
+        log: log.child({ part: 'telemetry' }),
+        fill: bytes => void randomFillSync(bytes),
+        families,
+        redaction,
+        version,
+      },
+    ));
+  /** Called with each call when it is answered. */
+  const observe: Observer = call => {
+    metrics.record(call);
+    activity.record(call);
+    telemetry?.record(call);
+  };
+  return { activity, metrics, telemetry, observe };
 }

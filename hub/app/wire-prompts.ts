@@ -7,29 +7,19 @@ import {
   openRules,
   ruleOf,
 } from '#config';
-import { type Service, createEmitter, messageOf } from '#core';
-import type { ConfigControl, PromptHealth, Prompts } from '#http';
+import { createEmitter, messageOf } from '#core';
+import type { ConfigControl, Prompts } from '#http';
 import type { NamedByRules, PromptSource } from '#routing';
-import type { Enhancement, EnhancementNeeds, EnhancementOptions } from './wire-enhancement.ts';
-
-/** The prompt improvement, loaded on first use. */
-export type LazyPrompts = Service & {
-  readonly rules: RulesSource;
-  readonly health: PromptHealth;
-  /** The offered items, and the improvement of prompts within calls. */
-  readonly source: PromptSource;
-  /** Loads it on first use. */
-  open(): Promise<Prompts>;
-};
+import type { EnhancementNeeds, EnhancementOptions, startEnhancement } from './wire-enhancement.ts';
 
 /**
- * Reads the rules. The enhancer is loaded with the first prompt; with an Ollama it is loaded at the start of the hub, so
- * that Ollama loads its model. Rejects like `openRules`.
+ * Reads the rules of the prompt improvement. The enhancer is loaded with the first prompt; with an Ollama it is loaded at
+ * the start of the hub, so that Ollama loads its model. Rejects like `openRules`.
  */
 export async function createPrompts(
   options: EnhancementOptions,
   needs: Omit<EnhancementNeeds, 'rules'> & Pick<ReloaderNeeds, 'readText'>,
-): Promise<LazyPrompts> {
+) {
   const { rulesFile, ollama } = options.settings;
   const { clock, readText } = needs;
   const log = needs.log.child({ part: 'prompts' });
@@ -37,27 +27,28 @@ export async function createPrompts(
     { file: rulesFile, isRequired: rulesFile !== defaultRulesFile },
     { clock, log, readText },
   );
-  let opening: Promise<Enhancement> | undefined;
+  let opening: ReturnType<typeof startEnhancement> | undefined;
+  /** Loads the enhancer on first use. */
   const open = () =>
-    (opening ??= import('./wire-enhancement.ts').then(({ startEnhancement }) =>
-      startEnhancement(options, { ...needs, rules, log }),
+    (opening ??= import('./wire-enhancement.ts').then(loaded =>
+      loaded.startEnhancement(options, { ...needs, rules, log }),
     ));
-  const source = createSource({ rules, open, hasOllama: ollama.url !== undefined });
 
   return {
     name: 'prompts',
     rules,
     health: { rules: () => rules.status, loaded: () => opening },
-    source,
+    /** The offered items, and the improvement of prompts within calls. */
+    source: createSource(rules, open, ollama.url !== undefined),
     open,
-    async start(signal) {
+    async start(signal: AbortSignal): Promise<void> {
       await rules.start(signal);
       if (ollama.url === undefined) return;
       open().catch((error: unknown) =>
         log.error({ error: messageOf(error) }, 'what improves prompts could not be started'),
       );
     },
-    async stop() {
+    async stop(): Promise<void> {
       await rules.stop();
       await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // A failed start is logged and holds nothing.
     },
@@ -75,15 +66,11 @@ export const withRules = (control: ConfigControl, rules: RulesSource): ConfigCon
 });
 
 /** Without Ollama nothing is offered, and calls are not changed. */
-function createSource({
-  rules,
-  open,
-  hasOllama,
-}: {
-  readonly rules: RulesSource;
-  readonly open: () => Promise<Prompts>;
-  readonly hasOllama: boolean;
-}): PromptSource {
+function createSource(
+  rules: RulesSource,
+  open: () => Promise<Prompts>,
+  hasOllama: boolean,
+): PromptSource {
   const { event: changed, fire } = createEmitter<void>();
   let isOffered = false;
   let named: NamedByRules | undefined;
@@ -111,15 +98,12 @@ function createSource({
     },
     async enhance({ prompt, client: name }, signal, tell) {
       const client = knownName(name);
-      let prompts: Prompts;
-      try {
-        prompts = await open();
-      } catch (error) {
-        const reason = `what improves prompts could not be started: ${messageOf(error)}`;
-        const about = { client: client ?? 'default', rule: 'default', tookMs: 0 };
-        return { prompt, enhanced: false, source: 'unchanged', reason, ...about };
-      }
-      return await prompts.enhancer.enhance({ prompt, client }, signal, tell);
+      const opened = await open().catch(messageOf);
+      if (typeof opened !== 'string')
+        return await opened.enhancer.enhance({ prompt, client }, signal, tell);
+      const reason = `what improves prompts could not be started: ${opened}`;
+      const about = { client: client ?? 'default', rule: 'default', tookMs: 0 };
+      return { prompt, enhanced: false, source: 'unchanged', reason, ...about };
     },
   };
 }

@@ -1,15 +1,19 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { PackageSpec, ServerConfig, Settings } from '#config';
-import type { Clock, Log, Service } from '#core';
-import { type Trial, createFolderUpkeep, maxUnfinished, tryServerLazily } from '#installs';
-import type { SharedBreaker } from '#resilience';
-import type { LaunchEvents, LaunchSpec, Runtime, Upkeep } from '#runtimes';
-import { type Exposure, createDockerRuntime } from '#runtimes/docker';
+import type { ServerConfig, Settings } from '#config';
+import type { Clock, Log } from '#core';
 import {
-  type KeptListings,
+  createFolderUpkeep,
+  createPins,
+  maxUnfinished,
+  registriesOf,
+  tryServerLazily,
+} from '#installs';
+import type { SharedBreaker } from '#resilience';
+import type { LaunchEvents, LaunchSpec, Runtime } from '#runtimes';
+import { createDockerRuntime } from '#runtimes/docker';
+import {
   type Placement,
-  type Servers,
   createEras,
   createHandles,
   createKeptListings,
@@ -18,21 +22,13 @@ import {
   isExclusive,
   maxEras,
   maxHandles,
-  successorVariant,
   planLaunch,
   serverFolder,
+  successorVariant,
 } from '#servers';
-import {
-  type Backlog,
-  type DataDir,
-  type Table,
-  createBacklog,
-  createFolder,
-  createTable,
-} from '#store';
+import { type DataDir, createBacklog, createFolder, createTable } from '#store';
 
 export type ServersOptions = {
-  readonly configs: readonly ServerConfig[];
   readonly settings: Settings;
   readonly version: string;
   /** Folder of the build contexts. */
@@ -48,25 +44,6 @@ type Needs = {
   /** Removes secrets from texts of servers. */
   readonly redact: (text: string) => string;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
-  /** Finds the package of the same name in another registry, in the notation of config entries. Never rejects. */
-  readonly findElsewhere: (source: PackageSpec, signal: AbortSignal) => Promise<string | undefined>;
-};
-
-/** The servers and their runtimes. */
-export type WiredServers = {
-  readonly servers: Servers;
-  readonly docker: Runtime & Service & { readonly exposure: Exposure };
-  readonly place: Placement;
-  readonly listings: KeptListings;
-  /** Objects that running installs may create, for the cleanup after a kill of the hub. */
-  readonly unfinished: Table;
-  /** Files that could not be written. `/health` lists and retries them. */
-  readonly backlog: Backlog;
-  readonly upkeeps: { readonly docker: Upkeep; readonly process: Upkeep };
-  /** Launch plan of a config. Throws HUB_LAUNCH_INVALID. */
-  specOf(config: ServerConfig): LaunchSpec;
-  /** Starts a server once under a temporary name, and stops it. */
-  trial(config: ServerConfig, events: LaunchEvents, signal: AbortSignal): Promise<Trial>;
 };
 
 /** Certificate settings that npx and uvx need in some networks. They contain no secrets. */
@@ -74,26 +51,23 @@ const trustSettings = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 const probeMs = 3_000;
 /** File in the data folder that records whether servers ran on an engine. */
 const placeFile = 'place.json';
-/** File of the handles of running servers, in the data folder. */
-const handlesFile = 'handles.json';
-/** File of the last lists of servers, in the data folder. */
-const listingsFolder = 'listings';
-/** Folder of the package locks, in the data folder. */
-const locksFolder = 'locks';
-/** File of the objects of running installs, in the data folder. */
-const unfinishedFile = 'installs.json';
-/** File of the eras of servers, in the data folder. */
-const erasFile = 'eras.json';
 
 /** Creates the servers and their runtimes. Starts no server. */
-export async function wireServers(options: ServersOptions, needs: Needs): Promise<WiredServers> {
-  const { settings, version } = options;
-  const { dataDir, clock, log } = needs;
+export async function wireServers(
+  configs: readonly ServerConfig[],
+  options: ServersOptions,
+  needs: Needs,
+) {
+  const { settings, version, environment } = options;
+  const { dataDir, clock, log, redact, breakerOf } = needs;
+  const pins = createPins(registriesOf(environment), { clock, fetch });
+  /** Files that could not be written. `/health` lists and retries them. */
   const backlog = createBacklog();
   const writing = { log, backlog };
-  const handles = createHandles(
-    createTable({ file: join(dataDir.path, handlesFile), maxEntries: maxHandles }, writing),
-  );
+  const tableIn = (name: string, maxEntries: number) =>
+    createTable({ file: join(dataDir.path, name), maxEntries }, writing);
+  const folderIn = (name: string) => createFolder(join(dataDir.path, name), writing);
+  const handles = createHandles(tableIn('handles.json', maxHandles));
   await handles.load();
   const docker = createDockerRuntime(
     {
@@ -108,18 +82,17 @@ export async function wireServers(options: ServersOptions, needs: Needs): Promis
       log,
       isAwaited: id => handles.isAwaited(id),
       isExpected: () => place.auto === 'docker',
-      locks: createFolder(join(dataDir.path, locksFolder), writing),
-      findElsewhere: needs.findElsewhere,
+      locks: folderIn('locks'),
+      findElsewhere: (source, signal) => pins.findElsewhere(source, signal),
     },
   );
+  const inherited = { environment, alsoInherited: trustSettings, platform: process.platform };
   const runtimes: Readonly<
     Record<Runtime['kind'], Pick<Runtime, 'launch' | 'adopt' | 'identify'>>
   > = {
     docker,
     process: createLazyRuntime(async () => {
       const { createProcessRuntime } = await import('#runtimes/process');
-      const { environment } = options;
-      const inherited = { environment, alsoInherited: trustSettings, platform: process.platform };
       return createProcessRuntime(inherited, { clock });
     }),
     remote: createLazyRuntime(async () => {
@@ -149,17 +122,13 @@ export async function wireServers(options: ServersOptions, needs: Needs): Promis
     return await runtimes[spec.target.kind].launch(inTime(spec, wanted), events, signal);
   }
 
-  const eras = createEras({
-    kept: createTable({ file: join(dataDir.path, erasFile), maxEntries: maxEras }, writing),
-    log,
-  });
-  const listings = createKeptListings(createFolder(join(dataDir.path, listingsFolder), writing));
-  const { redact } = needs;
+  const eras = createEras({ kept: tableIn('eras.json', maxEras), log });
+  const listings = createKeptListings(folderIn('listings'));
   const starting = { clock, log, redact, random: Math.random, hubVersion: version, eras, launch };
-  const servers = createServers(options.configs, {
+  const servers = createServers(configs, {
     ...starting,
     backlog,
-    breakerOf: needs.breakerOf,
+    breakerOf,
     isExclusive: wanted => isExclusive(specOf(wanted)),
     digestOf: wanted => specOf(wanted).digest ?? '',
     continuity: {
@@ -188,13 +157,15 @@ export async function wireServers(options: ServersOptions, needs: Needs): Promis
     place,
     listings,
     backlog,
-    unfinished: createTable(
-      { file: join(dataDir.path, unfinishedFile), maxEntries: maxUnfinished },
-      writing,
-    ),
+    pins,
+    /** Objects that running installs may create, for the cleanup after a kill of the hub. */
+    unfinished: tableIn('installs.json', maxUnfinished),
     upkeeps: { docker: docker.upkeep, process: createFolderUpkeep(place.dataDir) },
-    specOf: wanted => specOf(wanted),
-    trial: (wanted, events, signal) => tryServerLazily(wanted, starting, events, signal),
+    /** Launch plan of a config. Throws HUB_LAUNCH_INVALID. */
+    specOf: (wanted: ServerConfig) => specOf(wanted),
+    /** Starts a server once under a temporary name, and stops it. */
+    trial: (wanted: ServerConfig, events: LaunchEvents, signal: AbortSignal) =>
+      tryServerLazily(wanted, starting, events, signal),
   };
 }
 
@@ -226,21 +197,21 @@ async function findPlace(
   const dataDir = resolve(settings.dataDir);
   const file = join(resolve(folder), placeFile);
   const kept = createTable({ file, maxEntries: 1 }, { log });
-  const { healthy, detail } = await docker.probe(AbortSignal.timeout(probeMs));
+  const { healthy, detail: engine } = await docker.probe(AbortSignal.timeout(probeMs));
   if (healthy || settings.inContainer) {
     if (healthy) await kept.put('auto', 'docker');
-    log.info({ engine: detail }, 'servers run in containers');
+    log.info({ engine }, 'servers run in containers');
     return { auto: 'docker', dataDir };
   }
   if ((await kept.find('auto')) === 'docker') {
     log.warn(
-      { engine: detail },
+      { engine },
       `NO DOCKER ENGINE ANSWERS: servers ran in containers before, and wait for it. To have them run as processes of this machine instead, without a sandbox and without the data in their volumes, remove ${file} and start the hub again`,
     );
     return { auto: 'docker', dataDir };
   }
   log.warn(
-    { engine: detail },
+    { engine },
     'NO DOCKER ENGINE ANSWERS: servers run as processes of this machine, with your rights and without a sandbox',
   );
   return { auto: 'process', dataDir };

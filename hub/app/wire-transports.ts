@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ConfigSource, Settings } from '#config';
-import type { Clock, Log, Service } from '#core';
-import type { Router } from '#routing';
+import type { Clock, Log } from '#core';
+import type { Endpoint, Router } from '#routing';
 import type { Exposure } from '#runtimes/docker';
 import type { Placement, Servers } from '#servers';
 import { type Backlog, type DataDir, createJournal } from '#store';
@@ -54,20 +54,19 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
     createByteBudget({ what, maxBytes }, { clock, log, relieved });
   const unfinished = budget('requests that are not complete', limits.maxUnfinishedBytes);
   const unread = budget('answers that are not read', limits.maxUnreadBytes);
+  const ids = createSessionIds({
+    secret: dataDir.secret,
+    hubId: dataDir.hubId,
+    credentialOf({ name }) {
+      if (name === 'owner') return dataDir.ownerKey;
+      return name === 'token' ? (settings.token ?? callToken?.current()?.token) : undefined;
+    },
+  });
   const saved = createSavedSessions(
     { idleMs, maxSessions },
     {
       clock,
-      ids: createSessionIds({
-        secret: dataDir.secret,
-        hubId: dataDir.hubId,
-        credentialOf: ({ name }) =>
-          name === 'owner'
-            ? dataDir.ownerKey
-            : name === 'token'
-              ? (settings.token ?? callToken?.current()?.token)
-              : undefined,
-      }),
+      ids,
       listed: needs.listed,
       openJournal: snapshot =>
         createJournal(
@@ -85,9 +84,10 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
     { router, clock, log, unread },
   );
   const all = [streamable, connections];
-  servers.removed(server => {
-    for (const clients of all) clients.end(server, 'its server was removed');
-  });
+  const end = (endpoint: Endpoint, reason: string) => {
+    for (const clients of all) clients.end(endpoint, reason);
+  };
+  servers.removed(server => end(server, 'its server was removed'));
   const callToken =
     settings.token === undefined && listens
       ? createCallToken({
@@ -97,23 +97,12 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
           configs: () => source.current.servers,
           log,
           endOpen(reason) {
-            for (const endpoint of ['all', ...servers.all] as const)
-              for (const clients of all) clients.end(endpoint, reason);
+            for (const endpoint of ['all', ...servers.all] as const) end(endpoint, reason);
           },
         })
       : undefined;
   await callToken?.look();
   source.changed(() => void callToken?.look());
-  /** Lets pending calls finish when the hub stops. */
-  const sessions: Service = {
-    name: 'sessions',
-    start: async () => {},
-    async stop() {
-      const drained = Promise.all(all.map(clients => clients.drain(drainMs)));
-      router.close();
-      await drained;
-    },
-  };
   return {
     unfinished,
     unread,
@@ -123,6 +112,11 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
     sse: createSse({ connections, newId }),
     webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log, unfinished }),
     callToken,
-    sessions,
+    /** Lets pending calls finish when the hub stops. */
+    async drain(): Promise<void> {
+      const drained = Promise.all(all.map(clients => clients.drain(drainMs)));
+      router.close();
+      await drained;
+    },
   };
 }

@@ -4,4 +4,3 @@ export type { Installed, Installs, InstallsNeeds } from './installs.ts';
 export { createLazyInstalls, draftLazily, maxUnfinished, tryServerLazily } from './lazy.ts';
 export { createPins, registriesOf } from './pins.ts';
 export type { InstallProgress, InstallRequest } from './request.ts';
-export type { Trial } from './trial.ts';

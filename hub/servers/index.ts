@@ -23,7 +23,7 @@ export {
 } from './listing/listing.ts';
 export { type Fault, isRefusedBy } from './listing/item-faults.ts';
 export { describeMisfit } from './listing/misfits.ts';
-export { type KeptListings, createKeptListings } from './listing/kept-listing.ts';
+export { createKeptListings } from './listing/kept-listing.ts';
 export {
   type Placement,
   isExclusive,

@@ -1,5 +1,5 @@
 export { loadOtlpExporter } from './otel/lazy.ts';
-export type { OtlpExporter, OtlpNeeds, OtlpOptions } from './otel/otel.ts';
+export type { OtlpNeeds, OtlpOptions } from './otel/otel.ts';
 export { type MetricFamily, type Sample, exposition, expositionType } from './exposition.ts';
 export { type OpenLog, createLog, openLog } from './log.ts';
 export { type Metrics, createMetrics } from './metrics.ts';

@@ -36,8 +36,6 @@ export type OtlpNeeds = {
   readonly version: string;
 };
 
-export type OtlpExporter = Awaited<ReturnType<typeof createOtlpExporter>>;
-
 /** How long a stopping hub waits for the last export, in ms. */
 const stopMs = 2_000;
 /** Minimum interval between warnings about the export, in ms. */
