@@ -1,2 +1,1 @@
-export { createDeadlines } from './deadlines.ts';
-export { type RedisNeeds, createRedisLink } from './link.ts';
+export { type RedisNeeds, createDeadlines, createRedisLink } from './link.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { type Clock, type Log, backoffMs, messageOf } from '#core';
-import { createDeadlines } from './deadlines.ts';
 
 type Options = {
   /** May contain a password, which no message shows. */
@@ -203,3 +202,39 @@ export function createRedisLink({ url, channel, answerMs, maxRetryMs }: Options,
 /** True if the other end of a socket is gone: reading and writing report that by different codes. */
 const isLoss = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && ['EPIPE', 'ECONNRESET'].includes(String(error.code));
+
+/**
+ * One deadline for each of many waits, all of the same length. They pass in the order in which the waits began, so one
+ * timer serves all: a timer for each would cost more than the rest of a cache hit.
+ */
+export function createDeadlines(afterMs: number, clock: Pick<Clock, 'monotonic' | 'after'>) {
+  /** In the order in which they began. Bounded by the calls in progress. */
+  const waits = new Map<object, { readonly at: number; readonly onLate: () => void }>();
+  let timer: Disposable | undefined;
+
+  function arm(milliseconds: number): void {
+    // One more turn of the event loop, which reads an answer that arrived while this process was busy.
+    timer = clock.after(milliseconds, () => setImmediate(expire, clock.monotonic()));
+  }
+
+  function expire(until: number): void {
+    timer = undefined;
+    for (const [wait, { at, onLate }] of waits) {
+      if (at > until) return arm(Math.max(0, at - clock.monotonic()));
+      waits.delete(wait);
+      onLate();
+    }
+  }
+
+  return {
+    /** Calls `onLate` when the deadline passes, unless the wait has ended before. */
+    begin(onLate: () => void) {
+      /** `end` ends the wait; false if its deadline has passed. */
+      const wait = { end: () => waits.delete(wait) };
+      waits.set(wait, { at: clock.monotonic() + afterMs, onLate });
+      if (!timer) arm(afterMs);
+      return wait;
+    },
+    [Symbol.dispose]: () => timer?.[Symbol.dispose](),
+  };
+}

@@ -1,4 +1,4 @@
-import { type Clock, type Event, createEmitter } from '#core';
+import { type Clock, createEmitter } from '#core';
 
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
@@ -54,7 +54,7 @@ export interface Permit {
   cancelled(): void;
 }
 
-export type Refusal = {
+export type BreakerRefusal = {
   readonly kind: 'refused';
   /** At least 1. */
   readonly retryAfterMs: number;
@@ -66,23 +66,7 @@ export type Refusal = {
 export type TrialNeeded = { readonly kind: 'trial' };
 
 /** Circuit breaker of one server. */
-export interface Breaker extends Disposable {
-  readonly state: BreakerState;
-  readonly changed: Event<BreakerChange>;
-  snapshot(): BreakerSnapshot;
-  /** Decides about one call. Allocates nothing while closed. */
-  admit(): Permit | TrialNeeded | Refusal;
-  /** Like `admit`, but takes the trial if one is needed. */
-  claim(): Permit | Refusal;
-  /** Delays the trial, because another hub makes one. No effect unless half open. */
-  postpone(milliseconds: number): void;
-  /** Closes it, for a new instance of the server. */
-  reset(): void;
-  /** Takes over a later decision of another hub. */
-  adopt(standing: Standing): void;
-  /** The state for other hubs; half open counts as open with no time remaining. */
-  standing(): Standing;
-}
+export type Breaker = ReturnType<typeof createBreaker>;
 
 /** Maximum `retryAfterMs` of calls that are refused during a trial. */
 export const trialRetryMs = 1_000;
@@ -95,7 +79,7 @@ type HalfOpen = Failed &
 type Trial = { readonly due: number; readonly timer: Disposable };
 
 /** Creates a closed breaker. Disposing stops its timers; do not use it afterwards. */
-export function createBreaker(options: BreakerOptions, clock: Clock): Breaker {
+export function createBreaker(options: BreakerOptions, clock: Clock) {
   const { event, fire } = createEmitter<BreakerChange>();
   const { trialMs = Infinity } = options;
   let phase: Closed | Open | HalfOpen = closedPhase();
@@ -154,18 +138,12 @@ export function createBreaker(options: BreakerOptions, clock: Clock): Breaker {
   }
 
   function halfOpen({ why, failures }: Failed, origin: BreakerChange['origin']): void {
-    const next: HalfOpen = {
-      kind: 'trial',
-      state: 'half_open',
-      why,
-      failures,
-      trial: undefined,
-      postponedUntil: 0,
-    };
-    enter(next, origin);
+    const last = { why, failures, trial: undefined, postponedUntil: 0 };
+    enter({ kind: 'trial', state: 'half_open', ...last }, origin);
   }
 
-  function admit(): Permit | HalfOpen | Refusal {
+  /** Decides about one call. Allocates nothing while closed. */
+  function admit(): Permit | HalfOpen | BreakerRefusal {
     if (phase.state === 'closed') return phase.permit;
     const now = clock.monotonic();
     if (phase.state === 'open') {
@@ -179,20 +157,18 @@ export function createBreaker(options: BreakerOptions, clock: Clock): Breaker {
     return phase;
   }
 
-  function claim(): Permit | Refusal {
+  /** Like `admit`, but takes the trial if one is needed. */
+  function claim(): Permit | BreakerRefusal {
     const tried = admit();
     if (tried.kind !== 'trial') return tried;
-    const own: Trial = {
-      due: clock.monotonic() + trialMs,
-      timer: clock.after(trialMs, () => free()),
-    };
-    tried.trial = own;
     const isCurrent = () => phase === tried && tried.trial === own;
     const free = () => {
       if (!isCurrent()) return;
       own.timer[Symbol.dispose]();
       tried.trial = undefined;
     };
+    const own: Trial = { due: clock.monotonic() + trialMs, timer: clock.after(trialMs, free) };
+    tried.trial = own;
     return {
       kind: 'permit',
       trial: true,
@@ -209,48 +185,47 @@ export function createBreaker(options: BreakerOptions, clock: Clock): Breaker {
     };
   }
 
+  const leftMs = ({ due }: Open) => Math.max(0, due - clock.monotonic());
+
   function snapshot(): BreakerSnapshot {
-    return {
-      state: phase.state,
-      at: since,
-      until:
-        phase.state === 'open'
-          ? clock.now() + Math.max(0, phase.due - clock.monotonic())
-          : undefined,
-      why: phase.state === 'closed' ? undefined : phase.why,
-      failures: phase.state === 'closed' ? phase.failures() : phase.failures,
-    };
+    const { state } = phase;
+    const until = phase.state === 'open' ? clock.now() + leftMs(phase) : undefined;
+    if (phase.state === 'closed')
+      return { state, at: since, until, why: undefined, failures: phase.failures() };
+    return { state, at: since, until, why: phase.why, failures: phase.failures };
   }
 
   return {
-    get state() {
+    get state(): BreakerState {
       return phase.state;
     },
     changed: event,
     snapshot,
     admit,
     claim,
-    postpone(milliseconds) {
+    /** Delays the trial, because another hub makes one. No effect unless half open. */
+    postpone(milliseconds: number): void {
       if (phase.state === 'half_open') phase.postponedUntil = clock.monotonic() + milliseconds;
     },
-    reset() {
-      enter(closedPhase(), 'operator');
-    },
-    adopt({ state, remainingMs, why, failures }) {
+    /** Closes it, for a new instance of the server. */
+    reset: () => enter(closedPhase(), 'operator'),
+    /** Takes over a later decision of another hub. */
+    adopt({ state, remainingMs, why, failures }: Standing): void {
       if (state === 'open' && remainingMs > 0) open({ why, failures }, remainingMs, 'others');
       else if (state === 'open') halfOpen({ why, failures }, 'others');
       else if (phase.state !== 'closed') enter(closedPhase(), 'others');
     },
-    standing() {
+    /** The state for other hubs; half open counts as open with no time remaining. */
+    standing(): Standing {
       if (phase.state === 'closed')
         return { state: 'closed', remainingMs: 0, failures: 0, why: '' };
-      const remainingMs = phase.state === 'open' ? Math.max(0, phase.due - clock.monotonic()) : 0;
+      const remainingMs = phase.state === 'open' ? leftMs(phase) : 0;
       return { state: 'open', remainingMs, failures: phase.failures, why: phase.why };
     },
     [Symbol.dispose]: stopTimers,
   };
 }
 
-function refusal({ why, failures }: Failed, milliseconds: number): Refusal {
+function refusal({ why, failures }: Failed, milliseconds: number): BreakerRefusal {
   return { kind: 'refused', retryAfterMs: Math.max(1, Math.ceil(milliseconds)), why, failures };
 }

@@ -1,5 +1,4 @@
 import { type Clock, HubError, createAbortScope, createKeyedSlotMap } from '#core';
-import { type Queue, type QueueNode, createQueue } from './queue.ts';
 
 export type BulkheadOptions = {
   /** The server's name, for messages. */
@@ -13,22 +12,7 @@ export type BulkheadOptions = {
 export type BulkheadSnapshot = { readonly active: number; readonly queued: number };
 
 /** Limits the calls to one server, with a bounded and fair queue. */
-export interface Bulkhead {
-  snapshot(): BulkheadSnapshot;
-  /** Takes a free slot; false if there is none. `leave` returns it. Allocates nothing. */
-  enter(): boolean;
-  /**
-   * Waits for a slot after `enter` found none; `leave` returns it. Owners take turns, so that a single call does not
-   * wait behind a thousand calls of another owner. Rejects with HUB_SERVER_BUSY if the queue is full or after
-   * `deadlineMs`, and with HUB_CALL_CANCELLED when `signal` aborts. In a full queue a call replaces the newest call
-   * of the owner with the longest queue, if its own queue stays shorter: all owners get equal shares.
-   */
-  wait(owner: string, deadlineMs: number, signal?: AbortSignal): Promise<void>;
-  /** Returns a slot, or passes it to the next call in turn. */
-  leave(): void;
-  /** Rejects all waiting calls. */
-  refuseWaiting(error: HubError): void;
-}
+export type Bulkhead = ReturnType<typeof createBulkhead>;
 
 /** A hint: the duration of the current calls is not known. */
 const retryAfterMs = 1_000;
@@ -37,14 +21,17 @@ const raiseEither = 'raise its max_concurrent_calls or max_queued_calls';
 type Waiting = { readonly admit: () => void; readonly refuse: (error: HubError) => void };
 type Owner = { readonly key: string; readonly waiting: Queue<Waiting>; calls: number };
 
-export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead {
-  const { server, maxConcurrent, maxQueued } = options;
+export function createBulkhead(
+  { server, maxConcurrent, maxQueued }: BulkheadOptions,
+  clock: Clock,
+) {
   /** Owners of waiting calls, the next in turn first. */
   const turns = createQueue<Owner>();
   const nodes = createKeyedSlotMap<QueueNode<Owner>>();
   let active = 0;
   let queued = 0;
 
+  /** Takes a free slot; false if there is none. `leave` returns it. Allocates nothing. */
   function enter(): boolean {
     if (active >= maxConcurrent) return false;
     active += 1;
@@ -54,7 +41,7 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
   /** Appends a call to the queue of its owner. Returns a function that removes it. */
   function append(key: string, call: Waiting): () => void {
     let node = nodes.get(key);
-    if (!node) nodes.set(key, (node = turns.append(newOwner(key))));
+    if (!node) nodes.set(key, (node = turns.append({ key, waiting: createQueue(), calls: 0 })));
     const owner = node.value;
     const own = owner.waiting.append(call);
     owner.calls += 1;
@@ -90,50 +77,50 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
     return true;
   }
 
+  const cancelled = () =>
+    new HubError('HUB_CALL_CANCELLED', `the call waited for server "${server}" and was cancelled`);
+
   const full = () => `has ${active} calls under way and ${queued} waiting, which is its limit`;
 
   function busy(why: string, remedy: string): HubError {
-    return new HubError(
-      'HUB_SERVER_BUSY',
-      `server "${server}" ${why}: try again later, or ${remedy}`,
-      {
-        data: { server, retryable: true, retryAfterMs, maxConcurrent, maxQueued },
-      },
-    );
+    const data = { server, retryable: true, retryAfterMs, maxConcurrent, maxQueued };
+    const message = `server "${server}" ${why}: try again later, or ${remedy}`;
+    return new HubError('HUB_SERVER_BUSY', message, { data });
   }
 
+  /**
+   * Waits for a slot after `enter` found none; `leave` returns it. Owners take turns, so that a single call does not
+   * wait behind a thousand calls of another owner. Rejects with HUB_SERVER_BUSY if the queue is full or after
+   * `deadlineMs`, and with HUB_CALL_CANCELLED when `signal` aborts. In a full queue a call replaces the newest call
+   * of the owner with the longest queue, if its own queue stays shorter: all owners get equal shares.
+   */
   async function wait(key: string, deadlineMs: number, signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted) throw cancelled(server);
+    if (signal?.aborted) throw cancelled();
     if (enter()) return;
     if (queued >= maxQueued && !makeRoom(key)) throw busy(full(), raiseEither);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const scope = createAbortScope(signal ? [signal] : [], { clock, limitMs: deadlineMs });
     // In the turn of the decision: an admitted call can no longer be refused.
-    const settle = () => {
+    const settle = (outcome: () => void) => {
       leaveQueue();
       scope[Symbol.dispose]();
+      outcome();
     };
-    const refuse = (error: HubError) => {
-      settle();
-      reject(error);
-    };
-    const admit = () => {
-      settle();
-      resolve();
-    };
-    const leaveQueue = append(key, { admit, refuse });
+    const refuse = (error: HubError) => settle(() => reject(error));
+    const leaveQueue = append(key, { admit: () => settle(resolve), refuse });
     const late = `had none of its ${maxConcurrent} places free for ${deadlineMs} ms`;
     scope.signal.addEventListener('abort', () =>
-      refuse(signal?.aborted ? cancelled(server) : busy(late, 'raise its max_concurrent_calls')),
+      refuse(signal?.aborted ? cancelled() : busy(late, 'raise its max_concurrent_calls')),
     );
     return promise;
   }
 
   return {
-    snapshot: () => ({ active, queued }),
+    snapshot: (): BulkheadSnapshot => ({ active, queued }),
     enter,
     wait,
-    leave() {
+    /** Returns a slot, or passes it to the next call in turn. */
+    leave(): void {
       const owner = turns.first?.value;
       const next = owner?.waiting.first;
       if (!owner || !next) {
@@ -144,18 +131,47 @@ export function createBulkhead(options: BulkheadOptions, clock: Clock): Bulkhead
       next.value.admit();
       if (owner.waiting.first) endTurn(owner);
     },
-    refuseWaiting(error) {
+    /** Rejects all waiting calls. */
+    refuseWaiting(error: HubError): void {
       for (let next = turns.first; next; next = turns.first)
         next.value.waiting.first?.value.refuse(error);
     },
   };
 }
 
-const newOwner = (key: string): Owner => ({ key, waiting: createQueue(), calls: 0 });
+/** An entry of a queue. */
+type QueueNode<T> = {
+  readonly value: T;
+  next: QueueNode<T> | undefined;
+  previous: QueueNode<T> | undefined;
+};
 
-function cancelled(server: string): HubError {
-  return new HubError(
-    'HUB_CALL_CANCELLED',
-    `the call waited for server "${server}" and was cancelled`,
-  );
+type Queue<T> = ReturnType<typeof createQueue<T>>;
+
+/** A queue with removal of any entry in constant time: a doubly linked list. */
+function createQueue<T>() {
+  let first: QueueNode<T> | undefined;
+  let last: QueueNode<T> | undefined;
+  return {
+    get first() {
+      return first;
+    },
+    get last() {
+      return last;
+    },
+    append(value: T): QueueNode<T> {
+      const node: QueueNode<T> = { value, next: undefined, previous: last };
+      if (last) last.next = node;
+      else first = node;
+      last = node;
+      return node;
+    },
+    /** Removes an entry of this queue. Call it once. */
+    remove({ previous, next }: QueueNode<T>): void {
+      if (previous) previous.next = next;
+      else first = next;
+      if (next) next.previous = previous;
+      else last = previous;
+    },
+  };
 }

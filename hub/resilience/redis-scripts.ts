@@ -1,11 +1,11 @@
 import type { Standing } from './breaker.ts';
-import type { Decision } from './shared-breakers.ts';
+import type { BreakerDecision } from './shared-breakers.ts';
 
 /**
  * Exchanges decisions on breakers, in one step for all hubs. Keys: for each breaker its state and its trial.
  * Arguments: the channel, the lifetime of a state in milliseconds after its next trial, and for each breaker what the
- * hub knows (`reportText`). Answers one row for each breaker with a new epoch for the hub: its place from 1, the
- * epoch, and the decision unless it is the hub's own.
+ * hub knows (`reportText`). Answers one row for each breaker: empty, or a new epoch for the hub, and the decision unless
+ * it is the hub's own.
  *
  * The order of decisions:
  *
@@ -26,6 +26,7 @@ for place = 1, #KEYS / 2 do
   local key, trial = KEYS[2 * place - 1], KEYS[2 * place]
   local own = cjson.decode(ARGV[2 + place])
   local kept = redis.call('HMGET', key, 'epoch', 'state', 'until', 'failures', 'why')
+  rows[place] = {}
   local knows, there = tonumber(own.epoch), tonumber(kept[1] or '0')
   local epoch
   if own.decided then
@@ -41,10 +42,10 @@ for place = 1, #KEYS / 2 do
     redis.call('PEXPIRE', key, text(own.remaining + tonumber(ARGV[2])))
     redis.call('PUBLISH', ARGV[1], cjson.encode({ own.key, written, own.state,
       text(own.remaining), text(own.failures), own.why }))
-    rows[#rows + 1] = { place, written }
+    rows[place] = { written }
   elseif there > knows then
     local remaining = math.max(0, (tonumber(kept[3]) - now) / 1000)
-    rows[#rows + 1] = { place, kept[1], kept[2], text(remaining), kept[4], kept[5] }
+    rows[place] = { kept[1], kept[2], text(remaining), kept[4], kept[5] }
   end
   -- After the message about its outcome: a hub that gets the next trial has heard it.
   if own.trial then
@@ -92,7 +93,7 @@ export function reportText(report: Report): string {
 }
 
 /** The decision in a row or a message; undefined if this script did not write it. */
-export function parseDecision(fields: readonly unknown[]): Decision | undefined {
+export function parseDecision(fields: readonly unknown[]): BreakerDecision | undefined {
   const [epochText, state, remainingText, failuresText, why] = fields;
   const [epoch, remainingMs, failures] = [epochText, remainingText, failuresText].map(Number);
   if (state !== 'open' && state !== 'closed') return undefined;

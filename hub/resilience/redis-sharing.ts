@@ -1,8 +1,14 @@
 import { createEmitter, messageOf, tryParseJson } from '#core';
-import type { Breaker } from './breaker.ts';
 import { type RedisNeeds, createRedisLink } from '#redis';
 import { type TrialHold, meetScript, parseDecision, reportText } from './redis-scripts.ts';
-import type { Claim, Decision, Membership, Sharing, SharingStatus } from './shared-breakers.ts';
+import type {
+  BreakerDecision,
+  JoinedBreaker,
+  Membership,
+  Sharing,
+  SharingStatus,
+  TrialClaim,
+} from './shared-breakers.ts';
 
 export type RedisSharingOptions = {
   /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
@@ -25,13 +31,13 @@ export type RedisSharingOptions = {
 
 type Member = {
   readonly key: string;
-  readonly breaker: Pick<Breaker, 'adopt' | 'standing'>;
+  readonly breaker: JoinedBreaker;
   /** Of the latest decision that this hub knows, its own included. */
   epoch: number;
   /** Monotonic time of a decision of this hub that the others do not know yet. */
-  decidedAt: number | undefined;
+  decidedAt?: number | undefined;
   /** A trial to renew or to end at the next meeting. */
-  trial: TrialHold | undefined;
+  trial?: TrialHold | undefined;
   /** Whether the next meeting reports it. */
   isDue: boolean;
   /** Whether the answer to a claim is missing. */
@@ -126,22 +132,22 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     for (const member of batch) member.isDue = false;
     const keys = batch.flatMap(({ key }) => [stateKey(key), trialKey(key)]);
     const values = [channel, keptMs, ...reports.map(reportText)];
-    const rows = rowsOf(await link.evaluate(meetScript, keys, values));
+    const rows = await link.evaluate(meetScript, keys, values);
     batch.forEach((member, index) => {
       const { decidedAt, trial } = reports[index] ?? {};
       // The next meeting reports a decision that was made meanwhile.
       const isLatest = member.decidedAt === decidedAt;
       if (isLatest) member.decidedAt = undefined;
       if (member.trial === trial) member.trial = undefined;
-      const row = rows.get(index + 1);
-      if (!row) return;
+      const row: unknown = Array.isArray(rows) ? rows[index] : undefined;
+      if (!Array.isArray(row) || row.length === 0) return;
       const decision = parseDecision(row);
       if (decision && isLatest) adopt(member, decision);
       else member.epoch = Math.max(member.epoch, Number(row[0]));
     });
   }
 
-  function adopt(member: Member, decision: Decision): void {
+  function adopt(member: Member, decision: BreakerDecision): void {
     // The meeting compares it with the decision that is not reported yet, by their ages.
     if (member.decidedAt !== undefined || decision.epoch <= member.epoch) return;
     member.epoch = decision.epoch;
@@ -149,13 +155,14 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
   }
 
   function heard(message: string): void {
-    const [key, ...fields] = fieldsOf(message);
+    const parsed = tryParseJson(message);
+    const [key, ...fields]: readonly unknown[] = Array.isArray(parsed) ? parsed : [];
     const decision = parseDecision(fields);
-    if (!decision) return;
+    if (!decision) return; // Another program wrote it.
     for (const member of members) if (member.key === key) adopt(member, decision);
   }
 
-  async function claim(member: Member, leaseMs: number): Promise<Claim> {
+  async function claim(member: Member, leaseMs: number): Promise<TrialClaim> {
     const token = needs.newId();
     const hold = (forMs: number) => {
       member.trial = { token, leaseMs: forMs };
@@ -178,16 +185,8 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     return leftMs === 0 ? { kind: 'won', ...lease } : { kind: 'lost', leftMs };
   }
 
-  function join(key: string, breaker: Pick<Breaker, 'adopt' | 'standing'>): Membership {
-    const member: Member = {
-      key,
-      breaker,
-      epoch: 0,
-      decidedAt: undefined,
-      trial: undefined,
-      isDue: true,
-      isAsking: false,
-    };
+  function join(key: string, breaker: JoinedBreaker): Membership {
+    const member: Member = { key, breaker, epoch: 0, isDue: true, isAsking: false };
     members.add(member);
     soon();
     return {
@@ -233,21 +232,4 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
       await link.close();
     },
   };
-}
-
-/** The rows of a meeting by their place in the batch. */
-function rowsOf(answer: unknown): ReadonlyMap<number, readonly unknown[]> {
-  const rows: readonly unknown[] = Array.isArray(answer) ? answer : [];
-  return new Map(
-    rows.flatMap(row => {
-      const [place, ...fields]: readonly unknown[] = Array.isArray(row) ? row : [];
-      return typeof place === 'number' ? [[place, fields] as const] : [];
-    }),
-  );
-}
-
-/** The fields of a message on the channel; none if another program wrote it. */
-function fieldsOf(message: string): readonly unknown[] {
-  const fields = tryParseJson(message);
-  return Array.isArray(fields) ? fields : [];
 }

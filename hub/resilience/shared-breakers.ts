@@ -1,13 +1,22 @@
-import type { Clock, Event } from '#core';
+import { type Clock, type Event, createEmitter } from '#core';
 import {
   type Breaker,
   type BreakerOptions,
   type Permit,
-  type Refusal,
+  type BreakerRefusal,
   type Standing,
   createBreaker,
   trialRetryMs,
 } from './breaker.ts';
+
+/** A breaker that takes over the decisions of other hubs. */
+export type JoinedBreaker = Pick<Breaker, 'adopt' | 'standing'>;
+
+/** A decision as hubs exchange it. */
+export type BreakerDecision = Standing & {
+  /** Grows with each decision on a key in any hub: the greatest one is the latest. */
+  readonly epoch: number;
+};
 
 /** Whether this hub shares its breakers with other hubs. */
 export type SharingStatus =
@@ -18,7 +27,7 @@ export type SharingStatus =
   | { readonly kind: 'degraded'; readonly since: number; readonly reason: string };
 
 /** Result of a claim on the single trial of all hubs. */
-export type Claim =
+export type TrialClaim =
   /** `unknown`: no answer in time, so this hub makes the trial. */
   | ({ readonly kind: 'won' | 'unknown' } & Lease)
   /** Another hub holds it for `leftMs`, or longer if it renews it. */
@@ -36,7 +45,7 @@ export interface Membership extends Disposable {
   /** Publishes the state after a decision of this hub. Never waits; only the latest state is kept. */
   tell(): void;
   /** Claims the trial for `leaseMs`. Resolves within a short deadline; never rejects. */
-  claim(leaseMs: number): Promise<Claim>;
+  claim(leaseMs: number): Promise<TrialClaim>;
 }
 
 /** Connects the breakers of several hubs. */
@@ -47,7 +56,7 @@ export interface Sharing {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Adds a breaker to those of the key. Later decisions are passed to its `adopt`. */
-  join(key: string, breaker: Pick<Breaker, 'adopt' | 'standing'>): Membership;
+  join(key: string, breaker: JoinedBreaker): Membership;
 }
 
 export type SharedBreakerOptions = Omit<BreakerOptions, 'trialMs'> & {
@@ -56,15 +65,7 @@ export type SharedBreakerOptions = Omit<BreakerOptions, 'trialMs'> & {
 };
 
 /** A breaker that opens and closes together with those of the same key in other hubs. */
-export interface SharedBreaker extends Omit<Breaker, 'claim' | 'adopt' | 'postpone' | 'standing'> {
-  /** Moves it to another key, and closes it unless a breaker of that key is open. The others stay as they are. */
-  rekey(key: string): void;
-  /**
-   * The permit for the trial that `admit` demands, for one call among all hubs. The only method that waits for
-   * another machine, briefly.
-   */
-  trial(): Promise<Permit | Refusal>;
-}
+export type SharedBreaker = ReturnType<typeof createSharedBreaker>;
 
 /** Renewals during one lease. */
 const renewals = 5;
@@ -76,7 +77,7 @@ export function createSharedBreaker(
   first: string,
   { leaseMs = 5_000, ...options }: SharedBreakerOptions,
   needs: { readonly clock: Clock; readonly sharing: Pick<Sharing, 'join'> },
-): SharedBreaker {
+) {
   const { clock, sharing } = needs;
   const renewMs = leaseMs / renewals;
   const breaker = createBreaker(options, clock);
@@ -87,7 +88,11 @@ export function createSharedBreaker(
     if (origin === 'operator' || (origin === 'calls' && state !== 'half_open')) membership.tell();
   });
 
-  async function trial(): Promise<Permit | Refusal> {
+  /**
+   * The permit for the trial that `admit` demands, for one call among all hubs. The only method that waits for
+   * another machine, briefly.
+   */
+  async function trial(): Promise<Permit | BreakerRefusal> {
     const permit = breaker.claim();
     if (permit.kind === 'refused' || !permit.trial) return permit;
     const claim = await membership.claim(leaseMs);
@@ -117,28 +122,20 @@ export function createSharedBreaker(
       lease.renew();
       timer = clock.after(renewMs, renew);
     }
-    function over(): void {
+    const settle = (outcome: () => void) => {
+      outcome();
       timer[Symbol.dispose]();
       lease.release();
-    }
+    };
     return {
       kind: 'permit',
       trial: true,
       get current() {
         return permit.current;
       },
-      succeeded() {
-        permit.succeeded();
-        over();
-      },
-      failed(why) {
-        permit.failed(why);
-        over();
-      },
-      cancelled() {
-        permit.cancelled();
-        over();
-      },
+      succeeded: () => settle(() => permit.succeeded()),
+      failed: why => settle(() => permit.failed(why)),
+      cancelled: () => settle(() => permit.cancelled()),
     };
   }
 
@@ -147,11 +144,12 @@ export function createSharedBreaker(
       return breaker.state;
     },
     changed: breaker.changed,
-    snapshot: () => breaker.snapshot(),
-    admit: () => breaker.admit(),
+    snapshot: breaker.snapshot,
+    admit: breaker.admit,
     trial,
-    reset: () => breaker.reset(),
-    rekey(next) {
+    reset: breaker.reset,
+    /** Moves it to another key, and closes it unless a breaker of that key is open. The others stay as they are. */
+    rekey(next: string): void {
       if (next === key) return;
       key = next;
       membership[Symbol.dispose]();
@@ -168,8 +166,61 @@ export function createSharedBreaker(
   };
 }
 
-/** A decision as hubs exchange it. */
-export type Decision = Standing & {
-  /** Grows with each decision on a key in any hub: the greatest one is the latest. */
-  readonly epoch: number;
+type Group = {
+  readonly members: Set<JoinedBreaker>;
+  /** The latest decision, with its monotonic time. */
+  latest: (BreakerDecision & { readonly at: number }) | undefined;
+  trial: { until: number } | undefined;
 };
+
+/** Connects breakers within one process. Each call of the returned function gives the sharing of one hub. */
+export function createMemorySharing(clock: Clock): () => Sharing {
+  const groups = new Map<string, Group>();
+
+  function join(key: string, breaker: JoinedBreaker): Membership {
+    const group = groups.get(key) ?? { members: new Set(), latest: undefined, trial: undefined };
+    groups.set(key, group);
+    group.members.add(breaker);
+    if (group.latest) breaker.adopt(aged(group.latest));
+    return {
+      tell() {
+        const epoch = (group.latest?.epoch ?? 0) + 1;
+        group.latest = { ...breaker.standing(), epoch, at: clock.monotonic() };
+        for (const member of group.members) if (member !== breaker) member.adopt(group.latest);
+      },
+      async claim(leaseMs): Promise<TrialClaim> {
+        const now = clock.monotonic();
+        const isHeld = () => group.trial !== undefined && clock.monotonic() < group.trial.until;
+        if (group.trial && isHeld()) return { kind: 'lost', leftMs: group.trial.until - now };
+        const own = { until: now + leaseMs };
+        group.trial = own;
+        return {
+          kind: 'won',
+          renew() {
+            if (group.trial !== own && isHeld()) return;
+            own.until = clock.monotonic() + leaseMs;
+            group.trial = own;
+          },
+          release() {
+            if (group.trial === own) group.trial = undefined;
+          },
+        };
+      },
+      [Symbol.dispose]() {
+        group.members.delete(breaker);
+        if (group.members.size === 0) groups.delete(key);
+      },
+    };
+  }
+
+  function aged(latest: BreakerDecision & { readonly at: number }): BreakerDecision {
+    const remainingMs = latest.remainingMs - (clock.monotonic() - latest.at);
+    return { ...latest, remainingMs: Math.max(0, remainingMs) };
+  }
+
+  return () => {
+    const status: SharingStatus = { kind: 'alone' };
+    const { event } = createEmitter<SharingStatus>();
+    return { status, changed: event, async start() {}, async stop() {}, join };
+  };
+}

@@ -4,7 +4,7 @@ import {
   type Bulkhead,
   type BulkheadSnapshot,
   type Permit,
-  type Refusal,
+  type BreakerRefusal,
   type SharedBreaker,
   createBulkhead,
 } from '#resilience';
@@ -114,7 +114,7 @@ export function createAdmission(
     return usual.permit;
   }
 
-  function refuse({ retryAfterMs, why, failures }: Omit<Refusal, 'kind'>): HubError {
+  function refuse({ retryAfterMs, why, failures }: Omit<BreakerRefusal, 'kind'>): HubError {
     const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
     return new HubError(
       'HUB_BREAKER_OPEN',

@@ -74,7 +74,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'enhance/set-bounded',
   ],
   'enhance/keys': ['enhance/canonical-text', 'enhance/canonical', 'enhance/rules', 'enhance/words'],
-  'enhance/pairs': ['redis/deadlines', 'redis/link'],
   'enhance/semantic': ['enhance/semantic-entry', 'enhance/semantic-verify'],
   'http/activity': ['http/routes/activity'],
   'http/guard': ['http/guarded-request'],
@@ -119,8 +118,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'models/pull',
     'models/warm-up',
   ],
-  'resilience/breaker': ['resilience/shared-breakers'],
-  'resilience/bulkhead': ['resilience/queue'],
   'resilience/redis-sharing': ['resilience/redis-scripts'],
   'routing/answering': ['routing/bridge/send'],
   'routing/bridge/input-required': [

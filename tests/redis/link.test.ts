@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'vitest';
 import { systemClock } from '#core';
-import { createRedisLink } from '#redis';
+import { createManualClock } from '#helpers/clock';
+import { createDeadlines, createRedisLink } from '#redis';
 
 /** Neither hangs up in the same way: a client may read the reset, or meet it when it writes. */
 for (const [how, hangUp] of [
@@ -41,3 +43,35 @@ for (const [how, hangUp] of [
     );
     for (const reason of reasons) assert.match(reason, lost);
   });
+
+test('each who waits is late after its own time, by one timer for all, unless it has ended', async () => {
+  const clock = createManualClock();
+  using deadlines = createDeadlines(100, clock);
+  const late: string[] = [];
+  const first = deadlines.begin(() => late.push('first'));
+  clock.advance(40);
+  const second = deadlines.begin(() => late.push('second'));
+  deadlines.begin(() => late.push('third'));
+  assert.equal(clock.waiting, 1);
+  assert.equal(second.end(), true);
+  clock.advance(60);
+  await nextTurn();
+  assert.deepEqual(late, ['first']);
+  assert.deepEqual([first.end(), second.end()], [false, false]);
+  clock.advance(39);
+  await nextTurn();
+  assert.deepEqual(late, ['first']);
+  clock.advance(1);
+  await nextTurn();
+  assert.deepEqual(late, ['first', 'third']);
+  assert.equal(clock.waiting, 0, 'a timer runs though nobody waits');
+});
+
+test('who has ended in the turn of the timer is not late', async () => {
+  const clock = createManualClock();
+  using deadlines = createDeadlines(100, clock);
+  const one = deadlines.begin(() => assert.fail('it is late'));
+  clock.advance(100);
+  assert.equal(one.end(), true);
+  await nextTurn();
+});
