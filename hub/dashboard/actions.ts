@@ -3,7 +3,7 @@ import { type Server, restartNow, startNow } from '#servers';
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import type { Html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
-import { type FailedAction, notice } from './pieces.ts';
+import { failed, notice } from './pieces.ts';
 
 /** The actions. htmx gets a notice, other clients are redirected to `page` with it. */
 export function actions({ servers, installs, prompts, jobs, changes, system }: PageNeeds) {
@@ -37,13 +37,13 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
     restart: act('restart', restartNow),
     async remove(request) {
       const { name } = servers.get(request.param('name')).config;
-      if (!installs) return { failure: fileOnly, status: 409 };
+      if (!installs) return fileOnly;
       await installs.remove(name, { purge: request.form.get('purge') === 'true' });
       return answer(request, { done: 'remove', about: name, page: paths.overview });
     },
     async clearCache(request) {
       const loaded = await prompts?.open();
-      if (!loaded) return { failure: noPrompts, status: 409 };
+      if (!loaded) return noPrompts;
       const client = (request.form.get('client') ?? '').trim();
       const { exact, semantic } = await loaded.enhancer.forget(client || undefined);
       changes.note('caches');
@@ -86,14 +86,15 @@ export function noticeOf({ query }: DashboardRequest): Html | undefined {
 }
 
 /** The error if installs are not available. */
-export const fileOnly: FailedAction = {
-  title: 'Not here',
-  message:
-    'This hub does not change its config file. Change it there: the hub reads it again by itself.',
-};
+export const fileOnly = failed(
+  409,
+  'Not here',
+  'This hub does not change its config file. Change it there: the hub reads it again by itself.',
+);
 
 /** The error if there are no caches. */
-export const noPrompts: FailedAction = {
-  title: 'No caches',
-  message: 'This hub improves no prompts. Set OLLAMA_HOST and start it again.',
-};
+export const noPrompts = failed(
+  409,
+  'No caches',
+  'This hub improves no prompts. Set OLLAMA_HOST and start it again.',
+);

@@ -42,7 +42,7 @@ export function cachePages({ prompts, telemetry }: PageNeeds) {
     if (prompt.trim() === '') return { problem: 'prompt: is empty: write one' };
     try {
       const found = await (await enhancer())?.explain(prompt, client || undefined, signal);
-      return found ?? { problem: noPrompts.message };
+      return found ?? { problem: noPrompts.failure.message };
     } catch (error) {
       return { problem: telemetry.redact(messageOf(error)) };
     }
@@ -52,7 +52,7 @@ export function cachePages({ prompts, telemetry }: PageNeeds) {
     caches: async request => ({ page: await pageOf(request) }),
     async cachesPartial() {
       const stats = await (await enhancer())?.stats();
-      return stats ? { part: cachesPartial(stats) } : { failure: noPrompts, status: 409 };
+      return stats ? { part: cachesPartial(stats) } : noPrompts;
     },
     async explain(request) {
       const prompt = request.form.get('prompt') ?? '';

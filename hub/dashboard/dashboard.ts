@@ -14,7 +14,7 @@ import { type Page, layout, loadAssets } from './layout.ts';
 import { type LoginOptions, loginPages } from './login.ts';
 import { overviewPages } from './overview.ts';
 import { paths } from './paths.ts';
-import { alert, failurePage } from './pieces.ts';
+import { alert, failed, failurePage } from './pieces.ts';
 import { serverPages } from './server.ts';
 import { createServerViews, createUsageViews } from './server-view.ts';
 import { sessionPages } from './sessions.ts';
@@ -110,10 +110,5 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
   };
 }
 
-const noPage = ({ url }: DashboardRequest): DashboardAnswer => ({
-  failure: {
-    title: 'Not found',
-    message: `${url.slice(0, 200)} is not a page of the dashboard.`,
-  },
-  status: 404,
-});
+const noPage = ({ url }: DashboardRequest) =>
+  failed(404, 'Not found', `${url.slice(0, 200)} is not a page of the dashboard.`);

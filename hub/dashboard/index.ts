@@ -12,4 +12,4 @@ export type {
 export { html, textOf } from './html.ts';
 export type { FailedAction } from './pieces.ts';
 export type { ContainerUsage, ContainerUsages } from './server-view.ts';
-export { fieldsOf } from './tool-fields.ts';
+export { fieldsOf } from './tool.ts';

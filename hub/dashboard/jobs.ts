@@ -6,12 +6,12 @@ import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './d
 import { type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import {
-  type FailedAction,
   type Rights,
   type Tone,
   actionButton,
   badge,
   empty,
+  failed,
   fragment,
   heading,
   notice,
@@ -21,16 +21,13 @@ import {
 /** The list of jobs, and the page of each. */
 export function jobPages({ jobs }: PageNeeds) {
   const frame = { title: 'Jobs', at: 'jobs', events: paths.events } as const;
-  const list = (rights: Rights): Html =>
-    fragment(
-      { id: 'jobs', from: '/dashboard/jobs-partial', event: 'install' },
-      jobList(jobs.list(), rights, true),
-    );
+  const live = { id: 'jobs', from: '/dashboard/jobs-partial', event: 'install' } as const;
+  const list = (rights: Rights) => fragment(live, jobList(jobs.list(), rights, true));
   const withJob =
     (show: (job: Job, request: DashboardRequest) => DashboardAnswer) =>
-    async (request: DashboardRequest): Promise<DashboardAnswer> => {
+    async (request: DashboardRequest) => {
       const job = jobs.find(request.param('id'));
-      return job ? show(job, request) : { failure: unknownJob, status: 404 };
+      return job ? show(job, request) : unknownJob;
     };
 
   return {
@@ -52,10 +49,11 @@ ${jobPartial(job, jobs.linesOf(job.id))}`;
   } satisfies Handlers;
 }
 
-const unknownJob: FailedAction = {
-  title: 'Not found',
-  message: 'The hub has no such job: it stores only the newest ones.',
-};
+const unknownJob: DashboardAnswer = failed(
+  404,
+  'Not found',
+  'The hub has no such job: it stores only the newest ones.',
+);
 
 /** Lists jobs. Only the owner may open or cancel one. */
 function jobList(jobs: readonly Job[], rights: Rights, isCancellable = false): Html {
@@ -137,11 +135,11 @@ ${jobList(jobs.list(), 'owner')}</section>`,
 
   return {
     async install() {
-      if (!installs) return { failure: fileOnly, status: 409 };
+      if (!installs) return fileOnly;
       return { page: pageOf(installFormOf(new URLSearchParams())) };
     },
     async beginInstall({ form: sent, principal }) {
-      if (!installs) return { failure: fileOnly, status: 409 };
+      if (!installs) return fileOnly;
       const form = installFormOf(sent);
       const confirmed = sent.getAll('confirm');
       try {

@@ -31,6 +31,11 @@ export type FailedAction = {
   readonly code?: string;
 };
 
+export const failed = (status: number, title: string, message: string) => ({
+  status,
+  failure: { title, message },
+});
+
 export const failurePage = ({ title, message, code }: FailedAction): Html =>
   html`${heading(title)}
 <p class="notice bad">${message}</p>

@@ -1,4 +1,4 @@
-import { HubError, isObject } from '#core';
+import { HubError, type Json, type JsonObject, isObject } from '#core';
 import { readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { Server } from '#servers';
@@ -9,27 +9,24 @@ import { outcomeBadge } from './activity.ts';
 import { paths } from './paths.ts';
 import { alert, atWork, heading, notice, optionsOf, payload } from './pieces.ts';
 import { parsed } from './server-view.ts';
-import { type Field, argumentName, argumentsOf, fieldsOf, jsonName } from './tool-fields.ts';
 
-/** Maximum length of a shown result, in characters. */
+/** In characters. */
 const maxShown = 200_000;
 
 /** The page of a tool, with a form to try it. */
 export function toolPages(needs: PageNeeds) {
   const { servers } = needs;
   const { redact } = needs.telemetry;
-  const viewOf = (server: Server, { query, form }: DashboardRequest) =>
-    toolView(server, query('name'), new Map(form), redact);
   const pageOf = (view: ToolView, result?: ToolResult) =>
     ({ title: view.name, at: 'overview', main: tool(view, result) }) as const;
 
   return {
     async tool(request) {
-      return { page: pageOf(viewOf(servers.get(request.param('name')), request)) };
+      return { page: pageOf(toolView(servers.get(request.param('name')), request, redact)) };
     },
     async callTool(request) {
       const server = servers.get(request.param('name'));
-      const view = viewOf(server, request);
+      const view = toolView(server, request, redact);
       try {
         const caller = { principal: request.principal(), signal: request.signal };
         const result = await callTool(server, view, caller, needs);
@@ -49,10 +46,10 @@ type ToolView = ReturnType<typeof toolView>;
 /** View of a tool before a call. Throws HUB_NAME_UNKNOWN. */
 function toolView(
   server: Server,
-  name: string,
-  given: ReadonlyMap<string, string>,
+  { query, form }: DashboardRequest,
   redact: (text: string) => string,
 ) {
+  const name = query('name');
   const item = server.listing.tool.find(({ key }) => key === name);
   if (!item)
     throw new HubError(
@@ -72,7 +69,7 @@ function toolView(
     inputSchema: JSON.stringify(inputSchema, undefined, 2) ?? '',
     outputSchema:
       outputSchema === undefined ? undefined : JSON.stringify(outputSchema, undefined, 2),
-    given,
+    given: new Map(form),
   };
 }
 
@@ -85,16 +82,9 @@ async function callTool(
   { principal, signal }: { readonly principal: Principal; readonly signal: AbortSignal },
   { router, telemetry: { redact }, system: { clock } }: PageNeeds,
 ) {
-  const request = readMessage(
-    Buffer.from(
-      JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name, arguments: argumentsOf(fields, given) },
-      }),
-    ),
-  );
+  const params = { name, arguments: argumentsOf(fields, given) };
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+  const request = readMessage(Buffer.from(JSON.stringify(message)));
   if (request.kind !== 'request') throw new TypeError('it is a request');
   const session = router.openSessionless(server, principal);
   signal.addEventListener('abort', () => session.close('the page was closed'));
@@ -194,3 +184,117 @@ function control(field: Field, value: string, attributes: Html): Content {
 
 const choose = (choices: readonly string[], chosen: string, attributes: Html): Html =>
   html`<select ${attributes}><option value="">–</option>${optionsOf(choices, chosen)}</select>`;
+
+/** One argument of a tool as a form field. */
+type Field = {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly isRequired: boolean;
+  readonly initial: string;
+} & (
+  | { readonly kind: 'text' | 'number' | 'integer' | 'boolean' | 'json' }
+  | { readonly kind: 'choice'; readonly choices: readonly string[] }
+);
+
+const argumentName = (name: string): string => `arg.${name}`;
+/** Form field of all arguments. */
+const jsonName = 'json';
+
+/** Maximum number of fields. A tool with more arguments gets one field for JSON. */
+const maxFields = 60;
+
+/**
+ * Converts a tool's schema to form fields. Undefined if the schema is not an object with properties. Arguments that
+ * are not strings, numbers, booleans or enums of strings are entered as JSON.
+ */
+export function fieldsOf(schema: unknown): readonly Field[] | undefined {
+  if (!isObject(schema)) return undefined;
+  const { type = 'object', properties: members = {}, required } = schema;
+  // Arguments that are defined only in a subschema cannot be listed by name.
+  const isComposed = ['$ref', 'allOf', 'anyOf', 'oneOf'].some(key => key in schema);
+  if (type !== 'object' || !isObject(members) || isComposed) return undefined;
+  const entries = Object.entries(members);
+  if (entries.length > maxFields) return undefined;
+  return entries.map(([name, member]) =>
+    fieldOf(name, member, Array.isArray(required) && required.includes(name)),
+  );
+}
+
+function kindOf(type: unknown) {
+  if (type === 'string') return 'text';
+  return type === 'number' || type === 'integer' || type === 'boolean' ? type : 'json';
+}
+
+const areTexts = (values: unknown): values is readonly string[] =>
+  Array.isArray(values) && values.length > 0 && values.every(one => typeof one === 'string');
+
+function fieldOf(name: string, schema: unknown, isRequired: boolean): Field {
+  const { description, default: usual, enum: choices, type } = isObject(schema) ? schema : {};
+  const field = {
+    name,
+    description: typeof description === 'string' ? description : undefined,
+    isRequired,
+    initial: usual === undefined ? '' : typeof usual === 'string' ? usual : JSON.stringify(usual),
+  };
+  if (choices === undefined) return { ...field, kind: kindOf(type) };
+  return (type === undefined || type === 'string') && areTexts(choices)
+    ? { ...field, kind: 'choice', choices }
+    : { ...field, kind: 'json' };
+}
+
+/** The arguments in a form. Empty optional fields are omitted. Throws HUB_REQUEST_INVALID. */
+function argumentsOf(
+  fields: readonly Field[] | undefined,
+  given: ReadonlyMap<string, string>,
+): JsonObject {
+  const all = given.get(jsonName)?.trim() ?? '';
+  if (all !== '' || !fields) return objectOf(all);
+  const values = fields.flatMap(field => {
+    const text = given.get(argumentName(field.name)) ?? '';
+    if (text !== '') return [[field.name, valueOf(field, text)] as const];
+    if (field.isRequired) throw invalid(`${field.name}: is missing: fill in the field`);
+    return [];
+  });
+  return Object.fromEntries(values);
+}
+
+function valueOf({ name, kind }: Field, text: string): Json {
+  switch (kind) {
+    case 'text':
+    case 'choice':
+      return text;
+    case 'boolean':
+      if (text !== 'true' && text !== 'false')
+        throw invalid(`${name}: ${shownOf(text)} is no boolean: write true or false`);
+      return text === 'true';
+    case 'number':
+    case 'integer': {
+      const value = Number(text);
+      if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
+        throw invalid(`${name}: ${shownOf(text)} is no ${kind}`);
+      return value;
+    }
+    case 'json':
+      return jsonOf(name, text);
+  }
+}
+
+const shownOf = (text: string) => JSON.stringify(text.slice(0, 60));
+
+function objectOf(text: string): JsonObject {
+  const value = jsonOf('the arguments', text === '' ? '{}' : text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.fromEntries(Object.entries(value));
+  throw invalid('the arguments: write an object: {"name": "value"}');
+}
+
+function jsonOf(name: string, text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw invalid(`${name}: is no JSON: write a value as JSON has it`, cause);
+  }
+}
+
+const invalid = (message: string, cause?: unknown) =>
+  new HubError('HUB_REQUEST_INVALID', message, { cause });

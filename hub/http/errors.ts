@@ -1,15 +1,5 @@
-import {
-  type Clock,
-  type Code,
-  type Json,
-  type ErrorKind,
-  type Log,
-  HubError,
-  codes,
-  isObject,
-  kindOf,
-  messageOf,
-} from '#core';
+import type { Clock, Code, ErrorKind, Json, Log } from '#core';
+import { HubError, codes, isObject, kindOf, messageOf } from '#core';
 import { readMessage, valueOf } from '#jsonrpc';
 
 const statusOfKind: Readonly<Record<ErrorKind, number>> = {
@@ -26,18 +16,13 @@ const statusOfKind: Readonly<Record<ErrorKind, number>> = {
 };
 
 /** The HTTP status of any thrown value. */
-export function statusOf(error: unknown): number {
-  return statusOfKind[kindOf(error)];
-}
+export const statusOf = (error: unknown): number => statusOfKind[kindOf(error)];
 
 const isCode = (value: unknown): value is Code =>
   typeof value === 'string' && Object.hasOwn(codes, value);
 
 /** The HTTP status and headers of a JSON-RPC answer: those of the hub's error, or 200 for an answer of a server. */
-export function headOfAnswer(bytes: Buffer): {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-} {
+export function headOfAnswer(bytes: Buffer) {
   const message = readMessage(bytes);
   if (message.kind !== 'answer' || !message.failed) return { status: 200 };
   const error = valueOf(bytes, message.payload);
@@ -48,15 +33,8 @@ export function headOfAnswer(bytes: Buffer): {
 }
 
 /** The header Retry-After, if the time is known. */
-export function retryAfter({
-  retryAfterMs,
-}: {
-  readonly retryAfterMs?: unknown;
-}): Readonly<Record<string, string>> {
-  return typeof retryAfterMs === 'number'
-    ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
-    : {};
-}
+export const retryAfter = ({ retryAfterMs: ms }: { readonly retryAfterMs?: unknown }) =>
+  typeof ms === 'number' ? { 'retry-after': String(Math.ceil(ms / 1000)) } : {};
 
 /** The body of an error answer of the REST API. */
 type Problem = {
@@ -77,17 +55,11 @@ export type HttpSystem = {
 };
 
 /** The body of an error answer. An unexpected error is logged, and the body names its id in the log. */
-export function reportOf(
-  error: unknown,
-  url: string,
-  { log, newId }: Pick<HttpSystem, 'log' | 'newId'>,
-): Problem {
+export function reportOf(error: unknown, url: string, { log, newId }: HttpSystem): Problem {
   if (error instanceof HubError) return problemOf(error);
   const id = newId();
-  log.error(
-    { request: id, url, error: error instanceof Error ? error.stack : String(error) },
-    'a request failed',
-  );
+  const details = error instanceof Error ? error.stack : String(error);
+  log.error({ request: id, url, error: details }, 'a request failed');
   const message = `the hub failed; its log says why under ${id}`;
   return { error: { code: 'HUB_INTERNAL', message, id } };
 }

@@ -105,10 +105,7 @@ function createLinks({ clock }: Needs) {
     create(): string {
       const code = randomBytes(32).toString('base64url');
       ends.set(keyOf(code), clock.monotonic() + linkMs);
-      for (const oldest of ends.keys()) {
-        if (ends.size <= maxLinks) break;
-        ends.delete(oldest);
-      }
+      dropOldest(ends, maxLinks);
       return code;
     },
     /** True once for each code that was created within the last `linkMs`. */
@@ -128,7 +125,6 @@ function createLinks({ clock }: Needs) {
 function createThrottle({ clock, log }: Needs) {
   const failures = new Map<string, { count: number; readonly until: number }>();
 
-  /** The failures of an address that still count. */
   function recent(address: string) {
     const found = failures.get(address);
     if (found && found.until > clock.monotonic()) return found;
@@ -146,17 +142,17 @@ function createThrottle({ clock, log }: Needs) {
       const found = recent(address) ?? { count: 0, until: clock.monotonic() + windowMs };
       found.count++;
       failures.set(address, found);
-      for (const oldest of failures.keys()) {
-        if (failures.size <= maxAddresses) break;
-        failures.delete(oldest);
-      }
+      dropOldest(failures, maxAddresses);
       if (found.count > maxFailures) return;
-      log.warn(
-        { address, way, failures: found.count },
-        found.count < maxFailures
-          ? 'a login failed'
-          : 'a login failed: this address must wait for a minute',
-      );
+      const mustWait = found.count === maxFailures ? ': this address must wait for a minute' : '';
+      log.warn({ address, way, failures: found.count }, `a login failed${mustWait}`);
     },
   };
+}
+
+function dropOldest(entries: Map<string, unknown>, maxEntries: number): void {
+  for (const oldest of entries.keys()) {
+    if (entries.size <= maxEntries) break;
+    entries.delete(oldest);
+  }
 }

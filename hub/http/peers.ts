@@ -25,14 +25,12 @@ export function createPeers({ tables, uid }: PeersNeeds) {
 
   async function find(socket: Socket, from: SocketTables): Promise<Peer> {
     const { localAddress, localPort, remoteAddress, remotePort } = socket;
-    if (!localAddress || !localPort || !remoteAddress || !remotePort) return refused(gone);
+    if (!localAddress || !localPort || !remoteAddress || !remotePort) return gone;
     const remote = { address: remoteAddress, port: remotePort };
-    const here = { address: localAddress, port: localPort };
-    const owner = await findOwner(remote, here, from);
-    if (owner === undefined) return refused(gone);
-    return owner === uid
-      ? sameUser
-      : refused(`this connection was opened by user ${owner} and the hub runs as user ${uid}`);
+    const owner = await findOwner(remote, { address: localAddress, port: localPort }, from);
+    if (owner === undefined) return gone;
+    if (owner === uid) return sameUser;
+    return refused(`this connection was opened by user ${owner} and the hub runs as user ${uid}`);
   }
 
   return {
@@ -65,8 +63,8 @@ export function createPeers({ tables, uid }: PeersNeeds) {
   };
 }
 
-const gone = 'the process that opened this connection is gone';
 const refused = (why: string): Peer => ({ kind: 'refused', why });
+const gone = refused('the process that opened this connection is gone');
 
 type TableName = 'tcp' | 'tcp6';
 
@@ -149,12 +147,9 @@ const isLittleEndian = endianness() === 'LE';
 /** An end as the table writes it: words of 32 bits in the byte order of the machine, and the port. */
 function hexOf({ address, port }: End, table: TableName): string {
   const bytes = bytesOf(address).subarray(table === 'tcp' ? -4 : 0);
-  const words: string[] = [];
-  for (let at = 0; at < bytes.length; at += 4) {
-    const word = bytes.subarray(at, at + 4);
-    words.push(Buffer.from(isLittleEndian ? word.toReversed() : word).toString('hex'));
-  }
-  return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
+  const written = Buffer.from(bytes);
+  if (isLittleEndian) written.swap32();
+  return `${written.toString('hex')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
 }
 
 /** The 16 bytes of an address in any form, IPv4 as a mapped one. The zone of a link-local one is not in the table. */
@@ -177,16 +172,16 @@ type Search = {
   readonly fail: (error: unknown) => void;
 };
 
-/** Searches the same text for all who ask before its reading begins; who asks while it is read gets the next one. */
+/** Shares a reading among the searches that wait when it begins; later searches wait for the next one. */
 function createSharedSearch(read: () => AsyncIterable<string>) {
-  let waiting: Search[] = [];
+  const waiting = new Set<Search>();
   let isReading = false;
 
   async function readForAll(): Promise<void> {
     isReading = true;
-    while (waiting.length > 0) {
+    while (waiting.size > 0) {
       const searches = new Set(waiting);
-      waiting = [];
+      waiting.clear();
       try {
         await readFor(searches);
         for (const search of searches) search.end();
@@ -213,7 +208,7 @@ function createSharedSearch(read: () => AsyncIterable<string>) {
 
   return <T>(find: (rows: string) => T | undefined): Promise<T | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<T | undefined>();
-    waiting.push({
+    waiting.add({
       take(rows) {
         const found = find(rows);
         if (found !== undefined) resolve(found);

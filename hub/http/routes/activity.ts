@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import type { Activity, CallSummary, Payload } from '#activity';
+import type { Activity, CallSummary } from '#activity';
 import { HubError, type JsonObject } from '#core';
 import { administered } from '../guard.ts';
 import type { Follow } from './events.ts';
-import { type Identified, readQuery, readWhole } from './input.ts';
+import { type Identified, readQuery, readWhole, snakeCased } from './input.ts';
 
 const maxLimit = 500;
 const defaultLimit = 100;
@@ -33,8 +33,8 @@ export function activityRoutes(app: FastifyInstance, activity: Activity, follow:
       );
     return {
       ...describeCall(found),
-      request: describePayload(found.request),
-      reply: describePayload(found.reply),
+      request: found.request ? snakeCased(found.request) : null,
+      reply: found.reply ? snakeCased(found.reply) : null,
     };
   });
 
@@ -72,9 +72,6 @@ function describeCall(call: CallSummary): JsonObject {
     reply_bytes: call.replyBytes,
   };
 }
-
-const describePayload = (payload: Payload | undefined): JsonObject | null =>
-  payload ? { text: payload.text, is_cut: payload.isCut } : null;
 
 /** Rounds to a microsecond. */
 const rounded = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000;

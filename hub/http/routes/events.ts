@@ -17,8 +17,7 @@ type Followed = {
   readonly until?: (over: () => void) => Disposable;
 };
 
-/** Opens a stream of events, which ends when the client or the source does. Throws HUB_SUBSCRIPTIONS_FULL. */
-export type Follow = (reply: FastifyReply, followed: Followed) => FastifyReply;
+export type Follow = ReturnType<typeof createFollowing>;
 
 /** Interval of keep-alive comments: less than the timeout of proxies. */
 const aliveMs = 15_000;
@@ -63,13 +62,16 @@ export function openEvents(reply: FastifyReply, clock: Pick<Clock, 'after'>): Ev
   };
 }
 
-/** Opens streams that send at most once in `intervalMs`. `full` is the refusal of streams above the limit. */
+/**
+ * Opens streams of events, which end when the client or the source does, and send at most once in `intervalMs`. Throws
+ * HUB_SUBSCRIPTIONS_FULL with the message `full` above `maxStreams`.
+ */
 export function createFollowing(
   clock: Pick<Clock, 'after'>,
   limits: { readonly intervalMs: number; readonly maxStreams: number; readonly full: string },
-): Follow {
+) {
   let streams = 0;
-  return (reply, { listen, tell, until }) => {
+  return (reply: FastifyReply, { listen, tell, until }: Followed): FastifyReply => {
     if (streams >= limits.maxStreams) throw new HubError('HUB_SUBSCRIPTIONS_FULL', limits.full);
     streams++;
     const events = openEvents(reply, clock);

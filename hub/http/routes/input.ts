@@ -52,6 +52,18 @@ export function refuseBody(body: unknown, route: string): void {
   throw invalid(`${route} takes no body; it had ${Object.keys(body).join(', ')}`);
 }
 
+/** A value with the keys of the REST API: `tookMs` becomes `took_ms`. */
+export function snakeCased(value: object): object {
+  const change = (inside: unknown): unknown =>
+    typeof inside === 'object' && inside !== null ? snakeCased(inside) : inside;
+  if (Array.isArray(value)) return value.map(change);
+  const entries = Object.entries(value).map(([key, inside]) => {
+    const name = key.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
+    return [name, change(inside)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
 /** Passes request bodies to the routes of this scope as bytes. */
 export function takeBytes(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();

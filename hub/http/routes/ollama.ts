@@ -4,13 +4,13 @@ import { HubError, isObject } from '#core';
 import type { Enhancement } from '#enhance';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
-import type { HttpNeeds, Prompts } from '../http-needs.ts';
+import type { HttpNeeds } from '../http-needs.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
-import { type Named, invalid, readQuery, refuseBody, shown } from './input.ts';
+import { type Named, invalid, readQuery, refuseBody, shown, snakeCased } from './input.ts';
 
-/** The prompts are loaded on first use. */
-type Needs = Pick<HttpNeeds, 'system'> & {
-  readonly prompts: { readonly open: () => Promise<Prompts> };
+type Needs = {
+  readonly prompts: Pick<NonNullable<HttpNeeds['prompts']>, 'open'>;
+  readonly system: HttpSystem;
 };
 
 /** `/ollama/...`: prompts, models and caches (spec 1.8, 1.16, 1.17). */
@@ -22,7 +22,7 @@ export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): 
       bypass: readBypass(request.headers['x-cache-bypass']),
     };
     const { enhancer } = await prompts.open();
-    // Nearly all the time of such an answer would else be that of what makes waiting possible.
+    // A stream and an abort signal would take longer than a cached answer.
     const ready = wantsEvents(request) ? undefined : await enhancer.atHand(wanted);
     if (ready) return reply.headers(headersOf(ready)).send(bodyOf(ready));
     return await answer(request, reply, system, async (signal, tell) => {
@@ -131,37 +131,15 @@ function headersOf({ cache, similarity, ageMs, model }: Enhancement): Record<str
 }
 
 /** The result for a prompt, with the keys of the REST API. JSON omits undefined values. */
-function bodyOf(done: Enhancement): object {
-  return {
-    prompt: done.prompt,
-    enhanced: done.enhanced,
-    source: done.source,
-    cache: cacheHeaders[done.cache],
-    client: done.client,
-    rule: done.rule,
-    model: done.model,
-    similarity: done.similarity,
-    reason: done.reason,
-    age_ms: done.ageMs,
-    attempts: done.attempts.map(snakeCased),
-    took_ms: done.tookMs,
-  };
-}
+const bodyOf = ({ cache, ageMs, attempts, tookMs, ...rest }: Enhancement): object => ({
+  ...rest,
+  cache: cacheHeaders[cache],
+  age_ms: ageMs,
+  attempts: attempts.map(snakeCased),
+  took_ms: tookMs,
+});
 
-/** A value with the keys of the REST API. */
-function snakeCased(value: object): object {
-  const change = (inside: unknown): unknown =>
-    typeof inside === 'object' && inside !== null ? snakeCased(inside) : inside;
-  if (Array.isArray(value)) return value.map(change);
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inside]) => [
-      key.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
-      change(inside),
-    ]),
-  );
-}
-
-/** What was asked of Ollama, or the error of the API that stands for its failure. */
+/** The answer of Ollama. Its failures become errors of the API. */
 async function asked<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -174,8 +152,6 @@ async function asked<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-type Work = (signal: AbortSignal, tell: (progress: object) => void) => Promise<object>;
-
 /**
  * Answers with the result of the work, or with an event for each step if the client accepts events. The work is
  * cancelled if the client disconnects.
@@ -184,7 +160,7 @@ async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
   system: HttpSystem,
-  work: Work,
+  work: (signal: AbortSignal, tell: (progress: object) => void) => Promise<object>,
 ): Promise<FastifyReply> {
   const signal = hangUpOf(reply);
   if (!wantsEvents(request))

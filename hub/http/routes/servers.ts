@@ -1,14 +1,13 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { type JsonObject, isObject } from '#core';
+import { isObject } from '#core';
 import type { InstallJobs, InstallProgress, Installed, Installs } from '#installs';
-import type { Usage } from '#runtimes';
 import { type Server, describeListing, describeServer, restartNow, startNow } from '#servers';
 import type { RouteAdmission } from '../admission.ts';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { type EventAnswer, type Follow, hangUpOf, openEvents, wantsEvents } from './events.ts';
-import { type Named, invalid, readFlag, readQuery, refuseBody } from './input.ts';
+import { type Named, invalid, readFlag, readQuery, refuseBody, snakeCased } from './input.ts';
 
 /** `/servers`: the servers with their states, and start, stop and restart. */
 export function serverRoutes(
@@ -28,7 +27,7 @@ export function serverRoutes(
       ...describeServer(server),
       ...describeListing(server),
       // The usage of processes is unknown, and that of containers while the engine does not answer.
-      ...(running && { usage: usage ? describeUsage(usage) : null }),
+      ...(running && { usage: usage ? snakeCased(usage) : null }),
     };
   });
 
@@ -45,14 +44,6 @@ export function serverRoutes(
   act('stop', server => server.stop(true));
   act('restart', restartNow);
 }
-
-const describeUsage = (usage: Usage): JsonObject => ({
-  memory_bytes: usage.memoryBytes,
-  memory_limit_bytes: usage.memoryLimitBytes,
-  pids: usage.pids,
-  pids_limit: usage.pidsLimit,
-  cpu_ms: usage.cpuMs,
-});
 
 type LogNeeds = Pick<HttpNeeds, 'servers' | 'telemetry'> & { readonly follow: Follow };
 
