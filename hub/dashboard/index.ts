@@ -10,6 +10,5 @@ export type {
   PartHealth,
 } from './dashboard-types.ts';
 export { html, textOf } from './html.ts';
-export type { FailedAction } from './pieces.ts';
 export type { ContainerUsage, ContainerUsages } from './server-view.ts';
 export { fieldsOf } from './tool.ts';

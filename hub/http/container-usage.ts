@@ -26,11 +26,8 @@ export function createContainerUsages(
     const asked = servers().map(async ({ config: { name }, running }) => {
       const usage = await running?.instance.usage().catch(() => undefined); // Shown without figures.
       if (!usage) return;
-      const { memoryBytes, cpuMs } = found.get(name) ?? { memoryBytes: 0, cpuMs: 0 };
-      found.set(name, {
-        memoryBytes: memoryBytes + usage.memoryBytes,
-        cpuMs: cpuMs + usage.cpuMs,
-      });
+      const memoryBytes = usage.memoryBytes + (found.get(name)?.memoryBytes ?? 0);
+      found.set(name, { memoryBytes, cpuMs: usage.cpuMs + (found.get(name)?.cpuMs ?? 0) });
     });
     const { promise, resolve } = Promise.withResolvers<void>();
     using _ = clock.after(maxWaitMs, resolve);
@@ -41,11 +38,9 @@ export function createContainerUsages(
   return {
     read() {
       const now = clock.monotonic();
-      if (!kept || now - since >= freshMs) {
-        since = now;
-        kept = ask();
-      }
-      return kept;
+      if (kept && now - since < freshMs) return kept;
+      since = now;
+      return (kept = ask());
     },
   };
 }

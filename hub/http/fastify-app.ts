@@ -5,7 +5,7 @@ import { createInstallJobs } from '#installs';
 import { errorAnswer } from '#jsonrpc';
 import { idOf, retryAfterSeconds } from '#transports';
 import { type RouteAdmission, isMcp, refusalBody } from './admission.ts';
-import { problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
+import { type HttpSystem, problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import type { Login } from './login.ts';
 import { activityRoutes } from './routes/activity.ts';
@@ -24,7 +24,8 @@ type Options = {
   readonly administration: 'on' | 'off';
 };
 
-type Needs = HttpNeeds & {
+/** The parts of HTTP that the routes share. */
+type Parts = {
   readonly admission: RouteAdmission;
   readonly login: Login;
   readonly usages: ContainerUsages;
@@ -38,9 +39,9 @@ const followed = {
 } as const;
 
 /** Creates the app that answers all requests but plain calls. */
-export async function createFastifyApp(options: Options, needs: Needs): Promise<FastifyInstance> {
-  const { admission } = needs;
-  const sendError = createErrorSender(needs);
+export async function createFastifyApp(options: Options, needs: HttpNeeds, parts: Parts) {
+  const { admission } = parts;
+  const sendError = createErrorSender(needs.system);
   // Loading Fastify takes as long as starting a server, and calls do not need it.
   const { LogController, fastify } = await import('fastify');
   const app = fastify({
@@ -63,7 +64,7 @@ export async function createFastifyApp(options: Options, needs: Needs): Promise<
   });
   app.setErrorHandler(sendError);
   refuseUnknown(app);
-  registerRoutes(app, options, needs);
+  registerRoutes(app, options, needs, parts);
   await app.ready();
   return app;
 }
@@ -94,29 +95,29 @@ function refuseUnknown(app: FastifyInstance): void {
 }
 
 /** Adds all routes of the hub. Each states its scope, which the guard enforces (guard.ts). */
-function registerRoutes(app: FastifyInstance, options: Options, needs: Needs): void {
-  const { hub, installs, jobs, login, prompts, usages } = needs;
-  hubRoutes(app, needs);
+function registerRoutes(
+  app: FastifyInstance,
+  options: Options,
+  needs: HttpNeeds,
+  { admission, login, usages }: Parts,
+): void {
+  const { installs, ...others } = needs;
+  const { hub, jobs, prompts, system, telemetry } = others;
+  hubRoutes(app, { ...needs, login, usages });
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
-  const follow = createFollowing(needs.system.clock, followed);
-  activityRoutes(app, needs.telemetry.activity, follow);
+  const follow = createFollowing(system.clock, followed);
+  activityRoutes(app, telemetry.activity, follow);
   logRoutes(app, { ...needs, follow });
   jobRoutes(app, jobs, follow);
   const installJobs = installs && createInstallJobs({ installs, jobs });
-  if (installJobs) installRoutes(app, { ...needs, installs, installJobs });
-  if (prompts) ollamaRoutes(app, { ...needs, prompts });
-  const { servers, router, telemetry, system, admission } = needs;
+  if (installJobs) installRoutes(app, { installs, installJobs, admission, system });
+  if (prompts) ollamaRoutes(app, { prompts, system });
   dashboardRoutes(app, options, {
-    servers,
-    router,
-    telemetry,
-    jobs,
-    system,
+    ...others,
     admission,
     login,
     hub: { version: hub.version, backend: hub.engine.backend, health, usages },
-    ...(prompts && { prompts }),
     ...(installJobs && {
       installs: {
         ...installs,
@@ -126,11 +127,11 @@ function registerRoutes(app: FastifyInstance, options: Options, needs: Needs): v
       },
     }),
   });
-  mcpRoutes(app, needs);
+  mcpRoutes(app, needs, admission);
 }
 
 /** Answers with the status and body of an error, and logs an unexpected one. */
-function createErrorSender({ system }: Pick<HttpNeeds, 'system'>) {
+function createErrorSender(system: HttpSystem) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const known = error instanceof HubError ? error : fromFastify(error, request);
     if (!known) return reply.code(500).send(reportOf(error, request.url, system));

@@ -44,7 +44,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   let url = '';
 
   const routes = async () =>
-    (app = await (loading ??= createFastifyApp(options, { ...needs, admission, login, usages })));
+    (app = await (loading ??= createFastifyApp(options, needs, { admission, login, usages })));
 
   /** Answers by a route, after loading the routes if necessary. */
   const fallback: RequestListener = (request, response) => {

@@ -3,11 +3,9 @@ import type { Server } from '#servers';
 import type { MetricFamily, Sample } from '#telemetry';
 import type { HttpNeeds, PromptHealth } from './http-needs.ts';
 
+type Sources = 'servers' | 'transports' | 'hub' | 'prompts' | 'telemetry';
 /** The sources of the metrics. */
-export type MetricFamiliesNeeds = Pick<
-  HttpNeeds,
-  'servers' | 'transports' | 'hub' | 'prompts' | 'telemetry'
-> & { readonly usages: ContainerUsages };
+export type MetricFamiliesNeeds = Pick<HttpNeeds, Sources> & { readonly usages: ContainerUsages };
 
 /** The current metrics. */
 export async function readMetricFamilies(
@@ -24,11 +22,12 @@ export async function readMetricFamilies(
       const value = read(server);
       return value === undefined ? [] : [{ labels: { server: server.config.name }, value }];
     });
-  const sum = (base: Server, count: 'queued' | 'active') =>
-    [base, ...servers.instances.list(base)].reduce(
-      (total, { admission }) => total + admission.snapshot()[count],
-      0,
+  function sum(base: Server, count: 'queued' | 'active'): number {
+    const counts = [base, ...servers.instances.list(base)].map(
+      one => one.admission.snapshot()[count],
     );
+    return counts.reduce((total, one) => total + one, 0);
+  }
   const one = (value: number): readonly Sample[] => [{ labels: {}, value }];
   return [
     ...needs.telemetry.metrics.families(),

@@ -5,7 +5,6 @@ import type {
   DashboardAnswer,
   DashboardNeeds,
   DashboardRequest,
-  FailedAction,
   Part,
 } from '#dashboard';
 import type { RouteAdmission } from '../admission.ts';
@@ -79,11 +78,11 @@ const routes = [
 ])[];
 
 /** Routes that are public, because they show no data of the hub. */
-const openRoutes: readonly (string | undefined)[] = [
+const openRoutes = new Set<string | undefined>([
   '/dashboard/assets/:file',
   '/dashboard/login',
   '/dashboard/logout',
-];
+]);
 
 /** `/dashboard` (spec 1.10). The pages are loaded with the first request. */
 export function dashboardRoutes(app: FastifyInstance, options: Options, needs: Needs): void {
@@ -99,7 +98,7 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
 
   function requestOf(request: FastifyRequest, reply: FastifyReply): DashboardRequest {
     const { method, url, headers, ip, protocol, params, query, body } = request;
-    const isAdministered = options.administration === 'on';
+    const rights = admission.mayAdminister(request) ? 'owner' : 'viewer';
     return {
       method,
       url,
@@ -111,7 +110,7 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
       query: name => textAt(query, name),
       form: body instanceof URLSearchParams ? body : new URLSearchParams(),
       visitor: {
-        rights: !isAdministered ? 'closed' : admission.mayAdminister(request) ? 'owner' : 'viewer',
+        rights: options.administration === 'on' ? rights : 'closed',
         isLoggedIn: login.scopeOf(headers) !== undefined,
       },
       principal: () => admission.principalOf(request),
@@ -122,10 +121,7 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
   async function send(
     request: FastifyRequest,
     reply: FastifyReply,
-    answerOf: (
-      asked: DashboardRequest,
-      dashboard: Dashboard,
-    ) => DashboardAnswer | Promise<DashboardAnswer>,
+    answerOf: (asked: DashboardRequest, dashboard: Dashboard) => Promise<DashboardAnswer>,
   ): Promise<FastifyReply> {
     const dashboard = await load();
     const asked = requestOf(request, reply);
@@ -153,17 +149,17 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
       for (const [name, value] of Object.entries(securityHeaders)) reply.raw.setHeader(name, value);
       const refusal = admission.refusalOf(request);
       const { url, config } = request.routeOptions;
-      if (!refusal || openRoutes.includes(url)) return undefined;
+      if (!refusal || openRoutes.has(url)) return undefined;
       // A login with the token permits reading.
       const isReading = config.scope !== 'administer';
       if (isReading && login.scopeOf(request.headers) !== undefined) return undefined;
-      return await send(request, reply, (asked, { askToLogIn }) =>
+      return await send(request, reply, async (asked, { askToLogIn }) =>
         askToLogIn(asked, refusal.status),
       );
     });
     scope.setErrorHandler(
       async (error, request, reply) =>
-        await send(request, reply, () => failureOf(error, request.url, needs)),
+        await send(request, reply, async () => failureOf(error, request.url, needs)),
     );
     for (const [method, url, name, needed] of routes)
       scope.route({
@@ -217,11 +213,7 @@ const titles: Readonly<Record<ErrorKind, string>> = {
   internal: 'Internal error',
 };
 
-function failureOf(
-  error: unknown,
-  url: string,
-  { telemetry, system }: Needs,
-): { readonly status: number; readonly failure: FailedAction } {
+function failureOf(error: unknown, url: string, { telemetry, system }: Needs) {
   const failed = (kind: ErrorKind, status: number, message: string, code?: string) => ({
     status,
     failure: { title: titles[kind], message, ...(code !== undefined && { code }) },
@@ -230,12 +222,8 @@ function failureOf(
     return failed(kindOf(error), statusOf(error), telemetry.redact(error.message), error.code);
   // Refusals of Fastify, such as a form that is too large.
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
-  if (status === 413)
-    return failed(
-      'too_large',
-      status,
-      `The form is larger than the hub takes: ${maxFormBytes} bytes.`,
-    );
+  const tooLarge = `The form is larger than the hub takes: ${maxFormBytes} bytes.`;
+  if (status === 413) return failed('too_large', status, tooLarge);
   if (error instanceof Error && typeof status === 'number' && status < 500)
     return failed('invalid', status, `The request is invalid: ${error.message}`);
   const { message } = reportOf(error, url, system).error;

@@ -11,6 +11,7 @@ import type { Named } from './input.ts';
 type Needs = Pick<HttpNeeds, 'servers' | 'transports' | 'hub' | 'access' | 'prompts' | 'system'>;
 
 type Engine = HttpNeeds['hub']['engine'];
+
 /** The answer of `/health`, and whether the hub is usable. */
 type HubHealth = {
   readonly usable: boolean;
@@ -65,10 +66,8 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
       sessions: transports.streamable.sessionCount + transports.connections.size,
       parts: {
         engine: {
-          state: engine.healthy ? 'up' : 'down',
-          backend: engine.backend,
+          ...partOf(engine.healthy ? 'up' : 'down', engine.backend, detailOf(engine)),
           latency_ms: round(latencyMs),
-          detail: detailOf(engine),
         },
         config: configPart(config),
         breakers: breakersPart(breakers),
@@ -85,8 +84,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
 
   app.get('/health', async (_request, reply) => {
     const { usable, answer } = await look();
-    reply.code(usable ? 200 : 503);
-    return answer;
+    return await reply.code(usable ? 200 : 503).send(answer);
   });
 
   app.get<Named>('/health/:name', async (request, reply) => {
@@ -108,41 +106,44 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
   return look;
 }
 
-function configPart({ loadedAt, error }: ReturnType<ConfigControl['status']>) {
-  return {
-    state: error === undefined ? 'up' : 'degraded',
-    backend: 'files',
-    loaded_at: new Date(loadedAt).toISOString(),
-    ...(error !== undefined && { detail: `the last good one is in force: ${error}` }),
-  };
-}
+/** A part of the hub's health. */
+const partOf = (state: string, backend: string, detail?: string) => ({
+  state,
+  backend,
+  ...(detail !== undefined && { detail }),
+});
+
+const configPart = ({ loadedAt, error }: ReturnType<ConfigControl['status']>) => ({
+  ...(error === undefined
+    ? partOf('up', 'files')
+    : partOf('degraded', 'files', `the last good one is in force: ${error}`)),
+  loaded_at: new Date(loadedAt).toISOString(),
+});
 
 /** The state that the hub saves for its next run. */
 function dataPart([first, ...others]: Awaited<ReturnType<Servers['unwritten']>>) {
-  if (!first) return { state: 'up', backend: 'files' };
+  if (!first) return partOf('up', 'files');
   const more = others.length > 0 ? `, and ${others.length} more` : '';
-  return {
-    state: 'degraded',
-    backend: 'files',
-    detail: `${first.file} cannot be written${more}: ${first.reason}. Servers go on; a later run of the hub may not know of them`,
-  };
+  const detail = `${first.file} cannot be written${more}: ${first.reason}. Servers go on; a later run of the hub may not know of them`;
+  return partOf('degraded', 'files', detail);
 }
 
 /** Where the state of breakers is stored and shared. */
 function breakersPart(status: SharingStatus) {
-  if (status.kind === 'alone') return { state: 'up', backend: 'memory' };
+  if (status.kind === 'alone') return partOf('up', 'memory');
   const since = new Date(status.since).toISOString();
   return status.kind === 'shared'
-    ? { state: 'up', backend: 'redis', since }
-    : { state: 'degraded', backend: 'memory', since, detail: status.reason };
+    ? { ...partOf('up', 'redis'), since }
+    : { ...partOf('degraded', 'memory', status.reason), since };
 }
 
 /** Why calls require a token although ROUTER_TOKEN is not set. */
-const callsPart = ({ why }: CallToken) => ({
-  state: 'up',
-  backend: 'token',
-  detail: `calls need a token: ${why}. "agenthub connect" writes it into the files of clients`,
-});
+const callsPart = ({ why }: CallToken) =>
+  partOf(
+    'up',
+    'token',
+    `calls need a token: ${why}. "agenthub connect" writes it into the files of clients`,
+  );
 
 const pingTimeoutMs = 5_000;
 
@@ -168,65 +169,42 @@ function detailOf({ backend, healthy, detail }: Engine & Awaited<ReturnType<Engi
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100;
 
 /** The parts of the enhancer. The hub is usable without any of them: prompts are then returned unchanged. */
-export async function promptParts({ rules, loaded }: PromptHealth): Promise<{
-  readonly parts: Readonly<Record<string, PartHealth>>;
-  readonly isWell: boolean;
-}> {
+export async function promptParts({ rules, loaded }: PromptHealth) {
   const { from, loadedAt, error } = rules();
+  const well = partOf('up', from === 'file' ? 'file' : 'built in');
   const rulesPart = {
-    state: error ? 'degraded' : 'up',
-    backend: from === 'file' ? 'file' : 'built in',
+    ...well,
     loaded_at: new Date(loadedAt).toISOString(),
-    ...(error && { detail: `the last good ones are in force: ${error.message}` }),
+    ...(error &&
+      partOf('degraded', well.backend, `the last good ones are in force: ${error.message}`)),
   };
   const prompts = await loaded();
-  if (!prompts) return { parts: { rules: rulesPart, ollama: off }, isWell: !error };
-  const { status } = prompts.models;
-  const { exact, semantic } = await prompts.enhancer.stats();
-  const parts = {
+  const { exact, semantic } = (await prompts?.enhancer.stats()) ?? {};
+  const vectors = semantic?.vectors;
+  const parts: Readonly<Record<string, PartHealth>> = {
     rules: rulesPart,
-    ollama: { ...ollamaPart(status), ...modelsPart(prompts.fetching?.status) },
-    l1: {
-      state: exact.status.kind,
-      backend: exact.backend,
-      ...('error' in exact.status && { detail: exact.status.error }),
-    },
-    ...(semantic && {
-      l2: {
-        state: semantic.vectors.status,
-        backend: semantic.vectors.backend,
-        ...(semantic.vectors.error !== undefined && { detail: semantic.vectors.error }),
-      },
-    }),
+    ollama: prompts
+      ? { ...ollamaPart(prompts.models.status), ...modelsPart(prompts.fetching?.status) }
+      : off,
+    ...(exact && { l1: partOf(exact.status.kind, exact.backend, exact.status.error) }),
+    ...(vectors && { l2: partOf(vectors.status, vectors.backend, vectors.error) }),
   };
-  const isWell = Object.values(parts).every(
-    ({ state }) => state !== 'down' && state !== 'degraded',
-  );
-  return { parts, isWell };
+  const states = Object.values(parts).map(({ state }) => state);
+  return { parts, isWell: !states.includes('down') && !states.includes('degraded') };
 }
 
+const off = partOf('off', 'none', 'prompts are given back unchanged: set OLLAMA_HOST');
+
 function ollamaPart(status: ModelsStatus): PartHealth {
-  switch (status.kind) {
-    case 'off':
-      return off;
-    case 'unknown':
-      return { state: 'unknown', backend: 'ollama' };
-    case 'up':
-      return {
-        state: 'up',
-        backend: 'ollama',
-        latency_ms: status.latencyMs,
-        detail: `Ollama ${status.version}`,
-      };
-    case 'refused':
-      return { state: 'degraded', backend: 'ollama', detail: status.error };
-    case 'down':
-      return { state: 'down', backend: 'ollama', detail: status.error };
-  }
+  if (status.kind === 'off') return off;
+  if (status.kind === 'unknown') return partOf('unknown', 'ollama');
+  if (status.kind === 'up')
+    return { ...partOf('up', 'ollama', `Ollama ${status.version}`), latency_ms: status.latencyMs };
+  return partOf(status.kind === 'refused' ? 'degraded' : 'down', 'ollama', status.error);
 }
 
 /** The missing models. Meanwhile other models improve prompts, or they are returned unchanged. */
-function modelsPart(fetching: FetchingStatus | undefined): JsonObject {
+function modelsPart(fetching: FetchingStatus | undefined): object {
   if (!fetching || fetching.missing.length === 0) return {};
   const { missing, now, error } = fetching;
   return {
@@ -242,9 +220,3 @@ function modelsPart(fetching: FetchingStatus | undefined): JsonObject {
     ...(error !== undefined && { fetching_error: error }),
   };
 }
-
-const off = {
-  state: 'off',
-  backend: 'none',
-  detail: 'prompts are given back unchanged: set OLLAMA_HOST',
-} as const;

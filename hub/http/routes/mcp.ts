@@ -7,18 +7,17 @@ import type { HttpNeeds } from '../http-needs.ts';
 import { headOfAnswer } from '../errors.ts';
 import { invalid, takeBytes } from './input.ts';
 
-type Needs = Pick<HttpNeeds, 'servers' | 'router' | 'transports'> & {
-  readonly admission: Pick<RouteAdmission, 'principalOf'>;
-};
-
 type OfServer = { readonly Params: { readonly server?: string } };
 
 /**
  * `/mcp` for all servers, `/mcp/{server}` for one, `POST /mcp/{server}/{method}` without a session; `/sse` and
  * `/sse/{server}` for clients without streamable HTTP.
  */
-export function mcpRoutes(app: FastifyInstance, needs: Needs): void {
-  const { servers, router, transports, admission } = needs;
+export function mcpRoutes(
+  app: FastifyInstance,
+  { servers, router, transports }: Pick<HttpNeeds, 'servers' | 'router' | 'transports'>,
+  admission: Pick<RouteAdmission, 'principalOf'>,
+): void {
   const { streamable, connections, sse } = transports;
   const endpointOf = ({ server }: OfServer['Params']): Endpoint =>
     server === undefined ? 'all' : servers.get(server);
