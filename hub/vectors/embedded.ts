@@ -1,9 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, type Log, messageOf } from '#core';
-import { isDamage, isFull, openDatabase, setAside } from './database.ts';
-import { createMemory } from './memory.ts';
-import { type Nearest, createNearest } from './nearest.ts';
-import { type Collection, type Points, type RemovedPoint, createPoints } from './points.ts';
+import { type Nearest, createMemory, createNearest } from './memory.ts';
+import {
+  type Collection,
+  type Points,
+  type RemovedPoint,
+  createPoints,
+  isDamage,
+  isFull,
+  openDatabase,
+  setAside,
+} from './points.ts';
 import { type Vectors, VectorsFailure, dimensionFailure, fieldsOf, unitOf } from './vectors.ts';
 
 /** Twice what a scope of 10,000 vectors of 768 numbers takes. Other vectors are read at each look-up. */

@@ -1,6 +1,6 @@
 import type { QdrantClient } from '@qdrant/js-client-rest';
 import { type Clock, createAbortScope, isObject, messageOf } from '#core';
-import { VectorsFailure, type VectorsFailureKind } from './vectors.ts';
+import { type Near, VectorsFailure, type VectorsFailureKind } from './vectors.ts';
 
 export type QdrantAddress = {
   /** May have a path, for a proxy. The default port is 6333, as in all clients of Qdrant. */
@@ -11,9 +11,12 @@ export type QdrantAddress = {
 type Api = ReturnType<QdrantClient['api']>;
 
 /** Makes one call, and resolves with the unchecked `result` of the answer. */
-export type Ask = (
-  call: (api: Api, init: { readonly signal: AbortSignal }) => Promise<{ readonly data: unknown }>,
+export type QdrantAsk = <Body>(
+  method: (api: Api) => (body: Body, init: { readonly signal: AbortSignal }) => Promise<Answer>,
+  body: NoInfer<Body>,
 ) => Promise<unknown>;
+
+type Answer = { readonly data: unknown };
 
 /** Pause after a timeout, in which Qdrant is not called: each caller would wait for the timeout again. */
 const restMs = 2_000;
@@ -52,7 +55,7 @@ export function createQdrantLink(
     async within<T>(
       withinMs: number,
       signal: AbortSignal | undefined,
-      work: (ask: Ask) => Promise<T>,
+      work: (ask: QdrantAsk) => Promise<T>,
     ): Promise<T> {
       using scope = createAbortScope([stopping.signal, ...(signal ? [signal] : [])], {
         clock,
@@ -74,7 +77,7 @@ export function createQdrantLink(
         );
       try {
         const api = await load();
-        return await work(async call => resultOf(await call(api, scope), host));
+        return await work(async (method, body) => resultOf(await method(api)(body, scope), host));
       } catch (error) {
         if (scope.signal.aborted) throw ended();
         throw error instanceof VectorsFailure ? error : failureOf(error, host);
@@ -103,7 +106,7 @@ function addressOf(text: string): { url: string; prefix?: string; port?: null } 
   };
 }
 
-function resultOf({ data }: { readonly data: unknown }, host: string): unknown {
+function resultOf({ data }: Answer, host: string): unknown {
   if (isObject(data) && Object.hasOwn(data, 'result')) return data['result'];
   throw notQdrant(host);
 }
@@ -155,7 +158,65 @@ const dataOf = (error: unknown): unknown =>
 
 /** The reason in an error of Qdrant: `{"status": {"error": "..."}}`. A missing key is answered in plain text. */
 function reasonIn(data: unknown): string | undefined {
-  const status = isObject(data) ? data['status'] : undefined;
-  const reason = isObject(status) ? status['error'] : undefined;
-  return typeof reason === 'string' ? reason : undefined;
+  const status = childOf(data, 'status');
+  const reason = childOf(status, 'error');
+  return isText(reason) ? reason : undefined;
 }
+
+/** The names of all collections. This and the following functions throw a VectorsFailure for an unexpected answer. */
+export const collectionsIn = (result: unknown): readonly string[] =>
+  fieldOf(result, 'collections', isList).map(entry => fieldOf(entry, 'name', isText));
+
+/** The dimensions of a collection, and the payload fields that have an index. */
+export function schemaIn(result: unknown) {
+  const vectors = ['config', 'params', 'vectors'].reduce(childOf, result);
+  return {
+    dimensions: fieldOf(vectors, 'size', isNumber, 'config.params.vectors.size'),
+    indexed: Object.keys(childOf(result, 'payload_schema') ?? {}),
+  };
+}
+
+export const countIn = (result: unknown): number => fieldOf(result, 'count', isNumber);
+
+/** The ids of points. Ids that are not strings are skipped: the hub puts none. */
+export const pointIdsIn = (result: unknown): readonly string[] =>
+  fieldOf(result, 'points', isList)
+    .map(point => childOf(point, 'id'))
+    .filter(isText);
+
+/** Points with a score above `minScore`, without the field that the hub adds to payloads. */
+export function nearIn(result: unknown, minScore: number): readonly Near[] {
+  return fieldOf(result, 'points', isList).flatMap(point => {
+    const score = fieldOf(point, 'score', isNumber);
+    // Qdrant rounds the bound to 32 bits, and a cosine may be above 1 by rounding.
+    if (!(score > minScore)) return [];
+    const { put_at: _, ...payload } = fieldOf(point, 'payload', isObject);
+    const entries = Object.keys(payload).map(
+      key => [key, fieldOf(payload, key, isTextOrNumber, `payload.${key}`)] as const,
+    );
+    const id = fieldOf(point, 'id', isText);
+    return [{ id, score: Math.min(1, score), payload: Object.fromEntries(entries) }];
+  });
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+const isNumber = (value: unknown) => typeof value === 'number';
+const isTextOrNumber = (value: unknown) => typeof value === 'string' || typeof value === 'number';
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+function fieldOf<T>(
+  value: unknown,
+  key: string,
+  isRight: (found: unknown) => found is T,
+  name = key,
+): T {
+  const found = childOf(value, key);
+  if (isRight(found)) return found;
+  throw new VectorsFailure(
+    'malformed',
+    `Qdrant answers without ${name}, or with one that is not as described`,
+  );
+}
+
+const childOf = (value: unknown, key: string): unknown =>
+  isObject(value) ? value[key] : undefined;

@@ -1,6 +1,15 @@
 import { type Clock, type Log, messageOf } from '#core';
-import { type Ask, type QdrantAddress, createQdrantLink, refusalOf } from './qdrant-link.ts';
-import { collectionsIn, countIn, nearIn, pointIdsIn, schemaIn } from './qdrant-wire.ts';
+import {
+  type QdrantAddress,
+  type QdrantAsk,
+  collectionsIn,
+  countIn,
+  createQdrantLink,
+  nearIn,
+  pointIdsIn,
+  refusalOf,
+  schemaIn,
+} from './qdrant-link.ts';
 import { type Vectors, dimensionFailure, fieldsOf, unitOf } from './vectors.ts';
 
 export type QdrantOptions = QdrantAddress & {
@@ -51,85 +60,60 @@ export function createQdrantVectors(
       sign => `~${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
     );
 
-  const ours = async (ask: Ask) =>
-    collectionsIn(await ask((api, init) => api.getCollections({}, init))).filter(name =>
-      name.startsWith(prefix),
-    );
+  const ours = async (ask: QdrantAsk) =>
+    collectionsIn(await ask(api => api.getCollections, {})).filter(name => name.startsWith(prefix));
 
-  const countOf = async (ask: Ask, name: string, filter: Filter) =>
-    countIn(
-      await ask((api, init) =>
-        api.countPoints({ collection_name: name, filter, exact: true }, init),
-      ),
-    );
+  const countOf = async (ask: QdrantAsk, name: string, filter: Filter) =>
+    countIn(await ask(api => api.countPoints, { collection_name: name, filter, exact: true }));
 
   const removeWhere = async (
-    ask: Ask,
+    ask: QdrantAsk,
     name: string,
     which: { filter: Filter } | { points: string[] },
-  ) =>
-    void (await ask((api, init) =>
-      api.deletePoints({ collection_name: name, wait: true, ...which }, init),
-    ));
+  ) => void (await ask(api => api.deletePoints, { collection_name: name, wait: true, ...which }));
 
   /** Creates the collection and its indexes where they are missing. */
-  async function prepare(ask: Ask, name: string, size: number): Promise<void> {
-    const read = async () =>
-      schemaIn(await ask((api, init) => api.getCollection({ collection_name: name }, init)));
+  async function prepare(ask: QdrantAsk, name: string, size: number): Promise<void> {
+    const collection = { collection_name: name };
+    const read = async () => schemaIn(await ask(api => api.getCollection, collection));
     const found = await unless(404, read());
+    const vectors = { size, distance: 'Cosine' } as const;
+    const wanted = { ...collection, vectors, on_disk_payload: true };
     if (!found)
       await unless(
         409,
-        ask((api, init) =>
-          api.createCollection(
-            {
-              collection_name: name,
-              vectors: { size, distance: 'Cosine' },
-              on_disk_payload: true,
-            },
-            init,
-          ),
-        ),
+        ask(api => api.createCollection, wanted),
       );
     const { dimensions, indexed } = found ?? (await read());
     if (dimensions !== size) throw dimensionFailure(name, { has: dimensions, got: size });
-    for (const [field, schema] of Object.entries(indexes))
-      if (!indexed.includes(field))
-        await ask((api, init) =>
-          api.createFieldIndex(
-            { collection_name: name, wait: true, field_name: field, field_schema: schema },
-            init,
-          ),
-        );
+    for (const [field, schema] of Object.entries(indexes)) {
+      const index = { ...collection, wait: true, field_name: field, field_schema: schema };
+      if (!indexed.includes(field)) await ask(api => api.createFieldIndex, index);
+    }
     if (ready.size >= maxReady) ready.clear();
     ready.add(name);
   }
 
   /** Removes the points of a scope that are not among its newest `max`. */
-  async function trim(ask: Ask, name: string, scope: string, max: number): Promise<void> {
+  async function trim(ask: QdrantAsk, name: string, scope: string, max: number): Promise<void> {
     const filter = { must: [inScope(scope)] };
     if ((await countOf(ask, name, filter)) <= max) return;
     for (;;) {
-      const beyond = await ask((api, init) =>
-        api.queryPoints(
-          {
-            collection_name: name,
-            query: { order_by: { key: 'put_at', direction: 'desc' } },
-            filter,
-            offset: max,
-            limit: removalsAtOnce,
-            with_payload: false,
-          },
-          init,
-        ),
-      );
+      const beyond = await ask(api => api.queryPoints, {
+        collection_name: name,
+        query: { order_by: { key: 'put_at', direction: 'desc' } },
+        filter,
+        offset: max,
+        limit: removalsAtOnce,
+        with_payload: false,
+      });
       const ids = pointIdsIn(beyond);
       if (ids.length > 0) await removeWhere(ask, name, { points: [...ids] });
       if (ids.length < removalsAtOnce) return;
     }
   }
 
-  async function sweep(ask: Ask): Promise<void> {
+  async function sweep(ask: QdrantAsk): Promise<void> {
     if (clock.monotonic() < sweepAt) return;
     sweepAt = clock.monotonic() + sweepMs;
     const filter = { must: [{ key: 'expires_at', range: { lte: clock.now() } }] };
@@ -148,8 +132,8 @@ export function createQdrantVectors(
       const name = nameOf(collection);
       lastPut = Math.max(lastPut + 1, clock.now());
       const points = [{ id: point.id, vector, payload: { ...point.payload, put_at: lastPut } }];
-      const upsert = (ask: Ask) =>
-        ask((api, init) => api.upsertPoints({ collection_name: name, wait: true, points }, init));
+      const upsert = (ask: QdrantAsk) =>
+        ask(api => api.upsertPoints, { collection_name: name, wait: true, points });
       await link.within(writeMs, signal, async ask => {
         if (!ready.has(name)) await prepare(ask, name, vector.length);
         if ((await unless(404, upsert(ask))) === undefined) {
@@ -169,23 +153,19 @@ export function createQdrantVectors(
       if (limit < 1) return [];
       const query = Array.from(unitOf(vector));
       const live = { key: 'expires_at', range: { gt: clock.now() } };
+      const search = {
+        collection_name: nameOf(collection),
+        query,
+        filter: { must: [inScope(scope), live] },
+        params: { exact: true },
+        score_threshold: minScore,
+        limit,
+        with_payload: true,
+      };
       const found = await link.within(nearMs, signal, ask =>
         unless(
           404,
-          ask((api, init) =>
-            api.queryPoints(
-              {
-                collection_name: nameOf(collection),
-                query,
-                filter: { must: [inScope(scope), live] },
-                params: { exact: true },
-                score_threshold: minScore,
-                limit,
-                with_payload: true,
-              },
-              init,
-            ),
-          ),
+          ask(api => api.queryPoints, search),
         ),
       );
       return found === undefined ? [] : nearIn(found, minScore);

@@ -210,6 +210,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'transports/sse': ['transports/http-message'],
   'transports/streamable': ['transports/session-table'],
   'upstream/upstream': ['upstream/call-errors'],
-  'vectors/embedded': ['vectors/database', 'vectors/memory', 'vectors/nearest', 'vectors/points'],
-  'vectors/qdrant': ['vectors/qdrant-link', 'vectors/qdrant-wire', 'vectors/vectors'],
+  'vectors/embedded': ['vectors/memory', 'vectors/points'],
+  'vectors/qdrant': ['vectors/qdrant-link', 'vectors/vectors'],
 };
