@@ -16,124 +16,84 @@ export type GuardedPlace = {
 
 type User = { readonly home: string; readonly env: Environment };
 
-/** Splits paths at spaces and adds a prefix to each. */
-const prefixed = (prefix: string, paths: string) => paths.split(' ').map(path => prefix + path);
-
-const macSupport = '~/Library/Application Support/';
-
-/** `~` is the home folder. A path in a variable is guarded if it is absolute. */
-const guarded: readonly (Omit<GuardedPlace, 'path'> & { readonly paths: readonly string[] })[] = [
-  { kind: 'both', what: 'SSH keys', paths: ['~/.ssh'] },
-  { kind: 'both', what: 'GnuPG keys', paths: ['~/.gnupg', '$GNUPGHOME'] },
-  {
-    kind: 'run',
-    what: 'shell startup files',
-    paths: [
-      ...prefixed('~/', '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile'),
-      ...prefixed('~/', '.zshrc .zshenv .zprofile .zlogin .zlogout .oh-my-zsh'),
-      ...prefixed('~/', '.kshrc .cshrc .tcshrc .login .inputrc'),
-      ...prefixed('~/', '.xprofile .xinitrc .xsession .xsessionrc .pam_environment'),
-      ...prefixed('$XDG_CONFIG_HOME/', 'fish zsh bash powershell environment.d'),
-      '$ZDOTDIR',
-      ...prefixed(
-        '/etc/',
-        'profile profile.d bash.bashrc bashrc environment zsh zshrc zshenv fish',
-      ),
-      '$BASH_ENV',
-      '$ENV',
-    ],
+/**
+ * Descriptions and paths by kind. One path a line; `a/{b c}` stands for `a/b` and `a/c`. `~` is the home folder. A path
+ * in a variable is guarded if it is absolute.
+ */
+const guarded: Readonly<Record<GuardedPlace['kind'], Readonly<Record<string, string>>>> = {
+  both: {
+    'SSH keys': '~/.ssh',
+    'GnuPG keys': '~/.gnupg\n$GNUPGHOME',
   },
-  {
-    kind: 'run',
-    what: 'cron jobs',
-    paths: [
-      ...prefixed(
-        '/etc/',
-        'crontab anacrontab cron.d cron.hourly cron.daily cron.weekly cron.monthly',
-      ),
-      ...prefixed('/', 'var/spool/cron var/spool/anacron var/at usr/lib/cron'),
-    ],
+  run: {
+    'shell startup files': `~/{.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile}
+    ~/{.zshrc .zshenv .zprofile .zlogin .zlogout .oh-my-zsh}
+    ~/{.kshrc .cshrc .tcshrc .login .inputrc}
+    ~/{.xprofile .xinitrc .xsession .xsessionrc .pam_environment}
+    $XDG_CONFIG_HOME/{fish zsh bash powershell environment.d}
+    $ZDOTDIR
+    /etc/{profile profile.d bash.bashrc bashrc environment zsh zshrc zshenv fish}
+    $BASH_ENV
+    $ENV`,
+    'cron jobs': `/etc/{crontab anacrontab cron.d cron.hourly cron.daily cron.weekly cron.monthly}
+    /{var/spool/cron var/spool/anacron var/at usr/lib/cron}`,
+    'systemd units': `/{etc/systemd run/systemd lib/systemd usr/lib/systemd usr/local/lib/systemd}
+    /{etc/init.d etc/rc.local Library/LaunchAgents Library/LaunchDaemons}
+    $XDG_CONFIG_HOME/systemd
+    ~/.local/share/systemd`,
+    'programs that start when this user logs in': `$XDG_CONFIG_HOME/autostart
+    ~/Library/LaunchAgents
+    ~/AppData/Roaming/Microsoft/Windows/Start Menu`,
+    'programs of this user': '~/{bin .local/bin}',
+    'the config of agents and editors, which run programs from it':
+      '~/{.claude .codex .cursor .gemini .codeium .vscode}',
+    'the git config, which can run programs': '~/.gitconfig\n$XDG_CONFIG_HOME/git',
   },
-  {
-    kind: 'run',
-    what: 'systemd units',
-    paths: [
-      ...prefixed('/', 'etc/systemd run/systemd lib/systemd usr/lib/systemd usr/local/lib/systemd'),
-      ...prefixed('/', 'etc/init.d etc/rc.local Library/LaunchAgents Library/LaunchDaemons'),
-      '$XDG_CONFIG_HOME/systemd',
-      '~/.local/share/systemd',
-    ],
+  secret: {
+    'a browser profile': `~/{.mozilla .librewolf .thunderbird .var/app snap}
+    ~/Library/Application Support/{Google/Chrome Chromium BraveSoftware}
+    ~/Library/Application Support/Microsoft Edge
+    ~/Library/Application Support/{Arc Firefox}
+    ~/Library/{Safari Cookies}
+    ~/AppData/{Local/Google/Chrome Local/Microsoft/Edge Local/BraveSoftware Roaming/Mozilla}
+    $XDG_CONFIG_HOME/{google-chrome google-chrome-beta google-chrome-unstable}
+    $XDG_CONFIG_HOME/{chromium BraveSoftware microsoft-edge vivaldi opera}`,
+    'a keyring': `~/{.local/share/keyrings .gnome2/keyrings .local/share/kwalletd}
+    ~/{.kde/share/apps/kwallet .password-store .pki Library/Keychains}
+    ~/AppData/{Roaming/Microsoft/Credentials Local/Microsoft/Credentials Roaming/Microsoft/Protect}`,
+    'keys or passwords of this user': `~/{.aws .azure .kube .docker .oci .boto .netrc .git-credentials}
+    ~/{.config/git/credentials .npmrc .pypirc .pgpass .my.cnf .vault-token}
+    ~/{.cargo/credentials.toml .terraform.d/credentials.tfrc.json}
+    $XDG_CONFIG_HOME/{gcloud gh hub op doctl containers/auth.json sops}
+    $AWS_SHARED_CREDENTIALS_FILE
+    $AWS_CONFIG_FILE
+    $CLOUDSDK_CONFIG
+    $GOOGLE_APPLICATION_CREDENTIALS
+    $DOCKER_CONFIG
+    $NETRC
+    $KUBECONFIG`,
+    'keys or passwords of this machine': '/etc/{shadow gshadow ssh ssl/private kubernetes}',
   },
-  {
-    kind: 'run',
-    what: 'programs that start when this user logs in',
-    paths: [
-      '$XDG_CONFIG_HOME/autostart',
-      '~/Library/LaunchAgents',
-      '~/AppData/Roaming/Microsoft/Windows/Start Menu',
-    ],
-  },
-  { kind: 'run', what: 'programs of this user', paths: ['~/bin', '~/.local/bin'] },
-  {
-    kind: 'run',
-    what: 'the config of agents and editors, which run programs from it',
-    paths: prefixed('~/', '.claude .codex .cursor .gemini .codeium .vscode'),
-  },
-  {
-    kind: 'run',
-    what: 'the git config, which can run programs',
-    paths: ['~/.gitconfig', '$XDG_CONFIG_HOME/git'],
-  },
-  {
-    kind: 'secret',
-    what: 'a browser profile',
-    paths: [
-      ...prefixed('~/', '.mozilla .librewolf .thunderbird .var/app snap'),
-      ...prefixed(macSupport, 'Google/Chrome Chromium BraveSoftware'),
-      `${macSupport}Microsoft Edge`,
-      ...prefixed(macSupport, 'Arc Firefox'),
-      ...prefixed('~/Library/', 'Safari Cookies'),
-      ...prefixed('~/AppData/', 'Local/Google/Chrome Local/Microsoft/Edge Local/BraveSoftware'),
-      '~/AppData/Roaming/Mozilla',
-      ...prefixed('$XDG_CONFIG_HOME/', 'google-chrome google-chrome-beta google-chrome-unstable'),
-      ...prefixed('$XDG_CONFIG_HOME/', 'chromium BraveSoftware microsoft-edge vivaldi opera'),
-    ],
-  },
-  {
-    kind: 'secret',
-    what: 'a keyring',
-    paths: [
-      ...prefixed('~/', '.local/share/keyrings .gnome2/keyrings .local/share/kwalletd'),
-      ...prefixed('~/', '.kde/share/apps/kwallet .password-store .pki Library/Keychains'),
-      ...prefixed('~/AppData/', 'Roaming/Microsoft/Credentials Local/Microsoft/Credentials'),
-      '~/AppData/Roaming/Microsoft/Protect',
-    ],
-  },
-  {
-    kind: 'secret',
-    what: 'keys or passwords of this user',
-    paths: [
-      ...prefixed('~/', '.aws .azure .kube .docker .oci .boto .netrc .git-credentials'),
-      ...prefixed('~/', '.config/git/credentials .npmrc .pypirc .pgpass .my.cnf .vault-token'),
-      ...prefixed('~/', '.cargo/credentials.toml .terraform.d/credentials.tfrc.json'),
-      ...prefixed('$XDG_CONFIG_HOME/', 'gcloud gh hub op doctl containers/auth.json sops'),
-      // Variables that move one of these files elsewhere.
-      ...prefixed('$', 'AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE CLOUDSDK_CONFIG'),
-      ...prefixed('$', 'GOOGLE_APPLICATION_CREDENTIALS DOCKER_CONFIG NETRC KUBECONFIG'),
-    ],
-  },
-  {
-    kind: 'secret',
-    what: 'keys or passwords of this machine',
-    paths: prefixed('/etc/', 'shadow gshadow ssh ssl/private kubernetes'),
-  },
-];
+};
 
 /** Guarded places of a user, and of the whole machine. */
 export const placesOfUser = (user: User): readonly GuardedPlace[] =>
-  guarded.flatMap(({ kind, what, paths }) =>
-    paths.flatMap(path => pathsOf(path, user)).map(path => ({ path, what, kind })),
+  kinds.flatMap(kind =>
+    Object.entries(guarded[kind]).flatMap(([what, paths]) =>
+      paths
+        .split('\n')
+        .flatMap(namesIn)
+        .flatMap(path => pathsOf(path, user))
+        .map(path => ({ path, what, kind })),
+    ),
   );
+
+const kinds = ['both', 'run', 'secret'] as const;
+
+function namesIn(line: string): readonly string[] {
+  const [, before, names] = /^\s*(.*)\{(.*)\}$/.exec(line) ?? [];
+  return names?.split(' ').map(name => `${before}${name}`) ?? [line.trim()];
+}
 
 function pathsOf(path: string, { home, env }: User): readonly string[] {
   if (path.startsWith('~/')) return [join(home, path.slice(2))];
