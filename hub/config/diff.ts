@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config, Naming, ServerConfig } from './config.ts';
+import type { Config, Naming } from './config.ts';
+import type { ServerConfig } from './normalize.ts';
 import type { Settings } from './settings.ts';
 
 export type ServerChange = {

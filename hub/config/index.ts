@@ -1,12 +1,7 @@
-export type {
-  Config,
-  LocalLaunch,
-  Naming,
-  PackageSpec,
-  RemoteLaunch,
-  Sandbox,
-  ServerConfig,
-} from './config.ts';
+export type { Config, Naming } from './config.ts';
+export type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
+export type { PackageSpec } from './package-spec.ts';
+export type { Sandbox } from './sandbox.ts';
 export { diffConfigs, settingsToRestartFor } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit/edit.ts';
 export { type Environment, mergeEnvironment, variablesIn } from './variables.ts';

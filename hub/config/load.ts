@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
-import type { Config, ServerConfig } from './config.ts';
+import type { Config } from './config.ts';
 import { type Document, documentOf, locateProblem } from './document.ts';
 import { type Environment, expandServer } from './variables.ts';
 import { gatherFiles } from './extends.ts';
@@ -9,7 +9,7 @@ import { type FileReading, type ReadText, readText } from './files.ts';
 import type { GuardedPlace } from './guarded-places.ts';
 import { forms } from './merge.ts';
 import { type MountGuard, createMountGuard } from './mount-guard.ts';
-import { isEnabled, normalizeServer } from './normalize.ts';
+import { type ServerConfig, isEnabled, normalizeServer } from './normalize.ts';
 import { type Problem, invalidFile, pathText, problemsOf } from './problem.ts';
 import { envelopeSchema } from './schema.ts';
 import { serverName, serverSchema } from './server-schema.ts';

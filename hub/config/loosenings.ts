@@ -1,5 +1,6 @@
 import { type JsonObject, isObject } from '#core';
-import type { LocalLaunch, RemoteLaunch, Sandbox, ServerConfig } from './config.ts';
+import type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
+import type { Sandbox } from './sandbox.ts';
 import { expandedKeys, variablesIn } from './variables.ts';
 import { pathsOfKnownPackage } from './package-spec.ts';
 

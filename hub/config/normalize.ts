@@ -1,8 +1,13 @@
-import type { LocalLaunch, PackageSpec, RemoteLaunch, ServerConfig } from './config.ts';
 import { type CommandLine, findPackageLine, isProgram, plainLine } from './package-line.ts';
-import { findExtra, findPackage, isImage, nameOfPackage } from './package-spec.ts';
+import {
+  type PackageSpec,
+  findExtra,
+  findPackage,
+  isImage,
+  nameOfPackage,
+} from './package-spec.ts';
 import { resolveInside } from './paths.ts';
-import { type EntryDraft, sandboxOf } from './sandbox.ts';
+import { type EntryDraft, type Sandbox, sandboxOf } from './sandbox.ts';
 import { type ServerEntry, bytesOf } from './server-schema.ts';
 
 const kib = 1024;
@@ -12,15 +17,52 @@ const longestLineBytes = 512 * kib * kib;
 const localKeys =
   'package with python image command args env cwd runtime network mounts allow_sensitive volumes resources logs user';
 
+/** An enabled or disabled server: its entry in one form, with all defaults. */
+export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normalizeServer>>>> & {
+  /** Digest of what the entry launches, equal on every machine (see `originOf`). Contains no secrets. */
+  readonly origin?: string | undefined;
+  /**
+   * Set while a changed entry waits for approval: the reason. The other fields are those of the previous entry, or
+   * the server is disabled if there was none.
+   */
+  readonly heldBack?: string | undefined;
+};
+
+export type LocalLaunch = {
+  readonly kind: 'local';
+  readonly runtime: 'auto' | 'docker' | 'process';
+  readonly image: string | undefined;
+  /** Built into an image, or run with npx or uvx as a process. Excludes `image`. */
+  readonly package: PackageSpec | undefined;
+  /** The command as written, or a program of `package`. Undefined if `package` or `image` defines what runs. */
+  readonly command: string | undefined;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDirectory: string | undefined;
+  /** The original command line, if a launcher other than npx and uvx runs the package as a process. */
+  readonly written?: { readonly command: string; readonly args: readonly string[] };
+  /** Why a launcher's command line could not be converted to a package, and the remedy. */
+  readonly noPackage?: string;
+  readonly sandbox: Sandbox;
+};
+
+export type RemoteLaunch = {
+  readonly kind: 'remote';
+  readonly transport: 'http' | 'sse';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
 /**
  * Converts the alternative notations of an entry to one form. Reports every violated rule that involves several keys.
  * Returns undefined if the entry cannot be launched.
  */
-export async function normalizeServer(draft: EntryDraft): Promise<ServerConfig | undefined> {
+export async function normalizeServer(draft: EntryDraft) {
   const { name, form, entry, report } = draft;
   if (entry.disabled !== undefined && entry.enabled === entry.disabled)
     report(['enabled'], `contradicts "disabled": keep one of them`);
   const restart = restartOf(draft);
+  const tags: readonly string[] = entry.tags;
   if (entry.idle_stop !== undefined && entry.instance === 'session')
     report(['idle_stop'], 'is only for "instance": "shared": write "instance_idle" instead');
   const maxLineBytes = bytesOf(entry.max_line);
@@ -31,7 +73,7 @@ export async function normalizeServer(draft: EntryDraft): Promise<ServerConfig |
     launch && {
       name,
       description: entry.description,
-      tags: entry.tags,
+      tags,
       enabled: isEnabled(entry),
       autoStart: entry.auto_start ?? form === 'mcpServers',
       restart,
@@ -43,7 +85,9 @@ export async function normalizeServer(draft: EntryDraft): Promise<ServerConfig |
       maxLineBytes,
       maxConcurrentCalls: entry.max_concurrent_calls,
       maxQueuedCalls: entry.max_queued_calls,
+      /** Per second. */
       maxNotifications: entry.max_notifications,
+      /** Undefined: never. */
       idleStopMs: entry.idle_stop === undefined ? undefined : entry.idle_stop * 1000,
       instance: entry.instance,
       era: entry.era,
@@ -59,7 +103,7 @@ export const isEnabled = (entry: { readonly disabled?: unknown; readonly enabled
   entry.disabled !== true && entry.enabled !== false;
 
 /** `restart_on_failure` is the older and coarser key. Both may be set if they do not contradict each other. */
-function restartOf({ entry, report }: EntryDraft): ServerConfig['restart'] {
+function restartOf({ entry, report }: EntryDraft): NonNullable<ServerEntry['restart']> {
   const { restart, restart_on_failure: onFailure } = entry;
   if (restart === undefined) return onFailure === false ? 'temporary' : 'permanent';
   if (onFailure !== undefined && onFailure !== (restart !== 'temporary'))
@@ -73,7 +117,7 @@ const transportOf = (entry: ServerEntry) =>
   entry.transport ?? typeOf(entry) ?? (entry.url === undefined ? 'stdio' : 'http');
 
 /** "modern" servers have no HTTP with SSE, which MCP deprecated in 2025-03-26. */
-const erasOverSse: ReadonlySet<ServerConfig['era']> = new Set(['auto', 'legacy']);
+const erasOverSse: ReadonlySet<ServerEntry['era']> = new Set(['auto', 'legacy']);
 
 function isRemote({ entry, report }: EntryDraft): boolean {
   const { url } = entry;

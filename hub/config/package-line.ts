@@ -1,6 +1,11 @@
 import { win32 } from 'node:path';
-import type { PackageSpec } from './config.ts';
-import { findExtra, nameOfPackage, npmPackage, pypiPackage } from './package-spec.ts';
+import {
+  type PackageSpec,
+  findExtra,
+  nameOfPackage,
+  npmPackage,
+  pypiPackage,
+} from './package-spec.ts';
 
 /**
  * The package that a command line of npx, uvx and similar launchers runs, with the arguments for its program; or why

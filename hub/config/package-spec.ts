@@ -1,9 +1,13 @@
 import { resolve } from 'node:path';
-import type { LocalLaunch, PackageSpec, Sandbox } from './config.ts';
+import type { Sandbox } from './sandbox.ts';
 
-export type ParsedPackage =
-  | { readonly kind: 'package'; readonly package: PackageSpec }
-  | { readonly kind: 'image'; readonly image: string };
+export type PackageSpec = {
+  readonly ecosystem: 'npm' | 'pypi';
+  /** Name and version as the installer expects them: `@scope/name@1.2.3`, `name==1.2.3`, or only the name. */
+  readonly spec: string;
+  readonly with?: readonly string[];
+  readonly python?: string;
+};
 
 // Specs are passed to an installer's command line. Options, paths, URLs, git references, archives and shell syntax
 // therefore match neither name nor version.
@@ -20,15 +24,12 @@ const imageReference =
   /^[a-z0-9][a-z0-9._-]*(?::\d{1,5})?(?:\/[a-z0-9][a-z0-9._-]*)*(?::[\w][\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/i;
 
 /** Parses `@org/server@1.2.3`, `uvx:name==1.0` or `docker:name:tag`; undefined for anything else. */
-export function findPackage(written: string): ParsedPackage | undefined {
-  if (written.startsWith('docker:')) {
-    const image = written.slice('docker:'.length);
-    return isImage(image) ? { kind: 'image', image } : undefined;
-  }
-  const found = written.startsWith('uvx:')
-    ? pypiPackage(written.slice('uvx:'.length))
-    : npmPackage(written);
-  return found && { kind: 'package', package: found };
+export function findPackage(written: string) {
+  const [, registry, name = ''] = /^(docker|uvx):([^]*)$/.exec(written) ?? [];
+  if (registry === 'docker')
+    return isImage(name) ? ({ kind: 'image', image: name } as const) : undefined;
+  const found = registry === 'uvx' ? pypiPackage(name) : npmPackage(written);
+  return found && ({ kind: 'package', package: found } as const);
 }
 
 /** True for an image reference: `name`, `host:5000/path/name:tag`, `name@sha256:...`. */
@@ -76,7 +77,7 @@ const dataFiles = new Map([
 export function pathsOfKnownPackage(
   source: PackageSpec,
   place: PackagePlace,
-): Pick<LocalLaunch, 'env'> & Pick<Sandbox, 'volumes'> {
+): Pick<Sandbox, 'volumes'> & { readonly env: Readonly<Record<string, string>> } {
   const known = source.ecosystem === 'npm' ? dataFiles.get(nameOfPackage(source)) : undefined;
   if (!known) return { env: {}, volumes: [] };
   const { variable, file } = known;

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config, ServerConfig } from './config.ts';
+import type { Config } from './config.ts';
+import type { ServerConfig } from './normalize.ts';
 
 /** Maximum number of allowed entries that are remembered per server. The oldest are dropped. */
 const maxAccepted = 20;

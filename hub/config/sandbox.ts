@@ -1,4 +1,3 @@
-import type { Sandbox } from './config.ts';
 import type { MountGuard } from './mount-guard.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
 import { type ServerEntry, bytesOf } from './server-schema.ts';
@@ -20,6 +19,9 @@ export type EntryDraft = {
   readonly report: (path: Path, text: string, showsValue?: boolean) => undefined;
 };
 
+/** Permissions and limits of a server's container. */
+export type Sandbox = Readonly<Awaited<ReturnType<typeof sandboxOf>>>;
+
 const minMemoryBytes = 6 * 1024 * 1024;
 
 /** `source:target`, `source:target:ro` or `:rw`; the source may be `C:\folder`. */
@@ -29,7 +31,7 @@ const targetRule =
   'write an absolute path in the container that is not "/" and not in /proc, /sys or /dev';
 
 /** Builds the sandbox of a server. Paths become absolute and symbolic links are resolved. */
-export async function sandboxOf(draft: EntryDraft): Promise<Sandbox> {
+export async function sandboxOf(draft: EntryDraft) {
   const { entry, report } = draft;
   const { memory, cpus, pids, scratch, volumes: volumeSize } = entry.resources;
   const found = entry.mounts.map((mount, index) => mountOf(mount, index, draft));

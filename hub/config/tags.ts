@@ -1,5 +1,6 @@
 import { HubError } from '#core';
-import type { Config, ServerConfig } from './config.ts';
+import type { Config } from './config.ts';
+import type { ServerConfig } from './normalize.ts';
 
 /**
  * The config with only the servers that have at least one of the tags (spec 5.1). Tags are compared as written. Pure.

@@ -1,5 +1,6 @@
-import type { Config, LocalLaunch, PackageSpec, ServerConfig } from './config.ts';
-import { pathsOfKnownPackage } from './package-spec.ts';
+import type { Config } from './config.ts';
+import type { LocalLaunch, ServerConfig } from './normalize.ts';
+import { type PackageSpec, pathsOfKnownPackage } from './package-spec.ts';
 import { instanceDefaults } from './server-schema.ts';
 
 /** Warnings about settings that are valid but probably not intended, one log sentence each. Pure. */
