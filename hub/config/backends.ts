@@ -2,9 +2,7 @@ import type { Variables } from './variables.ts';
 
 const mebibyte = 2 ** 20;
 
-/**
- * Format of OLLAMA_HOST, which Ollama reads too: optional scheme, host (IPv6 addresses in brackets), optional port.
- */
+/** Format of OLLAMA_HOST: optional scheme, host (IPv6 addresses in brackets), optional port. */
 const ollamaHost =
   /^(?:(https?):\/\/)?([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?\/?$/i;
 
@@ -14,10 +12,7 @@ const keyForm = 'printable characters without spaces';
 /** If this file is missing, the hub uses its built-in rule. A file that the user names must exist. */
 export const defaultRulesFile = './configs/enhancement-rules.json';
 
-/**
- * Reads the limits for all clients, and the settings of Ollama, Redis, Qdrant, the caches and the breaker. Invalid
- * values are reported through `variables`.
- */
+/** Reads the limits, and the settings of backends, caches and the breaker. Reports problems through `variables`. */
 export function readBackends({ text, secret, address, number, flag }: Variables) {
   /** For all clients together. */
   const limits = {
@@ -83,10 +78,7 @@ function withPassword(address: string | undefined, password: string | undefined)
   return url.href;
 }
 
-/**
- * A port in OLLAMA_HOST takes precedence over OLLAMA_PORT. Without either, the scheme's default port is used, or
- * 11434 if there is no scheme.
- */
+/** A port in OLLAMA_HOST overrides OLLAMA_PORT. Default: the port of the scheme, or 11434 without a scheme. */
 function ollamaUrl(host: string, port?: number): string {
   const [, scheme, name = '', own] = ollamaHost.exec(host) ?? [];
   const usual = scheme === undefined ? ':11434' : '';
@@ -112,10 +104,7 @@ const roots = ['always_on', 'always_off', 'traceidratio'] as const;
 const addressForm = 'an address such as http://localhost:4318';
 const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
 
-/**
- * Reads where and how traces and metrics are exported, from OpenTelemetry's standard variables. Undefined if no
- * endpoint is set or OTEL_SDK_DISABLED is true.
- */
+/** Reads OpenTelemetry's standard variables. Undefined if no endpoint is set or OTEL_SDK_DISABLED is true. */
 export function readOtlp(variables: Variables) {
   const { address, choice, number, secret, text, fail } = variables;
   const endpoint = address('OTEL_EXPORTER_OTLP_ENDPOINT', isHttp, addressForm);

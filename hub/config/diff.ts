@@ -121,10 +121,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   otlp: 'OTEL_EXPORTER_OTLP_ENDPOINT or another variable that starts with OTEL_',
 };
 
-/**
- * Returns the names of the variables whose values changed in `.env`. A reload reports them and does not apply them.
- * The values may be secret, so they are not returned. Pure.
- */
+/** The variables whose settings differ. A reload reports them by name, because the values may be secret. */
 export function settingsToRestartFor(before: Settings, after: Settings): readonly string[] {
   return keysIn(variables)
     .filter(key => !isDeepStrictEqual(before[key], after[key]))

@@ -60,9 +60,8 @@ export type Document = {
 const loadYaml = async () => await import('./yaml.ts');
 
 /**
- * Parses JSON (with comments and trailing commas) or YAML. Reports syntax errors, empty files and duplicate keys.
- * Only the first syntax error is reported, because later ones mostly follow from it. `example` is shown in the
- * message for an empty file.
+ * Parses JSON or YAML. Reports only the first syntax error, because later ones mostly follow from it. `example` is
+ * shown in the message for an empty file.
  */
 export async function parseText(
   source: SourceText,
@@ -107,10 +106,7 @@ function plain(node: SourceNode): unknown {
   return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
 }
 
-/**
- * Finds the value at a path, or its nearest ancestor that exists. `location` is that of its key, if it has one. `rest`
- * is the part of the path for which no value exists.
- */
+/** Finds the value at a path, or its nearest ancestor that exists. `rest` is the missing part of the path. */
 function walk(root: SourceNode, path: Path) {
   let value = root;
   let location: SourceLocation = root;

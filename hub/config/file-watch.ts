@@ -15,8 +15,8 @@ const defaultTiming = {
   /** Files are read once they have not changed for this long, because an editor may still be writing. */
   quietMs: 200,
   /**
-   * The same for a file that became shorter or disappeared. A partly written file can be valid, as YAML is after
-   * every complete entry, and a slow writer pauses for longer than an editor.
+   * The same for a file that became shorter or disappeared. A partly written YAML file can be valid, and a slow writer
+   * pauses for longer than an editor.
    */
   shorterQuietMs: 2_000,
   /** Files that change all the time are read after this long. */
@@ -43,8 +43,8 @@ export interface FileWatch extends AsyncDisposable {
 }
 
 /**
- * Creates a file watch. File system events, and a poll of size, times and inode, only trigger a check. The content
- * decides, so `touch` changes nothing. Never throws or rejects.
+ * Creates a file watch. File system events and a poll of `stat` only trigger a check; the content decides. Never throws
+ * or rejects.
  */
 export function createFileWatch(timing: WatchTiming, needs: Needs): FileWatch {
   const { quietMs, shorterQuietMs, maxQuietWaitMs, pollMs } = { ...defaultTiming, ...timing };
@@ -138,10 +138,7 @@ const readSnapshot = (path: string, read: ReadText) =>
     (error: unknown) => unreadableSnapshot(path, error),
   );
 
-/**
- * True if the text may be the beginning of a file that is still being written, such as an empty file. Truncated JSON
- * is invalid anyway, so a JSON writer can be told without delay.
- */
+/** True if the text may be the beginning of a file that is still being written. Truncated JSON is invalid anyway. */
 const mayBeTruncated = (now: FileSnapshot, before: FileSnapshot | undefined) =>
   before !== undefined &&
   now.length < before.length &&
@@ -160,9 +157,8 @@ async function statMarksOf(files: readonly FileSnapshot[]): Promise<string> {
 const maxFolders = 64;
 
 /**
- * Reports changes in the folders of some files. Events can get lost, so callers also have to poll. Calls `onEvent` when
- * one of the files changes, or a name that starts with two dots: Kubernetes swaps the content of a mounted folder
- * through such names. Calls `onError` if a folder cannot be watched.
+ * Reports changes in the folders of some files. Events can get lost, so callers also have to poll. Names that start
+ * with two dots count too: Kubernetes swaps the content of a mounted folder through them.
  */
 export function createFolderWatch(
   onEvent: () => void,
@@ -202,8 +198,8 @@ export function createFolderWatch(
 
   return {
     /**
-     * Watches the folders of these files, and the folders that their symbolic links lead to, instead of the previous
-     * ones. Call it regularly: it also notices that a folder was replaced by another one of the same name.
+     * Watches the folders of these files, and those that their links lead to, instead of the previous ones. Call it
+     * regularly: it also notices that a folder was replaced by another one of the same name.
      */
     async follow(files: readonly string[]): Promise<void> {
       const real = files.map(async file => await realpath(file).catch(() => file));

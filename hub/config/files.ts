@@ -8,10 +8,7 @@ import type { Environment } from './variables.ts';
 export type FileSnapshot = {
   /** Absolute. */
   readonly path: string;
-  /**
-   * SHA-256 of the text, or the system's error code (such as EISDIR) if the file could not be read. Undefined if
-   * there was no file.
-   */
+  /** SHA-256 of the text, or the system's error code (such as EISDIR). Undefined if there was no file. */
   readonly digest: string | undefined;
   /** Length of the text in characters; 0 if there was none. */
   readonly length: number;
@@ -84,9 +81,8 @@ export type ReadBytes = (path: string) => Promise<Buffer>;
 export type ShippedFiles = ReturnType<typeof createShippedFiles>;
 
 /**
- * Creates file readers that fall back to the files shipped with the hub. `inPlaceOf` maps the usual path of each to the
- * shipped one. Once a file exists at the usual path, the fallback no longer applies: if it disappears later, reading it
- * is an error.
+ * Creates file readers that fall back to the files shipped with the hub, by the path that they stand in for. The
+ * fallback ends once a file exists at that path: if it disappears later, reading it is an error.
  */
 export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) {
   const shipped = new Map(Object.entries(inPlaceOf).map(([path, file]) => [resolve(path), file]));
@@ -110,8 +106,8 @@ export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) 
 const names = ['REDIS_PASSWORD', 'QDRANT_API_KEY'];
 
 /**
- * Adds the values of secret files to the environment, trimmed. Throws HUB_CONFIG_INVALID if a file cannot be read or
- * is empty, or if the variable is also set directly.
+ * Adds the values of secret files to the environment, trimmed. Throws HUB_CONFIG_INVALID for an unreadable or empty
+ * file, and for a variable that is also set directly.
  */
 export async function readSecretFiles(env: Environment): Promise<Environment> {
   const found: Record<string, string> = {};

@@ -11,16 +11,13 @@ export type JsonText = {
   /** The parsed value. For duplicate keys, the last one counts. */
   readonly value: unknown;
   /**
-   * Returns the text with a new value at the path, or with the key removed if `value` is undefined. All other text
-   * stays unchanged. Creates missing objects on the path. Undefined if the path leads through a value that is not an
-   * object.
+   * The text with a new value at the path, or without the key if `value` is undefined. Creates missing objects on the
+   * path. Undefined if the path leads through a value that is not an object.
    */
   with(path: readonly string[], value: Json | undefined): string | undefined;
 };
 
-/**
- * Parses a text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column if it is not JSON.
- */
+/** Parses a text without a byte order mark. Throws HUB_CONFIG_INVALID if it is not JSON. */
 export function readJsonText(source: SourceText): JsonText {
   const { root, fault } = readJson(source);
   const refuse = (offset: number, text: string) =>

@@ -29,8 +29,8 @@ export type LoadOptions = {
 export type ConfigReading = FileReading<{ readonly config: Config }>;
 
 /**
- * Reads a config file (JSON or YAML, by its extension) and the files that it extends. Throws HUB_CONFIG_MISSING if
- * the file does not exist, and HUB_CONFIG_INVALID with all problems: file, line, path, value and remedy.
+ * Reads a config file and the files that it extends. Throws HUB_CONFIG_MISSING if the file does not exist, and
+ * HUB_CONFIG_INVALID with all problems: file, line, path, value and remedy.
  */
 export async function loadConfig(file: string, options: LoadOptions): Promise<Config> {
   const reading = await readConfig(file, options);
@@ -146,17 +146,14 @@ async function readServer(
 const nothingToRemove =
   'null removes a server of a file in "extends", and none of these files has this server: remove it, or write an object: {...}';
 
-/**
- * Keys that define what is launched. The others define how, which may differ between machines (`cwd`, `mounts`,
- * `resources`), or may contain secrets (`env`, `headers`).
- */
+/** Keys that define what is launched. The others may differ between machines, or contain secrets. */
 const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url'] as const;
 /** Keys that were added later. They are left out if unset, so that entries without them keep their digest. */
 const laterKeys = ['with', 'python'] as const;
 
 /**
- * Digest of what an entry launches. It is computed before variables are expanded, so it is equal on every machine and
- * cannot be used to guess a variable's value. The query of `url` is left out.
+ * Digest of what an entry launches, before variables are expanded: it is equal on every machine, and cannot be used to
+ * guess a value.
  */
 export function originOf(entry: unknown): string | undefined {
   if (!isObject(entry)) return undefined;

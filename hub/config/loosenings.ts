@@ -23,12 +23,9 @@ export type Loosening = {
 };
 
 /**
- * Lists everything in an entry that gives its server more permissions than the default sandbox. The result contains
- * no values of variables, so a caller cannot read the hub's environment through an entry. Pure.
- *
- * @param entry The entry as it would be written to the file, with `${NAME}` unexpanded.
- * @param config The entry as loaded: paths are absolute, symbolic links resolved.
- * @param others The other servers of the file. A volume that the server shares with one of them is reported.
+ * Lists everything in an entry that gives its server more permissions than the default sandbox. Contains no values of
+ * variables, so a caller cannot read the hub's environment. `entry` is as written, `config` the entry as loaded, and
+ * `others` the other servers, whose volumes it may share. Pure.
  */
 export function findLoosenings(
   entry: JsonObject,

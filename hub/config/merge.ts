@@ -19,22 +19,17 @@ const equivalentKeys = [
 export const forms = ['servers', 'mcpServers'] as const;
 
 /**
- * Merges a config file over one that it extends. Objects are merged key by key, including the servers and their
- * `env`, `headers` and `resources`. Lists and other values are replaced. `null` removes the value below; if there is
- * none, the `null` stays for the files further below, and validation rejects it at the end. Keys of the lower file
- * keep their order, which decides who gets a name that two servers want; new keys follow. A server stays in the
- * group, `servers` or `mcpServers`, in which it was defined first, and keeps that group's defaults. `disabled` and
- * `enabled`, `transport` and `type`, and `restart` and `restart_on_failure` override each other. Pure.
+ * Merges a config file over one that it extends, as the schema describes `extends`. A `null` that removes nothing stays
+ * for the files further below, and validation rejects it at the end. Keys of the lower file keep their order, which
+ * decides who gets a name that two servers want; new keys follow. A server stays in the group in which it was defined
+ * first, and keeps the defaults of that group. Pure.
  */
 export function mergeFiles(below: SourceNode, above: SourceNode): SourceNode {
   if (below.kind !== 'map' || above.kind !== 'map') return above;
   return mergeMaps(below, moveToGroupsOf(below, above), 0);
 }
 
-/**
- * Adds `null` for every key that the entry would inherit from the one below, so that the merged entry is exactly
- * `entry`. Pure.
- */
+/** Adds `null` for every key that the entry would inherit, so that the merged entry is exactly `entry`. Pure. */
 export function withoutInheritance(entry: JsonObject, below: SourceNode): JsonObject {
   return below.kind === 'map'
     ? withNulls(entry, withoutEquivalentKeys(below.entries, Object.keys(entry)))

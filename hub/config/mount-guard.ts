@@ -9,8 +9,8 @@ import { findEngineSocket, findSandboxEscape } from './sandbox-escapes.ts';
 type Source = { readonly written: string; readonly real: string };
 
 /**
- * Refuses mounts that would let a server take over this machine or this user's account, or read this user's keys.
- * Returns why the source must not be mounted, as the end of a sentence; undefined if it may be.
+ * Returns why a source must not be mounted, as the end of a sentence: a server could take over this machine or this
+ * user's account, or read this user's keys.
  */
 export type MountGuard = (
   source: Source,

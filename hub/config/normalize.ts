@@ -22,8 +22,7 @@ export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normal
   /** Digest of what the entry launches, equal on every machine (see `originOf`). Contains no secrets. */
   readonly origin?: string | undefined;
   /**
-   * Set while a changed entry waits for approval: the reason. The other fields are those of the previous entry, or
-   * the server is disabled if there was none.
+   * Why a changed entry waits for approval. The other fields are those of the previous entry, or `enabled` is false.
    */
   readonly heldBack?: string | undefined;
 };
@@ -54,8 +53,8 @@ export type RemoteLaunch = {
 };
 
 /**
- * Converts the alternative notations of an entry to one form. Reports every violated rule that involves several keys.
- * Returns undefined if the entry cannot be launched.
+ * Converts the alternative notations of an entry to one form, and reports every violated rule that involves several
+ * keys. Undefined if the entry cannot be launched.
  */
 export async function normalizeServer(draft: EntryDraft) {
   const { name, form, entry, report } = draft;

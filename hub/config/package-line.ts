@@ -7,10 +7,7 @@ import {
   pypiPackage,
 } from './package-spec.ts';
 
-/**
- * The package that a command line of npx, uvx and similar launchers runs, with the arguments for its program; or why
- * the line cannot become a package, and the remedy.
- */
+/** What a command line of a launcher runs; or why it cannot become a package, and the remedy. */
 export type PackageLine =
   | { readonly package: PackageSpec; readonly args: readonly string[]; readonly program?: string }
   | { readonly why: string };
@@ -192,8 +189,7 @@ const commands = [
 ] as const;
 
 /**
- * Converts a command line to the equivalent for npx, uvx or docker, and removes parts that depend on the machine: the
- * program's folder, `.exe`, and `cmd /c` on Windows.
+ * Converts a command line to the equivalent for npx, uvx or docker, without the program's folder, `.exe`, and `cmd /c`.
  */
 export function plainLine({ command, args }: CommandLine): CommandLine {
   const name = nameOf(command);

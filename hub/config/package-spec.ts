@@ -14,9 +14,7 @@ export type PackageSpec = {
 const npmSpec =
   /^((?:@[a-z0-9][\w.-]{0,100}\/)?[a-z0-9][\w.-]{0,213})(?:@([a-z0-9][\w.+-]{0,99}))?$/i;
 const pypiSpec = /^([a-z0-9](?:[\w.-]{0,98}[a-z0-9])?)(?:(?:==|@)([a-z0-9][\w.+-]{0,99}))?$/i;
-/**
- * Additional packages may have version ranges and extras, because they are resolved together with the main package.
- */
+/** Additional packages may have ranges and extras: they are resolved together with the main package. */
 const pypiExtra =
   /^[a-z0-9](?:[\w.-]{0,98}[a-z0-9])?(?:\[[\w,.-]{1,100}\])?(?:(?:==|>=|<=|~=|!=|<|>)[a-z0-9][\w.+!*-]{0,99})?$/i;
 const archive = /\.(?:tgz|tar|gz|zip|whl)$/i;

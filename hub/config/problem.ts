@@ -72,10 +72,7 @@ const withoutCredentials = (url: string) =>
 
 type Issue = z.core.$ZodIssue;
 
-/**
- * Converts zod issues to sentences that tell users what to write. `base` is the path of the validated value; `keysAt`
- * returns the known keys of the object at a path.
- */
+/** Converts zod issues to sentences that tell users what to write. `base` is the path of the validated value. */
 export function problemsOf(
   issues: readonly Issue[],
   base: Path,

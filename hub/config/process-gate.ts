@@ -37,10 +37,7 @@ export function createProcessGate(first: Config) {
       if (server) accept(server);
       return server !== undefined;
     },
-    /**
-     * Returns the config with each entry that is not allowed replaced by its previous version, or disabled if it is
-     * new. `heldBack` says why.
-     */
+    /** Replaces each entry that is not allowed by its previous version, or disables it if it is new. */
     hold(config: Config): Config {
       held.clear();
       const before = inForce;
@@ -62,9 +59,7 @@ export function createProcessGate(first: Config) {
 const isRunAsProcess = ({ enabled, launch }: ServerConfig) =>
   enabled && launch.kind === 'local' && launch.runtime === 'process';
 
-/**
- * Everything that decides which program runs. Includes the environment, because of variables such as NODE_OPTIONS.
- */
+/** What decides which program runs, including the environment, because of variables such as NODE_OPTIONS. */
 function whatRuns({ launch }: ServerConfig): object {
   return launch.kind === 'local' ? { ...launch, sandbox: undefined } : launch;
 }

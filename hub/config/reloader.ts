@@ -21,10 +21,7 @@ type Handlers<Content extends object, Outcome> = ReloaderNeeds & {
   readonly invalidMessage: string;
 };
 
-/**
- * Reads files again when they change, from `start` to `stop`, or on request. Content that is not valid is logged and
- * not applied.
- */
+/** Reads files again when they change, from `start` to `stop`, or on request. Logs invalid content and ignores it. */
 export function createReloader<Content extends object, Outcome>(
   firstFiles: readonly FileSnapshot[],
   timing: WatchTiming,

@@ -76,10 +76,7 @@ const inMs = (seconds: number) => Math.round(seconds * 1000);
 
 export const defaultRules = withDefaults({});
 
-/**
- * The models that the rules need, without duplicates, most important first: models of all clients and their
- * fallbacks, then models of single clients. `usualModel` is for rules that name none.
- */
+/** The models that the rules need, most important first. `usualModel` is for rules that name none. */
 export function modelsOf(rules: EnhancementRules, usualModel: string): readonly string[] {
   const { fallbackChain, embeddingModel, judgeModel, clients } = rules;
   const chosen = [rules.default, ...clients.values()].filter(({ enabled }) => enabled);

@@ -22,8 +22,7 @@ const defaultSockets = [
 ];
 
 /**
- * Folders in which the kernel and the engine expose the machine and all containers. The broker refuses more,
- * including all of /run: it protects the engine from the hub, while this check protects users from a mistake.
+ * Folders in which the kernel and the engine expose the machine. The broker, which protects the engine, refuses more.
  */
 const exposingFolders = ['/proc', '/sys', '/dev', '/var/lib/docker', '/var/lib/containerd'];
 
@@ -33,8 +32,8 @@ export function findEngineSocket(env: Environment): string | undefined {
 }
 
 /**
- * Returns why mounting `path` would let a container take over this machine, or undefined if it would not. A socket is
- * refused even read-only, because a read-only mount does not prevent connections.
+ * Returns why mounting `path` would let a container take over this machine. A socket is refused even read-only, because
+ * a read-only mount does not prevent connections.
  */
 export async function findSandboxEscape(
   path: string,

@@ -87,9 +87,7 @@ export function schemaJson(): string {
   return jsonSchemaText(file);
 }
 
-/**
- * Schema of the file without its servers. Each server is parsed on its own, so that each reports its own problems.
- */
+/** Schema of the file without its servers, which are parsed one by one, so that each reports its own problems. */
 export const envelopeSchema = fileOf(z.unknown(), z.string());
 
 /** The known keys of the object at a path, for "did you mean" hints. */

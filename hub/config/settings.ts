@@ -21,10 +21,9 @@ export type Settings = Readonly<ReturnType<typeof readSettings>>;
 type FileSettings = Pick<Config, 'listen' | 'token' | 'administration'>;
 
 /**
- * Reads the settings (spec 1.3). Precedence: process environment, then the text of `.env`, then the config file. An
- * empty variable counts as unset. Paths stay as written. Throws HUB_CONFIG_INVALID with all problems (variable,
- * value, what is allowed), and HUB_LISTEN_REFUSED for an address that other machines can reach without token and TLS
- * (spec G6).
+ * Reads the settings (spec 1.3). Precedence: process environment, `.env`, config file. An empty variable counts as
+ * unset. Paths stay as written. Throws HUB_CONFIG_INVALID with all problems, and HUB_LISTEN_REFUSED for an address that
+ * other machines can reach without token and TLS (spec G6).
  */
 export function readSettings(env: Environment, dotenv = '', manifest: FileSettings = {}) {
   const variables = createVariables(withFileSettings(mergeEnvironment(env, dotenv), manifest));
@@ -54,10 +53,7 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     /** `off`: the hub cannot be administered over HTTP, even with the owner's key. */
     administration: choice('ROUTER_ADMINISTRATION', ['on', 'off']) ?? 'on',
     tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
-    /**
-     * If the hub runs in a container: host names of its own addresses on the networks from which clients call it. The
-     * hub listens on these addresses and on loopback. If empty, it listens on `host`.
-     */
+    /** Host names of the addresses of a hub in a container on which it listens, besides loopback. If empty: `host`. */
     networks: list('ROUTER_NETWORKS', isHost, 'comma-separated host names of this container'),
     /** Host names, besides localhost, under which clients may reach the hub. */
     allowedHosts: list(
@@ -131,10 +127,7 @@ export const serversFileOf = (env: Environment, dotenv = ''): string =>
 /** The data folder as written, for callers that need no other setting. */
 export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() || defaultDataDir;
 
-/**
- * Refuses an address that other machines can reach without token and TLS. The hub's own container is exempt: its
- * published port limits access.
- */
+/** A published port limits access to the hub's own container, so it may listen on all addresses. */
 function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   if (isLoopback(host)) return;
   if (inContainer && (host === '0.0.0.0' || host === '::')) return;
@@ -149,10 +142,7 @@ function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   );
 }
 
-/**
- * A hub removes containers that carry its id and are not its own, so two hubs with the same id would stop each
- * other's servers.
- */
+/** A hub removes containers that carry its id and are not its own, so two hubs must not share one. */
 function refuseSharedId({ hubId, inContainer }: Settings): void {
   if (hubId === undefined || inContainer) return;
   throw new HubError(

@@ -2,9 +2,7 @@ import { HubError } from '#core';
 import type { Config } from './config.ts';
 import type { ServerConfig } from './normalize.ts';
 
-/**
- * The config with only the servers that have at least one of the tags (spec 5.1). Tags are compared as written. Pure.
- */
+/** The config with only the servers that have at least one of the tags (spec 5.1). Pure. */
 export const withTags = (config: Config, tags: readonly string[]): Config => ({
   ...config,
   servers: config.servers.filter(server => hasAny(server, tags)),

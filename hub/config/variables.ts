@@ -14,8 +14,8 @@ const malformed = 'write ${NAME} or ${NAME:-default}, and $$ for a dollar sign';
 
 /**
  * Expands `${NAME}` and `${NAME:-default}` in the keys that allow it; `$$` is a literal dollar sign. As with the
- * shell's `:-`, an empty variable counts as unset. Reports all missing variables together. `path` is the path of the
- * entry. `unresolved` contains the paths (as text) of the strings in which a variable is missing.
+ * shell's `:-`, an empty variable counts as unset. `unresolved` contains the paths of the strings in which a variable
+ * is missing.
  */
 export function expandServer(entry: unknown, path: Path, env: Environment) {
   const problems: Problem[] = [];
@@ -82,10 +82,7 @@ export const mergeEnvironment = (env: Environment, dotenv: string): Environment 
 
 export type Variables = ReturnType<typeof createVariables>;
 
-/**
- * Creates a reader of an environment. It collects all problems, which `done` throws together. An empty variable counts
- * as unset.
- */
+/** Creates a reader of an environment. `done` throws all problems together. An empty variable counts as unset. */
 export function createVariables(env: Environment) {
   const problems: string[] = [];
   const fail = (name: string, text: string) => void problems.push(`${name}: ${text}`);

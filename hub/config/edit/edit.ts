@@ -23,10 +23,7 @@ type Needs = {
   /** Reads the current environment, to validate the edited config with it. */
   readonly readOptions: () => Promise<LoadOptions>;
   readonly readBytes?: ReadBytes | undefined;
-  /**
-   * Replaces a file atomically. Awaits `check` right before the rename and rejects with what it throws. Rejects with
-   * the system's error if the write fails, and leaves no temporary file behind.
-   */
+  /** Replaces a file atomically, unless `check`, which is awaited right before the rename, throws. */
   readonly writeWhole: (file: string, text: string, check: () => Promise<void>) => Promise<void>;
 };
 
@@ -42,10 +39,7 @@ type Change = {
 
 export type ConfigEditor = ReturnType<typeof createConfigEditor>;
 
-/**
- * Creates an editor of the server entries in config files, which keeps all other text byte for byte. Edits run one
- * after another, each on the result of the one before.
- */
+/** Creates an editor of the server entries in config files, which keeps all other text. Edits run one after another. */
 export function createConfigEditor(needs: Needs) {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
@@ -62,8 +56,7 @@ export function createConfigEditor(needs: Needs) {
   return {
     /**
      * Adds a server at the end, or replaces a `null` entry that removes an inherited server. Rejects with
-     * HUB_CONFIG_CONFLICT if the file or one that it extends has a server of that name, and with the errors of
-     * `setServer`.
+     * HUB_CONFIG_CONFLICT if there is a server of that name, and with the errors of `setServer`.
      */
     addServer: (file: string, name: string, entry: JsonObject) =>
       edit(file, { name, kind: 'add', entry }),
@@ -74,10 +67,7 @@ export function createConfigEditor(needs: Needs) {
      */
     setServer: (file: string, name: string, entry: JsonObject) =>
       edit(file, { name, kind: 'set', entry }),
-    /**
-     * Removes a server. For a server of a file in `extends`, writes `null` to this file and leaves the other file
-     * unchanged. Rejects with the errors of `setServer`.
-     */
+    /** Removes a server; one of a file in `extends` by writing `null` to this file. Rejects like `setServer`. */
     removeServer: (file: string, name: string) => edit(file, { name, kind: 'remove' }),
     /** Returns the server that `addServer` would add, without writing. Rejects with the errors of `addServer`. */
     preview: async (file: string, name: string, entry: JsonObject) => {
@@ -163,9 +153,7 @@ async function prepare(
   return { text: edited, config: after.config };
 }
 
-/**
- * True if the edit affects only this server. Editing a YAML anchor would also change the servers that refer to it.
- */
+/** True if the edit affects only this server, and none that refers to its YAML anchor. */
 function affectsOnly({ added, removed, changed, naming }: Difference, name: string): boolean {
   const names = [...added, ...removed, ...changed.map(({ after }) => after)];
   return !naming && names.every(server => server.name === name);

@@ -18,10 +18,7 @@ import {
 /** Loaded on demand: few hubs have a YAML file. */
 const loadYaml = async () => ({ ...(await import('../yaml.ts')), ...(await import('../yaml.ts')) });
 
-/**
- * The text of a config file whose server entries can be edited. It must be valid, with an object as its root.
- * Everything else in it stays unchanged.
- */
+/** A valid config file whose server entries can be edited. Everything else in it stays unchanged. */
 export async function editableText(whole: string, format: Format) {
   const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = whole.slice(byteOrderMark.length);
@@ -71,8 +68,7 @@ export async function editableText(whole: string, format: Format) {
     /**
      * Returns the text with a new value for a server's entry: an object, `null` to remove a server of a file in
      * `extends`, or `undefined` to delete the entry. A new entry is added at the end of `servers`, or of `mcpServers`
-     * if the file has only that. Comments and blank lines are kept, except comments inside the entry and on its lines.
-     * Undefined if the text uses syntax that cannot be edited this way.
+     * if the file has only that. Undefined if the text uses syntax that cannot be edited this way.
      */
     with(name: string, entry: JsonObject | null | undefined): string | undefined {
       const splices = change(name, entry);
