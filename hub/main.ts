@@ -5,11 +5,11 @@ import {
   type ServeOptions,
   createAsk,
   createCli,
-  createIo,
+  createEnding,
   createHubLocator,
+  createIo,
   openBrowser,
 } from '#cli';
-import type { ClientMachine } from '#clients';
 import {
   type Config,
   type Environment,
@@ -23,7 +23,7 @@ import {
   defaultRulesFile,
   defaultServersFile,
   mergeEnvironment,
-  readConfig as readWholeConfig,
+  readConfig,
   readRules,
   readSecretFiles,
   readSettings,
@@ -58,23 +58,21 @@ async function readDotenv(): Promise<string> {
   }
 }
 
+const readEnvironment = async () => mergeEnvironment(process.env, await readDotenv());
+
 async function settingsWith(
   { configFile, port }: ServeOptions,
   manifest?: Config,
 ): Promise<Settings> {
   return {
-    ...readSettings(
-      await readSecretFiles(mergeEnvironment(process.env, await readDotenv())),
-      '',
-      manifest,
-    ),
+    ...readSettings(await readSecretFiles(await readEnvironment()), '', manifest),
     ...(configFile !== undefined && { serversFile: configFile }),
     ...(port !== undefined && { port }),
   };
 }
 
 async function readOptions(): Promise<LoadOptions> {
-  const env = mergeEnvironment(process.env, await readDotenv());
+  const env = await readEnvironment();
   return { env, home: homedir(), ownPlaces: ownPlacesIn(env), clientFiles };
 }
 
@@ -99,7 +97,7 @@ async function clientFiles(home: string): Promise<readonly string[]> {
   return allConfigFiles({ ...(await machineHere()), home }).map(({ file }) => file);
 }
 
-async function machineHere(): Promise<ClientMachine> {
+async function machineHere() {
   const { findMachine } = await import('#clients');
   const { platform, env } = process;
   return await findMachine({ platform, home: homedir(), folder: process.cwd(), env });
@@ -107,19 +105,20 @@ async function machineHere(): Promise<ClientMachine> {
 
 /** The config source, limited to servers with these tags. */
 async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
+  const { tags } = options;
   const file = options.configFile ?? serversFileOf(process.env, await readDotenv());
   let whole: Config | undefined;
   const shipped = await findShipped(options, file);
   const read = async () => {
-    const reading = await readWholeConfig(file, { ...(await readOptions()), ...shipped });
+    const reading = await readConfig(file, { ...(await readOptions()), ...shipped });
     if (reading.error) return reading;
     whole = reading.config;
-    return options.tags ? { ...reading, config: withTags(reading.config, options.tags) } : reading;
+    return tags ? { ...reading, config: withTags(reading.config, tags) } : reading;
   };
   const first = await read();
   if (first.error) throw first.error;
   // Only checked at the start: a later config may contain no server with a tag.
-  if (whole && options.tags) checkTags(whole, options.tags);
+  if (whole && tags) checkTags(whole, tags);
   return {
     file,
     first,
@@ -127,16 +126,10 @@ async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
     readOptions,
     settings: async () => await settingsWith(options, whole),
     servers: () => whole?.servers ?? [],
-    tags: options.tags,
+    tags,
     ...(shipped && { shipped }),
   };
 }
-
-const isThere = async (file: string) =>
-  await access(file).then(
-    () => true,
-    () => false,
-  );
 
 /** The shipped servers and rules, for a folder without its own. */
 const shippedConfigs = {
@@ -144,10 +137,13 @@ const shippedConfigs = {
   [defaultRulesFile]: join(root, 'configs', 'enhancement-rules.json'),
 };
 
-const findShipped = async ({ configFile }: ServeOptions, file: string) =>
-  configFile !== undefined || file !== defaultServersFile || (await isThere(file))
-    ? undefined
-    : createShippedFiles(shippedConfigs);
+async function findShipped({ configFile }: ServeOptions, file: string) {
+  if (configFile !== undefined || file !== defaultServersFile) return undefined;
+  return await access(file).then(
+    () => undefined,
+    () => createShippedFiles(shippedConfigs),
+  );
+}
 
 /** The secrets of the servers and of the hub, for redaction. */
 async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => readonly string[]> {
@@ -164,9 +160,6 @@ async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => 
     ],
   });
 }
-
-/** Dependencies of commands that call a hub. */
-const hubLocator = createHubLocator({ env: process.env, root, readDotenv, readOptions });
 
 const stdio = { input: process.stdin, output: process.stdout };
 
@@ -186,18 +179,17 @@ const cli = createCli({
     if (error && (error.code !== 'HUB_CONFIG_MISSING' || rulesFile !== defaultRulesFile))
       throw error;
     const shipped = await findShipped(options, serversFile);
-    const reading = await readWholeConfig(serversFile, { ...(await readOptions()), ...shipped });
+    const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
     if (reading.error) throw reading.error;
     const { config } = reading;
-    return shipped
-      ? { file: shippedConfigs[defaultServersFile], config, insteadOf: serversFile }
-      : { file: serversFile, config };
+    if (!shipped) return { file: serversFile, config };
+    return { file: shippedConfigs[defaultServersFile], config, insteadOf: serversFile };
   },
-  ...hubLocator,
+  ...createHubLocator({ env: process.env, root, readDotenv, readOptions }),
   async openBrowser(url) {
     const { writeWhole } = await import('#store');
     const { platform, env } = process;
-    const folder = (await settingsWith({})).dataDir;
+    const { dataDir: folder } = await settingsWith({});
     return await openBrowser(url, { platform, env, folder }, { writeWhole });
   },
   findConfigFile: async () => serversFileOf(process.env, await readDotenv()),
@@ -273,12 +265,11 @@ const cli = createCli({
     const { createSurveyor, volumeName } = await import('#runtimes/docker');
     const { volumesOf } = await import('#servers');
     const { findHubId } = await import('#store');
-    const surveyor = createSurveyor(settings.dockerHost, { clock: systemClock });
-    const hubId = settings.hubId ?? (await findHubId(settings.dataDir));
+    const { dataDir } = settings;
     return {
-      ...surveyor,
-      hubId,
-      dataDir: settings.dataDir,
+      ...createSurveyor(settings.dockerHost, { clock: systemClock }),
+      hubId: settings.hubId ?? (await findHubId(dataDir)),
+      dataDir,
       volumesOf: config => volumesOf(config).map(volume => volumeName(settings, volume)),
     };
   },
@@ -286,31 +277,14 @@ const cli = createCli({
     const log = await openLogOf(await settingsWith({}));
     const { createBroker, readBrokerOptions } = await import('#broker');
     const { readBuildContext, readLock } = await import('#runtimes/docker');
-    const broker = createBroker(readBrokerOptions(process.env, imagesDir), {
-      log,
-      readBuildContext,
-      readLock,
-    });
+    const options = readBrokerOptions(process.env, imagesDir);
+    const broker = createBroker(options, { log, readBuildContext, readLock });
     await broker.start(signal);
     return broker;
   },
 });
 
-const ending = new AbortController();
-/** Maximum interval in ms between two signals of one Ctrl-C: under npm it arrives from the terminal and from npm. */
-const sameSignalMs = 1_000;
-let endingSince = 0;
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-  process.on(signal, () => {
-    if (!ending.signal.aborted) {
-      endingSince = performance.now();
-      ending.abort();
-    } else if (performance.now() - endingSince > sameSignalMs) {
-      // A second signal exits immediately.
-      process.stderr.write('Ended at once. What still runs is removed by the next start.\n');
-      process.exit(1);
-    }
-  });
+const ending = createEnding(process, systemClock);
 // A closed terminal or pipe must not end the process.
 const io = createIo(process, ending.signal, systemClock);
 // After a bug, stop in order: otherwise the servers would keep running.
@@ -320,15 +294,6 @@ process.on('uncaughtException', error => {
   if (!opened) process.stderr.write(`${error.stack}\n`);
   ending.abort();
 });
-
-// Under npm a shell between npm and the hub exits on the signal of npm without forwarding it. The hub therefore stops
-// when its parent exits.
-if (process.env['npm_lifecycle_event'] !== undefined) {
-  const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) ending.abort();
-  }, 500).unref();
-}
 
 // A command may wait only for a timer, such as the reconnect to Redis at the start, and timers of the hub's clock do not
 // keep the process alive.

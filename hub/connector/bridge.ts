@@ -7,6 +7,7 @@ import {
   createWriteBatch,
   isObject,
   messageOf,
+  sleep,
 } from '#core';
 import {
   type Answer,
@@ -25,16 +26,15 @@ import {
   readMessages,
   valueOf,
 } from '#jsonrpc';
-import { createForwardedRequests } from './forwarded-requests.ts';
 import type { Link, LinkHandlers } from './dial.ts';
-import { createMemory, remembered } from './memory.ts';
+import { createForwardedRequests, createSession, remembered } from './session.ts';
 
-export type BridgeOptions = FramesOptions & {
+type BridgeOptions = FramesOptions & {
   /** How long pending calls have to be answered after the client's input ended, in milliseconds. */
   readonly graceMs: number;
 };
 
-export type BridgeNeeds = {
+type BridgeNeeds = {
   /** Connects to the hub. Rejects with HubError if that fails. */
   readonly dial: (on: LinkHandlers) => Promise<Link>;
   readonly clock: Clock;
@@ -47,7 +47,7 @@ const backoff: BackoffOptions = { firstMs: 200, maxMs: 5_000, jitter: 0.5 };
 const maxUnsentBytes = 64 * 1024 * 1024;
 /** Maximum number of unanswered requests of a client. Further requests get an error. */
 const maxInFlight = 10_000;
-const lookMs = 20;
+const pollMs = 20;
 /** How long a stopping hub may take from its last message to its end, in milliseconds. */
 const listenEndMs = 1_000;
 
@@ -64,7 +64,7 @@ export async function bridgeStdio(
 ): Promise<void> {
   const { clock, log } = needs;
   const { promise: over, resolve: end } = Promise.withResolvers<string>();
-  const memory = createMemory();
+  const session = createSession();
   /** The client's pending requests, by the client's id. The value is the request if the bridge needs it again. */
   const inFlight = new Map<string, Request | undefined>();
   const forwarded = createForwardedRequests();
@@ -92,23 +92,20 @@ export async function bridgeStdio(
   );
   const toClient = createWriteBatch(frames, { maxUnsentBytes });
 
-  function tell(bytes: Buffer): void {
+  function sendToClient(bytes: Buffer): void {
     if (!isOver && !toClient.send(bytes)) end('the client does not read');
   }
 
   const toHub = createWriteBatch(
-    {
-      write: messages => link?.write(messages),
-      unsentBytes: () => link?.unsentBytes() ?? 0,
-    },
+    { write: messages => link?.write(messages), unsentBytes: () => link?.unsentBytes() ?? 0 },
     { maxUnsentBytes },
   );
 
   function fromClient(message: Message | Malformed): void {
-    if (message.kind === 'malformed') return tell(malformedAnswer(message));
+    if (message.kind === 'malformed') return sendToClient(malformedAnswer(message));
     if (message.kind === 'request') return request(message);
     if (message.kind === 'notification') {
-      memory.notified(message);
+      session.recordNotification(message);
       // Drop a cancelled listen request, so that the next hub does not get it.
       if (message.method === 'notifications/cancelled') {
         const span = membersOf(message.bytes, message.params)?.get('requestId');
@@ -118,40 +115,40 @@ export async function bridgeStdio(
       if (isUp) void toHub.send(message.bytes);
       return;
     }
-    const answer = forwarded.answer(message);
+    const answer = forwarded.answerForHub(message);
     if (answer) void toHub.send(answer);
   }
 
   function request(message: Request): void {
     const id = rawText(message.bytes, message.id);
-    if (!isUp) return tell(answerMeanwhile(message.method, id));
+    if (!isUp) return sendToClient(answerMeanwhile(message.method, id));
     if (inFlight.size >= maxInFlight || !toHub.send(message.bytes))
-      return tell(errorAnswer(id, busy(inFlight.size)));
+      return sendToClient(errorAnswer(id, busy(inFlight.size)));
     inFlight.set(id, isKept(message) ? message : undefined);
   }
 
   /** Returns the message for the client that follows from a hub's message, if any. */
   function forClient(message: Message | Malformed): Buffer | undefined {
     if (message.kind === 'malformed') return undefined;
-    if (message.kind === 'request') return forwarded.ask(message);
+    if (message.kind === 'request') return forwarded.requestForClient(message);
     if (message.kind === 'answer') {
       const { bytes, id } = message;
       return !id || isAnswerForClient(rawText(bytes, id), message) ? bytes : undefined;
     }
     if (message.method === listChangedOf('resources'))
-      for (const owed of memory.owed()) void toHub.send(owed);
-    return forwarded.tell(message);
+      for (const retry of session.retrySubscriptions()) void toHub.send(retry);
+    return forwarded.notificationForClient(message);
   }
 
   function isAnswerForClient(id: string, answer: Answer): boolean {
     if (awaited?.id === id) awaited.resolve(answer);
-    if (memory.renewed(answer)) return false;
+    if (session.recordRestored(answer)) return false;
     const request = inFlight.get(id);
     if (request?.method === listen) {
       endListening(id, request, answer);
       return false;
     }
-    if (request) memory.answered(request, answer);
+    if (request) session.recordAnswer(request, answer);
     return inFlight.delete(id);
   }
 
@@ -164,7 +161,7 @@ export async function bridgeStdio(
     clock.after(listenEndMs, () => {
       if (link !== from || inFlight.get(id) !== request) return;
       inFlight.delete(id);
-      tell(answer.bytes);
+      sendToClient(answer.bytes);
     });
   }
 
@@ -174,40 +171,36 @@ export async function bridgeStdio(
     broken.catch(() => {}); // Awaited below, unless the join ends first.
     failJoin = reason => reject(away(reason));
     const opened = await needs.dial({
-      message(bytes) {
-        for (const message of readMessages(bytes).messages) {
-          const told = forClient(message);
-          if (told) tell(told);
+      message(received) {
+        for (const message of readMessages(received).messages) {
+          const bytes = forClient(message);
+          if (bytes) sendToClient(bytes);
         }
       },
       closed: lost,
     });
     if (isOver) return opened.close();
     link = opened;
-    const initialize = memory.again();
-    const answer = initialize && (await Promise.race([ask(initialize, opened), broken]));
+    const initialize = session.initializeAgain();
+    let answer: Answer | undefined;
+    if (initialize) {
+      const { promise, resolve } = Promise.withResolvers<Answer>();
+      awaited = { id: initialize.id, resolve };
+      opened.write([initialize.bytes]);
+      answer = await Promise.race([promise, broken]);
+    }
     if (answer?.failed) {
       opened.close();
       link = undefined;
       throw away(`it refuses the session: ${rawText(answer.bytes, answer.payload)}`);
     }
     const listens = [...inFlight.values()].filter(message => message !== undefined);
-    const messages = [...memory.rest(), ...listens.map(({ bytes }) => bytes)];
+    const messages = [...session.restore(), ...listens.map(({ bytes }) => bytes)];
     if (messages.length > 0) opened.write(messages);
     isUp = true;
     // Announce all lists as changed: the client has missed the changes during the outage.
     if (answer)
-      for (const kind of listsOf(answer)) tell(encodeCall(undefined, listChangedOf(kind)));
-  }
-
-  async function ask(
-    { id, bytes }: { readonly id: string; readonly bytes: Buffer },
-    to: Link,
-  ): Promise<Answer> {
-    const { promise, resolve } = Promise.withResolvers<Answer>();
-    awaited = { id, resolve };
-    to.write([bytes]);
-    return await promise;
+      for (const kind of listsOf(answer)) sendToClient(encodeCall(undefined, listChangedOf(kind)));
   }
 
   /** Handles the loss of the hub. */
@@ -221,27 +214,30 @@ export async function bridgeStdio(
       // Listen requests stay pending: the next hub gets them.
       if (message?.method === listen) continue;
       inFlight.delete(id);
-      tell(errorAnswer(id, error));
+      sendToClient(errorAnswer(id, error));
     }
     for (const id of forwarded.nextHub())
-      tell(encodeCall(undefined, 'notifications/cancelled', { requestId: JSON.parse(id), reason }));
+      sendToClient(
+        encodeCall(undefined, 'notifications/cancelled', { requestId: JSON.parse(id), reason }),
+      );
     if (!wasUp) return failJoin?.(reason);
     log.warn({ reason }, 'the hub went away; it is waited for');
     void rejoin();
   }
 
   async function rejoin(): Promise<void> {
-    let told = '';
+    let lastMessage = '';
     for (let failures = 1; !isOver; failures++) {
-      const delayMs = backoffMs(backoff, failures, needs.random);
-      await new Promise<void>(resolve => clock.after(delayMs, resolve));
+      await sleep(backoffMs(backoff, failures, needs.random), { clock });
       if (isOver) return;
       try {
         await join();
         log.info({}, 'the hub is back');
         return;
       } catch (error) {
-        if (messageOf(error) !== told) log.warn({}, (told = messageOf(error)));
+        const message = messageOf(error);
+        if (message !== lastMessage) log.warn({}, message);
+        lastMessage = message;
       }
     }
   }
@@ -253,8 +249,7 @@ export async function bridgeStdio(
   async function endWhenAnswered(reason: string): Promise<void> {
     const until = clock.monotonic() + options.graceMs;
     const isBusy = () => [...inFlight.values()].some(message => message?.method !== listen);
-    while (isBusy() && clock.monotonic() < until)
-      await new Promise<void>(resolve => clock.after(lookMs, resolve));
+    while (isBusy() && clock.monotonic() < until) await sleep(pollMs, { clock });
     end(reason);
   }
 

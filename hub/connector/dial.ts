@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type BatchSink, type Clock, HubError, isObject, messageOf } from '#core';
+import { type BatchSink, type Clock, HubError, isObject, messageOf, tryParseJson } from '#core';
 
 /** The address of a running hub, as its clients specify it. */
 export type DialAddress = {
@@ -53,8 +53,8 @@ export async function dialHub(
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let failure: unknown;
   ws.on('unexpected-response', (_request, response) => {
-    void problemOf(response).then(said => {
-      failure = refused(address, response.statusCode ?? 0, said);
+    void problemOf(response).then(message => {
+      failure = refused(address, response.statusCode ?? 0, message);
       ws.terminate();
     });
   });
@@ -115,70 +115,49 @@ export function endpointOf({ url: text, server }: DialAddress): string {
  * Returns the error for a hub that does not answer, or answers unexpectedly. The message says how to fix the cause.
  */
 export function unreachable({ url }: Pick<DialAddress, 'url'>, error: unknown): HubError {
-  const isSecure = /^(?:https|wss):/i.test(url);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const why = messageOf(error);
-  if (isSecure && unknownIssuer.has(code))
-    return failed(
-      `the certificate of the hub at ${url} is not trusted here (${why}). Set NODE_EXTRA_CA_CERTS to the file of that certificate, or of the authority that signed it, where this command is started`,
-      error,
-    );
-  if (isSecure && wrongCertificate.has(code))
-    return failed(
-      `the certificate of the hub at ${url} is not valid for that address now (${why}). Name the hub with --url as its certificate does, or renew the certificate`,
-      error,
-    );
+  return failed(explain(url, code, messageOf(error)), error);
+}
+
+function explain(url: string, code: string, why: string): string {
+  const isSecure = /^(?:https|wss):/i.test(url);
+  if (isSecure && unknownIssuer.test(code))
+    return `the certificate of the hub at ${url} is not trusted here (${why}). Set NODE_EXTRA_CA_CERTS to the file of that certificate, or of the authority that signed it, where this command is started`;
+  if (isSecure && wrongCertificate.test(code))
+    return `the certificate of the hub at ${url} is not valid for that address now (${why}). Name the hub with --url as its certificate does, or renew the certificate`;
   if (isSecure && notTls.test(code))
-    return failed(
-      `what answers at ${url} speaks no TLS (${why}). If the hub has no certificate, write http:// in --url`,
-      error,
-    );
+    return `what answers at ${url} speaks no TLS (${why}). If the hub has no certificate, write http:// in --url`;
   if (!isSecure && code === 'ECONNRESET')
-    return failed(
-      `what answers at ${url} ended the connection (${why}). If the hub has a certificate, write https:// in --url`,
-      error,
-    );
-  return failed(
-    `no hub answers at ${url} (${why}). Start one with "agenthub serve", or name another with --url`,
-    error,
-  );
+    return `what answers at ${url} ended the connection (${why}). If the hub has a certificate, write https:// in --url`;
+  return `no hub answers at ${url} (${why}). Start one with "agenthub serve", or name another with --url`;
 }
 
 /** Error codes of a TLS handshake with a peer that does not speak TLS. */
 const notTls = /^(?:EPROTO$|ERR_SSL_)/;
 /** Node's codes for a certificate without a trusted issuer (OpenSSL, x509_vfy). */
-const unknownIssuer: ReadonlySet<string> = new Set([
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]);
-const wrongCertificate: ReadonlySet<string> = new Set([
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-]);
+const unknownIssuer =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_GET_ISSUER_CERT_LOCALLY|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/;
+const wrongCertificate = /^(?:CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 
 /**
- * Returns the error for an answer with this HTTP status. `said` is the hub's error message; undefined if the peer is
- * not a hub.
+ * Returns the error for an answer with this HTTP status. `message` is the hub's error message; undefined if the peer
+ * is not a hub.
  */
 export function refused(
   { url, server }: Pick<DialAddress, 'url' | 'server'>,
   status: number,
-  said: string | undefined,
+  message: string | undefined,
 ): HubError {
   if (status === 401)
     return failed(
       `the hub at ${url} wants its token: set ROUTER_TOKEN to the one it was started with`,
     );
-  if (status === 404 && server !== undefined && said !== undefined)
-    return failed(`the hub at ${url} does not know --server ${JSON.stringify(server)}: ${said}`);
+  if (status === 404 && server !== undefined && message !== undefined)
+    return failed(`the hub at ${url} does not know --server ${JSON.stringify(server)}: ${message}`);
   return failed(
-    said === undefined
+    message === undefined
       ? `what answers at ${url} is no AgentHub (HTTP status ${status}). Name the hub with --url`
-      : `the hub at ${url} refuses the connection: ${said}`,
+      : `the hub at ${url} refuses the connection: ${message}`,
   );
 }
 
@@ -193,11 +172,11 @@ async function problemOf(response: IncomingMessage): Promise<string | undefined>
       text += String(chunk);
       if (text.length > maxProblemBytes) return undefined;
     }
-    const body: unknown = JSON.parse(text);
-    const error = isObject(body) ? body['error'] : undefined;
-    return isObject(error) && typeof error['message'] === 'string' ? error['message'] : undefined;
   } catch {
-    // Report only the status if the body cannot be read or parsed.
+    // Report only the status if the body cannot be read.
     return undefined;
   }
+  const body = tryParseJson(text);
+  const error = isObject(body) ? body['error'] : undefined;
+  return isObject(error) && typeof error['message'] === 'string' ? error['message'] : undefined;
 }

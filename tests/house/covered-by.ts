@@ -29,6 +29,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'cli/open': ['cli/commands/open', 'cli/hub-locator'],
   'cli/owner': ['cli/hub-client', 'cli/responses'],
+  'cli/process': ['cli/ending'],
   'clients/connect': ['clients/connect-plan'],
   'clients/import-record': ['clients/client/file'],
   'clients/import': ['clients/clients', 'clients/find-servers', 'clients/import-plan'],
@@ -48,7 +49,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'config/rules': ['config/rules-schema', 'config/rules-source'],
   'config/settings': ['config/backends'],
   'config/source': ['config/reloader'],
-  'connector/bridge': ['connector/forwarded-requests', 'connector/dial', 'connector/memory'],
+  'connector/bridge': ['connector/dial', 'connector/session'],
   'dashboard/pages': [
     'dashboard/actions',
     'dashboard/activity',

@@ -1,0 +1,31 @@
+import type { Clock } from '#core';
+
+/** Maximum interval in ms between two signals of one Ctrl-C: under npm it arrives from the terminal and from npm. */
+const sameSignalMs = 1_000;
+const parentCheckMs = 500;
+
+/** Creates a controller that aborts when the user or the system ends this process. A second signal exits at once. */
+export function createEnding(program: NodeJS.Process, clock: Clock): AbortController {
+  const ending = new AbortController();
+  let since = 0;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    program.on(signal, () => {
+      if (!ending.signal.aborted) {
+        since = clock.monotonic();
+        ending.abort();
+      } else if (clock.monotonic() - since > sameSignalMs) {
+        program.stderr.write('Ended at once. What still runs is removed by the next start.\n');
+        program.exit(1);
+      }
+    });
+  // Under npm a shell between npm and the hub exits on the signal of npm without forwarding it. The hub therefore stops
+  // when its parent exits.
+  if (program.env['npm_lifecycle_event'] !== undefined) {
+    const parent = program.ppid;
+    const check = clock.after(parentCheckMs, () => {
+      if (program.ppid === parent) check.refresh();
+      else ending.abort();
+    });
+  }
+  return ending;
+}
